@@ -14,6 +14,11 @@ from .capture.maps.stack_axes import Stack as Stack
 from .capture.model import AttentionModel as AttentionModel
 from .capture.tapping.head import Head as Head
 from .drawing.join_figures import join_figures as join_figures
+from .head_atlas.build_atlas import atlas as atlas
+from .head_atlas.cards.atlas_file import load_atlas as load_atlas
+from .head_atlas.examples.head_examples import head_examples as head_examples
+from .head_atlas.places.find_links import find_links as find_links
+from .head_atlas.scores.score_behaviours import score_behaviours as score_behaviours
 from .mechanisms.copying import copying_scores as copying_scores
 from .mechanisms.direct_effects import direct_effects as direct_effects
 from .mechanisms.explain_link import explain_link as explain_link
@@ -49,7 +54,10 @@ from .probes.structural.train_structural_probe import (
     train_structural_probe as train_structural_probe,
 )
 from .results import Ablation as Ablation
+from .results import Atlas as Atlas
 from .results import AttendedVocabulary as AttendedVocabulary
+from .results import BehaviourScore as BehaviourScore
+from .results import BehaviourTable as BehaviourTable
 from .results import ClassesResult as ClassesResult
 from .results import CodeLength as CodeLength
 from .results import ComparedHeads as ComparedHeads
@@ -59,12 +67,17 @@ from .results import CoreferenceAccuracies as CoreferenceAccuracies
 from .results import DependencyProbe as DependencyProbe
 from .results import DirectEffects as DirectEffects
 from .results import EntropyResult as EntropyResult
+from .results import ExampleLink as ExampleLink
 from .results import FeatureWeights as FeatureWeights
+from .results import FoundLinks as FoundLinks
 from .results import GovernorPredictions as GovernorPredictions
 from .results import GradientEffects as GradientEffects
 from .results import GradientsResult as GradientsResult
+from .results import HeadCard as HeadCard
 from .results import HeadComposition as HeadComposition
 from .results import HeadDistances as HeadDistances
+from .results import HeadEffect as HeadEffect
+from .results import HeadExamples as HeadExamples
 from .results import HeadImportance as HeadImportance
 from .results import HeadPatches as HeadPatches
 from .results import HeadResult as HeadResult

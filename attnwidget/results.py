@@ -12,6 +12,14 @@ Example:
 
 from attnwidget.capture.hub_model.predictions import PredictionChange, Predictions
 from attnwidget.capture.maps.head_scores import HeadScores
+from attnwidget.head_atlas.behaviours.behaviour_score import BehaviourScore
+from attnwidget.head_atlas.cards.atlas_result import Atlas
+from attnwidget.head_atlas.cards.head_card import HeadCard
+from attnwidget.head_atlas.effects.head_effect import HeadEffect
+from attnwidget.head_atlas.examples.example_link import ExampleLink
+from attnwidget.head_atlas.examples.example_results import HeadExamples
+from attnwidget.head_atlas.places.found_links import FoundLinks
+from attnwidget.head_atlas.scores.behaviour_table import BehaviourTable
 from attnwidget.mechanisms.copying import CopyingScores
 from attnwidget.mechanisms.direct_effects import DirectEffects
 from attnwidget.mechanisms.explain_link import LinkExplanation
@@ -64,7 +72,10 @@ from attnwidget.text.word_vectors import WordVectors
 
 __all__ = [
     "Ablation",
+    "Atlas",
     "AttendedVocabulary",
+    "BehaviourScore",
+    "BehaviourTable",
     "ClassesResult",
     "CodeLength",
     "ComparedHeads",
@@ -74,12 +85,17 @@ __all__ = [
     "DependencyProbe",
     "DirectEffects",
     "EntropyResult",
+    "ExampleLink",
     "FeatureWeights",
+    "FoundLinks",
     "GovernorPredictions",
     "GradientEffects",
     "GradientsResult",
+    "HeadCard",
     "HeadComposition",
     "HeadDistances",
+    "HeadEffect",
+    "HeadExamples",
     "HeadImportance",
     "HeadPatches",
     "HeadResult",

@@ -19,6 +19,7 @@ SECTIONS = {
     "studies": "Measuring and probing",
     "probes": "Training on attention",
     "mechanisms": "Why a head attends, what it writes",
+    "head_atlas": "What every head does",
     "text": "Texts, treebanks, documents",
     "drawing": "Pictures",
 }
@@ -31,6 +32,7 @@ TYPES = (
     "attnwidget.capture.tapping.edits.Edits",
     "attnwidget.capture.hub_model.predictions.PredictionChange",
     "attnwidget.capture.hub_model.predictions.Predictions",
+    "attnwidget.head_atlas.examples.example_link.ExampleLink",
     "attnwidget.drawing.caption.Caption",
     "attnwidget.drawing.picture.Picture",
     "attnwidget.drawing.static_figure.StaticFigure",
@@ -75,7 +77,7 @@ def public_names() -> list[str]:
 
 def type_paths() -> list[str]:
     """Full names of the types with a page of their own, by their short names."""
-    for folder in ("studies", "probes", "mechanisms"):
+    for folder in ("studies", "probes", "mechanisms", "head_atlas"):
         for module in pkgutil.iter_modules(
             importlib.import_module(f"attnwidget.{folder}").__path__
         ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import warnings
 from collections.abc import Iterable
 from functools import partial
@@ -151,13 +152,36 @@ def find_model(
         )
         folder = Path(model).is_dir()
         source = "" if folder else str(model)
-        name = Path(os.path.abspath(model)).name if folder else str(model)
+        name = folder_name(model) if folder else str(model)
     else:
         raise TypeError(
             f"model is None, a name, a folder or a transformers model, got {type(model).__name__}"
         )
     hf_model.to(best_device() if device == "auto" else torch.device(device), dtype)
     return hf_model, tokenizer, name, source or None
+
+
+#: Folders that training scripts write, whose names say nothing about the model.
+_ANY_MODEL = re.compile(r"model|final|best|last|final[-_]model|best[-_]model|pytorch[-_]model")
+_CHECKPOINT = re.compile(r"checkpoint[-_]?\d+|step[-_]?\d+|epoch[-_]?\d+")
+
+
+def folder_name(folder: str | Path) -> str:
+    """Return the name of a model in a folder: the folder's, or its parent's if that says more.
+
+    A folder called "model" or "final" takes the name of its parent. A checkpoint has both names.
+
+    Example:
+        >>> from attnwidget.capture.load import folder_name
+        >>> folder_name("runs/tiny-bert/final"), folder_name("runs/tiny-bert/checkpoint-500")
+        ('tiny-bert', 'tiny-bert/checkpoint-500')
+    """
+    path = Path(os.path.abspath(folder))
+    if not path.parent.name:
+        return path.name
+    if _CHECKPOINT.fullmatch(path.name.lower()):
+        return f"{folder_name(path.parent)}/{path.name}"
+    return folder_name(path.parent) if _ANY_MODEL.fullmatch(path.name.lower()) else path.name
 
 
 def load_embedded(name: str = "embedded") -> tuple[Any, Any]:

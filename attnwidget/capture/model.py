@@ -39,9 +39,6 @@ from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.tap import open_edits
 from attnwidget.text.tokens import Tokens
 
-_NO_NORMS_OF_LONG = (
-    "long inputs are read without what norms need; attend(text, long=False) keeps it"
-)
 _ENCODER_STACKS = ("self", "encoder")
 
 
@@ -503,14 +500,13 @@ class AttentionModel:
         losses: list[Loss] = []
         if long and loss is not None:
             raise ValueError("gradients need whole maps: pass long=False, or no loss")
+        if self._projections.outdated:
+            self._projections = Projections(self.hf_model)
         if loss is None and is_long(self.hf_model, inputs, long):
             self.output_check.check_beginning(self.hf_model, inputs, options)
-            items = collect_long(self.hf_model, inputs, options)
-            no_norms = _NO_NORMS_OF_LONG
+            items, no_norms = collect_long(self.hf_model, inputs, options, self._projections)
             not_shown = ""
         else:
-            if self._projections.outdated:
-                self._projections = Projections(self.hf_model)
             self.output_check.start(self.hf_model)
             collected = Collected(self.hf_model, inputs, options, self._projections)
             self.output_check.check(self.hf_model, inputs, options, collected.output)

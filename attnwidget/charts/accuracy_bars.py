@@ -7,12 +7,14 @@ import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, inline
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, publication
+from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, panel_width, publication, text_width
 
 _ROW = 22
+_BESIDE = 60
+"""Pixels of the ticks and of the number at the end of a bar."""
 
 
-def accuracy_bars(frame: pd.DataFrame, *, title: str) -> alt.VConcatChart:
+def accuracy_bars(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.VConcatChart:
     """One panel per task, one bar per predictor.
 
     A line shows the interval, and the first bar is coloured.
@@ -21,6 +23,7 @@ def accuracy_bars(frame: pd.DataFrame, *, title: str) -> alt.VConcatChart:
         frame: columns task, which names the axis, predictor, value, low and high, shares from 0 to
             1; rows without a value are left out.
         title: what is shown; further lines become the subtitle.
+        width: pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -39,11 +42,13 @@ def accuracy_bars(frame: pd.DataFrame, *, title: str) -> alt.VConcatChart:
     """
     table = checked(frame, ["task", "predictor", "value", "low", "high"], "accuracy_bars")
     table = table.astype({"low": float, "high": float})
-    panels = [_panel(rows, str(task)) for task, rows in table.groupby("task", sort=False)]
-    return offline(publication(alt.vconcat(*panels, spacing=16), title))
+    names = max(map(text_width, table["predictor"]))
+    plot = panel_width(width, 1, gap=0, axis=names + _BESIDE)
+    panels = [_panel(rows, str(task), plot) for task, rows in table.groupby("task", sort=False)]
+    return offline(publication(alt.vconcat(*panels, spacing=16), title, width))
 
 
-def _panel(table: pd.DataFrame, task: str) -> alt.LayerChart:
+def _panel(table: pd.DataFrame, task: str, width: int) -> alt.LayerChart:
     names = list(table["predictor"])
     base = alt.Chart(inline(table)).encode(y=alt.Y("predictor:N", title=None, sort=names))
     scale = alt.Scale(domain=[0, 1])
@@ -62,4 +67,4 @@ def _panel(table: pd.DataFrame, task: str) -> alt.LayerChart:
         x="high:Q", text=alt.Text("value:Q", format=".1%")
     )
     made = alt.LayerChart(layer=[bars, ends, said])
-    return made.properties(width=WIDTH, height=_ROW * len(names))
+    return made.properties(width=width, height=_ROW * len(names))

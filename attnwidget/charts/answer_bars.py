@@ -8,15 +8,19 @@ import pandas as pd
 from attnwidget.charts.frame_columns import checked, in_order, inline
 from attnwidget.charts.named_rows import row_keys, rows_by_key
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LIGHT, WIDTH, publication
+from attnwidget.charts.theme import LIGHT, WIDTH, panel_width, publication, text_width
 from attnwidget.text.xml_text import xml_texts
 
 _STEP = 20
 """Pixels of an answer's row."""
+_NAME = 160
+"""Pixels of an answer's name at most."""
+_BESIDE = 24
+"""Pixels of the ticks and of half of the last number on the axis."""
 
 
 def answer_bars(
-    frame: pd.DataFrame, *, title: str, value_title: str = "probability"
+    frame: pd.DataFrame, *, title: str, value_title: str = "probability", width: int = WIDTH
 ) -> alt.VConcatChart:
     """One row per answer, one panel per question: the answer's probability, now and before.
 
@@ -25,6 +29,7 @@ def answer_bars(
             an upright stroke stands at that probability.
         title: what is shown; further lines become the subtitle.
         value_title: what the fractions are.
+        width: pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -52,21 +57,25 @@ def answer_bars(
     table["row"] = row_keys(table["answer"].tolist())
     questions = in_order(table["question"])
     most = float(table[names].max().max()) or 1.0
+    answers = min(_NAME, max(map(text_width, table["answer"])))
+    plot = panel_width(width, 1, gap=0, axis=answers + _BESIDE)
     panels = []
     for question in questions:
-        panel = _panel(table[table["question"] == question], names, most, value_title)
+        panel = _panel(table[table["question"] == question], names, most, value_title, plot)
         panels.append(panel.properties(title=str(question)) if len(questions) > 1 else panel)
-    return offline(publication(alt.VConcatChart(vconcat=panels), title))
+    return offline(publication(alt.VConcatChart(vconcat=panels), title, width))
 
 
-def _panel(table: pd.DataFrame, names: list[str], most: float, value_title: str) -> alt.LayerChart:
+def _panel(
+    table: pd.DataFrame, names: list[str], most: float, value_title: str, width: int
+) -> alt.LayerChart:
     scale = alt.Scale(domain=[0, most], nice=True)
     tooltip = [
         alt.Tooltip("answer:N"),
         *(alt.Tooltip(f"{name}:Q", format=".3~g") for name in names),
     ]
     base = alt.Chart(inline(table)).encode(
-        y=rows_by_key(160),
+        y=rows_by_key(_NAME),
         tooltip=tooltip,
     )
     bars = base.mark_bar(color=LIGHT.series[0], opacity=0.85, height=_STEP - 8).encode(
@@ -76,5 +85,5 @@ def _panel(table: pd.DataFrame, names: list[str], most: float, value_title: str)
     if "before" in names:
         stroke = base.mark_tick(color=LIGHT.text, thickness=2, size=_STEP - 4)
         layers.append(stroke.encode(x=alt.X("before:Q", scale=scale)))
-    size = {"width": WIDTH, "height": alt.Step(_STEP)}
+    size = {"width": width, "height": alt.Step(_STEP)}
     return alt.LayerChart(layer=layers).properties(**size)

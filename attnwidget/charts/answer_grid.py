@@ -8,19 +8,23 @@ import pandas as pd
 from attnwidget.charts.frame_columns import checked, in_order, inline
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LABEL, LIGHT, publication
+from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, publication, text_width
 from attnwidget.text.xml_text import xml_texts
 
 _WIDTH = 96
+_NARROWEST = 48
+_BESIDE = 110
+"""Pixels of the colour bar with its values, and of the ground around the figure."""
 _HEIGHT = 20
 
 
-def answer_grid(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
+def answer_grid(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.LayerChart:
     """Rows of layers and columns of questions, shaded by the probability of the answer.
 
     Args:
         frame: columns row, question and answer, drawn in their order, and value, a probability.
         title: what is shown; further lines become the subtitle.
+        width: pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -61,11 +65,15 @@ def answer_grid(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
             scale=alt.Scale(domain=[0.0, 1.0], range=list(LIGHT.ramp), interpolate="rgb"),
         )
     )
-    texts = base.mark_text(fontSize=LABEL, limit=_WIDTH - 8).encode(
+    names = max(map(text_width, rows))
+    column = min(_WIDTH, max(_NARROWEST, int(width - _BESIDE - names) // len(questions)))
+    texts = base.mark_text(fontSize=LABEL, limit=column - 8).encode(
         text="answer:N",
         color=alt.condition(alt.datum.value > 0.5, alt.value(LIGHT.ground), alt.value(LIGHT.text)),
     )
     chart = alt.LayerChart(layer=[cells, texts])
     return offline(
-        publication(chart.properties(width=alt.Step(_WIDTH), height=alt.Step(_HEIGHT)), title)
+        publication(
+            chart.properties(width=alt.Step(column), height=alt.Step(_HEIGHT)), title, width
+        )
     )

@@ -7,9 +7,10 @@ import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, head_names, inline
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, publication
+from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, fitted, publication, text_width
 
 _STEP = 20
+_BESIDE = 8
 """Pixels of a relation's row."""
 _TICK = "M0,-1V1"
 """An upright stroke, as a path."""
@@ -17,7 +18,7 @@ _HEAD = "best head"
 _OFFSET = "best fixed offset"
 
 
-def best_heads(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
+def best_heads(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.LayerChart:
     """One row a relation: the best head's accuracy with its interval, and the best offset's.
 
     A dot is filled where the head is significantly better than the offset, hollow where not; the
@@ -27,6 +28,7 @@ def best_heads(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
         frame: columns relation, n, layer, head, direction, accuracy, low, high, baseline, offset
             and significant, one row a relation, drawn in their order; numbers from 0 to 1.
         title: what is shown; further lines become the subtitle.
+        width: pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -74,6 +76,7 @@ def best_heads(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
     colour = alt.Scale(domain=[_HEAD, _OFFSET], range=[LIGHT.series[0], LIGHT.rest])
     shape = alt.Scale(domain=[_HEAD, _OFFSET], range=["circle", _TICK])
     x = alt.Scale(domain=[0, 1], nice=False)
+    shares = alt.Axis(format="%", grid=True, tickCount=5)
     tooltip = [
         alt.Tooltip("relation:N"),
         alt.Tooltip("n:Q", title="words", format=",d"),
@@ -86,7 +89,7 @@ def best_heads(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
 
     def points(value: str, kind: str) -> alt.Chart:
         return base.mark_point(size=55, strokeWidth=1.5, opacity=1).encode(
-            x=alt.X(f"{value}:Q", title="accuracy", scale=x, axis=alt.Axis(format="%", grid=True)),
+            x=alt.X(f"{value}:Q", title="accuracy", scale=x, axis=shares),
             color=alt.Color(f"{kind}:N", scale=colour, legend=legend),
             shape=alt.Shape(f"{kind}:N", scale=shape, legend=legend),
             tooltip=tooltip,
@@ -98,13 +101,17 @@ def best_heads(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
     dots = points("accuracy", "kind").encode(
         fill=alt.condition("datum.better", alt.value(LIGHT.series[0]), alt.value(LIGHT.ground))
     )
-    names = base.mark_text(align="left", dx=8, fontSize=LABEL, color=LIGHT.muted).encode(
-        x=alt.value(WIDTH), text="name:N"
+    names = base.mark_text(align="left", dx=_BESIDE, fontSize=LABEL, color=LIGHT.muted).encode(
+        x=alt.value("width"), text="name:N"
     )
     chart = alt.LayerChart(layer=[intervals, points("baseline", "other"), dots, names])
-    size = {"width": WIDTH, "height": alt.Step(_STEP)}
+    beside = _BESIDE + max(map(text_width, table["name"]))
     explained = (
         "Filled: significantly better than the offset; bars: 95 % intervals",
         "→ dependents attend to governors, ← governors to dependents",
     )
-    return offline(publication(chart.properties(**size), "\n".join([title, *explained])))
+    return offline(
+        publication(
+            fitted(chart, width, alt.Step(_STEP), beside), "\n".join([title, *explained]), width
+        )
+    )

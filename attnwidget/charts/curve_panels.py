@@ -8,15 +8,15 @@ import pandas as pd
 from attnwidget.charts.frame_columns import checked
 from attnwidget.charts.layer_curves import curves
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.series_style import colours, ordered
-from attnwidget.charts.theme import HEIGHT, WIDTH, publication
+from attnwidget.charts.series_style import colours, legend_columns, ordered
+from attnwidget.charts.theme import HEIGHT, WIDTH, panel_width, publication
 
 _GAP = 16
 _AXIS = 56
 """Pixels that a panel's y axis takes."""
 
 
-def curve_panels(frame: pd.DataFrame, *, title: str) -> alt.HConcatChart:
+def curve_panels(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.HConcatChart:
     """One panel a quantity, side by side over the same layers: Kobayashi et al. 2020, Figure 3.
 
     Points are heads, lines means over a layer's heads. Quantities have scales of their own.
@@ -25,6 +25,7 @@ def curve_panels(frame: pd.DataFrame, *, title: str) -> alt.HConcatChart:
         frame: columns layer and head (from 0), series (the class of tokens), quantity (the panel
             and the title of its y axis) and value; rows without a value are left out.
         title: what is shown; further lines become the subtitle.
+        width: pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -44,12 +45,17 @@ def curve_panels(frame: pd.DataFrame, *, title: str) -> alt.HConcatChart:
     table = checked(frame, ["layer", "head", "series", "quantity", "value"], "curve_panels")
     names = ordered(table["series"])
     quantities = list(dict.fromkeys(table["quantity"]))
-    series = colours(names, "curve_panels")
-    legend = alt.Legend(title=None, orient="top", direction="horizontal")
-    width = max(100, (WIDTH + 2 * _AXIS) // len(quantities) - _AXIS - _GAP)
+    series = colours(names, "curve_panels", lines=True)
+    legend = alt.Legend(
+        title=None,
+        orient="top",
+        direction="horizontal",
+        columns=legend_columns(names, width),
+    )
+    plot = panel_width(width, len(quantities), gap=_GAP, axis=_AXIS)
     panels = [
         curves(table[table["quantity"] == quantity], quantity, series=series, legend=legend)
         for quantity in quantities
     ]
-    sized = [panel.properties(width=width, height=HEIGHT) for panel in panels]
-    return offline(publication(alt.hconcat(*sized, spacing=_GAP), title))
+    sized = [panel.properties(width=plot, height=HEIGHT) for panel in panels]
+    return offline(publication(alt.hconcat(*sized, spacing=_GAP), title, width))

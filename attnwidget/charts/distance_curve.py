@@ -8,11 +8,11 @@ import pandas as pd
 from attnwidget.charts.frame_columns import checked, inline
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import HEIGHT, LIGHT, WIDTH, publication
+from attnwidget.charts.theme import HEIGHT, LIGHT, WIDTH, fitted, publication
 
 
 def distance_curve(
-    frame: pd.DataFrame, *, title: str, value_title: str, marked: float
+    frame: pd.DataFrame, *, title: str, value_title: str, marked: float, width: int = WIDTH
 ) -> alt.LayerChart:
     """A curve over distances, with an upright line at one distance.
 
@@ -21,6 +21,7 @@ def distance_curve(
         title: Title of the figure; further lines become the subtitle.
         value_title: Quantity and unit.
         marked: The distance of the line.
+        width: Pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -51,4 +52,4 @@ def distance_curve(
         color=LIGHT.rest, strokeDash=[4, 3]
     )
     chart = alt.LayerChart(layer=[here.encode(x="x:Q"), curve])
-    return offline(publication(chart.properties(width=WIDTH, height=HEIGHT), title))
+    return offline(publication(fitted(chart, width, HEIGHT), title, width))

@@ -8,26 +8,31 @@ from typing import Any
 
 import altair as alt
 
-from attnwidget.charts.theme import LABEL
+from attnwidget.charts.theme import LABEL, WIDTH
 from attnwidget.text.xml_text import xml_texts
 
 _CELL = 22
 _SMALLEST = 4
-_SIDE = 520
-"""Pixels of a cell at most and at least, and of a side while cells can shrink."""
+"""Pixels of a cell at most and at least."""
+_BESIDE = 120
+"""Pixels of the names of rows and of the colour bar with its values."""
 _NAMED = 9
 """Pixels of a cell from which on names are written beside it."""
 
 
-def cell_size(shape: tuple[int, ...]) -> int:
+def cell_size(shape: tuple[int, ...], width: int = WIDTH) -> int:
     """Return the pixels of a side of each cell of a heat map with this shape.
+
+    Args:
+        shape: Rows and columns.
+        width: Pixels of the whole figure.
 
     Example:
         >>> from attnwidget.charts.grid_cells import cell_size
         >>> cell_size((5, 8)), cell_size((100, 20))
         (22, 5)
     """
-    return min(_CELL, max(_SMALLEST, _SIDE // max(shape)))
+    return min(_CELL, max(_SMALLEST, (width - _BESIDE) // max(shape)))
 
 
 def named_axis(names: Sequence[str], step: int, title: str, **options: Any) -> alt.Axis:

@@ -13,12 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 from attnwidget.charts.frame_columns import head_names, inline
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, publication
+from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, panel_width, publication
 
-_CELL = 26
-_SMALL_CELL = 14
+_CELL = 40
+_SMALL_CELL = 20
+_SMALLEST = 6
+_BESIDE = 110
+"""Pixels of the layers' names and of the colour bar with its values."""
+_PANEL = 48
+"""Pixels of the layers' names of one of several heat maps."""
+_TALLEST = 640
 _WHOLE = "whole layer"
 _COLUMNS = 3
+_GAP = 12
 """Heat maps in a row."""
 
 
@@ -31,6 +38,7 @@ def head_heatmap(
     marked: ArrayLike | None = None,
     layers_marked: ArrayLike | None = None,
     diverging: bool = False,
+    width: int = WIDTH,
 ) -> alt.LayerChart:
     """Any metric of all heads: one cell a head.
 
@@ -45,6 +53,7 @@ def head_heatmap(
         marked: bool [L, H], cells with a dot.
         layers_marked: bool [L], cells of that column with a dot.
         diverging: diverge from 0 though all values have one sign.
+        width: pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -98,13 +107,13 @@ def head_heatmap(
             filled=True, opacity=1, size=24, color=LIGHT.text, stroke=LIGHT.ground, strokeWidth=1
         )
         drawn.append(dots.properties(data=inline(table.loc[dotted, ["layer", "head"]])))
-    step = alt.Step(min(_CELL, max(10, WIDTH // len(columns))))
+    step = alt.Step(_cell(_CELL, width - _BESIDE, len(columns), len(heads)))
     chart = alt.LayerChart(layer=drawn).properties(width=step, height=step)
-    return offline(publication(chart, title))
+    return offline(publication(chart, title, width))
 
 
 def head_heatmaps(
-    values: Mapping[str, ArrayLike], *, title: str, value_title: str
+    values: Mapping[str, ArrayLike], *, title: str, value_title: str, width: int = WIDTH
 ) -> alt.VConcatChart:
     """One heat map a quantity, layers down and heads across, three in a row.
 
@@ -116,6 +125,7 @@ def head_heatmaps(
             left empty.
         title: what is shown; further lines become the subtitle.
         value_title: quantity and unit, beside each value that is pointed at.
+        width: pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -137,13 +147,14 @@ def head_heatmaps(
     for name, array in arrays.items():
         if np.isinf(array).any() or (array < 0).any():
             raise ValueError(f"head_heatmaps takes finite values from 0 on; {name!r} has others")
-    panels = [_panel(name, array, value_title) for name, array in arrays.items()]
+    room = panel_width(width, _COLUMNS, gap=_GAP, axis=_PANEL)
+    panels = [_panel(name, array, value_title, room) for name, array in arrays.items()]
     rows = [
-        alt.hconcat(*panels[i : i + _COLUMNS]).resolve_scale(color="independent")
+        alt.hconcat(*panels[i : i + _COLUMNS], spacing=_GAP).resolve_scale(color="independent")
         for i in range(0, len(panels), _COLUMNS)
     ]
     chart = alt.vconcat(*rows).resolve_scale(color="independent")
-    return offline(publication(chart, title))
+    return offline(publication(chart, title, width))
 
 
 def _checked(values: ArrayLike, layers: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -186,13 +197,18 @@ def _scale(heads: NDArray[np.float64], diverging: bool = False) -> alt.Scale:
     return alt.Scale(domain=domain, range=list(colours), interpolate="rgb")
 
 
-def _panel(name: str, array: NDArray[np.float64], value_title: str) -> alt.Chart:
+def _cell(largest: int, room: float, columns: int, rows: int) -> int:
+    """Return the pixels of a side of each cell, so that all cells fit the room."""
+    return max(_SMALLEST, min(largest, int(room) // columns, _TALLEST // rows))
+
+
+def _panel(name: str, array: NDArray[np.float64], value_title: str, room: float) -> alt.Chart:
     layer, head = (index.ravel() for index in np.indices(array.shape))
     table = pd.DataFrame({"layer": layer, "head": head, "value": array.ravel()}).dropna()
     table = table.assign(name=head_names(table))
     top = float(table["value"].max()) if len(table) else 0.0
     layers, heads = (alt.Scale(domain=list(range(n))) for n in array.shape)
-    step = min(_SMALL_CELL, max(6, WIDTH // (_COLUMNS * array.shape[1])))
+    step = _cell(_SMALL_CELL, room, array.shape[1], array.shape[0])
     chart = alt.Chart(inline(table)).mark_rect(stroke=LIGHT.ground, strokeWidth=1)
     chart = chart.encode(
         x=alt.X("head:O", axis=_axis("datum.value", domain=False), title="head", scale=heads),

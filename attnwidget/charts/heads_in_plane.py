@@ -7,11 +7,11 @@ import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, head_names, inline
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.series_style import colours, ordered
-from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, publication
+from attnwidget.charts.series_style import colours, legend_columns, ordered
+from attnwidget.charts.theme import LABEL, LIGHT, PADDING, WIDTH, publication
 
 
-def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str) -> alt.Chart:
+def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str, width: int = WIDTH) -> alt.Chart:
     """Heads at given positions, each written as the number of its layer: Clark et al., Figure 6.
 
     Only distances have a meaning: the axes of multidimensional scaling have no unit and no
@@ -21,6 +21,7 @@ def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str) -> alt.Chart:
         frame: columns layer and head (from 0), x, y, and the one that `color` names.
         color: "layer", or a column of at most 6 names beside "other", which is grey.
         title: what is shown; further lines become the subtitle.
+        width: pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -42,29 +43,32 @@ def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str) -> alt.Chart:
         frame, list(dict.fromkeys(["layer", "head", "x", "y", color])), "heads_in_plane"
     )
     rows = table.assign(name=head_names(table), group=table[color])
-    x, y, height = _places(table)
+    plot = width - 2 * PADDING
+    x, y, height = _places(table, plot)
     chart = alt.Chart(inline(rows)).mark_text(fontSize=LABEL, fontWeight=600)
     chart = chart.encode(
         x=x,
         y=y,
         text="layer:N",
-        color=_layers(table) if color == "layer" else _groups(table[color], color),
+        color=_layers(table) if color == "layer" else _groups(table[color], width),
         tooltip=[alt.Tooltip("name:N", title="head")]
         + ([alt.Tooltip("group:N", title=color)] if color != "layer" else []),
     )
-    chart = chart.properties(width=WIDTH, height=height)
-    return offline(publication(chart, f"{title}\nEach number is a head, written as its layer"))
+    chart = chart.properties(width=plot, height=height)
+    return offline(
+        publication(chart, f"{title}\nEach number is a head, written as its layer", width)
+    )
 
 
-def _places(table: pd.DataFrame) -> tuple[alt.X, alt.Y, int]:
+def _places(table: pd.DataFrame, width: int) -> tuple[alt.X, alt.Y, int]:
     """Both axes and the figure's height, a unit of the plane being as long up as across."""
     low = table[["x", "y"]].min()
     high = table[["x", "y"]].max()
     across, up = (high - low).tolist()
-    height = WIDTH * min(max(up / across if across else 1.0, 0.6), 1.2)
-    unit = 1.1 * max(across / WIDTH, up / height) or 1.0  # of the plane, in a pixel
+    height = width * min(max(up / across if across else 1.0, 0.4), 0.8)
+    unit = 1.1 * max(across / width, up / height) or 1.0  # of the plane, in a pixel
     middle = (low + high) / 2
-    reach = pd.Series({"x": WIDTH, "y": height}) * unit / 2
+    reach = pd.Series({"x": width, "y": height}) * unit / 2
     scales = {
         axis: alt.Scale(domain=[middle[axis] - reach[axis], middle[axis] + reach[axis]], nice=False)
         for axis in ("x", "y")
@@ -84,7 +88,9 @@ def _layers(table: pd.DataFrame) -> alt.Color:
     return alt.Color("layer:Q", scale=scale, legend=None)
 
 
-def _groups(column: pd.Series[str], title: str) -> alt.Color:
+def _groups(column: pd.Series[str], width: int) -> alt.Color:
     names = ordered(column)
-    legend = alt.Legend(title=None, symbolType="circle", orient="right")
+    legend = alt.Legend(
+        title=None, symbolType="circle", orient="bottom", columns=legend_columns(names, width)
+    )
     return alt.Color("group:N", scale=colours(names, "heads_in_plane"), legend=legend)

@@ -10,11 +10,13 @@ import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, head_names, inline
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.series_style import colours, ordered, shapes, spread
-from attnwidget.charts.theme import HEIGHT, LABEL, LIGHT, WIDTH, publication
+from attnwidget.charts.series_style import colours, dashes, ordered, shapes, spread
+from attnwidget.charts.theme import HEIGHT, LABEL, LIGHT, WIDTH, fitted, publication, text_width
 
 NUMBER = ".3g"
 """Three significant digits."""
+_BESIDE = 8
+"""Pixels between the plot and the texts beside it."""
 
 
 def layer_curves(
@@ -23,6 +25,7 @@ def layer_curves(
     title: str,
     value_title: str,
     reference: Mapping[str, float] | None = None,
+    width: int = WIDTH,
 ) -> alt.LayerChart:
     """A value of every head over the layers, one curve a series: Clark et al. 2019, Figures 2 to 4.
 
@@ -34,10 +37,10 @@ def layer_curves(
         title: what is shown; further lines become the subtitle.
         value_title: the y axis: quantity and unit.
         reference: values by name, drawn as dashed lines: {"uniform": 4.79}.
+        width: pixels of the whole figure.
 
     Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it, and
-        `chart.properties(width=900)` makes it wider.
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
 
     Raises:
         TypeError: `frame` is no data frame.
@@ -59,8 +62,12 @@ def layer_curves(
         if not math.isfinite(level):
             raise ValueError(f"layer_curves cannot draw the reference {name!r} at {level}")
     names = ordered(table["series"])
-    chart = curves(table, value_title, series=colours(names, "layer_curves"), reference=reference)
-    return offline(publication(chart.properties(width=WIDTH, height=HEIGHT), title))
+    chart = curves(
+        table, value_title, series=colours(names, "layer_curves", lines=True), reference=reference
+    )
+    labels = [*(names if names[1:] else []), *_reference_names(reference or {})]
+    beside = _BESIDE + max(map(text_width, labels), default=0) if labels else 0
+    return offline(publication(fitted(chart, width, HEIGHT, beside), title, width))
 
 
 def curves(
@@ -105,13 +112,16 @@ def curves(
             alt.Tooltip("heads:Q", title="heads"),
         ],
     )
-    layers = [points, lines.mark_line(strokeWidth=1.5), knots]
+    strokes = lines.mark_line(strokeWidth=1.5).encode(
+        strokeDash=alt.StrokeDash("series:N", scale=dashes(series.domain), legend=legend)
+    )
+    layers = [points, strokes, knots]
     if reference:
         layers.insert(0, _rules(reference, value))
     if legend is None:
         ends = means.loc[means.groupby("series")["layer"].idxmax()].set_index("series")["value"]
         curve_ends = dict(ends) if len(ends) > 1 else {}
-        levels = {f"{name} {y:{NUMBER}}": y for name, y in reference.items()}
+        levels = dict(zip(_reference_names(reference), reference.values(), strict=True))
         places = spread(curve_ends | levels, *span)
         for names, paint in ((curve_ends, colour), (levels, alt.value(LIGHT.muted))):
             if names:
@@ -142,7 +152,13 @@ def _rules(reference: Mapping[str, float], value: alt.Y) -> alt.Chart:
     return rules.encode(y=value, tooltip=tooltip)
 
 
+def _reference_names(reference: Mapping[str, float]) -> list[str]:
+    return [f"{name} {y:{NUMBER}}" for name, y in reference.items()]
+
+
 def _labels(places: Mapping[str, float], names: Iterable[str], value: alt.Y) -> alt.Chart:
     rows = [{"series": name, "value": places[name]} for name in names]
-    text = alt.Chart(alt.InlineData(values=rows)).mark_text(align="left", dx=8, fontSize=LABEL)
+    text = alt.Chart(alt.InlineData(values=rows)).mark_text(
+        align="left", dx=_BESIDE, fontSize=LABEL
+    )
     return text.encode(x=alt.value("width"), y=value, text="series:N")

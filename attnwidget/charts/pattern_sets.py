@@ -7,16 +7,18 @@ import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, in_order, inline
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.series_style import colours, ordered
-from attnwidget.charts.theme import LIGHT, WIDTH, publication
+from attnwidget.charts.series_style import colours, legend_columns, ordered
+from attnwidget.charts.theme import LIGHT, WIDTH, panel_width, publication, text_width
 
 _STEP = 24
 """Pixels of a set's row."""
-_GAP = 12
+_GAP = 20
+_BESIDE = 24
+"""Pixels of the ticks and of half of the last number on the axis."""
 _ROUNDING = 1e-3
 
 
-def pattern_sets(frame: pd.DataFrame, *, title: str) -> alt.HConcatChart:
+def pattern_sets(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.HConcatChart:
     """The share of each pattern in each set of texts: Kovaleva et al. 2019, Figure 2.
 
     A bar a set, a panel a model.
@@ -25,6 +27,7 @@ def pattern_sets(frame: pd.DataFrame, *, title: str) -> alt.HConcatChart:
         frame: columns texts (the set's name), model, pattern and value, a fraction; rows alike in
             the first three (layers and heads) are averaged. Bars and panels stand in their order.
         title: what is shown; further lines become the subtitle.
+        width: pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -56,7 +59,8 @@ def pattern_sets(frame: pd.DataFrame, *, title: str) -> alt.HConcatChart:
     names = ordered(table["pattern"])
     models = in_order(table["model"])
     table["order"] = table["pattern"].map(names.index)
-    width = (WIDTH + 40) // len(models) - _GAP
+    texts = max(map(text_width, map(str, in_order(table["texts"]))))
+    plot = panel_width(width - texts - _BESIDE, len(models), gap=_GAP, axis=0)
     panels = []
     for place, model in enumerate(models):
         rows = table[table["model"] == model]
@@ -78,7 +82,12 @@ def pattern_sets(frame: pd.DataFrame, *, title: str) -> alt.HConcatChart:
             color=alt.Color(
                 "pattern:N",
                 scale=colours(names, "pattern_sets"),
-                legend=alt.Legend(title=None, orient="bottom", columns=3, symbolOpacity=0.85),
+                legend=alt.Legend(
+                    title=None,
+                    orient="bottom",
+                    columns=legend_columns(names, width),
+                    symbolOpacity=0.85,
+                ),
             ),
             tooltip=[
                 "texts:N",
@@ -87,5 +96,5 @@ def pattern_sets(frame: pd.DataFrame, *, title: str) -> alt.HConcatChart:
                 alt.Tooltip("value:Q", title="share of maps", format=".1%"),
             ],
         )
-        panels.append(panel.properties(width=width, height=alt.Step(_STEP), title=str(model)))
-    return offline(publication(alt.hconcat(*panels, spacing=_GAP), title))
+        panels.append(panel.properties(width=plot, height=alt.Step(_STEP), title=str(model)))
+    return offline(publication(alt.hconcat(*panels, spacing=_GAP), title, width))

@@ -9,21 +9,21 @@ from attnwidget.charts.frame_columns import checked, inline
 from attnwidget.charts.layer_curves import layer_axis
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.series_style import colours, ordered
-from attnwidget.charts.theme import HEIGHT, LIGHT, publication
+from attnwidget.charts.theme import HEIGHT, LIGHT, WIDTH, fitted, publication
 
-_WIDTH = 300
 _ROUNDING = 1e-3
 _OPACITY = 0.85
 """Areas need less colour than lines."""
 
 
-def pattern_shares(frame: pd.DataFrame, *, title: str) -> alt.Chart:
+def pattern_shares(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.Chart:
     """The share of each pattern in the maps of each layer: Kovaleva et al. 2019.
 
     Args:
         frame: columns layer (from 0), pattern and value, a fraction; rows of the same layer and
             pattern (its heads) are averaged, a pattern without a row is 0.
         title: what is shown; further lines become the subtitle.
+        width: pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -74,4 +74,4 @@ def pattern_shares(frame: pd.DataFrame, *, title: str) -> alt.Chart:
             alt.Tooltip("value:Q", title="share of maps", format=".1%"),
         ],
     )
-    return offline(publication(chart.properties(width=_WIDTH, height=HEIGHT), title))
+    return offline(publication(fitted(chart, width, HEIGHT), title, width))

@@ -11,12 +11,15 @@ import pandas as pd
 from attnwidget.charts.frame_columns import checked, inline
 from attnwidget.charts.layer_curves import layer_axis
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.series_style import colours, ordered, shapes
-from attnwidget.charts.theme import LABEL, LIGHT, publication
+from attnwidget.charts.series_style import colours, dashes, legend_columns, ordered, shapes
+from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, panel_width, publication, text_width
 
-_WIDTH = 200
-_HEIGHT = 150
+_HEIGHT = 160
 _GAP = 20
+_AXIS = 52
+"""Pixels that a panel's y axis takes."""
+_IN_ROW = 2
+"""Panels in a row."""
 
 
 def score_panels(
@@ -25,6 +28,7 @@ def score_panels(
     along: Literal["layer", "rank", "sentences"] = "layer",
     title: str,
     reference: Mapping[str, Mapping[str, float]] | None = None,
+    width: int = WIDTH,
 ) -> alt.VConcatChart:
     """One panel per measure, two panels per row: values with their intervals, one curve per series.
 
@@ -34,6 +38,7 @@ def score_panels(
         along: the column of the x axis.
         title: what is shown; further lines become the subtitle.
         reference: for each measure values by name, drawn as dashed lines.
+        width: pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -56,15 +61,35 @@ def score_panels(
     table = checked(named, ["layer", "series", "measure", "value", "low", "high"], "score_panels")
     table = table.astype({"low": float, "high": float})
     names = ordered(table["series"])
-    series = colours(names, "score_panels")
-    legend = alt.Legend(title=None, orient="top", direction="horizontal") if names[1:] else None
+    series = colours(names, "score_panels", lines=True)
+    legend = alt.Legend(
+        title=None,
+        orient="top",
+        direction="horizontal",
+        columns=legend_columns(names, width),
+    )
+    levels = [
+        f"{name} {level:.2f}" for of in (reference or {}).values() for name, level in of.items()
+    ]
+    beside = max(map(text_width, levels), default=0)
+    plot = panel_width(width, _IN_ROW, gap=_GAP, axis=_AXIS + beside)
     axis = layer_axis() if along == "layer" else alt.X("layer:O", title=along)
     panels = [
-        _panel(own, str(measure), axis, series, legend, (reference or {}).get(str(measure), {}))
+        _panel(
+            own,
+            str(measure),
+            axis,
+            series,
+            legend if names[1:] else None,
+            (reference or {}).get(str(measure), {}),
+            plot,
+        )
         for measure, own in table.groupby("measure", sort=False)
     ]
-    rows = [alt.hconcat(*panels[i : i + 2], spacing=_GAP) for i in range(0, len(panels), 2)]
-    return offline(publication(alt.vconcat(*rows, spacing=_GAP), title))
+    rows = [
+        alt.hconcat(*panels[i : i + _IN_ROW], spacing=_GAP) for i in range(0, len(panels), _IN_ROW)
+    ]
+    return offline(publication(alt.vconcat(*rows, spacing=_GAP), title, width))
 
 
 def _panel(
@@ -74,11 +99,13 @@ def _panel(
     series: alt.Scale,
     legend: alt.Legend | None,
     reference: Mapping[str, float],
+    width: int,
 ) -> alt.LayerChart:
     least = min(0.0, *table["low"].dropna(), *reference.values())
     value = alt.Y("value:Q", title=measure, scale=alt.Scale(domain=[least, 1.0]))
     colour = alt.Color("series:N", scale=series, legend=legend)
     shape = alt.Shape("series:N", scale=shapes(series.domain), legend=legend)
+    dash = alt.StrokeDash("series:N", scale=dashes(series.domain), legend=legend)
     base = alt.Chart(inline(table)).encode(x=axis, color=colour)
     numbers = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("value", "low", "high")]
     points = base.mark_point(filled=True, size=30, opacity=1).encode(
@@ -88,7 +115,7 @@ def _panel(
     )
     layers = [
         base.mark_rule(strokeWidth=1).encode(y=alt.Y("low:Q", title=measure), y2="high:Q"),
-        base.mark_line(strokeWidth=1.5).encode(y=value),
+        base.mark_line(strokeWidth=1.5).encode(y=value, strokeDash=dash),
         points,
     ]
     rows = [
@@ -100,4 +127,4 @@ def _panel(
         layers.append(lines.mark_rule(color=muted, strokeDash=[4, 3], strokeWidth=1))
         said = lines.mark_text(align="left", dx=4, fontSize=LABEL, color=muted)
         layers.append(said.encode(x=alt.value("width"), text="name:N"))
-    return alt.LayerChart(layer=layers).properties(width=_WIDTH, height=_HEIGHT)
+    return alt.LayerChart(layer=layers).properties(width=width, height=_HEIGHT)

@@ -6,10 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import altair as alt
 
-from attnwidget.charts.theme import HEIGHT, LIGHT, LINE
+from attnwidget.charts.theme import HEIGHT, LIGHT, LINE, PADDING, text_width
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
+_DASHES = ([1, 0], [6, 3], [2, 2])
 _REST_SHAPE = "triangle-right"
+_SYMBOL = 32
+"""Pixels of the symbol of an entry of a legend, with the space around it."""
 REST = frozenset({"other", "other tokens", "heterogeneous"})
 """What has no name of its own is grey and comes last."""
 MEANINGS = ("[CLS]", "[SEP]", ". ,", "previous token", "next token", "attends broadly")
@@ -23,37 +26,67 @@ def ordered(names: Iterable[str]) -> list[str]:
     return sorted(dict.fromkeys(names), key=lambda name: ranks.get(_key(name), len(known)))
 
 
-def colours(names: Sequence[str], figure: str) -> alt.Scale:
-    """A colour for each name.
+def colours(names: Sequence[str], figure: str, *, lines: bool = False) -> alt.Scale:
+    """A colour for each name. Series that are `lines` also differ by `shapes` and `dashes`.
 
     Raises:
-        ValueError: there are more names than colours that everybody can tell apart.
+        ValueError: there are more names than a reader can tell apart.
     """
-    if (count := sum(name not in REST for name in names)) > len(LIGHT.series):
+    most = len(LIGHT.series) * (len(_DASHES) if lines else 1)
+    if (count := sum(name not in REST for name in names)) > most:
         raise ValueError(
-            f"{figure} tells {len(LIGHT.series)} colours apart, not {count} "
+            f"{figure} tells {most} {'series' if lines else 'colours'} apart, not {count} "
             f"({', '.join(names)}): choose some, or draw several figures"
         )
     of = _places(names)
     return alt.Scale(
         domain=list(names),
-        range=[LIGHT.series[of[name]] if name in of else LIGHT.rest for name in names],
+        range=[
+            LIGHT.series[of[name] % len(LIGHT.series)] if name in of else LIGHT.rest
+            for name in names
+        ],
     )
 
 
 def shapes(names: Sequence[str]) -> alt.Scale:
-    """A shape for each name, the same wherever its colour is the same."""
+    """A shape for each name. Names that share a colour have different shapes."""
+    of = _places(names)
+    count = len(SHAPES)
+    return alt.Scale(
+        domain=list(names),
+        range=[
+            SHAPES[(of[name] + of[name] // count) % count] if name in of else _REST_SHAPE
+            for name in names
+        ],
+    )
+
+
+def dashes(names: Sequence[str]) -> alt.Scale:
+    """A dash of lines for each name: solid for the first names, one for each colour."""
     of = _places(names)
     return alt.Scale(
         domain=list(names),
-        range=[SHAPES[of[name]] if name in of else _REST_SHAPE for name in names],
+        range=[_DASHES[of.get(name, 0) // len(LIGHT.series)] for name in names],
     )
+
+
+def legend_columns(names: Iterable[str], width: float) -> int:
+    """Return how many entries of a legend fit side by side in a figure of a width.
+
+    Example:
+        >>> from attnwidget.charts.series_style import legend_columns
+        >>> legend_columns(["attention", "offset"], 640) > 4
+        True
+    """
+    widest = max(map(text_width, names), default=0) + _SYMBOL
+    return max(1, int((width - 2 * PADDING) // widest))
 
 
 def _places(names: Sequence[str]) -> dict[str, int]:
     """The place in the palette of each name that is not `REST`."""
     meant = {name: MEANINGS.index(key) for name in names if (key := _key(name)) in MEANINGS}
-    left = (place for place in range(len(LIGHT.series)) if place not in meant.values())
+    most = len(LIGHT.series) * len(_DASHES)
+    left = (place for place in range(most) if place not in meant.values())
     return {
         name: meant[name] if name in meant else next(left) for name in names if name not in REST
     }

@@ -8,18 +8,21 @@ import pandas as pd
 from attnwidget.charts.frame_columns import checked, inline
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LIGHT, WIDTH, publication
+from attnwidget.charts.theme import LIGHT, WIDTH, fitted, publication
 
 _ROW = 20
 
 
-def share_bars(frame: pd.DataFrame, *, title: str, value_title: str) -> alt.Chart:
+def share_bars(
+    frame: pd.DataFrame, *, title: str, value_title: str, width: int = WIDTH
+) -> alt.Chart:
     """One row a head, split into parts in the order of the frame; negative shares go to the left.
 
     Args:
         frame: Columns head, part and value.
         title: Title of the figure; further lines become the subtitle.
         value_title: Quantity and unit.
+        width: Pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -57,7 +60,7 @@ def share_bars(frame: pd.DataFrame, *, title: str, value_title: str) -> alt.Char
             alt.Tooltip("value:Q", title=value_title, format=NUMBER),
         ],
     )
-    return offline(publication(chart.properties(width=WIDTH, height=alt.Step(_ROW)), title))
+    return offline(publication(fitted(chart, width, alt.Step(_ROW)), title, width))
 
 
 def _colours(anchors: list[str], count: int) -> list[str]:

@@ -9,14 +9,14 @@ from attnwidget.charts.frame_columns import checked, inline
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.named_rows import row_keys, rows_by_key
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LIGHT, WIDTH, publication
+from attnwidget.charts.theme import LIGHT, WIDTH, fitted, publication
 
 _STEP = 18
 """Pixels of a part's row."""
 
 
 def signed_bars(
-    frame: pd.DataFrame, *, title: str, value_title: str, stroke_title: str = ""
+    frame: pd.DataFrame, *, title: str, value_title: str, stroke_title: str = "", width: int = WIDTH
 ) -> alt.LayerChart:
     """Draw a bar from zero to the value of each part, in the order of the frame.
 
@@ -26,6 +26,7 @@ def signed_bars(
         title: what is shown; further lines become the subtitle.
         value_title: quantity and unit of the values.
         stroke_title: the quantity of the strokes.
+        width: pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -65,5 +66,5 @@ def signed_bars(
                 y=alt.Y("row:N", sort=None), x="stroke:Q", tooltip=[alt.Tooltip("part:N"), stroke]
             )
         )
-    chart = alt.LayerChart(layer=layers).properties(width=WIDTH, height=alt.Step(_STEP))
-    return offline(publication(chart, title))
+    chart = fitted(alt.LayerChart(layer=layers), width, alt.Step(_STEP))
+    return offline(publication(chart, title, width))

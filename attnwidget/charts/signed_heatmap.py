@@ -13,7 +13,7 @@ from attnwidget.charts.frame_columns import inline
 from attnwidget.charts.grid_cells import cell_size, named_axis
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LIGHT, publication
+from attnwidget.charts.theme import LIGHT, WIDTH, publication
 
 
 def signed_heatmap(
@@ -25,6 +25,7 @@ def signed_heatmap(
     value_title: str,
     row_title: str,
     column_title: str,
+    width: int = WIDTH,
 ) -> alt.Chart:
     """Numbers in rows and columns with names, shaded by sign and size; 0 is a neutral grey.
 
@@ -36,6 +37,7 @@ def signed_heatmap(
         value_title: Quantity and unit, over the colour bar.
         row_title: Meaning of the rows.
         column_title: Meaning of the columns.
+        width: Pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -66,7 +68,7 @@ def signed_heatmap(
     most = float(np.nanmax(np.abs(cells))) or 1.0
     anchors = LIGHT.diverging
     domain = list(np.linspace(-most, most, len(anchors)))
-    step = cell_size(cells.shape)
+    step = cell_size(cells.shape, width)
     chart = alt.Chart(inline(table.dropna())).mark_rect(strokeWidth=0)
     chart = chart.encode(
         x=alt.X(
@@ -91,4 +93,4 @@ def signed_heatmap(
         ],
     )
     chart = chart.properties(width=alt.Step(step), height=alt.Step(step))
-    return offline(publication(chart, title))
+    return offline(publication(chart, title, width))

@@ -8,17 +8,26 @@ from typing import Any, TypeVar
 
 import altair as alt
 
+S = TypeVar("S", alt.Chart, alt.LayerChart)
 C = TypeVar("C", alt.Chart, alt.LayerChart, alt.HConcatChart, alt.VConcatChart, alt.ConcatChart)
 
 FONT = "'Liberation Sans', Arial, Helvetica, sans-serif"
 """That of widgets' pictures, so that one paper has one font; the converter brings the first."""
-WIDTH = 360
-"""Pixels of one panel: with its axis and labels a figure is about 480 wide."""
+WIDTH = 640
+"""Pixels of a whole figure with its axes, labels and legends, if no other width is given."""
+PADDING = 8
+"""Pixels of ground around a figure."""
 HEIGHT = 240
 LABEL = 11
 """Font size of axis labels and of labels in the figure; titles are larger, nothing is smaller."""
 LINE = 13
 """Pixels between two lines of that size."""
+_TITLE = 13
+# Widths of letters, as a share of the font size, in semibold letters at most.
+_LETTER = 0.58
+_NARROW = 0.32
+_NARROW_LETTERS = frozenset("ijlIft.,:;'|!()[] ")
+_NARROWEST = 60
 
 
 @dataclass(frozen=True)
@@ -113,8 +122,58 @@ def theme_named(name: str) -> Theme:
     return THEMES[name]
 
 
-def publication(chart: C, title: str) -> C:
+def text_width(text: str, size: float = LABEL) -> float:
+    """Return about how many pixels a text takes, rounded up.
+
+    Example:
+        >>> from attnwidget.charts.theme import text_width
+        >>> text_width("attention") < text_width("attention", 13)
+        True
+    """
+    return size * sum(_NARROW if letter in _NARROW_LETTERS else _LETTER for letter in text)
+
+
+def fitted(chart: S, width: float, height: Any, beside: float = 0) -> S:
+    """Return a chart of one plot that is `width` pixels wide with its axes and legends.
+
+    Args:
+        chart: The chart.
+        width: Pixels of the whole figure.
+        height: Pixels of the plot, or a step.
+        beside: Pixels that texts beside the plot take.
+    """
+    padding = dict.fromkeys(("left", "top", "bottom"), PADDING)
+    sized: S = chart.properties(
+        width=width,
+        height=height,
+        padding=padding | {"right": PADDING + beside},
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+    )
+    return sized
+
+
+def panel_width(width: float, count: int, *, gap: float, axis: float) -> int:
+    """Return the pixels of each of `count` plots side by side in a figure of a width.
+
+    Args:
+        width: Pixels of the whole figure.
+        count: Plots side by side.
+        gap: Pixels between two plots.
+        axis: Pixels that the axis and the texts of each plot take.
+
+    Example:
+        >>> from attnwidget.charts.theme import panel_width
+        >>> panel_width(640, 2, gap=16, axis=56)
+        248
+    """
+    room = width - 2 * PADDING - gap * (count - 1)
+    return max(_NARROWEST, int(room / count - axis))
+
+
+def publication(chart: C, title: str, width: float = WIDTH) -> C:
     """The chart in the light theme, under its title; further lines of it become the subtitle.
+
+    Only lines that are longer than the figure of this `width` are wrapped.
 
     Raises:
         ValueError: the title is empty.
@@ -123,8 +182,14 @@ def publication(chart: C, title: str) -> C:
     if not lines:
         raise ValueError("the title is empty: say what the figure shows")
     head, *rest = lines
-    text = alt.TitleParams(textwrap.wrap(head, 60), subtitle=rest or alt.Undefined)
+    below = [part for line in rest for part in _wrapped(line, width, LABEL)]
+    text = alt.TitleParams(_wrapped(head, width, _TITLE), subtitle=below or alt.Undefined)
     return chart.properties(title=text, description=" ".join([head, *rest])).configure(**_config())
+
+
+def _wrapped(line: str, width: float, size: float) -> list[str]:
+    letters = text_width(line, size) / max(1, len(line))
+    return textwrap.wrap(line, max(1, int((width - 2 * PADDING) / letters)))
 
 
 def in_dark(chart: C) -> C:
@@ -168,13 +233,13 @@ def _config() -> dict[str, Any]:
     return {
         "background": LIGHT.ground,
         "font": FONT,
-        "padding": 8,
+        "padding": PADDING,
         "view": {"stroke": None, "continuousWidth": WIDTH, "continuousHeight": HEIGHT},
         "title": {
             "anchor": "start",
             "frame": "bounds",
             "color": LIGHT.text,
-            "fontSize": 13,
+            "fontSize": _TITLE,
             "fontWeight": 600,
             "offset": 8,
             "subtitleColor": LIGHT.muted,
@@ -201,6 +266,8 @@ def _config() -> dict[str, Any]:
             "titleColor": LIGHT.text,
             "titleFontSize": LABEL,
             "titleFontWeight": "normal",
+            "labelLimit": 0,
+            "titleLimit": 0,
             "symbolOpacity": 1,
             "symbolSize": 60,
             "symbolStrokeWidth": 0,

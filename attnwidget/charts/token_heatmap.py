@@ -13,7 +13,7 @@ from attnwidget.charts.frame_columns import inline
 from attnwidget.charts.grid_cells import cell_size, named_axis
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LIGHT, publication
+from attnwidget.charts.theme import LIGHT, WIDTH, publication
 
 
 def token_heatmap(
@@ -23,6 +23,7 @@ def token_heatmap(
     *,
     title: str,
     value_title: str,
+    width: int = WIDTH,
 ) -> alt.Chart:
     """Non-negative values between tokens, such as rollout: one row per query, one column per key.
 
@@ -35,6 +36,7 @@ def token_heatmap(
         key: the K tokens of the columns.
         title: what is shown; further lines become the subtitle.
         value_title: quantity and unit, over the colour bar.
+        width: pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -61,7 +63,7 @@ def token_heatmap(
     table = pd.DataFrame({"row": row, "column": column, "value": cells.ravel()})
     table["query"] = np.asarray(query, dtype=object)[row]
     table["key"] = np.asarray(key, dtype=object)[column]
-    step = cell_size(cells.shape)
+    step = cell_size(cells.shape, width)
     chart = (
         alt.Chart(inline(table))
         .mark_rect(strokeWidth=0)
@@ -84,5 +86,5 @@ def token_heatmap(
         )
     )
     return offline(
-        publication(chart.properties(width=alt.Step(step), height=alt.Step(step)), title)
+        publication(chart.properties(width=alt.Step(step), height=alt.Step(step)), title, width)
     )

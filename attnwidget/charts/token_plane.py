@@ -7,18 +7,21 @@ import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, inline
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, publication
+from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, panel_width, publication
 from attnwidget.text.xml_text import xml_texts
 
 _LABELLED = 60
+_AXIS = 60
+"""Pixels that the axis of a side takes."""
 
 
-def token_plane(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
+def token_plane(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.LayerChart:
     """Queries and keys as points with their tokens; the inner product of two points is a score.
 
     Args:
         frame: Columns side ("query" or "key"), token, x and y.
         title: Title of the figure; further lines become the subtitle.
+        width: Pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -46,6 +49,7 @@ def token_plane(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
         color=alt.Color(
             "side:N",
             title=None,
+            legend=alt.Legend(orient="top", direction="horizontal"),
             scale=alt.Scale(domain=sides, range=[LIGHT.series[0], LIGHT.series[1]]),
         ),
         tooltip=["side:N", "token:N"],
@@ -54,5 +58,6 @@ def token_plane(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
     drawn = [base.mark_point(filled=True, size=40, opacity=0.85).encode(shape=shape)]
     if len(table) <= _LABELLED:
         drawn.append(base.mark_text(align="left", dx=6, fontSize=LABEL).encode(text="token:N"))
-    chart = alt.LayerChart(layer=drawn).properties(width=WIDTH, height=WIDTH)
-    return offline(publication(chart, title))
+    side = panel_width(width, 1, gap=0, axis=_AXIS)
+    chart = alt.LayerChart(layer=drawn).properties(width=side, height=side)
+    return offline(publication(chart, title, width))

@@ -8,15 +8,20 @@ import pandas as pd
 from attnwidget.charts.frame_columns import checked, head_names, in_order, inline
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LIGHT, publication
+from attnwidget.charts.theme import LIGHT, WIDTH, panel_width, publication
 
-_WIDTH = 150
 _HEIGHT = 110
+"""Pixels of a panel."""
 _PANELS = 4
-"""Pixels of a panel, and panels in a row."""
+"""Panels in a row."""
+_GAP = 12
+_AXIS = 48
+"""Pixels that a panel's y axis takes."""
 
 
-def training_curves(frame: pd.DataFrame, *, title: str, value_title: str) -> alt.ConcatChart:
+def training_curves(
+    frame: pd.DataFrame, *, title: str, value_title: str, width: int = WIDTH
+) -> alt.ConcatChart:
     """Lines over checkpoints: a thin line per head, a thick line for the mean of the layer.
 
     All panels have one scale.
@@ -26,6 +31,7 @@ def training_curves(frame: pd.DataFrame, *, title: str, value_title: str) -> alt
             rows without a value are left out.
         title: what is shown; further lines become the subtitle.
         value_title: the y axis: quantity and unit.
+        width: pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -50,6 +56,7 @@ def training_curves(frame: pd.DataFrame, *, title: str, value_title: str) -> alt
     scale = alt.Scale(domain=[low, high] if high > low else [0, 1])
     value = alt.Y("value:Q", title=value_title, scale=scale)
     tooltip = ["checkpoint:N", alt.Tooltip("value:Q", title=value_title, format=NUMBER)]
+    plot = panel_width(width, _PANELS, gap=_GAP, axis=_AXIS)
     panels = []
     for layer, rows in table.groupby("layer"):
         means = rows.groupby("checkpoint", sort=False)["value"].mean().reset_index()
@@ -66,5 +73,5 @@ def training_curves(frame: pd.DataFrame, *, title: str, value_title: str) -> alt
             strokeWidth=2, color=LIGHT.series[0], point={"size": 30, "color": LIGHT.series[0]}
         )
         panel = heads + mean.encode(x=along, y=value, tooltip=tooltip)
-        panels.append(panel.properties(title=f"L{layer}", width=_WIDTH, height=_HEIGHT))
-    return offline(publication(alt.concat(*panels, columns=_PANELS, spacing=12), title))
+        panels.append(panel.properties(title=f"L{layer}", width=plot, height=_HEIGHT))
+    return offline(publication(alt.concat(*panels, columns=_PANELS, spacing=_GAP), title, width))

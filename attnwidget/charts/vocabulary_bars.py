@@ -9,23 +9,29 @@ from attnwidget.charts.frame_columns import checked, in_order, inline
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.named_rows import row_keys, rows_by_key
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LIGHT, publication
+from attnwidget.charts.theme import LIGHT, WIDTH, panel_width, publication, text_width
 from attnwidget.text.xml_text import xml_texts
 
 _STEP = 16
-_WIDTH = 150
+_NAME = 110
+"""Pixels of an answer's name at most."""
+_BESIDE = 20
+"""Pixels of the ticks and of half of the last number on the axis."""
 _GAP = 24
 _IN_ROW = 2
 """Panels beside each other."""
 
 
-def vocabulary_bars(frame: pd.DataFrame, *, title: str, value_title: str) -> alt.VConcatChart:
+def vocabulary_bars(
+    frame: pd.DataFrame, *, title: str, value_title: str, width: int = WIDTH
+) -> alt.VConcatChart:
     """Draw a panel per token with a bar per vocabulary entry, the largest value first.
 
     Args:
         frame: columns source (the panel), answer and score.
         title: what is shown; further lines become the subtitle.
         value_title: quantity and unit of the scores.
+        width: pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -50,26 +56,30 @@ def vocabulary_bars(frame: pd.DataFrame, *, title: str, value_title: str) -> alt
     table["row"] = row_keys(table["answer"].tolist())
     reach = float(table["score"].abs().max()) or 1.0
     scale = alt.Scale(domain=[-reach, reach])
+    answers = min(_NAME, max(map(text_width, table["answer"])))
+    plot = panel_width(width, _IN_ROW, gap=_GAP, axis=answers + _BESIDE)
     panels = [
-        _panel(table[table["source"] == source], str(source), scale, value_title)
+        _panel(table[table["source"] == source], str(source), scale, value_title, plot)
         for source in in_order(table["source"])
     ]
     rows = [
         alt.hconcat(*panels[i : i + _IN_ROW], spacing=_GAP) for i in range(0, len(panels), _IN_ROW)
     ]
-    return offline(publication(alt.vconcat(*rows, spacing=_GAP), title))
+    return offline(publication(alt.vconcat(*rows, spacing=_GAP), title, width))
 
 
-def _panel(table: pd.DataFrame, source: str, scale: alt.Scale, value_title: str) -> alt.Chart:
+def _panel(
+    table: pd.DataFrame, source: str, scale: alt.Scale, value_title: str, width: int
+) -> alt.Chart:
     colour = alt.condition(alt.datum.score < 0, alt.value(LIGHT.wrong), alt.value(LIGHT.right))
     chart = alt.Chart(inline(table.sort_values("score", ascending=False, kind="stable")))
     chart = chart.mark_bar(height=_STEP - 5).encode(
         x=alt.X("score:Q", title=value_title, scale=scale, axis=alt.Axis(grid=True, tickCount=5)),
-        y=rows_by_key(110),
+        y=rows_by_key(_NAME),
         color=colour,
         tooltip=[
             alt.Tooltip("answer:N"),
             alt.Tooltip("score:Q", title=value_title, format=NUMBER),
         ],
     )
-    return chart.properties(width=_WIDTH, height=alt.Step(_STEP), title=source)
+    return chart.properties(width=width, height=alt.Step(_STEP), title=source)

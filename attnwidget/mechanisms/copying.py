@@ -107,8 +107,12 @@ class CopyingScores(HeadResult):
             "copying (eigenvalues), shuffled control": self.shuffled,
         }
 
-    def chart(self, form: str = "names") -> alt.VConcatChart | alt.LayerChart:
+    def chart(self, form: str = "names", *, width: int = 640) -> alt.VConcatChart | alt.LayerChart:
         """Draw copying and suppression of names, or the eigenvalue score with form="eigenvalues".
+
+        Args:
+            form: "names" or "eigenvalues".
+            width: Pixels of the whole figure.
 
         Raises:
             ValueError: Another form.
@@ -123,12 +127,14 @@ class CopyingScores(HeadResult):
                 "from the effective embedding of every token to its logit",
                 value_title="sum / sum of sizes",
                 diverging=True,
+                width=width,
             )
         return head_heatmaps(
             {"copying": self.copying, "suppression": self.suppression},
             title=f"Names that heads copy and suppress: {self.model_name}\n"
             f"{len(self.names)} names, among {self.top} tokens",
             value_title="share of names",
+            width=width,
         )
 
 
@@ -173,7 +179,7 @@ def copying_scores(
     vectors = TokenVectors(weights)
     if not 1 <= top < vectors.n_tokens:
         raise ValueError(f"top is from 1 to the size of the vocabulary, got {top}")
-    chosen = _known_names(model) if names is None else names
+    chosen = known_names(model) if names is None else names
     ids, texts = single_tokens(model, chosen, vectors.n_tokens)
     products = _TokenProducts(vectors)
     shape = (weights.numbers.n_layers, model.n_heads)
@@ -234,8 +240,12 @@ def _eigenvalues(output: Tensor, products: Tensor, value: Tensor) -> Float64Arra
     return scores
 
 
-def _known_names(model: AttentionModel) -> list[int]:
-    """Return the ids of the first listed names of a single token."""
+def known_names(model: AttentionModel) -> list[int]:
+    """Return the ids of the first 30 of `NAMES` that are a single token.
+
+    Raises:
+        ValueError: The model has no tokenizer, or fewer than 5 names are a single token.
+    """
     if model.tokenizer is None:
         raise ValueError("names need a tokenizer: pass ids, or load_model(model, tokenizer)")
     ids = (token_of_word(model.tokenizer, name) for name in NAMES)

@@ -105,10 +105,13 @@ class DirectEffects(HeadResult):
         frame.attrs |= {"position": self.position, "logit_difference": self.logit_difference}
         return frame
 
-    def chart(self) -> alt.LayerChart:
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
         """The 20 largest parts as bars, and a last bar for the sum of the other parts.
 
         The bars sum to the logit difference. Strokes are total effects, if they were measured.
+
+        Args:
+            width: Pixels of the whole figure.
         """
         import pandas as pd
 
@@ -128,6 +131,7 @@ class DirectEffects(HeadResult):
             f"logit difference {self.logit_difference:.3g}{strokes}",
             value_title="logit difference",
             stroke_title="total effect",
+            width=width,
         )
 
     def __repr__(self) -> str:

@@ -120,8 +120,12 @@ class LinkExplanation:
         frame.attrs |= {"model": self.model_name, "head": str(self.head)}
         return frame
 
-    def chart(self) -> alt.LayerChart:
-        """The largest parts, sorted, and the sum of the others."""
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """The largest parts, sorted, and the sum of the others.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         import pandas as pd
 
         from attnwidget.charts.signed_bars import signed_bars
@@ -137,6 +141,7 @@ class LinkExplanation:
             title=f"Why {query!r} looks at {key!r} and not {versus!r}, {self.head}: "
             f"{self.model_name}\nparts of log a({key!r}) - log a({versus!r})",
             value_title="difference of scores",
+            width=width,
         )
 
     def __repr__(self) -> str:

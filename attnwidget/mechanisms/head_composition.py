@@ -54,8 +54,12 @@ class HeadComposition(HeadResult):
         """Three scores: "feeds queries", "feeds keys", "feeds values"."""
         return {f"feeds {_PLURALS[name]}": getattr(self, name) for name in FED}
 
-    def chart(self, fed: Fed = "key") -> alt.LayerChart:
+    def chart(self, fed: Fed = "key", *, width: int = 640) -> alt.LayerChart:
         """Draw the scores of all earlier heads into the keys, queries or values of the head.
+
+        Args:
+            fed: "key", "query" or "value": the part of the head that is fed.
+            width: Pixels of the whole figure.
 
         Raises:
             ValueError: Another part of a head, or scores that this head does not have.
@@ -71,6 +75,7 @@ class HeadComposition(HeadResult):
             f"{fed[0].upper()}-composition, unrelated heads ({self.random:.3f}) subtracted",
             value_title="composition",
             diverging=True,
+            width=width,
         )
 
     def __repr__(self) -> str:

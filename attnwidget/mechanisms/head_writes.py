@@ -98,8 +98,12 @@ class HeadWrites:
         frame.attrs |= {"position": self.position, "layer_share": self.layer_share}
         return frame
 
-    def chart(self) -> alt.LayerChart:
-        """A bar for the share of each token, a stroke at its weight; displays without network."""
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """A bar for the share of each token, a stroke at its weight; displays without network.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.signed_bars import signed_bars
 
         frame = self.to_frame().rename(columns={"token": "part", "share": "value"})
@@ -109,6 +113,7 @@ class HeadWrites:
             f"{self.layer_share:.0%} of what the heads of the layer write",
             value_title="share of what the head writes; stroke: weight",
             stroke_title="weight",
+            width=width,
         )
 
     def __repr__(self) -> str:

@@ -75,14 +75,19 @@ class KeyBiplot:
         frame.attrs |= {"model": self.model_name, "head": str(self.head)}
         return frame
 
-    def chart(self) -> alt.LayerChart:
-        """Queries as circles and keys as squares, with their tokens if there is room."""
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """Queries as circles and keys as squares, with their tokens if there is room.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.token_plane import token_plane
 
         return token_plane(
             self.to_frame(),
             title=f"Queries and keys of {self.head}: {self.model_name}\n"
             f"the plane shows {self.explained:.0%} of the scores; inner products are scores",
+            width=width,
         )
 
     def __repr__(self) -> str:

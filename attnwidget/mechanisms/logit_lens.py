@@ -122,8 +122,12 @@ class LogitLens:
         frame.attrs["model"] = self.model_name
         return frame
 
-    def chart(self) -> alt.LayerChart:
-        """The likeliest answer after each layer, shaded by its probability, layers upwards."""
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """The likeliest answer after each layer, shaded by its probability, layers upwards.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.answer_grid import answer_grid
 
         best = self.to_frame().groupby(["question", "layer"], sort=False).head(1)
@@ -132,7 +136,7 @@ class LogitLens:
             question=[self.questions[question] for question in best["question"]],
         )
         title = f"Answers after each layer (logit lens): {self.model_name}"
-        return answer_grid(frame, title=title)
+        return answer_grid(frame, title=title, width=width)
 
     def __repr__(self) -> str:
         best = self.log_probabilities[:, 0].argmax(-1).tolist()

@@ -80,8 +80,12 @@ class GradientEffects(HeadResult):
         metrics = {"gradient times output": self.effects}
         return metrics if self.total is None else {**metrics, "total effect": self.total}
 
-    def chart(self) -> alt.LayerChart:
-        """The effects, layers down and heads across; displays without network."""
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """The effects, layers down and heads across; displays without network.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.head_heatmap import head_heatmap
 
         return head_heatmap(
@@ -90,6 +94,7 @@ class GradientEffects(HeadResult):
             f"{self.model_name}\nlogit difference {self.logit_difference:.3g}",
             value_title="logit difference",
             diverging=True,
+            width=width,
         )
 
     def to_frame(self) -> pd.DataFrame:

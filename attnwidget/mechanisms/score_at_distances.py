@@ -75,8 +75,12 @@ class ScoresAtDistances:
         frame.attrs |= {"model": self.model_name, "head": str(self.head)}
         return frame
 
-    def chart(self) -> alt.LayerChart:
-        """The weight by distance; a line marks the distance in the input."""
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """The weight by distance; a line marks the distance in the input.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.distance_curve import distance_curve
 
         query, key = self.tokens
@@ -87,6 +91,7 @@ class ScoresAtDistances:
             "all other keys as they are",
             value_title="weight",
             marked=self.distance,
+            width=width,
         )
 
     def __repr__(self) -> str:

@@ -88,8 +88,12 @@ class ScoreSources:
         frame.attrs |= {"model": self.model_name, "head": str(self.head)}
         return frame
 
-    def chart(self) -> alt.Chart:
-        """The matrix as a heat map that diverges from 0."""
+    def chart(self, *, width: int = 640) -> alt.Chart:
+        """The matrix as a heat map that diverges from 0.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.signed_heatmap import signed_heatmap
 
         return signed_heatmap(
@@ -101,6 +105,7 @@ class ScoreSources:
             value_title="part of the score" if self.versus is None else "part of the difference",
             row_title="writer of the query",
             column_title="writer of the key",
+            width=width,
         )
 
     def _said(self) -> str:

@@ -82,8 +82,12 @@ class VocabularyScores:
         frame.attrs |= {"model": self.model_name, "head": str(self.head)}
         return frame
 
-    def chart(self) -> alt.VConcatChart:
-        """Draw a panel for each token, with a bar for each entry; displays without network."""
+    def chart(self, *, width: int = 640) -> alt.VConcatChart:
+        """Draw a panel for each token, with a bar for each entry; displays without network.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.vocabulary_bars import vocabulary_bars
 
         return vocabulary_bars(
@@ -91,6 +95,7 @@ class VocabularyScores:
             title=f"{self.TITLE}, {self.head}: {self.model_name}\nfrom the weights alone, "
             "without the other tokens of a text",
             value_title=self.UNIT,
+            width=width,
         )
 
     def __repr__(self) -> str:

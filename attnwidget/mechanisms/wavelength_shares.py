@@ -91,8 +91,12 @@ class WavelengthShares(HeadResult):
         frame.attrs["model"] = self.model_name
         return frame
 
-    def chart(self) -> alt.Chart:
-        """A bar for each head, split by bands of wavelengths."""
+    def chart(self, *, width: int = 640) -> alt.Chart:
+        """A bar for each head, split by bands of wavelengths.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         import pandas as pd
 
         from attnwidget.charts.share_bars import share_bars
@@ -108,6 +112,7 @@ class WavelengthShares(HeadResult):
             title=f"Variance of scores by wavelength, L{self.layer}: {self.model_name}\n"
             "scores centred within each query; shares sum to 1",
             value_title="share of variance",
+            width=width,
         )
 
     def __repr__(self) -> str:

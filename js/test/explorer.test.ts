@@ -29,6 +29,7 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   text: "The cat sat.",
   pair: null,
   target: null,
+  versus_text: null,
   tokens: [],
   hidden: [],
   quantity: "weights",
@@ -45,10 +46,13 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   _painted: false,
   _stacks: [STACK],
   _source: { model: "Bert", note: "", loss: "" },
-  _shown: { text: "The cat sat.", pair: null, target: null },
+  _shown: { text: "The cat sat.", pair: null, target: null, versus_text: null },
   example: null,
   _examples: EXAMPLES,
   _look: "",
+  _effect_told: null,
+  _way_out: "",
+  _way_out_taken: 0,
   _second: "pair",
   _offer: "",
   _accepted: false,
@@ -66,13 +70,13 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   ...change,
 });
 
-/** The model of the grid: of its own traits those that the controls show. */
+/** The models of grid and view: of their own traits those that the controls show. */
 const gridModel = () =>
   fakeModel({
     stack: "self",
     metric: null as string | null,
-    sort: "none",
     filter: null,
+    shared_scale: false,
     _metrics: null as object | null,
     _axes: {
       query: { special: ["cls", "", "sep"], text: ["[CLS]", "cat", "[SEP]"] },
@@ -80,13 +84,29 @@ const gridModel = () =>
     },
   });
 
+const viewModel = () =>
+  fakeModel({
+    mode: "lines",
+    arrangement: "one",
+    of: "selected",
+    top_mass: 0.8,
+    renormalise: false,
+    sentences: "all",
+    _compared: [] as string[],
+    _axes: {
+      query: { special: ["cls", "", "sep"], text: ["[CLS]", "cat", "[SEP]"], segments: [0, 0, 0] },
+      key: { special: ["cls", "", "sep"], text: ["[CLS]", "cat", "[SEP]"], segments: [0, 0, 0] },
+    },
+  });
+
 /** A host whose widgets write their reference, and count how many are drawn. */
 function hosting() {
   const grid = gridModel();
+  const view = viewModel();
   const alive = new Set<string>();
   const asked: string[] = [];
   const host: Host = {
-    getModel: async () => grid,
+    getModel: async (reference) => (reference === "anywidget:1" ? grid : view),
     async getWidget(reference) {
       asked.push(reference);
       if (reference === "anywidget:broken") throw new Error("no such model");
@@ -99,7 +119,7 @@ function hosting() {
       };
     },
   };
-  return { host, alive, asked, grid };
+  return { host, alive, asked, grid, view };
 }
 
 async function shown(change: Partial<ExplorerState> = {}) {
@@ -153,7 +173,7 @@ test("what is measured says so, then takes its place, once", async () => {
   model.fromKernel({ table: "anywidget:3", progress: {}, _notes: { table: "of this text alone" } });
   await frame();
   expect(panel("table").querySelector(".attnw-ex-slot")?.textContent).toBe("anywidget:3");
-  expect(find(".attnw-ex-details .attnw-ex-note").textContent).toBe("of this text alone");
+  expect(find(".attnw-ex-below .attnw-ex-note").textContent).toBe("of this text alone");
   expect(line?.hasAttribute("hidden")).toBe(true);
   model.fromKernel({ layer: 2 });
   await frame();
@@ -182,7 +202,9 @@ test(
     await frame();
     const slot = panel("grid").querySelector(".attnw-ex-slot");
     expect(slot?.getAttribute("aria-busy")).toBe("true");
-    model.fromKernel({ _shown: { text: "A dog.", pair: null, target: null } });
+    model.fromKernel({
+      _shown: { text: "A dog.", pair: null, target: null, versus_text: null },
+    });
     await frame();
     expect(slot?.getAttribute("aria-busy")).toBe("false");
     find("form").dispatchEvent(new Event("submit", { cancelable: true }));
@@ -214,7 +236,11 @@ test("a second sentence can be added and taken away", async () => {
 });
 
 test("one detail is open; what was never opened is never drawn", async () => {
-  const { model, panel, asked, el } = await shown({ strip: "anywidget:3", arcs: "anywidget:6" });
+  const { model, panel, asked, el } = await shown({
+    strip: "anywidget:3",
+    arcs: "anywidget:6",
+    _stacks: [{ ...STACK, n_layers: 24 }],
+  });
   expect(asked).toEqual(["anywidget:1", "anywidget:2", "anywidget:3"]);
   expect(panel("strip").getAttribute("role")).toBe("tabpanel");
   expect(tab(el, "arcs").getAttribute("aria-selected")).toBe("false");
@@ -264,13 +290,14 @@ test(
       true,
       true,
     ]);
-    const controls = find(".attnw-ex-controls");
-    expect(controls.hidden).toBe(true);
-    find(".attnw-ex-fold").click();
-    expect([controls.hidden, find(".attnw-ex-fold").getAttribute("aria-expanded")]).toEqual([
+    const menu = find(".attnw-ex-menu");
+    expect(menu.hidden).toBe(true);
+    find(".attnw-ex-menu-button").click();
+    expect([menu.hidden, find(".attnw-ex-menu-button").getAttribute("aria-expanded")]).toEqual([
       false,
       "true",
     ]);
+    expect(menu.querySelector('[data-hide="cls"]')).not.toBeNull();
     const canvas = document.createElement("canvas");
     panel("grid").append(canvas);
     canvas.dispatchEvent(new MouseEvent("click", { bubbles: true, shiftKey: true }));
@@ -288,47 +315,44 @@ test(
   },
 );
 
-test("three columns have two lists of details, each with an open one", async () => {
-  width = 1576;
-  const details = {
-    strip: "anywidget:3",
-    head_map: "anywidget:4",
-    table: "anywidget:5",
-    arcs: "anywidget:6",
-  };
-  const { panel, el } = await shown(details);
-  expect(["strip", "head_map", "table", "arcs"].map((name) => panel(name).hidden)).toEqual([
-    false,
-    true,
-    false,
-    true,
-  ]);
-  tab(el, "arcs").click();
-  await frame();
-  expect(["strip", "head_map", "table", "arcs"].map((name) => panel(name).hidden)).toEqual([
-    false,
-    true,
-    true,
-    false,
-  ]);
-});
-
-test.each([
-  [456, 6, 12, 30, "one"],
-  [676, 6, 12, 30, "two"],
-  [1176, 6, 12, 19, "two"],
-  [1176, 6, 12, 20, "under"],
-  [1176, 12, 12, 19, "under"],
-  [1576, 12, 12, 30, "three"],
-  [800, 24, 32, 30, "broad"],
-  [1176, 24, 32, 30, "beside"],
-  [1576, 24, 32, 30, "beside"],
-])(
-  "%s px with %s layers of %s heads and %s tokens are laid out as %s",
-  (room, n_layers, n_heads, n_key, plan) => {
-    expect(planFor(room, [{ n_layers, n_heads, n_query: 10, n_key }])).toBe(plan);
+test.each([956, 1396])(
+  "%s px have two lists of details, each with an open one; three columns always have the lens",
+  async (room) => {
+    width = room;
+    const details = {
+      lens: "anywidget:7",
+      strip: "anywidget:3",
+      head_map: "anywidget:4",
+      table: "anywidget:5",
+      arcs: "anywidget:6",
+    };
+    const { panel, el } = await shown(details);
+    const hidden = () =>
+      ["lens", "strip", "head_map", "table", "arcs"].map((name) => panel(name).hidden);
+    const lens = room < 1340;
+    expect(hidden()).toEqual([lens, false, true, false, true]);
+    tab(el, "arcs").click();
+    await frame();
+    expect(hidden()).toEqual([lens, false, true, true, false]);
+    expect(el.querySelector('[data-tab="lens"]') === null).toBe(!lens);
   },
 );
+
+test.each([
+  [356, 6, 12, "one"],
+  [726, 6, 12, "under"],
+  [996, 6, 12, "under"],
+  [1396, 6, 12, "three"],
+  [996, 12, 12, "under"],
+  [1396, 12, 16, "three"],
+  [726, 24, 16, "broad"],
+  [996, 24, 16, "two"],
+  [1396, 24, 16, "two"],
+  [996, 32, 32, "broad"],
+  [1396, 32, 32, "two"],
+])("%s px with %s layers of %s heads are laid out as %s", (room, n_layers, n_heads, plan) => {
+  expect(planFor(room, [{ n_layers, n_heads }])).toBe(plan);
+});
 
 test("a plan leaves no panel out", () => {
   for (const plan of PLANS) {
@@ -340,7 +364,8 @@ test("a plan leaves no panel out", () => {
 test("an example is asked for with its text, in one message", async () => {
   const { model, find } = await shown({ example: "cats", _look: "the cat sits" });
   const select = find<HTMLSelectElement>(".attnw-ex-examples");
-  expect([select.value, find(".attnw-ex-look").textContent]).toEqual(["cats", "the cat sits"]);
+  const look = () => find(".attnw-ex-look").textContent;
+  expect([select.value, look()]).toEqual(["cats", "the cat sits"]);
   select.value = "pairs";
   select.dispatchEvent(new Event("change"));
   expect(model.sent.at(-1)).toEqual({
@@ -350,17 +375,20 @@ test("an example is asked for with its text, in one message", async () => {
   });
   await frame();
   expect(find<HTMLTextAreaElement>("textarea").value).toBe("Where is it?");
-  expect(find(".attnw-ex-look").textContent).toBe("");
+  expect(look()).toBe("");
   model.fromKernel({
-    _shown: { text: "Where is it?", pair: "It is here.", target: null },
+    _shown: { text: "Where is it?", pair: "It is here.", target: null, versus_text: null },
     _look: "there",
   });
   await frame();
-  expect(find(".attnw-ex-look").textContent).toBe("there");
+  expect(look()).toBe("there");
+  type(find<HTMLTextAreaElement>("textarea"), "A text of one's own.");
+  await frame();
+  expect([select.value, select.selectedOptions[0]?.textContent]).toEqual(["", "your text"]);
 });
 
-test("what all figures share is chosen in one row; metric and order are the grid's", async () => {
-  const { model, find, grid } = await shown();
+test("what all figures share is chosen in one row and its menu", async () => {
+  const { model, find, grid, view } = await shown();
   const control = (name: string) =>
     find<HTMLSelectElement>(`.attnw-ex-bar [data-control="${name}"]`);
   control("unit").value = "words";
@@ -374,10 +402,80 @@ test("what all figures share is chosen in one row; metric and order are the grid
   control("metric").value = "entropy";
   control("metric").dispatchEvent(new Event("change"));
   expect(grid.sent.at(-1)).toEqual({ metric: "entropy" });
+  const way = (name: string) => find(`[data-way="${name}"]`);
+  way("matrix").click();
+  expect(view.sent.at(-1)).toEqual({ mode: "matrix" });
+  way("several").click();
+  expect(view.sent.at(-1)).toEqual({ arrangement: "beside" });
   await frame();
-  control("sort").value = "rows";
-  control("sort").dispatchEvent(new Event("change"));
-  expect(grid.sent.at(-1)).toEqual({ sort: "rows" });
+  expect(
+    ["lines", "matrix", "several"].map((name) => way(name).getAttribute("aria-pressed")),
+  ).toEqual(["false", "false", "true"]);
+  expect(control("drawn as").closest("label")?.hidden).toBe(false);
+});
+
+test("the menu closes with Escape, which takes back nothing, and with a click elsewhere", async () => {
+  const { find, model } = await shown();
+  const menu = find(".attnw-ex-menu");
+  const button = find(".attnw-ex-menu-button");
+  button.click();
+  expect(menu.hidden).toBe(false);
+  press(find(".attnw-ex-menu select"), "Escape");
+  expect(menu.hidden).toBe(true);
+  button.click();
+  find("textarea").dispatchEvent(new MouseEvent("pointerdown", { bubbles: true, composed: true }));
+  await frame();
+  expect(menu.hidden).toBe(true);
+  expect(model.sent).toHaveLength(1);
+});
+
+test("the present text is kept as A while another one is edited", async () => {
+  const { model, find } = await shown();
+  const area = find<HTMLTextAreaElement>("textarea");
+  const compare = find(".attnw-ex-compare");
+  expect(compare.hidden).toBe(true);
+  type(area, "The dog sat.");
+  await frame();
+  expect(compare.hidden).toBe(false);
+  compare.click();
+  expect(model.sent.at(-1)).toEqual({ versus_text: "The dog sat." });
+  await frame();
+  expect([find(".attnw-ex-kept span").textContent, area.value]).toEqual([
+    "The cat sat.",
+    "The dog sat.",
+  ]);
+  type(area, "The dog ran.");
+  find("form").dispatchEvent(new Event("submit", { cancelable: true }));
+  expect(model.sent.at(-1)).toEqual({ versus_text: "The dog ran." });
+  await frame();
+  find(".attnw-ex-kept button").click();
+  expect(model.sent.at(-1)).toEqual({ versus_text: null });
+  await frame();
+  expect(area.value).toBe("The cat sat.");
+});
+
+test("an error offers the way out, and the head that matters is switched off in a click", async () => {
+  const { model, find } = await shown({ _error: "too long", _way_out: "read the first 512" });
+  const way = find("[role=alert] button");
+  expect([way.hidden, way.textContent]).toEqual([false, "read the first 512"]);
+  way.click();
+  expect(model.sent.at(-1)).toEqual({ _way_out_taken: 1 });
+  model.fromKernel({ _error: "", _effect_told: { text: "Without L2 H11", head: [2, 11, "self"] } });
+  await frame();
+  const tell = find(".attnw-ex-tell");
+  expect(tell.textContent).toBe("Without L2 H11");
+  tell.click();
+  expect(model.sent.at(-1)).toEqual({ disabled: [[2, 11, "self"]], tab: "predictions" });
+});
+
+test("of a kernel that is gone the line says so", async () => {
+  const { find, el } = await shown({ _look: "the cat sits" });
+  const root = el.querySelector<HTMLElement>(".attnw-ex-root");
+  if (!root) throw new Error("no root");
+  root.dataset.link = "lost";
+  await frame();
+  await frame();
+  expect(find(".attnw-ex-look").textContent).toContain("The kernel does not answer");
 });
 
 test(
@@ -415,19 +513,18 @@ test(
 
 test("the stepper and the brackets step the layer with the selection", async () => {
   const { model, find } = await shown();
-  const slider = find<HTMLInputElement>("input[type=range]");
-  expect([slider.max, slider.value]).toEqual(["5", "1"]);
-  slider.value = "4";
-  slider.dispatchEvent(new Event("input"));
-  expect(model.sent.at(-1)).toEqual({ layer: 4, selected: [[4, 3, "self"]] });
-  let heard = 0;
-  document.addEventListener("keydown", () => heard++, { once: true });
-  press(slider, "ArrowRight");
-  expect(heard).toBe(0);
+  const [before, after] = [...find(".attnw-ex-stepper").querySelectorAll("button")];
+  expect(find(".attnw-ex-stepper output").textContent).toBe("layer 1");
+  after?.click();
+  expect(model.sent.at(-1)).toEqual({ layer: 2, selected: [[2, 3, "self"]] });
+  await frame();
+  before?.click();
   press(find(".attnw-ex-run"), "[");
-  expect(model.get("layer")).toBe(3);
+  expect(model.get("layer")).toBe(0);
+  await frame();
+  expect(before?.disabled).toBe(true);
   press(find("textarea"), "]");
-  expect(model.get("layer")).toBe(3);
+  expect(model.get("layer")).toBe(0);
 });
 
 test.each([

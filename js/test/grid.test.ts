@@ -8,7 +8,15 @@ import {
 } from "../src/head_grid/grid_pixels.js";
 import { placeOutside } from "../src/head_grid/grid_preview.js";
 import { orderHeads } from "../src/head_grid/head_order.js";
-import { canvasSize, cellAt, corner, gridLayout, moved } from "../src/shared/cells.js";
+import {
+  canvasSize,
+  cellAt,
+  corner,
+  gridLayout,
+  leastWidth,
+  moved,
+  rowsInSight,
+} from "../src/shared/cells.js";
 import { diverging, lookup } from "../src/shared/colour.js";
 import { word } from "../src/shared/colour_levels.js";
 import { THEMES } from "../src/shared/theme.js";
@@ -18,18 +26,18 @@ const LINE = 0xff123456;
 const WISH = { sort: "none", descending: true, filter: null, outside: "dim" } as const;
 
 describe("layout", () => {
-  test("144 heads fit 900 px, 24 x 16 heads at 480 px overflow with the smallest cells", () => {
+  test("144 heads fit 900 px, 24 x 20 heads at 480 px overflow with the smallest cells", () => {
     expect(canvasSize(gridLayout(900, 12, 12, false, 1))[0]).toBeLessThanOrEqual(900);
     expect(canvasSize(gridLayout(900, 12, 12, false, 1, "nothing", 376))[1]).toBeLessThanOrEqual(
       376,
     );
-    const wide = gridLayout(480, 24, 16, false, 1);
-    expect(wide.cell).toBe(26);
+    const wide = gridLayout(480, 24, 20, false, 1);
+    expect(wide.cell).toBe(22);
     expect(canvasSize(wide)[0]).toBeGreaterThan(480);
   });
 
   test.each([480, 800, 1200])(
-    "no cell is under 26 px, and what is shown at %s px is not higher than it has to be",
+    "no cell is under 22 px, and what is shown at %s px is not higher than it has to be",
     (width) => {
       for (const [rows, cols] of [
         [6, 12],
@@ -39,13 +47,23 @@ describe("layout", () => {
       ] as const)
         for (const below of ["nothing", "bar", "name"] as const) {
           const layout = gridLayout(width, rows, cols, false, 1, below);
-          const smallest = below === "name" ? 29 : 26;
+          const smallest = below === "name" ? 29 : 22;
           expect(layout.cell).toBeGreaterThanOrEqual(smallest);
           const [across, down] = canvasSize(layout);
           if (layout.cell > smallest) expect([across <= width, down <= 780]).toEqual([true, true]);
         }
     },
   );
+
+  test("the least width has the smallest cells, and rows in sight are counted whole", () => {
+    const layout = gridLayout(leastWidth(12), 24, 12, false, 1, "nothing", 392);
+    expect(layout.cell).toBe(22);
+    expect(canvasSize(layout)[0]).toBe(leastWidth(12));
+    const [, second] = corner(layout, [16, 0]);
+    expect(rowsInSight(layout, 0, second)).toBe(16);
+    expect(rowsInSight(layout, 12, second)).toBe(15);
+    expect(rowsInSight(layout, 0, 10_000)).toBe(24);
+  });
 
   test.each([1, 1.25, 1.5, 2, 3])("every corner is on a device pixel at %s", (dpr) => {
     const layout = gridLayout(717, 12, 12, true, dpr);
@@ -93,6 +111,8 @@ describe("pixels", () => {
     strongest: new Int32Array(2 * maxima.length),
     maximum: Math.max(...maxima),
     disabled: [],
+    times_keys: false,
+    special_share: 0,
     method: "uniform",
     versus: null,
     of_two: "difference",
@@ -175,7 +195,7 @@ describe("pixels", () => {
       shared: true,
     });
     const row = words.subarray(across, 2 * across);
-    expect([row[0], row[1], row[26], row[27], row[28], row[29]]).toEqual([
+    expect([row[0], row[1], row[22], row[23], row[24], row[25]]).toEqual([
       LINE,
       table[255],
       table[255],
@@ -183,8 +203,8 @@ describe("pixels", () => {
       LINE,
       table[64],
     ]);
-    expect(new Set(words.subarray(0, 28))).toEqual(new Set([LINE]));
-    expect([26, 27].map((y) => words[y * across + 1])).toEqual([table[255], LINE]);
+    expect(new Set(words.subarray(0, 24))).toEqual(new Set([LINE]));
+    expect([22, 23].map((y) => words[y * across + 1])).toEqual([table[255], LINE]);
   });
 
   test("a place without a head has no hairline", () => {
@@ -196,7 +216,7 @@ describe("pixels", () => {
       order,
       look,
     );
-    expect(words.subarray(across + 28, 2 * across)).not.toContain(LINE);
+    expect(words.subarray(across + 24, 2 * across)).not.toContain(LINE);
   });
 });
 

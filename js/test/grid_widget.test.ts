@@ -64,6 +64,7 @@ function state(change: Partial<GridState> = {}): GridState {
     scale: "sqrt",
     stack: "self",
     shared_scale: false,
+    times_keys: false,
     versus: null,
     of_two: "difference",
     _error: "",

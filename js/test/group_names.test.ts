@@ -30,9 +30,9 @@ const covered = (points: Point[], name: { x: number; y: number; text: string }) 
     ({ x, y }) => Math.abs(x - name.x) < measure(name.text) / 2 && Math.abs(y - name.y) < 8,
   );
 
-test("groups of several heads are named beside them and on none", () => {
+test("every group is named beside its heads and on none", () => {
   const names = groupNames(POINTS, GROUPS, LAYOUT, 5);
-  expect(names.map(({ text }) => text)).toEqual(["to [SEP]", "previous token"]);
+  expect(names.map(({ text }) => text)).toEqual(["to [SEP]", "previous token", "to [CLS]"]);
   for (const [name, x, y] of [
     [names[0], 110, 110],
     [names[1], 440, 280],

@@ -112,7 +112,7 @@ describe("badges", () => {
   test("small cells have a bar alone, unless their names are needed", () => {
     expect(gridLayout(480, 24, 16, false, 1).band).toBe(0);
     const small = gridLayout(480, 24, 16, false, 1, "bar");
-    expect([small.cell, hasText(small)]).toEqual([26, false]);
+    expect([small.cell, hasText(small)]).toEqual([24, false]);
     expect(hasText(gridLayout(900, 12, 12, false, 1, "bar"))).toBe(true);
     const named = gridLayout(480, 24, 16, false, 1, "name");
     expect([named.cell, hasText(named)]).toEqual([29, true]);

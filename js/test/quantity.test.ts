@@ -131,6 +131,7 @@ describe("quantities of a grid", () => {
       ...(shared as unknown as GridState),
       stack: "self",
       shared_scale: true,
+      times_keys: false,
       metric: null,
       sort: "none",
       descending: true,

@@ -49,7 +49,16 @@ test("without a kernel there is nothing to press", () => {
   const inner = document.createElement("div");
   const box = saveMenu(document, { get: () => null }, new AbortController().signal);
   render(captioned(box, html`<p data-caption></p>`), inner);
-  expect([...inner.children].map(({ tagName }) => tagName)).toEqual(["P"]);
+  const details = inner.querySelector("button");
+  expect([...(inner.firstElementChild?.children ?? [])].map(({ tagName }) => tagName)).toEqual([
+    "BUTTON",
+    "P",
+  ]);
+  details?.click();
+  expect([details?.textContent, details?.getAttribute("aria-expanded")]).toEqual([
+    "details",
+    "true",
+  ]);
 });
 
 test("it stands with the caption, once", () => {
@@ -57,7 +66,8 @@ test("it stands with the caption, once", () => {
   draw();
   expect(inner.children).toHaveLength(1);
   const caption = inner.querySelector("[data-caption]");
-  expect([...(inner.firstElementChild?.children ?? [])]).toEqual([box, caption]);
+  const fold = inner.querySelector(".attnw-fold");
+  expect([...(inner.firstElementChild?.children ?? [])]).toEqual([box, fold, caption]);
 });
 
 test(

@@ -274,13 +274,13 @@ describe("chips", () => {
     [2, 0, "self"],
   ];
 
-  test("are the heads of the layer, then those drawn from elsewhere", () => {
+  test("are the heads of the layer and those drawn from elsewhere, in the order of layers", () => {
     const found = chipsOf({ ...state, selected: two });
     expect(found.map(({ head, drawn }) => [head[0], head[1], drawn])).toEqual([
+      [1, 2, true],
       [2, 0, true],
       [2, 1, false],
       [2, 2, false],
-      [1, 2, true],
     ]);
   });
 

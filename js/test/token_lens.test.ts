@@ -208,7 +208,7 @@ describe("on a page", () => {
       find("[role=grid]").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
     for (const key of ["ArrowDown", "ArrowDown", "ArrowRight", "Enter"]) press(key);
     expect(model.get("selected")).toEqual([[1, 1, "self"]]);
-    press("x");
+    press("d");
     expect(model.get("tokens")).toEqual([["key", 1]]);
     press("Escape");
     press("Escape");

@@ -129,6 +129,12 @@ class LiveNotebook:
         body = f"body[data-jp-theme-light='{is_light}']"
         self.page.wait_for_selector(body, state="attached")
 
+    def show_sidebar(self, shown: bool) -> None:
+        """Open or close the file browser of JupyterLab."""
+        if self.page.evaluate("window.jupyterapp.shell.leftCollapsed") == shown:
+            command = "application:toggle-left-area"
+            self.page.evaluate(f"window.jupyterapp.commands.execute('{command}')")
+
     def close(self) -> None:
         """Leave nothing to the next test: the server remembers a theme, a kernel holds a model."""
         if self.theme != "light":

@@ -33,6 +33,31 @@ _FIND = """(root) => {
 }"""
 
 
+# What scrolls in something that scrolls, and panels that scroll at all. Long tables may.
+_NESTED = """(root) => {
+  const scrolls = (node) => {
+    const { overflowX, overflowY } = getComputedStyle(node);
+    const down = /auto|scroll/.test(overflowY) && node.scrollHeight > node.clientHeight + 1;
+    const across = /auto|scroll/.test(overflowX) && node.scrollWidth > node.clientWidth + 1;
+    return down || across;
+  };
+  const found = [];
+  for (const node of root.querySelectorAll("*")) {
+    if (!node.offsetParent || node.matches("textarea, .attnw-rel-box") || !scrolls(node)) continue;
+    if (node.matches(".attnw-ex-panel")) found.push(`panel: ${node.dataset.panel}`);
+    for (let outer = node.parentElement; outer !== root; outer = outer.parentElement)
+      if (scrolls(outer)) found.push(`${node.className} in ${outer.className}`);
+  }
+  return found;
+}"""
+
+
+def nested_scrolling(root: Locator) -> list[str]:
+    """One line for each part that scrolls within another part that scrolls."""
+    found: list[str] = root.evaluate(_NESTED)
+    return found
+
+
 def overflowing(root: Locator) -> list[str]:
     """One line for each text or control that does not fit into its panel."""
     found: list[str] = root.evaluate(_FIND)

@@ -89,9 +89,9 @@ def test_type_step_pick_brush_save_and_restore_in_a_new_kernel(
     notebook.wait_for_value("explorer.attention.tokens[1:4]", ["she", "put", "the"])
     expect(panel(notebook, "view")).to_contain_text("12 tokens")
     # Step the layers.
-    slider = root_of(notebook).locator(".attnw-ex-stepper input")
-    slider.press("ArrowRight")
-    slider.press("ArrowRight")
+    step = root_of(notebook).get_by_role("button", name="next layer").first
+    step.click()
+    step.click()
     notebook.wait_for_value("tuple(explorer.view.head)", (3, 3, "self"))
     # A relation: its best head everywhere, and a sentence that has it.
     open_tab(notebook, "relations")

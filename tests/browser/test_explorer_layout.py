@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import FloatRect, Locator, expect
 
 from browser.axe import AXE, complaints
 from browser.figures import GridOnPage
 from browser.notebook import LiveNotebook
-from browser.overflow import overflowing
+from browser.overflow import nested_scrolling, overflowing
 from browser.pages import Watched
 from browser.servers import Server
 
@@ -38,7 +38,20 @@ IN_SIGHT = """([canvas, layer]) => {
 }"""
 # The class that says how the panels are arranged.
 PLAN = """(root) => [...root.classList].filter((name) =>
-  /^attnw-ex-(one|two|under|three|broad|beside)$/.test(name))"""
+  /^attnw-ex-(one|two|under|three|broad)$/.test(name))"""
+# Width of the window, and whether the file browser is open.
+WINDOWS = [(480, False), (900, False), (1200, True), (1200, False), (1600, False)]
+# How far the last head is from the right edge of the panel, and the lines' room.
+GRID_EDGE = """(canvas) => {
+  const { x0, cols, cell, gap } = JSON.parse(canvas.dataset.layout);
+  const { left } = canvas.getBoundingClientRect();
+  const box = canvas.closest(".attnw-ex-panel").getBoundingClientRect();
+  return box.right - (left + x0 + cols * (cell + gap));
+}"""
+BETWEEN = """(canvas) => {
+  const { x0, x1 } = JSON.parse(canvas.dataset.layout);
+  return x1 - x0;
+}"""
 # A theme whose style sheets are exchanged while the figure is drawn: the page is narrow for less
 # than a frame. The figure looks at its background when the page's body changes.
 NARROW_WHILE_DRAWN = """async (root) => {
@@ -105,31 +118,73 @@ def open_tab(root: Locator, name: str) -> None:
     root.page.wait_for_timeout(300)
 
 
-@pytest.mark.slow
-def test_nothing_is_cut_at_any_width(notebook: LiveNotebook, root: Locator) -> None:
-    for width in (480, 800, 1200, 1600):
-        set_width(root, width)
+def set_window(notebook: LiveNotebook, width: int, sidebar: bool, height: int = 1400) -> None:
+    notebook.page.set_viewport_size({"width": width, "height": height})
+    notebook.show_sidebar(sidebar)
+    notebook.page.wait_for_timeout(700)
+
+
+def assert_fits(root: Locator, where: object) -> None:
+    """Every text and control is in its panel, and nothing scrolls in what scrolls."""
+    assert overflowing(root) == [], where
+    assert nested_scrolling(root) == [], where
+    assert root.evaluate("(root) => root.scrollWidth <= root.clientWidth"), where
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The cat sat.",
+        pytest.param("The cat sat on the mat, and the dog did too. " * 10, marks=pytest.mark.slow),
+    ],
+)
+def test_everything_fits_the_windows_that_people_have(
+    notebook: LiveNotebook, root: Locator, text: str
+) -> None:
+    notebook.run_in_kernel(f"explorer.text = {text!r}; explorer.wait()")
+    for width, sidebar in WINDOWS:
+        where = width, sidebar
+        set_window(notebook, width, sidebar)
+        grid = root.locator("canvas.attnw-grid")
+        lines = root.locator("canvas.attnw-lines")
+        if width == 480:
+            open_tab(root, "all heads")
+        assert grid.evaluate(GRID_EDGE) >= 0, where
+        if width == 480:
+            open_tab(root, "one head")
+        assert lines.evaluate(BETWEEN) >= 160, where
         for name in DETAILS:
-            open_tab(root, name)
-            assert overflowing(root) == [], (width, name)
-            assert root.evaluate("(root) => root.scrollWidth <= root.clientWidth"), (width, name)
-            if width == 1200:
-                assert height(root) <= 1050, name
-    # Beside a view of more tokens the details are under the grid.
-    set_width(root, 1200)
-    notebook.run_in_kernel("explorer.example = 'dialogue'; explorer.wait()")
-    for name in DETAILS:
-        open_tab(root, name)
-        assert overflowing(root) == [], name
-        assert height(root) <= 1050, name
-    # One panel of all at a time, and the controls behind a button.
-    set_width(root, 480)
-    root.get_by_role("button", name="controls").first.click()
+            if root.get_by_role("tab", name=name).count():
+                open_tab(root, name)
+            assert_fits(root, (*where, name))
+    # One panel of all at a time, and most controls in the menu.
+    set_window(notebook, 480, False)
     for name in ("one head", "all heads"):
         open_tab(root, name)
-        assert overflowing(root) == [], name
+        assert_fits(root, name)
+    root.get_by_role("button", name="View").click()
+    assert overflowing(root) == []
+    root.page.keyboard.press("Escape")
     GridOnPage(root).click(4, 2)
     expect(root.get_by_role("tabpanel", name="one head")).to_contain_text("L4 H2")
+
+
+def test_the_first_screen_has_text_story_grid_view_and_lens(
+    notebook: LiveNotebook, root: Locator
+) -> None:
+    for width, limit in ((1200, 760), (1600, 760)):
+        set_window(notebook, width, False, 1000)
+        top = box_of(root)["y"]
+        lens = box_of(root.locator("[data-panel=lens]"))
+        assert lens["y"] + 200 - top <= limit, width
+        for panel in ("grid", "view"):
+            assert box_of(root.locator(f"[data-panel={panel}]"))["y"] - top <= limit - 200
+
+
+def box_of(part: Locator) -> FloatRect:
+    box = part.bounding_box()
+    assert box is not None
+    return box
 
 
 @pytest.mark.parametrize(
@@ -154,9 +209,10 @@ def test_models_of_many_heads_fit_a_screen(
     expect(root.locator(".attnw-view-body")).to_be_visible()
     # The explorer selects a head when its measurements are in: a click before would be undone.
     notebook.run_in_kernel("explorer.wait()")
-    set_width(root, 1200)
-    assert height(root) <= 1050
-    assert overflowing(root) == []
+    for width, sidebar in WINDOWS:
+        set_window(notebook, width, sidebar)
+        if width > 480:
+            assert_fits(root, (size, width, sidebar))
     # What is clicked in the part of the grid that is in sight is seen beside or below it.
     grid = GridOnPage(root)
     grid.click(3, 11)
@@ -166,26 +222,30 @@ def test_models_of_many_heads_fit_a_screen(
     notebook.run_in_kernel(f"explorer.selected = [({last}, 11)]")
     expect(root.locator("[data-panel=view]")).to_contain_text(f"L{last} H11")
     for width in (480, 1200):
-        set_width(root, width)
+        set_window(notebook, width, False)
     notebook.page.wait_for_function(IN_SIGHT, arg=[grid.canvas.element_handle(), last])
+    if size[0] > 12:
+        expect(root.locator(".attnw-grid-sight")).to_contain_text(f"of {size[0]} layers")
     lab_page.assert_quiet()
 
 
 @pytest.mark.slow
-def test_nothing_jumps_when_a_detail_is_opened_or_measured(
-    notebook: LiveNotebook, root: Locator
-) -> None:
-    set_width(root, 1200)
-    before = height(root)
+def test_what_is_above_a_detail_stays_where_it_is(notebook: LiveNotebook, root: Locator) -> None:
+    set_window(notebook, 1200, False)
+
+    def place() -> float:
+        # A click may scroll the notebook.
+        return box_of(root.get_by_role("tab", name="metrics"))["y"] - box_of(root)["y"]
+
+    before = place()
     for name in DETAILS:
         open_tab(root, name)
-        assert height(root) == before
+        assert place() == before, name
     notebook.run_in_kernel("explorer.tab = 'strip'; explorer.example = 'passive'")
     expect(root.locator(".attnw-ex-look")).to_contain_text("L5 H11 looks from a passive verb")
-    shown = height(root)
     notebook.run_in_kernel("explorer.wait()")
     root.page.wait_for_timeout(300)
-    assert height(root) == shown
+    assert place() == before
 
 
 @pytest.mark.slow
@@ -246,11 +306,12 @@ def test_twice_the_size_forced_colours_and_less_motion(
 def test_from_example_to_example_with_the_keyboard_alone(
     notebook: LiveNotebook, root: Locator
 ) -> None:
+    set_window(notebook, 1200, False)
     root.get_by_role("textbox", name="text").focus()
     keyboard = notebook.page.keyboard
     keyboard.press("Tab")
     keyboard.press("Tab")
-    expect(root.get_by_role("combobox", name="examples")).to_be_focused()
+    expect(root.get_by_role("combobox", name="example")).to_be_focused()
     keyboard.press("ArrowDown")
     notebook.wait_for_value("explorer.example", "objects")
     expect(root.locator(".attnw-ex-look")).to_contain_text("L0 H4 looks from the verb")
@@ -264,6 +325,9 @@ def test_from_example_to_example_with_the_keyboard_alone(
     notebook.wait_for_value("explorer.example", "objects")
     # The details, by their list of tabs.
     root.get_by_role("tab", name="token lens").focus()
+    keyboard.press("ArrowLeft")
+    expect(root.get_by_role("tab", name="predictions")).to_be_focused()
+    root.get_by_role("tab", name="relations").focus()
     keyboard.press("ArrowLeft")
     expect(root.get_by_role("tab", name="arcs")).to_be_focused()
     notebook.wait_for_value("explorer.tab", "arcs")

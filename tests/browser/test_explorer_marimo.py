@@ -121,7 +121,7 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Pat
     area.press("Control+Enter")
     expect(view).to_contain_text("11 tokens")
     expect(kernel).to_contain_text("the old book")
-    root.locator(".attnw-ex-stepper input").press("ArrowRight")
+    root.get_by_role("button", name="next layer").first.click()
     expect(view).to_contain_text("L4 H5")
     root.get_by_role("button", name="det", exact=True).click()
     root.get_by_role("tab", name="arcs").click()

@@ -177,6 +177,82 @@ def test_hidden_tokens_are_in_no_thumbnail() -> None:
     assert whole.weights(2, 3)[query, key] == pytest.approx(shown.max(), abs=1e-6)
 
 
+#: Differences of norms that rounding explains, as a share of the largest.
+NORM_TOLERANCE = 1e-5
+
+
+@pytest.mark.parametrize(
+    "name", ["bert", "llama", *(pytest.param(n, marks=pytest.mark.slow) for n in ("gpt2", "t5"))]
+)
+def test_norms_of_long_inputs_are_those_of_whole_maps(name: str) -> None:
+    whole, long = whole_and_long(name, 160)
+    if "norms" not in whole.quantities:
+        assert "norms" not in long.quantities
+        return
+    assert long.quantities == ("weights", "norms")
+    for stack in whole.stacks:
+        n_layers = whole.stacks[stack].n_layers
+        wanted = whole.norms(stack=stack)
+        allowed = NORM_TOLERANCE * wanted.max()
+        for layer in range(n_layers):
+            np.testing.assert_allclose(
+                long.value_norms(layer, stack=stack),
+                whole.value_norms(layer, stack=stack),
+                rtol=NORM_TOLERANCE,
+            )
+            norms = long.norms(layer, 1, stack=stack)
+            np.testing.assert_allclose(norms, wanted[layer, 1], atol=allowed)
+        for side in ("query", "key"):
+            found, expected = (
+                of.of_token(side, 4, stack=stack, quantity="norms") for of in (long, whole)
+            )
+            np.testing.assert_allclose(found, expected, atol=allowed)
+
+
+def test_a_model_without_norms_says_so_of_long_inputs_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = small_bert()
+    projection = model.hf_model.bert.encoder.layer[1].attention.output.dense
+    forward = projection.forward
+    monkeypatch.setattr(projection, "forward", lambda states: 1.1 * forward(states))
+    long, whole = (
+        load_model(model.hf_model, model.tokenizer).attend(TEXT, long=long)
+        for long in (True, False)
+    )
+    assert long.quantities == whole.quantities == ("weights",)
+    with pytest.raises(ValueError, match="no norms: something stands between"):
+        long.norms(0, 0)
+
+
+@pytest.mark.parametrize("hidden", [[], ["cls", "sep"]])
+def test_thumbnails_of_norms_are_those_of_whole_maps(hidden: list[str]) -> None:
+    model = small_bert()
+    whole, long = (model.attend(TEXT, long=long) for long in (False, True))
+    found, wanted = (draw_thumbnails(of, hidden=hidden, quantity="norms") for of in (long, whole))
+    np.testing.assert_allclose(found.maxima, wanted.maxima, rtol=NORM_TOLERANCE)
+    np.testing.assert_array_equal(found.strongest, wanted.strongest)
+    assert np.abs(found.values.astype(int) - wanted.values).max() <= 1
+
+
+@pytest.mark.parametrize("name", ["bert", "llama"])
+@pytest.mark.parametrize("long", [False, True])
+def test_thumbnails_times_keys_are_multiples_of_even_attention(name: str, long: bool) -> None:
+    model = of_zoo(name, 40)
+    if not shows_products(model.hf_model):
+        pytest.skip("this version of transformers shows the weights of this model alone")
+    attention = model.attend(inputs(name, 40), long=long)
+    (stack,) = attention.stacks
+    weights = attention.weights()
+    seen = attention.visible(0, 0)
+    counts = np.full(40, 40) if seen is None else seen.sum(-1)
+    multiples = weights * counts[:, None]
+    found = draw_thumbnails(attention, stack, times_keys=True)
+    np.testing.assert_allclose(found.maxima, multiples.max((-2, -1)), rtol=1e-5)
+    levels = np.sqrt(multiples / multiples.max((-2, -1), keepdims=True))
+    np.testing.assert_allclose(found.values / 255, levels, atol=0.5 / 255 + 1e-5)
+    with pytest.raises(ValueError, match="times_keys multiplies weights"):
+        draw_thumbnails(attention, stack, times_keys=True, quantity="norms")
+
+
 @pytest.mark.slow
 def test_the_length_decides_unless_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert LONG_FROM == 1024
@@ -243,8 +319,8 @@ def test_what_needs_whole_maps_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
             asked()
     with pytest.raises(ValueError, match="not compared"):
         draw_thumbnails(long, minus=long)
-    with pytest.raises(ValueError, match=r"without what norms need.*long=False"):
-        long.norms(0, 0)
+    with pytest.raises(ValueError, match=r"not summed over heads.*long=False"):
+        long.summed_norms(0)
     with pytest.raises(ValueError, match="gradients need whole maps"):
         model.attend(TEXT, loss="masked", long=True)
     with pytest.raises(ValueError, match="patterns: these metrics need whole maps"):

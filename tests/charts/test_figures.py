@@ -25,7 +25,7 @@ from attnwidget.charts.layer_curves import layer_curves
 from attnwidget.charts.pattern_sets import pattern_sets
 from attnwidget.charts.pattern_shares import pattern_shares
 from attnwidget.charts.series_style import spread
-from attnwidget.charts.theme import DARK, LIGHT, Theme, in_dark
+from attnwidget.charts.theme import DARK, LIGHT, WIDTH, Theme, in_dark
 
 CLASSES = ["to [CLS]", "to [SEP]", "to . ,", "other"]
 
@@ -128,8 +128,8 @@ def test_vega_lite_5_draws_the_same_words(name: str) -> None:
 
 
 @every_chart
-def test_it_fits_a_narrow_output_with_no_text_outside_or_too_small(name: str) -> None:
-    assert size(drawn(name))[0] <= 560
+def test_it_is_as_wide_as_a_paper_with_no_text_too_small(name: str) -> None:
+    assert 560 <= size(drawn(name))[0] <= WIDTH
     assert min(float(s) for s in re.findall(r'font-size="([\d.]+)px"', drawn(name))) >= 10
 
 
@@ -154,6 +154,60 @@ def test_in_dark_every_colour_has_its_counterpart(name: str) -> None:
 
 def colours(theme: Theme) -> set[str]:
     return set(re.findall(r"#[0-9a-f]{6}", repr(theme)))
+
+
+@pytest.mark.parametrize("width", [480, 900])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda width: layer_curves(curve_frame(), title="t", value_title="v", width=width),
+        lambda width: curve_panels(panel_frame(), title="t", width=width),
+        lambda width: pattern_sets(sets_frame(), title="t", width=width),
+        lambda width: accuracy_bars(score_frame(), title="t", width=width),
+        lambda width: heads_in_plane(map_frame(), color="behaviour", title="t", width=width),
+    ],
+    ids=["curves", "panels", "sets", "probe", "map"],
+)
+def test_a_chart_takes_the_width_that_is_given(make: Any, width: int) -> None:
+    assert width - 80 <= size(vl_convert.vegalite_to_svg(make(width).to_dict()))[0] <= width
+
+
+#: Names as long as those of classes of tokens are.
+SIXTEEN = [f"series number {i}" for i in range(16)]
+
+
+def test_sixteen_series_differ_by_colour_shape_or_dash_and_have_their_names_at_their_ends() -> None:
+    frame = curve_frame(SIXTEEN)
+    chart = layer_curves(frame, title="Sixteen", value_title="mean weight")
+    _, lines, knots, _ = chart.to_dict()["layer"]
+    looks = list(
+        zip(
+            *(lines["encoding"][channel]["scale"]["range"] for channel in ("color", "strokeDash")),
+            knots["encoding"]["shape"]["scale"]["range"],
+            strict=True,
+        )
+    )
+    assert len({str(look) for look in looks}) == 16
+    # Of two that print alike in grey one has another shape or dash.
+    assert len({(str(dash), shape) for _, dash, shape in looks}) == 16
+    svg = vl_convert.vegalite_to_svg(chart.to_dict())
+    assert {*SIXTEEN} <= {*texts(svg)}
+    assert size(svg)[0] <= WIDTH
+
+
+def test_a_legend_of_sixteen_series_is_not_cut() -> None:
+    frame = curve_frame(SIXTEEN).assign(quantity="weight")
+    svg = vl_convert.vegalite_to_svg(curve_panels(frame, title="Sixteen").to_dict())
+    assert {*SIXTEEN} <= {*texts(svg)}
+    assert size(svg)[0] <= WIDTH
+
+
+def test_a_title_is_wrapped_only_where_the_figure_ends() -> None:
+    line = "Attention to classes of tokens: small BERT (in the package), 1,000 segments of prose"
+    spec = layer_curves(curve_frame(), title=line, value_title="v").to_dict()
+    assert spec["title"]["text"] == [line]
+    narrow = layer_curves(curve_frame(), title=line, value_title="v", width=400).to_dict()
+    assert len(narrow["title"]["text"]) == 2
 
 
 def test_curves_hold_every_head_the_means_and_the_reference() -> None:
@@ -295,8 +349,11 @@ def test_fractions_of_heads_are_averaged() -> None:
          "numbers in 'value', got 'a'"),
         (lambda: layer_curves(curve_frame().assign(layer=-1), title="t", value_title="v"),
          "layer numbers 0, 1, 2"),
-        (lambda: layer_curves(curve_frame(list("abcdefg")), title="t", value_title="v"),
-         "tells 6 colours apart, not 7"),
+        (lambda: layer_curves(curve_frame(list("abcdefghijklmnopqrs")), title="t", value_title="v"),
+         "tells 18 series apart, not 19"),
+        (lambda: heads_in_plane(
+            map_frame().assign(behaviour=np.resize(list("abcdefg"), 72)), color="behaviour",
+            title="t"), "tells 6 colours apart, not 7"),
         (lambda: layer_curves(curve_frame(), title=" \n", value_title="v"), "title is empty"),
         (lambda: layer_curves(
             curve_frame(), title="t", value_title="v", reference={"uniform": np.nan}

@@ -215,6 +215,16 @@ def test_heads_switched_off_are_compared_with_the_intact_ones(model: AttentionMo
     view.close()
 
 
+def test_it_opens_on_the_head_that_changed_most(pair: tuple[Attention, Attention]) -> None:
+    changes = pair[0].changes(pair[1])
+    (most,) = np.argwhere(changes == changes.max()).tolist()
+    assert CompareView(*pair).selected == [(*most, "self")]
+    assert CompareView(*pair, layer=4).selected == [(4, 0, "self")]
+    assert CompareView(*pair, selected=[]).selected == []
+    # Without a difference there is no such head.
+    assert CompareView(pair[0], pair[0]).selected == [(0, 0, "self")]
+
+
 def test_tokens_are_linked_only_where_axes_are_the_same(
     pair: tuple[Attention, Attention], tuned: AttentionModel
 ) -> None:

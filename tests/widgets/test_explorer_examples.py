@@ -12,7 +12,8 @@ from attnwidget import Attention, AttentionModel, Head, load_model
 from attnwidget.demo import demo_texts
 from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.demonstrations import demo_treebank
-from attnwidget.widgets.explorer.examples import examples_for, sharpest_head, story_of
+from attnwidget.widgets.explorer.examples import examples_for, sharpest_head
+from attnwidget.widgets.explorer.story import Shown, focus_of, told
 from attnwidget.widgets.explorer.widget import Explorer, explore
 from attnwidget.widgets.head_grid import widget as head_grid
 from fixtures.recording import from_page, on_page, updates
@@ -36,7 +37,7 @@ def test_the_explorer_opens_on_the_first_example_with_its_story(model: Attention
     assert (explorer.example, explorer.text, explorer.head) == ("pronouns", demo.text, Head(1, 3))
     assert explorer.tokens == explorer.view.tokens == [("query", 7)]
     assert explorer.hidden == explorer.grid.hidden == ["cls", "sep"]
-    told = f"{demo.look}; hidden: [CLS] and [SEP] (37 % of its attention)"
+    told = f"{demo.look}; [CLS] and [SEP] hidden, 37 % of its attention"
     assert explorer.get_state()["_look"] == told
     assert [one["name"] for one in explorer.get_state()["_examples"]] == list(demo_texts())
     assert demo.look in str(explorer.caption)
@@ -73,7 +74,7 @@ def test_an_example_needs_one_pass_and_one_message_per_figure(
     assert view["tokens"] == [("query", 10)] and "_map" in view and "_thumbnails" in grid
     told = [state for state, _ in updates(explorer) if "_shown" in state]
     assert len(told) == 1
-    assert told[0]["_look"] == demo.look and told[0]["_shown"]["pair"] == demo.pair
+    assert told[0]["_look"].startswith(demo.look) and told[0]["_shown"]["pair"] == demo.pair
 
 
 @pytest.mark.slow
@@ -90,29 +91,40 @@ def test_every_example_locks_the_word_that_its_line_is_about(model: AttentionMod
         assert words[max(others, key=lambda i: row[i])] == demo.key, name
 
 
-def test_the_line_stands_while_its_head_and_its_text_are_shown(model: AttentionModel) -> None:
+def test_the_line_follows_the_head_the_text_and_the_hidden_tokens(model: AttentionModel) -> None:
     explorer = explore(model, treebank=False)
     told = on_page(explorer, "look")
+    look = demo_texts()["pronouns"].look
+    assert told == f"{look}; [CLS] and [SEP] hidden, 37 % of its attention"
     explorer.selected = [(2, 4)]
-    assert on_page(explorer, "look") == "" and explorer.example == "pronouns"
+    assert on_page(explorer, "look").startswith("L2 H4: “") and explorer.example == "pronouns"
     explorer.selected = [(1, 3)]
+    explorer.tokens = [("query", 7)]
     assert on_page(explorer, "look") == told
     explorer.hidden = []
-    assert on_page(explorer, "look") == demo_texts()["pronouns"].look
+    assert on_page(explorer, "look") == look
     explorer.hidden = ["cls", "sep"]
-    explorer.text = "The cat sat."
-    assert (explorer.example, on_page(explorer, "look"), explorer.tokens) == (None, "", [])
-    # What was hidden for the example is shown again, what a reader hides stays hidden.
-    assert explorer.hidden == explorer.view.hidden == []
+    explorer.text = "The keys to the cabinet are on the table."
+    assert explorer.example is None
+    ((side, place),) = explorer.tokens
+    word = explorer.attention.tokens[place]
+    assert side == "query" and on_page(explorer, "look").startswith(
+        f"L1 H3: “{word}” looks most at"
+    )
+    # What a reader hides and locks stays so from head to head.
     explorer.hidden = ["sep"]
+    explorer.tokens = [("query", 2)]
+    explorer.selected = [(4, 4)]
+    assert (explorer.hidden, explorer.tokens) == (["sep"], [("query", 2)])
+    assert on_page(explorer, "look").startswith("L4 H4: “keys” looks most at")
     explorer.text = "The dog sat."
-    assert explorer.hidden == ["sep"]
+    assert explorer.hidden == explorer.grid.hidden == ["sep"]
     explorer.example = "conjuncts"
     before = explorer.attention
     explorer.example = "objects"
     assert explorer.attention is before and explorer.head == Head(0, 4)
     explorer.attention = model.attend("Short.")
-    assert (explorer.example, on_page(explorer, "look")) == (None, "")
+    assert explorer.example is None and on_page(explorer, "look").startswith("L0 H4: ")
 
 
 def test_an_example_of_another_name_is_refused(model: AttentionModel) -> None:
@@ -120,7 +132,7 @@ def test_an_example_of_another_name_is_refused(model: AttentionModel) -> None:
         explore(model, example="poem")
     explorer = explore(model, example="passive", selected=[(0, 1)], hidden=["sep"], treebank=False)
     assert explorer.text.startswith("The letter") and explorer.head == Head(0, 1)
-    assert (on_page(explorer, "look"), explorer.tokens, explorer.hidden) == ("", [], ["sep"])
+    assert on_page(explorer, "look").startswith("L0 H1: “") and explorer.hidden == ["sep"]
     with pytest.raises(traitlets.TraitError, match="got 'poem'"):
         explorer.example = "poem"
     with pytest.raises(ValueError, match="the example 'passive' has a text of its own"):
@@ -157,21 +169,19 @@ def planted(layer: int, head: int, n: int = 10) -> np.ndarray:
 @pytest.mark.parametrize("place", [(0, 0), (1, 1)])
 def test_the_sharpest_head_looks_from_each_word_to_a_different_word(place: tuple[int, int]) -> None:
     found = sharpest_head(Attention.from_weights(planted(*place), TOKENS))
-    assert found is not None and found.head == Head(*place)
-    assert found.line.startswith(f"L{place[0]} H{place[1]}: of all heads the one that looks most")
+    assert found == Head(*place)
 
 
 def test_special_tokens_with_most_of_the_attention_are_hidden() -> None:
     maps = planted(0, 0)
     most, least = (share * maps + (1 - share) * np.eye(10)[9] for share in (0.4, 0.9))
     for weights, hidden in ((most, ("cls", "sep")), (least, ())):
-        found = sharpest_head(Attention.from_weights(weights.astype("f4"), TOKENS))
-        assert found is not None and found.head == Head(0, 0) and found.hidden == hidden
-        told = found.told(found.head, list(hidden))
+        attention = Attention.from_weights(weights.astype("f4"), TOKENS)
+        focus = focus_of(attention, Head(0, 0))
+        assert focus.hidden == hidden
+        line = told(Shown(attention, Head(0, 0), tokens=focus.tokens, hidden=focus.hidden))
         # Of the eight words the sixth looks to [SEP] by itself, the seventh to [CLS].
-        assert told.endswith(
-            "hidden: [CLS] and [SEP] (70 % of its attention)" if hidden else "words"
-        )
+        assert line.endswith("[CLS] and [SEP] hidden, 70 % of its attention") == bool(hidden)
 
 
 def test_long_texts_and_texts_without_words_are_read_too() -> None:
@@ -179,25 +189,26 @@ def test_long_texts_and_texts_without_words_are_read_too() -> None:
     words = ["[CLS]", *[f"word{i}" for i in range(n - 2)], "[SEP]"]
     long = planted(1, 1, n)
     long[1, 1] = np.eye(n)[(np.arange(n) + 50) % n]
-    found = sharpest_head(Attention.from_weights(long, words))
-    assert found is not None and found.head == Head(1, 1)
+    assert sharpest_head(Attention.from_weights(long, words)) == Head(1, 1)
     dots = Attention.from_weights(planted(0, 0, 4), ["[CLS]", ".", "!", "[SEP]"])
-    assert sharpest_head(dots) is None
+    assert sharpest_head(dots) is None and focus_of(dots, Head(0, 0)).tokens == ()
 
 
 def test_a_user_s_model_opens_on_the_sharpest_head(own: AttentionModel) -> None:
     explorer = explore(own)
     found = sharpest_head(explorer.attention)
-    assert found is not None and explorer.head == explorer.view.head == found.head
-    assert on_page(explorer, "look").startswith(found.line) and explorer.tokens == []
-    assert tuple(explorer.hidden) == found.hidden
+    assert found is not None and explorer.head == explorer.view.head == found
+    assert on_page(explorer, "look").startswith(f"{found}, the sharpest of ")
+    focus = focus_of(explorer.attention, found)
+    assert (tuple(explorer.tokens), tuple(explorer.hidden)) == (focus.tokens, focus.hidden)
     assert explorer.example == "pronouns"
     # Nothing is known of its heads on an example: the one chosen stays.
     explorer.example = "passive"
-    assert explorer.head == found.head and on_page(explorer, "look") == ""
+    assert explorer.head == found and on_page(explorer, "look").startswith(f"{found}: “")
     assert explore(own, "The cat sat.", layer=3).head == Head(3, 0)
     typed = explore(load_model(), "The rain fell on the hill, the rain fell on the town.")
-    assert typed.example is None and on_page(typed, "look").startswith("L2 H9: of all heads")
+    assert typed.example is None
+    assert on_page(typed, "look").startswith("L2 H9, the sharpest of 72 heads: “")
 
 
 def test_only_texts_that_a_model_reads_are_offered() -> None:
@@ -280,10 +291,3 @@ def test_the_sentence_of_the_arcs_can_be_read_in_all_figures(model: AttentionMod
     assert explorer.text == demo_treebank()[39].text == on_page(explorer, "shown")["text"]
     assert (explorer.pair, explorer.example) == (None, None)
     assert "flour" in explorer.view.attention.tokens
-
-
-def test_the_story_disappears_when_another_head_is_selected(model: AttentionModel) -> None:
-    demo = demo_texts()["objects"]
-    story = story_of(model.attend(demo.text), demo)
-    assert story.told(Head(0, 4), []) == demo.look and story.told(Head(0, 5), []) == ""
-    assert story.told(None, []) == ""

@@ -319,6 +319,26 @@ def _pooled(values: NDArray[np.float32], step: int) -> NDArray[np.float32]:
     return np.maximum.reduceat(values, range(0, len(values), step))
 
 
+@pytest.mark.parametrize("unit", ["tokens", "words"])
+def test_norms_are_computed_by_parts(read: Whole, unit: str) -> None:
+    view = HeadView(read.long[0], 2, 1, quantity="norms", unit=unit, hidden=["cls"])
+    shown = kept(read.short[0], unit, {"cls"})
+    wanted = in_unit(read.short[0], unit).norms(2, 1)[np.ix_(shown, shown)]
+    np.testing.assert_allclose(values_of(view)[0], wanted, atol=TOLERANCE * wanted.max())
+    assert view.caption.quantity.startswith("norms")
+
+
+def test_a_linked_quantity_that_a_long_input_lacks_stays_where_it_is(read: Whole) -> None:
+    model = load_model()
+    short = HeadView(model.attend("The cat sat.", loss="masked"), 2, 1)
+    long = HeadView(read.long[0], 2, 1)
+    with link(short, long):
+        short.quantity = "norms"
+        assert long.quantity == "norms"
+        short.quantity = "gradients"
+        assert (short.quantity, long.quantity) == ("gradients", "norms")
+
+
 def test_two_inputs_are_compared_on_common_axes(read: Whole) -> None:
     view = CompareView(*read.long, layer=2, head=1, hidden=["cls"])
     short = CompareView(*read.short, layer=2, head=1)
@@ -399,10 +419,8 @@ def test_maps_of_many_blocks_are_those_of_their_cells(causal: Attention) -> None
 # What is not there
 
 
-@pytest.mark.parametrize("quantity", ["norms", "gradients"])
-def test_what_no_part_can_be_computed_of_is_refused_with_the_reason(
-    causal: Attention, quantity: str
-) -> None:
+def test_what_no_part_can_be_computed_of_is_refused_with_the_reason(causal: Attention) -> None:
+    quantity = "gradients"
     reason = NOT_BY_PARTS[quantity]
     with pytest.raises(traitlets.TraitError, match=f"{quantity!r}.*1,100 tokens.*{reason}"):
         HeadView(causal, 0, 1, quantity=quantity)
@@ -441,7 +459,9 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     assert (explorer.grid.hidden, explorer.view.hidden) == (["cls"], ["cls"])
     explorer.selected = [(2, 4)]
     assert on_page(explorer.view, "long")["heads"] == [[2, 4, "self"]]
-    with pytest.raises(ValueError, match="a comparison needs whole maps"):
+    with pytest.raises(
+        ValueError, match=r"every head at once.*HeadView\(attention, versus=other\)"
+    ):
         explorer.versus_text = "The dog sat on the mat. " * 20
     explorer.versus_text = None
     explorer.text = "The cat sat."

@@ -126,13 +126,17 @@ class Predictions:
         frame.attrs["model"] = self.model_name
         return frame
 
-    def chart(self) -> alt.VConcatChart:
-        """Draw a bar for each of the `top` answers of each question; needs no network."""
+    def chart(self, *, width: int = 640) -> alt.VConcatChart:
+        """Draw a bar for each of the `top` answers of each question; needs no network.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.answer_bars import answer_bars
 
         frame = self.to_frame()
         frame["question"] = [self.asked(question) for question in frame["question"]]
-        return answer_bars(frame, title=f"{self.said}\n{self.model_name}")
+        return answer_bars(frame, title=f"{self.said}\n{self.model_name}", width=width)
 
     @property
     def said(self) -> str:
@@ -239,14 +243,18 @@ class PredictionChange:
         frame.attrs |= {"before": self.before.model_name, "after": self.after.model_name}
         return frame
 
-    def chart(self) -> alt.VConcatChart:
-        """Draw bars for the probabilities after the change, with strokes for those before."""
+    def chart(self, *, width: int = 640) -> alt.VConcatChart:
+        """Draw bars for the probabilities after the change, with strokes for those before.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.answer_bars import answer_bars
 
         frame = self.to_frame().rename(columns={"after": "probability"})
         frame["question"] = [self.after.asked(question) for question in frame["question"]]
         names = [f"bars: {self.after.model_name}", f"strokes: {self.before.model_name}"]
-        return answer_bars(frame, title="\n".join([self.after.said, *names]))
+        return answer_bars(frame, title="\n".join([self.after.said, *names]), width=width)
 
     def __repr__(self) -> str:
         rows = self.to_frame().drop_duplicates("question")

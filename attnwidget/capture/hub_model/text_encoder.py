@@ -19,6 +19,21 @@ from attnwidget.text.tokens import Tokens
 Text = str | Sequence[str] | Sequence[int]
 
 
+class TooLongError(AdvisedError):
+    """Error of a text with more tokens than the model reads.
+
+    Attributes:
+        limit: The largest number of tokens of an input.
+    """
+
+    def __init__(self, count: int, length_limit: LengthLimit) -> None:
+        self.limit = length_limit.tokens or 0
+        super().__init__(
+            f"too long: {counted(count, 'token')}; {length_limit.reads} {self.limit} at most",
+            length_limit.advice,
+        )
+
+
 @dataclass(frozen=True)
 class Encoded:
     """One text: n `ids`, the model's `token_types` (None without such types), and the axis."""
@@ -150,11 +165,7 @@ class Encoder:
         if not ids:
             raise ValueError("the text has no tokens: pass at least one")
         if self.limit is not None and len(ids) > self.limit:
-            reads = self._length_limit.reads
-            raise AdvisedError(
-                f"too long: {counted(len(ids), 'token')}; {reads} {self.limit} at most",
-                self._length_limit.advice,
-            )
+            raise TooLongError(len(ids), self._length_limit)
         return ids
 
 

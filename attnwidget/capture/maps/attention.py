@@ -354,7 +354,8 @@ class Attention:
         """||sum over the heads of a f(x)|| of a layer, [Q, K]: heads can add up, or cancel.
 
         Raises:
-            ValueError: as `norms`.
+            ValueError: as `norms`, and for a long input (`is_long`), which keeps no products of
+                pairs of heads.
 
         Example:
             >>> from attnwidget import load_model
@@ -363,6 +364,7 @@ class Attention:
             (6, 6)
         """
         self.head_maps.check_quantity("norms")
+        self.head_maps.refuse_long("summed over heads")
         kept = self.head_maps.layer(layer, stack)
         with self.head_maps.lock, torch.no_grad():
             return kept.summed_norms().cpu().numpy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import isqrt
 from typing import Any
 
@@ -14,6 +15,7 @@ from attnwidget.capture.hub_model.model_tensors import input_names
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.maps.kept_layer import KeptLayer, Products
 from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.streamed_layer import StreamedItem
 from attnwidget.capture.tapping.tap import LongAttention, open_edits, tap
 
@@ -23,12 +25,16 @@ LONG_FROM = 1024
 
 
 def collect_long(
-    hf_model: Any, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
-) -> list[dict[str, list[KeptLayer]]]:
-    """Return the layers of each input by stack, from one forward pass.
+    hf_model: Any,
+    inputs: Mapping[str, Tensor],
+    options: Mapping[str, Any],
+    projections: Projections,
+) -> tuple[list[dict[str, list[KeptLayer]]], str]:
+    """Return the layers of each input by stack, and why there are no norms, from one forward pass.
 
-    They need the memory of queries and keys of all layers, two numbers per query and head, and
-    thumbnails.
+    The layers need the memory of queries and keys of all layers, two numbers per query and head, a
+    norm per key and head, and thumbnails. `projections` are the output projections of the model.
+    The reason is "" if there are norms.
 
     Raises:
         ValueError: the model shows only its weights, or computes them in an unknown way.
@@ -36,15 +42,26 @@ def collect_long(
     items: list[dict[str, list[KeptLayer]]] = [{} for _ in next(iter(inputs.values()))]
 
     def keep(seen: LongAttention) -> None:
-        for stacks, item in zip(items, seen.items, strict=True):
-            stacks.setdefault(seen.stack, []).append(kept_of(item))
+        projections.see_long(seen)
+        norms = projections.value_norms(seen) or [None] * len(items)
+        for stacks, item, key_norms in zip(items, seen.items, norms, strict=True):
+            layer = replace(kept_of(item), key_norms=key_norms)
+            stacks.setdefault(seen.stack, []).append(layer)
 
     if "logits_to_keep" in input_names(hf_model):
         # The predictions for every token would need more memory than all kept layers.
         options = {"logits_to_keep": 1, **options}
-    with torch.no_grad(), tap(hf_model, lambda _: None, on_long=keep):
+    with (
+        torch.no_grad(),
+        projections.checking(),
+        tap(hf_model, lambda _: None, on_long=keep),
+    ):
         hf_model(**inputs, **options)
-    return items
+    if projections.refused:
+        for stacks in items:
+            for layers in stacks.values():
+                layers[:] = [replace(kept, key_norms=None) for kept in layers]
+    return items, projections.refused
 
 
 def is_long(hf_model: Any, inputs: Mapping[str, Tensor], long: bool | None) -> bool:

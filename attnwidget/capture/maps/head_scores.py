@@ -93,8 +93,12 @@ class HeadScores:
         frame.attrs |= {"model": self.model_name, "head": str(self.head)}
         return frame
 
-    def chart(self) -> alt.Chart:
-        """The scores that the mask does not hide, as a heat map that diverges from 0."""
+    def chart(self, *, width: int = 640) -> alt.Chart:
+        """The scores that the mask does not hide, as a heat map that diverges from 0.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.signed_heatmap import signed_heatmap
 
         scores = self.scores
@@ -106,6 +110,7 @@ class HeadScores:
             value_title="score",
             row_title="attending token",
             column_title="attended token",
+            width=width,
         )
 
     def __repr__(self) -> str:

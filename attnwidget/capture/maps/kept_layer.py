@@ -78,7 +78,8 @@ class KeptLayer:
     `mask` [1 or H, Q, K] is bool with True = the query may see the key; None = it may see all.
     `n_key_heads` is smaller than `n_heads` where query heads share key heads. `moved` [K, H, H] are
     the inner products of the heads' transformed vectors, f_h(x_j) . f_g(x_j), and `gradients`
-    [H, Q, K] the magnitudes |dL/da|, 0 where masked; None where they are not known.
+    [H, Q, K] the magnitudes |dL/da|, 0 where masked; None where they are not known. A long input
+    has `key_norms` [H, K], the lengths ||f_h(x_j)||, in place of `moved`.
     """
 
     n_heads: int
@@ -90,18 +91,24 @@ class KeptLayer:
     mask: Tensor | LazyRows | None = None
     moved: Tensor | None = None
     gradients: Tensor | None = None
+    key_norms: Tensor | None = None
 
-    def maps(self, quantity: str, heads: slice, rows: Index | None = None) -> Tensor:
+    def maps(
+        self, quantity: str, heads: slice, rows: Index | None = None, keys: Index | None = None
+    ) -> Tensor:
         """The maps of a quantity that the layer has: "weights", "norms" or "gradients"."""
         if quantity == "weights":
-            return self.weights(heads, rows)
+            return self.weights(heads, rows, keys)
         if quantity == "gradients":
             assert self.gradients is not None
-            return self.gradients[heads][:, _index(rows)]
-        return norm_maps(self.weights(heads, rows), self.value_norms()[heads])
+            return self.gradients[heads][:, _index(rows)][..., _index(keys)]
+        norms = self.value_norms()[heads][:, _index(keys)]
+        return norm_maps(self.weights(heads, rows, keys), norms)
 
     def value_norms(self) -> Tensor:
         """||f(x_j)|| of every head and key, [H, K]."""
+        if self.key_norms is not None:
+            return self.key_norms
         assert self.moved is not None
         return norms_of_products(self.moved)
 
@@ -194,6 +201,10 @@ class KeptLayer:
         """[Q or rows, K or keys] bool: which keys each query of `head` may see; None = all."""
         mask = _of_heads(self.mask, slice(head, head + 1), _index(rows), _index(keys))
         return None if mask is None else mask[0]
+
+    def seen_by(self, heads: slice) -> Tensor | None:
+        """[1 or heads, Q, K] bool: which keys each query may see; None = all keys."""
+        return _of_heads(self.mask, heads, slice(None), slice(None))
 
     @property
     def is_streamed(self) -> bool:

@@ -71,6 +71,15 @@ class MapPart:
             values = values if all_rows else values.index_select(-2, self.rows)
         return values if all_columns else values.index_select(-1, self.columns)
 
+    def key_counts(self, layer: int, heads: slice) -> Tensor:
+        """The number of keys that each row may see, hidden keys included, [1 or heads, rows]."""
+        seen = self.maps.layers[layer].seen_by(heads)
+        if seen is None:
+            return self.rows.new_full((1, len(self.rows)), len(self.maps.key))
+        if self.maps.words is not None:
+            seen = word_weights(seen.float(), *self.maps.words) > 0
+        return seen.sum(-1).index_select(-1, self.rows)
+
 
 def word_of_tokens(tokens: Tokens) -> Tensor:
     """The word of each token of an axis, int64 [n], 0-based and without gaps."""

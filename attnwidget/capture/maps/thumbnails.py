@@ -21,6 +21,8 @@ from attnwidget.text.tokens import Tokens
 
 # Number of cells of a layer's maps in memory at a time, which limits the memory for long texts.
 _CELLS_AT_ONCE = 16 * 1024 * 1024
+# Kinds of special tokens whose share of the attention is stated.
+_SPECIAL = ("cls", "sep", "first")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +37,14 @@ class Thumbnails:
             from 0.
         strongest: The query and key of that value on the full axis, int32 [L, H, 2]; -1 where every
             token is hidden.
+        special_share: The share of all weights that go to special tokens, from 0 to 1. 0 for a long
+            input, for another quantity, and if tokens are hidden.
     """
 
     values: NDArray[np.uint8]
     maxima: NDArray[np.float32]
     strongest: NDArray[np.int32]
+    special_share: float = 0.0
 
 
 def draw_thumbnails(
@@ -49,6 +54,7 @@ def draw_thumbnails(
     hidden: Collection[str] = (),
     quantity: str = "weights",
     minus: Attention | WordAttention | None = None,
+    times_keys: bool = False,
 ) -> Thumbnails:
     """Draw small pictures of all heads of a stack, between tokens or between words.
 
@@ -59,10 +65,13 @@ def draw_thumbnails(
         quantity: "weights", "norms" or "gradients".
         minus: A second attention with the same number of layers and heads, for pictures of the
             differences between the tokens (or words) that both have.
+        times_keys: Multiply each weight by the number of keys that its query sees, hidden keys
+            included: 1 is the weight of even attention.
 
     Raises:
-        ValueError: if the stack or the quantity does not exist, `minus` does not fit, or a long
-            input is compared or drawn between words.
+        ValueError: if the stack or the quantity does not exist, `minus` does not fit, a long
+            input is compared or drawn between words, or `times_keys` is given for other values than
+            weights.
         TypeError: if tokens are compared with words.
 
     Example:
@@ -74,6 +83,11 @@ def draw_thumbnails(
     """
     maps = attention.head_maps
     maps.check_quantity(quantity)
+    if times_keys and (quantity != "weights" or minus is not None):
+        raise ValueError(
+            "times_keys multiplies weights by their number of keys: pass quantity='weights' and no "
+            "minus"
+        )
     axes = maps.stack(stack)
     shown = attention.stack_maps(axes.name)
     other: StackMaps | None = None
@@ -89,18 +103,23 @@ def draw_thumbnails(
         other = minus.stack_maps(axes.name)
     with maps.lock, torch.no_grad():
         if shown.layers[0].is_streamed:
-            drawn = _of_long(shown, hidden)
+            drawn = _of_long(shown, hidden, quantity, times_keys)
         else:
-            drawn = _of_whole(shown, other, hidden, quantity)
+            drawn = _of_whole(shown, other, hidden, quantity, times_keys)
     return Thumbnails(
         axes.layers.spread(drawn.values, fill=0),
         axes.layers.spread(drawn.maxima, fill=0),
         axes.layers.spread(drawn.strongest, fill=-1),
+        drawn.special_share,
     )
 
 
 def _of_whole(
-    shown: StackMaps, minus: StackMaps | None, hidden: Collection[str], quantity: str
+    shown: StackMaps,
+    minus: StackMaps | None,
+    hidden: Collection[str],
+    quantity: str,
+    times_keys: bool,
 ) -> Thumbnails:
     """Thumbnails of layers whose maps are computed whole, or of differences from `minus`."""
     rows = [i for i, kind in enumerate(shown.query.special) if kind not in hidden]
@@ -117,6 +136,10 @@ def _of_whole(
     n_heads = shown.layers[0].n_heads
     if not rows or not columns:
         return _nothing(n_layers, n_heads)
+    special = [i for i, kind in enumerate(shown.key.special) if kind in _SPECIAL]
+    counts_special = quantity == "weights" and minus is None and not hidden and bool(special)
+    to_special = 0.0
+    to_all = 0.0
     group = n_heads // shown.layers[0].n_key_heads
     step = max(1, _CELLS_AT_ONCE // (shown.cells * group)) * group
     values = []
@@ -126,6 +149,11 @@ def _of_whole(
         for first in range(0, n_heads, step):
             heads = slice(first, min(first + step, n_heads))
             maps = part(layer, heads, quantity)
+            if counts_special:
+                to_special += float(maps[..., special].sum())
+                to_all += float(maps.sum())
+            if times_keys:
+                maps = maps * part.key_counts(layer, heads).unsqueeze(-1)
             if other is None:
                 best = maps.flatten(-2).argmax(-1)
                 small, largest = quantise(max_pool(maps))
@@ -144,6 +172,7 @@ def _of_whole(
         all_values.reshape(*shape, *all_values.shape[1:]),
         torch.cat(maxima).numpy().reshape(shape),
         torch.cat(strongest).numpy().astype(np.int32).reshape(*shape, 2),
+        to_special / to_all if to_all else 0.0,
     )
 
 
@@ -161,8 +190,10 @@ def _nothing(*size: int) -> Thumbnails:
     )
 
 
-def _of_long(shown: StackMaps, hidden: Collection[str]) -> Thumbnails:
-    """Thumbnails of streamed layers, from the means that the pass has kept if there are any."""
+def _of_long(
+    shown: StackMaps, hidden: Collection[str], quantity: str, times_keys: bool
+) -> Thumbnails:
+    """Thumbnails of streamed layers, from the maxima that the pass has kept if there are any."""
     rows, columns = (
         [i for i, kind in enumerate(axis.special) if kind not in hidden]
         for axis in (shown.query, shown.key)
@@ -171,6 +202,7 @@ def _of_long(shown: StackMaps, hidden: Collection[str]) -> Thumbnails:
     if not rows or not columns:
         return _nothing(*shape)
     everything = len(rows) == len(shown.query) and len(columns) == len(shown.key)
+    are_kept = everything and quantity == "weights" and not times_keys
     values = []
     maxima = []
     strongest = []
@@ -178,14 +210,16 @@ def _of_long(shown: StackMaps, hidden: Collection[str]) -> Thumbnails:
         assert layer.products is not None and layer.products.streamed is not None
         streamed = layer.products.streamed
         for head in range(shape[1]):
-            if everything:
+            if are_kept:
                 blocks = streamed.blocks[head]
                 query = int(streamed.largest[head].argmax())
                 row = layer.weights(slice(head, head + 1), [query])[0, 0]
                 link = query, int(row.argmax())
             else:
                 step = -(-max(len(rows), len(columns)) // SIDE)
-                blocks, link = pooled_places(layer, head, rows, columns, step)
+                blocks, link = pooled_places(
+                    layer, head, rows, columns, step, quantity, times_keys=times_keys
+                )
             small, largest = quantise(blocks)
             values.append(small.cpu())
             maxima.append(largest.cpu())

@@ -131,17 +131,30 @@ class Tiles:
 
 
 def pooled_places(
-    layer: KeptLayer, head: int, rows: list[int], columns: list[int], step: int
+    layer: KeptLayer,
+    head: int,
+    rows: list[int],
+    columns: list[int],
+    step: int,
+    quantity: str = "weights",
+    *,
+    times_keys: bool = False,
 ) -> tuple[Tensor, tuple[int, int]]:
-    """Return the largest weights of blocks of `step` of some queries and keys, 0 where masked.
+    """Return the largest values of blocks of `step` of some queries and keys, 0 where masked.
 
-    The second result is the query and key of the largest weight.
+    The second result is the query and key of the largest value. `quantity` is "weights" or "norms".
+    With `times_keys`, each value is multiplied by the number of keys that its query sees.
     """
+    norms = layer.value_norms()[head, columns] if quantity == "norms" else None
     parts = []
     top = -1.0
     link = (rows[0], columns[0])
     for block in _row_blocks((0, len(rows)), (0, len(columns)), step):
         values = _values(layer, head, rows[block], columns)
+        values = values if norms is None else values * norms
+        if times_keys:
+            seen = layer.seen(head, rows[block])
+            values = values * (layer.n_key if seen is None else seen.sum(-1, keepdim=True))
         place = int(values.argmax())
         if (largest := float(values.flatten()[place])) > top:
             row, column = divmod(place, len(columns))

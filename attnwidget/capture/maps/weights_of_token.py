@@ -62,7 +62,7 @@ def _columns(
     """[H, Q, tokens] values, and where they are seen."""
     seen = None if layer.mask is None else layer.mask[..., list(tokens)]
     if layer.is_streamed:
-        return layer.weights(slice(None), None, tokens), seen
+        return layer.maps(quantity, slice(None), None, tokens), seen
     step = max(1, _CELLS_AT_ONCE // (layer.n_heads * layer.n_key))
     blocks = []
     for first in range(0, layer.n_query, step):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,9 +13,14 @@ from torch import Tensor, nn
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.weight_placement import weight_of
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
-from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
 from attnwidget.capture.tapping.weights_agree import spread_rows
-from attnwidget.kernels.norms import head_projections, value_products
+from attnwidget.kernels.norms import (
+    head_projections,
+    projection_factors,
+    value_norms,
+    value_products,
+)
 
 # What transformers calls the projection, as a child of the attention module...
 _OWN = ("o_proj", "out_proj", "c_proj", "dense", "Wo", "out_lin", "o", "wo", "proj", "linear_out")
@@ -23,6 +29,21 @@ _BESIDE = ("output", "self_output")
 # Differences that rounding explains, as a share of the largest output.
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 _ROWS_CHECKED = 6
+
+
+@dataclass(frozen=True, eq=False)
+class _SummedValues:
+    """What the heads of a layer put out before the output projection, for some queries.
+
+    Attributes:
+        n_inputs: Inputs in the batch.
+        n_query: Queries of each input.
+        values: [H, rows, Dv] float32, of the first input and the checked queries.
+    """
+
+    n_inputs: int
+    n_query: int
+    values: Tensor
 
 
 class Projections:
@@ -52,7 +73,7 @@ class Projections:
         self._names: dict[nn.Module, str] = {}
         self._paths: dict[nn.Module, str] = {}
         self._why_not: dict[nn.Module, str] = {}
-        self._latest: dict[nn.Module, LayerAttention] = {}
+        self._latest: dict[nn.Module, _SummedValues] = {}
         self._seen: dict[nn.Module, None] = {}
         self._replaced = False
         names = {module: path for path, module in hf_model.named_modules()}
@@ -129,19 +150,38 @@ class Projections:
         if seen.outputs_replaced:
             self._replaced = True
             return
-        if seen.module not in self._modules or seen.module in self._why_not:
+        if not self._is_unchecked(seen.module):
             return
+        n_inputs, n_heads, n_query, _ = seen.weights.shape
         if seen.value is None:
             self._why_not[seen.module] = (
                 f"{type(seen.module).__name__} shows its attention weights, but not the values "
                 "they multiply"
             )
-        elif projection_weight(self._modules[seen.module]).shape[1] != (
-            seen.weights.shape[1] * seen.value.shape[-1]
-        ):
-            self._why_not[seen.module] = f"{self._where(seen.module)} takes more than the values"
-        else:
-            self._latest[seen.module] = seen
+        elif self._takes_values(seen.module, n_heads, seen.value.shape[-1]):
+            value = seen.value[0].detach().float()  # [Hkv, K, Dv]
+            value = value.repeat_interleave(n_heads // value.shape[0], dim=0)
+            rows = seen.weights[0, :, spread_rows(n_query, _ROWS_CHECKED)].detach().float()
+            self._latest[seen.module] = _SummedValues(n_inputs, n_query, rows @ value)
+
+    def see_long(self, seen: LongAttention) -> None:
+        """Take note of a layer over a long input whose projection is about to run."""
+        self._seen[seen.module] = None
+        first = seen.items[0].output
+        n_heads, n_query, width = first.shape
+        if self._is_unchecked(seen.module) and self._takes_values(seen.module, n_heads, width):
+            rows = first[:, spread_rows(n_query, _ROWS_CHECKED)].detach().float()
+            self._latest[seen.module] = _SummedValues(len(seen.items), n_query, rows)
+
+    def _is_unchecked(self, module: nn.Module) -> bool:
+        return module in self._modules and module not in self._why_not
+
+    def _takes_values(self, module: nn.Module, n_heads: int, width: int) -> bool:
+        """Return whether the projection reads the values of the heads and nothing else."""
+        if projection_weight(self._modules[module]).shape[1] == n_heads * width:
+            return True
+        self._why_not[module] = f"{self._where(module)} takes more than the values"
+        return False
 
     def value_products(self, seen: LayerAttention) -> Tensor | None:
         """f_h(x_j) . f_g(x_j) of a layer, [B, K, H, H]; None where f is refused.
@@ -153,32 +193,38 @@ class Projections:
             return None
         return value_products(seen.value.detach(), shares)
 
+    def value_norms(self, seen: LongAttention) -> list[Tensor] | None:
+        """||f(x_j)|| of a layer over long inputs, [H, K] of each input; None where f is refused.
+
+        A long input has too many keys for the products of all pairs of heads.
+        """
+        shares = self.of_heads(seen.module, len(seen.items[0].output))
+        if shares is None:
+            return None
+        factors = projection_factors(shares)
+        return [value_norms(item.value, factors) for item in seen.items]
+
     def check(self, hf_model: nn.Module, inputs: dict[str, Tensor]) -> None:
         """Check every projection in one forward pass over `inputs`."""
         with self.checking(), tap(hf_model, self.see):
             hf_model(**inputs)
 
     def _compare(self, module: nn.Module, output: Any) -> None:
-        seen = self._latest.pop(module, None)
-        if seen is None:
+        summed = self._latest.pop(module, None)
+        if summed is None:
             return
-        assert seen.value is not None
         projection = self._modules[module]
-        heads, n_query = seen.weights.shape[1:3]
         weight = projection_weight(projection)
         if not isinstance(output, Tensor):
             self._why_not[module] = f"{self._where(module)} gives more than a tensor (quantised)"
             return
-        rows = spread_rows(n_query, _ROWS_CHECKED)
+        rows = spread_rows(summed.n_query, _ROWS_CHECKED)
         got = output.detach().reshape(-1, weight.shape[0])
-        if len(got) != seen.weights.shape[0] * n_query:
+        if len(got) != summed.n_inputs * summed.n_query:
             self._why_not[module] = f"{self._where(module)} takes more than the values"
             return
-        shares = head_projections(weight.detach(), heads)
-        value = seen.value[0].detach().float()  # [Hkv, K, Dv]
-        value = value.repeat_interleave(heads // value.shape[0], dim=0)
-        summed = seen.weights[0, :, rows].detach().float() @ value  # [H, rows, Dv]
-        expected = (summed @ shares).sum(0)
+        shares = head_projections(weight.detach(), len(summed.values))
+        expected = (summed.values @ shares).sum(0)
         bias = projection_bias(projection)
         expected = expected if bias is None else expected + bias.detach().float()
         difference = (got[rows].float() - expected).abs().max().item()

@@ -29,6 +29,8 @@ class StreamedItem:
     Attributes:
         query: [H, Q, D] after position encoding.
         key: [Hkv, K, D] after position encoding.
+        value: [Hkv, K, Dv] with the value bias in it.
+        output: What the heads put out before the output projection, [H, Q, Dv].
         scaling: Factor of the scores.
         softcap: As in `attention_weights`; None = no soft cap.
         sinks: Scores of the attention sinks, [H], or None.
@@ -39,6 +41,8 @@ class StreamedItem:
 
     query: Tensor
     key: Tensor
+    value: Tensor
+    output: Tensor
     scaling: float
     softcap: float | None
     sinks: Tensor | None
@@ -103,6 +107,8 @@ def stream_layer(
             StreamedItem(
                 query=query[number].detach(),
                 key=key[number].detach(),
+                value=value[number].detach(),
+                output=output,
                 **formula,
                 mask=seen,
                 bias=bias,

@@ -95,8 +95,12 @@ class PathPatch(PatchedRuns):
         frame.attrs |= {"model": self.model_name, "score": self.score, "n": len(self.clean)}
         return frame
 
-    def chart(self) -> alt.LayerChart:
-        """A bar for the query, key and value of the receiver; displays without network."""
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """A bar for the query, key and value of the receiver; displays without network.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.signed_bars import signed_bars
 
         frame = self.to_frame().rename(columns={"input": "part", "difference": "value"})
@@ -105,6 +109,7 @@ class PathPatch(PatchedRuns):
             title=f"{self.sender} into {self.receiver}, patched into the {self.into} run: "
             f"{self.model_name}\n{self._runs()}",
             value_title=f"change of {self.score}",
+            width=width,
         )
 
     def __repr__(self) -> str:

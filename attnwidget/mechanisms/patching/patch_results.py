@@ -149,11 +149,17 @@ class HeadPatches(PatchedRuns, HeadResult):
         table.attrs |= {"corrupted": float(self.corrupted.mean()), "n": len(self.clean)}
         return table
 
-    def chart(self, by: Literal["heads", "positions"] = "heads") -> alt.LayerChart | alt.Chart:
+    def chart(
+        self, by: Literal["heads", "positions"] = "heads", *, width: int = 640
+    ) -> alt.LayerChart | alt.Chart:
         """The share of the gap that is covered: layers by heads, or heads by tokens.
 
         Layers are down and heads across, with a column of whole layers, and a dot where adjusted p
         is below 0.05. "positions" shows the 16 heads that change the score most at one token.
+
+        Args:
+            by: "heads", or "positions".
+            width: Pixels of the whole figure.
 
         Raises:
             ValueError: Positions were not asked for, or both runs have the same score.
@@ -166,7 +172,7 @@ class HeadPatches(PatchedRuns, HeadResult):
         into = f"{self.score.capitalize()} recovered, patched into the {self.into} run"
         title = f"{into}: {self.model_name}\n{self._runs()}"
         if by == "positions":
-            return self._position_chart(title)
+            return self._position_chart(title, width=width)
         from attnwidget.charts.head_heatmap import head_heatmap
 
         layers = None
@@ -180,9 +186,10 @@ class HeadPatches(PatchedRuns, HeadResult):
             marked=self.of_heads.adjusted < 0.05,
             layers_marked=self.of_layers.adjusted < 0.05,
             diverging=True,
+            width=width,
         )
 
-    def _position_chart(self, title: str) -> alt.Chart:
+    def _position_chart(self, title: str, *, width: int) -> alt.Chart:
         from attnwidget.charts.signed_heatmap import signed_heatmap
 
         shares = recovered(self.of_positions, self.gap)
@@ -198,6 +205,7 @@ class HeadPatches(PatchedRuns, HeadResult):
             value_title="share of the gap",
             row_title="head",
             column_title="token",
+            width=width,
         )
 
     def _of(self, scores: Float64Array) -> Without:

@@ -93,10 +93,15 @@ class HeadVotes(HeadResult):
         """Votes by direction: float64 [L, H] each."""
         return {f"votes, {name}": self.values[..., i] for i, name in enumerate(DIRECTIONS)}
 
-    def chart(self) -> alt.LayerChart:
-        """A heat map of the votes of all heads, both directions added; displays without network."""
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """A heat map of the votes of all heads, both directions added; displays without network.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         return head_heatmap(
             self.values.sum(-1),
             title=f"Votes of heads for {self.arc}: {self.model_name}",
             value_title="vote",
+            width=width,
         )

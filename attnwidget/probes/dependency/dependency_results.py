@@ -156,11 +156,17 @@ class DependencyProbe(HeadResult):
         frame.attrs["model"] = self.model_name
         return frame
 
-    def chart(self, by: Literal["predictor", "sentences"] = "predictor") -> alt.VConcatChart:
+    def chart(
+        self, by: Literal["predictor", "sentences"] = "predictor", *, width: int = 640
+    ) -> alt.VConcatChart:
         """The probe's score beside those of its baselines; displays without network.
 
         By "sentences" it is the score by how many sentences were learned from, with the baselines
         as lines, where `train_dependency_probe(curve=True)` had it measured; ValueError elsewhere.
+
+        Args:
+            by: "predictor", or "sentences".
+            width: Pixels of the whole figure.
         """
         from attnwidget.charts.accuracy_bars import accuracy_bars
         from attnwidget.charts.score_panels import score_panels
@@ -177,13 +183,14 @@ class DependencyProbe(HeadResult):
                 along="sentences",
                 title=f"{title}\nby the number of sentences it learned from; 95 % intervals",
                 reference={"UAS": lines},
+                width=width,
             )
         about = (
             f"trained on {counted(self.options['n_train'], 'sentence')}, "
             f"{counted(len(self.seeds), 'seed')}; lines: 95 % intervals over sentences"
         )
         ended = "" if self.complete else "; ended before all was trained"
-        return accuracy_bars(frame, title=f"{title}\n{about}{ended}")
+        return accuracy_bars(frame, title=f"{title}\n{about}{ended}", width=width)
 
     def curve_frame(self) -> pd.DataFrame:
         """One row a size of `curve`: sentences, series, measure, value, low, high."""

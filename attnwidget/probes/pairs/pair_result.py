@@ -137,8 +137,12 @@ class PairProbe(HeadResult):
         table = pd.DataFrame(self.confusion, index=names, columns=names)
         return table.rename_axis(index="relation", columns="taken for")
 
-    def chart(self) -> alt.VConcatChart:
-        """Both accuracies beside the baselines; displays without network."""
+    def chart(self, *, width: int = 640) -> alt.VConcatChart:
+        """Both accuracies beside the baselines; displays without network.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         frame = self.to_frame()
         frame["predictor"] = frame["predictor"].map(_NAMES)
         frame["task"] = frame["task"].map(
@@ -154,6 +158,7 @@ class PairProbe(HeadResult):
             f"{counted(self.n_dev, 'sentence')} scored\n"
             f"relations with at least {self.min_count:,} dependencies; 95 % intervals"
             f"{'' if self.complete else '; training was interrupted'}",
+            width=width,
         )
 
     def of_model(self, model: AttentionModel) -> PairProbe:

@@ -214,6 +214,7 @@ class StructuralProbe:
         *,
         layer: int | None = None,
         rank: int | None = None,
+        width: int = 640,
     ) -> alt.VConcatChart:
         """All four measures by layer, or by rank, beside the baselines; displays without network.
 
@@ -222,6 +223,7 @@ class StructuralProbe:
                 several.
             layer: of the curves by rank; None = the layer with the best UUAS.
             rank: of the curves by layer; None = the largest.
+            width: Pixels of the whole figure.
         """
         along = by or ("rank" if len(self.ranks) > 1 else "layer")
         one_of("by", along, ("layer", "rank"))
@@ -241,6 +243,7 @@ class StructuralProbe:
             f"scored; 95 % intervals over them\n{_PUNCTUATION[self.punctuation]}"
             + ("" if self.complete else "; training was interrupted"),
             reference={name: {"chain": self.chain[0, i]} for i, name in enumerate(MEASURES)},
+            width=width,
         )
 
     def predictions(

@@ -103,11 +103,15 @@ class ComparedHeads(HeadResult):
         frame.attrs["drawn"] = self.drawn
         return frame
 
-    def chart(self, metric: str = "cosine") -> alt.LayerChart:
+    def chart(self, metric: str = "cosine", *, width: int = 640) -> alt.LayerChart:
         """Draw all heads, darker for larger changes (Kovaleva et al. 2019, Figure 5).
 
-        `metric` is one of `heads()`; for a cosine, 1 - cosine is drawn. Raises ValueError for an
-        unknown metric.
+        Args:
+            metric: One of `heads()`; for a cosine, 1 - cosine is drawn.
+            width: Pixels of the whole figure.
+
+        Raises:
+            ValueError: an unknown metric.
         """
         from attnwidget.charts.head_heatmap import head_heatmap
 
@@ -119,6 +123,7 @@ class ComparedHeads(HeadResult):
             title=self._title,
             value_title=f"1 − {metric}" if cosine else _VALUES.get(metric, metric),
             diverging=not cosine and metric != "divergence",
+            width=width,
         )
 
     @property

@@ -194,10 +194,13 @@ class Ablation(HeadResult):
         table.attrs |= {"intact": float(self.intact.mean()), "n": len(self.intact)}
         return table
 
-    def chart(self) -> alt.LayerChart:
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
         """Draw the differences by layer and head, with a dot where adjusted p is below 0.05.
 
         The last column has whole layers (Kovaleva et al. 2019, figures 8 and 9).
+
+        Args:
+            width: Pixels of the whole figure.
         """
         from attnwidget.charts.head_heatmap import head_heatmap
 
@@ -215,6 +218,7 @@ class Ablation(HeadResult):
             marked=self.of_heads.adjusted < 0.05,
             layers_marked=self.of_layers.adjusted < 0.05,
             diverging=True,
+            width=width,
         )
 
     def __repr__(self) -> str:

@@ -66,8 +66,12 @@ class HeadImportance(HeadResult):
         """Return the importance within each layer: float64 [L, H] by title."""
         return {"importance": self.values}
 
-    def chart(self) -> alt.LayerChart:
-        """Draw the importance of each head within its layer; needs no network."""
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """Draw the importance of each head within its layer; needs no network.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.head_heatmap import head_heatmap
 
         return head_heatmap(
@@ -76,6 +80,7 @@ class HeadImportance(HeadResult):
             f"{counted(self.n_examples, 'example')}, loss {self.loss:.3g} nats; "
             "each layer divided by its length",
             value_title="importance",
+            width=width,
         )
 
 

@@ -86,8 +86,12 @@ class PairScores:
         table = grouped.agg(["size", "mean"]).reset_index()
         return table.rename(columns={"size": "n", "mean": "accuracy"})
 
-    def chart(self) -> alt.VConcatChart:
-        """Draw the accuracy on each phenomenon; needs no network."""
+    def chart(self, *, width: int = 640) -> alt.VConcatChart:
+        """Draw the accuracy on each phenomenon; needs no network.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.answer_bars import answer_bars
 
         table = self.by_phenomenon().rename(
@@ -97,7 +101,9 @@ class PairScores:
             f"{name or 'all'} ({n:,})" for name, n in zip(table["answer"], table["n"], strict=True)
         ]
         title = f"Pairs whose acceptable sentence is likelier\n{self.model_name}"
-        return answer_bars(table.assign(question=""), title=title, value_title="accuracy")
+        return answer_bars(
+            table.assign(question=""), title=title, value_title="accuracy", width=width
+        )
 
     def __repr__(self) -> str:
         return (

@@ -51,10 +51,12 @@ class ClassesResult(SegmentMeansResult):
             heads |= {"[SEP] to [SEP]": self.sep_to_sep, "other to [SEP]": self.other_to_sep}
         return heads
 
-    def chart(self, names: Sequence[str] | None = None) -> alt.TopLevelMixin:
+    def chart(self, names: Sequence[str] | None = None, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw mean attention to each class over the layers (Clark et al. 2019, Figure 2, top).
 
-        `names` are the classes to draw; None = all classes with tokens.
+        Args:
+            names: The classes to draw; None = all classes with tokens.
+            width: Pixels of the whole figure.
         """
         heads = self.heads()
         if names is None:
@@ -62,7 +64,7 @@ class ClassesResult(SegmentMeansResult):
             if "[CLS]" in names and np.array_equal(heads["to [CLS]"], heads["to first token"]):
                 names.remove("first token")
         shown = {f"to {name}": heads[f"to {name}"] for name in names}
-        return self._curves(shown, "Attention to classes of tokens")
+        return self._curves(shown, "Attention to classes of tokens", width=width)
 
     def sep_chart(self) -> alt.TopLevelMixin:
         """Draw attention to [SEP] from [SEP] and from others (Clark et al. 2019, Figure 2, bottom).

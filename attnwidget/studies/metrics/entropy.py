@@ -40,11 +40,15 @@ class EntropyResult(SegmentMeansResult):
     def heads(self) -> HeadMetrics:
         return {"entropy": self.entropy, f"entropy from {self.first}": self.entropy_from_first}
 
-    def chart(self) -> alt.TopLevelMixin:
-        """Draw entropy over the layers, with uniform entropy (Clark et al. 2019, Figure 4)."""
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw entropy over the layers, with uniform entropy (Clark et al. 2019, Figure 4).
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         series = {"all tokens": self.entropy, f"from {self.first}": self.entropy_from_first}
         return self._curves(
-            series, "Entropy of attention", "entropy (nats)", {"uniform": self.uniform}
+            series, "Entropy of attention", "entropy (nats)", {"uniform": self.uniform}, width=width
         )
 
 
@@ -108,10 +112,16 @@ class ConfidenceResult(SegmentMeansResult):
     def heads(self) -> HeadMetrics:
         return {"confidence": self.confidence}
 
-    def chart(self) -> alt.TopLevelMixin:
-        """Draw confidence over the layers (Voita et al. 2019, section 5.1)."""
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw confidence over the layers (Voita et al. 2019, section 5.1).
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         without = f" without {', '.join(self.excluded)}" if self.excluded else ""
-        return self._curves(self.heads(), f"Confidence{without}", "mean largest weight")
+        return self._curves(
+            self.heads(), f"Confidence{without}", "mean largest weight", width=width
+        )
 
 
 class Confidence(SegmentMeans[ConfidenceResult]):

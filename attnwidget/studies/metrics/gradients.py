@@ -55,8 +55,12 @@ class GradientsResult(HeadResult):
         """Return the importance of attention to each class: float64 [L, H] by title."""
         return {f"gradient to {name}": self.values[c] for c, name in enumerate(self.classes)}
 
-    def chart(self) -> alt.LayerChart:
-        """Draw importance over the layers, one curve per class (Clark et al. 2019, figure 3)."""
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """Draw importance over the layers, one curve per class (Clark et al. 2019, figure 3).
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         import pandas as pd
 
         from attnwidget.charts.layer_curves import layer_curves
@@ -70,6 +74,7 @@ class GradientsResult(HeadResult):
             f"{self.loss_name} loss\nmean over all pairs whose key is in the class, then over "
             "segments",
             value_title="mean |∂L/∂a|",
+            width=width,
         )
 
 

@@ -163,10 +163,13 @@ class HeadDistances(HeadResult):
             }
         )
 
-    def chart(self, behaviours: ArrayLike | None = None) -> alt.Chart:
+    def chart(self, behaviours: ArrayLike | None = None, *, width: int = 640) -> alt.Chart:
         """Draw heads in the plane (Clark et al. 2019, Figure 6), coloured by layer or `behaviours`.
 
-        `behaviours` [L, H] are labels, for example from `behaviours(...)` or `cluster(6)`.
+        Args:
+            behaviours: Labels [L, H], for example from `behaviours(...)` or `cluster(6)`; None =
+                colours by layer.
+            width: Pixels of the whole figure.
         """
         import pandas as pd
 
@@ -189,7 +192,7 @@ class HeadDistances(HeadResult):
             f"Jensen-Shannon distances, {counted(self.n_tokens, 'token')}, metric MDS, "
             f"stress {embedding.stress:.2f}"
         )
-        return heads_in_plane(frame, color=color, title=title)
+        return heads_in_plane(frame, color=color, title=title, width=width)
 
     def __repr__(self) -> str:
         between = self.between_layers()

@@ -59,8 +59,12 @@ class InductionResult(HeadResult):
         """Return the three scores: "induction", "duplicate token", "previous-token score"."""
         return {title: getattr(self, name) for name, title in _TITLES.items()}
 
-    def chart(self) -> alt.TopLevelMixin:
-        """Draw the three scores over the layers."""
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw the three scores over the layers.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.layer_curves import layer_curves
 
         return layer_curves(
@@ -68,6 +72,7 @@ class InductionResult(HeadResult):
             title=f"Attention in repeated sequences\n{self.n_documents} sequences",
             value_title="mean attention",
             reference={"even": self.even["induction"]},
+            width=width,
         )
 
 
@@ -174,7 +179,7 @@ def induction_scores(
             "at least 1 sequence of 2 tokens occurring twice, got "
             f"n_sequences={n_sequences}, length={length}, repeats={repeats}"
         )
-    start, vocabulary = _vocabulary(model)
+    start, vocabulary = start_and_vocabulary(model)
     if length > len(vocabulary):
         raise ValueError(f"length {length} exceeds the {len(vocabulary)} tokens of the vocabulary")
     limit = model.length_limit.tokens
@@ -214,11 +219,24 @@ def induction_scores(
 def sequence_scores(model: AttentionModel, sequences: Sequence[list[int]]) -> NDArray[np.float64]:
     """Return the three scores of every head on a batch of one sequence of ids, [3, L, H, 1]."""
     (ids,) = sequences
-    scores = _of_sequence(model, ids)
+    scores = sequence_result(model, ids)
     return np.stack([scores.induction, scores.duplicate, scores.previous])[..., None]
 
 
-def _of_sequence(model: AttentionModel, ids: list[int]) -> InductionResult:
+def sequence_result(
+    model: AttentionModel, ids: list[int], *, repeated: list[int] | None = None
+) -> InductionResult:
+    """Return the scores of every head on one sequence of ids.
+
+    Args:
+        model: A causal model.
+        ids: The sequence that the model reads.
+        repeated: Another sequence of the same length, whose repetitions give the places that are
+            scored: the control of `ids` without repetitions. None = `ids`.
+
+    Raises:
+        ValueError: The model is an encoder-decoder or not causal.
+    """
     attention = model.attend(ids)
     if "self" not in attention.stacks:
         raise ValueError(
@@ -226,12 +244,12 @@ def _of_sequence(model: AttentionModel, ids: list[int]) -> InductionResult:
             "model such as GPT-2"
         )
     part = Induction()
-    read_attention(attention, [part], model=model, ids=ids)
+    read_attention(attention, [part], model=model, ids=ids if repeated is None else repeated)
     return part.compute()
 
 
-def _vocabulary(model: AttentionModel) -> tuple[list[int], NDArray[np.int64]]:
-    """The beginning-of-text token, if any, and the ids of all tokens that are not special."""
+def start_and_vocabulary(model: AttentionModel) -> tuple[list[int], NDArray[np.int64]]:
+    """Return the beginning-of-text token, if any, and the ids of tokens that are not special."""
     config = model.hf_model.config.get_text_config()
     tokenizer = model.tokenizer
     size = int(model.hf_model.get_input_embeddings().num_embeddings)

@@ -60,10 +60,15 @@ class MeasuredCheckpoints(HeadResult):
             frames.append(frame)
         return pd.concat(frames, ignore_index=True)
 
-    def chart(self, metric: str | None = None) -> alt.ConcatChart:
+    def chart(self, metric: str | None = None, *, width: int = 640) -> alt.ConcatChart:
         """Draw one metric over the checkpoints: one panel per layer, lines for heads and mean.
 
-        `metric` is one of `heads()`, None = the first. Raises ValueError for an unknown metric.
+        Args:
+            metric: One of `heads()`; None = the first.
+            width: Pixels of the whole figure.
+
+        Raises:
+            ValueError: an unknown metric.
         """
         from attnwidget.charts.training_curves import training_curves
 
@@ -77,6 +82,7 @@ class MeasuredCheckpoints(HeadResult):
             frame[frame["metric"] == metric],
             title=f"{metric} over training\n{self._span}, {read}{stopped}",
             value_title=metric,
+            width=width,
         )
 
     @property

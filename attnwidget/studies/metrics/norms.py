@@ -7,30 +7,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from attnwidget.capture.tapping.projection import Projections
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.kernels.norms import (
-    norms_of_products,
-    projection_factors,
-    summed_norm_maps,
-    value_norms,
-    value_products,
-)
+from attnwidget.kernels.norms import norms_of_products, summed_norm_maps, value_products
 from attnwidget.studies.argument_checks import one_of
 from attnwidget.studies.streaming.accumulator import Batch, LayerBatch, Subject
 from attnwidget.studies.streaming.class_means import ClassMeans
+from attnwidget.studies.streaming.head_projections import HeadProjections
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
 from attnwidget.studies.streaming.token_classes import TokenClass
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
     import altair as alt
-
-    from attnwidget.capture.model import AttentionModel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,8 +58,12 @@ class NormsResult(HeadResult):
         of = {f"norm of {name}": self.norms[c] for c, name in enumerate(self.classes)}
         return to | of
 
-    def chart(self) -> alt.HConcatChart:
-        """Draw weights and norms of every head side by side (Kobayashi et al. 2020, figure 3)."""
+    def chart(self, *, width: int = 640) -> alt.HConcatChart:
+        """Draw weights and norms of every head side by side (Kobayashi et al. 2020, figure 3).
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         import pandas as pd
 
         from attnwidget.charts.curve_panels import curve_panels
@@ -84,7 +79,7 @@ class NormsResult(HeadResult):
             f"{counted(self.n_documents, 'segment')}\n"
             "sums over the tokens of a class, mean over queries and segments"
         )
-        return curve_panels(pd.concat(frames, ignore_index=True), title=title)
+        return curve_panels(pd.concat(frames, ignore_index=True), title=title, width=width)
 
 
 class Norms(ClassMeans[NormsResult]):
@@ -129,7 +124,6 @@ class Norms(ClassMeans[NormsResult]):
         self.of_heads = dict.fromkeys(names, (len(self._names),))
         self._layer_level = layer_level
         self._variant = variant
-        self._factors: dict[nn.Module, Tensor] = {}
 
     @property
     def options(self) -> dict[str, Any]:
@@ -142,20 +136,12 @@ class Norms(ClassMeans[NormsResult]):
             ValueError: the model's heads have no f(x).
         """
         super().start(subject)
-        self._find_projections(subject.needed_model("norms"))
-
-    def _find_projections(self, model: AttentionModel) -> None:
-        whole: Any = model.hf_model
-        backbone = whole.get_encoder() if self.stack == "encoder" else whole.base_model
-        self._projections = Projections(backbone)
-        self._factors = {}
-        ids = torch.tensor([model.tokenizer("a b c").input_ids], device=model.device)
-        with model.lock, torch.no_grad():
-            self._projections.check(backbone, {"input_ids": ids})
+        model = subject.needed_model("norms")
+        self._projections = HeadProjections(model, self.stack)
         if refused := self._projections.refused:
             raise ValueError(
-                f"norms are not defined for {type(whole).__name__}: {refused}, so a token's "
-                "contribution through one head is not a vector; measure the weights alone"
+                f"norms are not defined for {type(model.hf_model).__name__}: {refused}, so a "
+                "token's contribution through one head is not a vector; measure the weights alone"
             )
 
     def begin_batch(self, layer: LayerBatch) -> None:
@@ -171,7 +157,6 @@ class Norms(ClassMeans[NormsResult]):
         numbers: dict[str, Tensor] = {}
         if self._layer_level:
             shares = self._projections.of_heads(module, self.n_heads)
-            assert shares is not None
             products = value_products(value, shares)
             norms = norms_of_products(products)  # [B, H, n]
             maps = summed_norm_maps(weights, products)
@@ -179,7 +164,7 @@ class Norms(ClassMeans[NormsResult]):
             # One number for all heads of the layer.
             numbers["layer_norms"] = (received * self._members).sum(-1)[:, None]
         else:
-            norms = value_norms(value, self._factor(module))
+            norms = self._projections.norms(layer)
         received = (rows[:, None, None] @ weights).squeeze(-2)  # [B, H, n]
         share = to_classes / to_classes.sum(-2, keepdim=True).clamp_min(1)
         return numbers | {
@@ -208,10 +193,3 @@ class Norms(ClassMeans[NormsResult]):
             n_documents=self.n_segments,
             model_name=self.model_name,
         )
-
-    def _factor(self, module: nn.Module) -> Tensor:
-        if module not in self._factors:
-            shares = self._projections.of_heads(module, self.n_heads)
-            assert shares is not None
-            self._factors[module] = projection_factors(shares).contiguous()
-        return self._factors[module]

@@ -63,13 +63,17 @@ class PatternsResult(HeadResult):
         """Return the most frequent pattern of each head: names [L, H]; the first of equals."""
         return np.array(PATTERNS)[self.fractions.argmax(0)]
 
-    def chart(self) -> alt.TopLevelMixin:
-        """Draw the share of each pattern over the layers as bars."""
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw the share of each pattern over the layers as bars.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.pattern_shares import pattern_shares
 
         frame = heads_frame(self.heads()).rename(columns={"metric": "pattern"})
         title = f"Patterns of attention\n{_BY[self.method]}, {self.n_documents} maps a head"
-        return pattern_shares(frame, title=title)
+        return pattern_shares(frame, title=title, width=width)
 
 
 class Patterns(SegmentMeans[PatternsResult]):

@@ -47,18 +47,21 @@ class PositionResult(SegmentMeansResult):
             "mean signed distance": self.signed_distance,
         }
 
-    def chart(self) -> alt.TopLevelMixin:
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw mean attention to each offset over the layers (Clark et al. 2019, section 3.1).
 
         If there are too many offsets for a figure, the nearest are drawn, with a note in the
         figure.
+
+        Args:
+            width: Pixels of the whole figure.
         """
         by_offset = dict(zip(self.offsets, self.heads().items(), strict=False))
         near = sorted(sorted(self.offsets, key=abs)[:_CURVES])
         left_out = len(self.offsets) - len(near)
         title = "Attention by relative position"
         title += f" ({left_out} farther offsets left out)" if left_out else ""
-        return self._curves(dict(by_offset[offset] for offset in near), title)
+        return self._curves(dict(by_offset[offset] for offset in near), title, width=width)
 
 
 class Position(SegmentMeans[PositionResult]):

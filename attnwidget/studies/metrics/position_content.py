@@ -50,8 +50,12 @@ class PositionContentResult(HeadResult):
             metrics["explained by offset, tokens shuffled"] = self.shuffled
         return metrics
 
-    def chart(self) -> alt.LayerChart:
-        """Both shares over the layers."""
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """Both shares over the layers.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.layer_curves import layer_curves
 
         names = {"explained by offset": "text", "explained by offset, tokens shuffled": "shuffled"}
@@ -61,6 +65,7 @@ class PositionContentResult(HeadResult):
             title=f"Scores explained by the offset: {self.model_name}, "
             f"{counted(self.n_documents, 'segment')}",
             value_title="share of the variance of row-centred scores",
+            width=width,
         )
 
 

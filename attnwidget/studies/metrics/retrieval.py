@@ -44,8 +44,12 @@ class RetrievalResult(HeadResult):
         """Return the score, "retrieval"."""
         return {"retrieval": self.scores}
 
-    def chart(self) -> alt.TopLevelMixin:
-        """Draw the score over the layers."""
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw the score over the layers.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.layer_curves import layer_curves
 
         return layer_curves(
@@ -54,6 +58,7 @@ class RetrievalResult(HeadResult):
             f"{counted(self.n_tokens, 'token')} read, the needle from {self.needle[0]:,}",
             value_title="share of the needle's tokens",
             reference={"answered": self.share},
+            width=width,
         )
 
 

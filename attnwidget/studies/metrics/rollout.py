@@ -70,8 +70,12 @@ class TokenRelevance:
             }
         )
 
-    def chart(self, layer: int | None = None) -> alt.Chart:
+    def chart(self, layer: int | None = None, *, width: int = 640) -> alt.Chart:
         """Draw a heat map of tokens after the last layer, or after `layer`.
+
+        Args:
+            layer: The layer; None = the last.
+            width: Pixels of the whole figure.
 
         Raises:
             ValueError: the result does not have this layer.
@@ -85,6 +89,7 @@ class TokenRelevance:
             self.tokens,
             title=f"{self.name} after L{layer}: {self.model_name}",
             value_title=self.name.split(" through ")[0].lower(),
+            width=width,
         )
 
     def __repr__(self) -> str:

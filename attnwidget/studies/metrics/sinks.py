@@ -39,10 +39,16 @@ class SinksResult(SegmentMeansResult):
             first[f"to the first {len(self.mass)} tokens"] = self.mass.sum(0)
         return first
 
-    def chart(self) -> alt.TopLevelMixin:
-        """Draw both numbers over the layers, with equal attention."""
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw both numbers over the layers, with equal attention.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         even = {"even": self.even}
-        return self._curves(self.heads(), "Attention to the first tokens", reference=even)
+        return self._curves(
+            self.heads(), "Attention to the first tokens", reference=even, width=width
+        )
 
 
 class Sinks(SegmentMeans[SinksResult]):

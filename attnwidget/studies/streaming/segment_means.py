@@ -195,6 +195,8 @@ class SegmentMeansResult(HeadResult):
         title: str,
         value_title: str = "mean attention",
         reference: Mapping[str, float] | None = None,
+        *,
+        width: int,
     ) -> alt.LayerChart:
         from attnwidget.charts.layer_curves import layer_curves
 
@@ -203,4 +205,5 @@ class SegmentMeansResult(HeadResult):
             title=f"{title}: {self.model_name}, {counted(self.n_documents, 'segment')}",
             value_title=value_title,
             reference=reference,
+            width=width,
         )

@@ -230,8 +230,13 @@ class CoreferenceAccuracies(HeadResult):
             if self.counts[k]
         }
 
-    def chart(self, among: Among = "words") -> alt.TopLevelMixin:
-        """Draw the accuracy of every head on all mentions."""
+    def chart(self, among: Among = "words", *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw the accuracy of every head on all mentions.
+
+        Args:
+            among: "words", or "mentions".
+            width: Pixels of the whole figure.
+        """
         best = self.best_head(among)
         value = self.accuracy[_variant(among), best.layer, best.head, 0]
         rules = ", ".join(
@@ -243,6 +248,7 @@ class CoreferenceAccuracies(HeadResult):
             title=f"Antecedents found, choosing among {among}\n"
             f"best {best} {value:.1%}; {rules}; {counted(int(self.counts[0]), 'mention')}",
             value_title="accuracy",
+            width=width,
         )
 
     def __repr__(self) -> str:

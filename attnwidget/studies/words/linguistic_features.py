@@ -210,11 +210,12 @@ class FeatureWeights(SentencesResult):
 
         return pd.DataFrame(self.from_first[:, -1], index=list(self.features))
 
-    def chart(self, *, from_first: bool = False) -> alt.TopLevelMixin:
+    def chart(self, *, from_first: bool = False, width: int = 640) -> alt.TopLevelMixin:
         """Draw one heat map of all heads per feature.
 
         Args:
             from_first: Whether to draw the weights from [CLS].
+            width: Pixels of the whole figure.
         """
         values = self.from_first if from_first else self.weights
         where = f"from {self.first}" if from_first else "averaged over queries"
@@ -227,4 +228,5 @@ class FeatureWeights(SentencesResult):
             title=f"Attention to linguistic features\nlargest weight to a token of each, {where}; "
             f"{self.n_sentences} sentences, in brackets those that have it",
             value_title="weight",
+            width=width,
         )

@@ -230,8 +230,12 @@ class LookingAway(SentencesResult):
         columns = dict(zip(self._groups, self.weights[:, :, layer, head], strict=True))
         return pd.DataFrame(columns, index=list(TARGETS))
 
-    def chart(self) -> alt.TopLevelMixin:
-        """Draw weights from words with and without the relation, one panel per target."""
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw weights from words with and without the relation, one panel per target.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         frames = []
         for j, target in enumerate(TARGETS):
             series = {name: self.weights[i, j] for i, name in enumerate(self._groups)}
@@ -242,6 +246,7 @@ class LookingAway(SentencesResult):
             frame,
             title=f"Weight from words with {self.relation} and from others\n"
             f"{self.direction}; {with_it} words with it, {without} without",
+            width=width,
         )
 
     @property

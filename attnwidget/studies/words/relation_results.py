@@ -120,13 +120,26 @@ class RelationAccuracies(HeadResult):
         same words, with Holm's correction over all heads, both directions and all relations. The
         test treats words as independent, which is only approximately true within a sentence.
         """
+        numbers = list(self._layers.numbers)
+        return self._layers.spread(holm(self.single_p_values[numbers]))
+
+    @property
+    def single_p_values(self) -> Float64Array:
+        """P-values of `p_values` before the correction, float64 [L, H, 2, R]."""
+        layers = self._layers
+        only_head, only_offset = (counts[list(layers.numbers)] for counts in self.only_one_right)
+        return layers.spread(better_than(only_head, only_offset))
+
+    @property
+    def only_one_right(self) -> tuple[Integers, Integers]:
+        """Number of words that only the head, and only the best offset, gets right.
+
+        Two arrays int64 [L, H, 2, R].
+        """
         both = np.take_along_axis(
             self.both_correct, self._best_offsets[None, None, None, None], axis=3
         )[..., 0, :]
-        layers = self._layers
-        only_head = (self.correct - both)[list(layers.numbers)]
-        only_offset = (self.baseline_correct.max(0) - both)[list(layers.numbers)]
-        return layers.spread(holm(better_than(only_head, only_offset)))
+        return self.correct - both, self.baseline_correct.max(0) - both
 
     @property
     def _layers(self) -> LayerNumbers:
@@ -247,7 +260,7 @@ class RelationAccuracies(HeadResult):
         return frame[~frame["layer"].isin(self.without_attention)].reset_index(drop=True)
 
     def chart(
-        self, relation: str | None = None, *, min_count: int = TABLE_COUNT
+        self, relation: str | None = None, *, min_count: int = TABLE_COUNT, width: int = 640
     ) -> alt.TopLevelMixin:
         """Draw the best head and the best offset of each relation, or all heads on one relation.
 
@@ -255,6 +268,7 @@ class RelationAccuracies(HeadResult):
             relation: Relation for which to draw the accuracy of every head in the better direction;
                 None = all relations.
             min_count: Smallest number of words of the drawn relations, without `relation`.
+            width: Pixels of the whole figure.
 
         Raises:
             ValueError: the relation does not exist, or no relation has enough words.
@@ -264,7 +278,7 @@ class RelationAccuracies(HeadResult):
             words = counted(int(self.counts[r]), "word")
             title = f"Accuracy on {relation}\n{words}; the better direction"
             values = self.accuracy[..., r].max(-1)
-            return head_heatmap(values, title=title, value_title="accuracy")
+            return head_heatmap(values, title=title, value_title="accuracy", width=width)
         best = self.best(min_count)
         if best.empty:
             raise ValueError(
@@ -273,7 +287,7 @@ class RelationAccuracies(HeadResult):
             )
         sentences = counted(self.n_sentences, "sentence")
         title = f"The best head of each relation\n{self.model_name}, {sentences}"
-        return best_heads(best, title=title)
+        return best_heads(best, title=title, width=width)
 
     def predictions(self, sentence: Sentence) -> GovernorPredictions:
         """Return the predictions of every head for one sentence, with the same unit.

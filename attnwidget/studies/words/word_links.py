@@ -234,11 +234,12 @@ class LinkWeights(SentencesResult):
         titles = {label: "links" if label == ALL else f"links, {label}" for label in self.labels}
         return {titles[label]: weights for label, n, weights in rows if n}
 
-    def chart(self, *, limit: int = 9) -> alt.TopLevelMixin:
+    def chart(self, *, limit: int = 9, width: int = 640) -> alt.TopLevelMixin:
         """Draw one heat map of all heads for each of the most frequent labels.
 
         Args:
             limit: Largest number of labels, including "all".
+            width: Pixels of the whole figure.
         """
         order = [i for i in np.argsort(-self.counts, kind="stable") if self.counts[i]][:limit]
         return head_heatmaps(
@@ -246,4 +247,5 @@ class LinkWeights(SentencesResult):
             title=f"Attention along labelled links\nlargest weight from source to target, pairing "
             f"{self.pairing!r}; {self.n_sentences} sentences, in brackets those with the label",
             value_title="weight",
+            width=width,
         )

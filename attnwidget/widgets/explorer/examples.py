@@ -15,10 +15,6 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.text.demonstrations import DemoText, demo_texts
 from attnwidget.text.tokens import Tokens
 
-#: Special tokens are hidden if they get more than this share of the attention of words.
-_DROWNING = 1 / 3
-_HIDDEN = ("cls", "sep", "first")
-
 
 @dataclass(frozen=True)
 class Story:
@@ -26,25 +22,15 @@ class Story:
 
     Attributes:
         head: The attention head.
-        line: A sentence about the head.
-        tokens: The tokens that are locked, as (side, index).
-        hidden: The kinds of special tokens that are hidden.
-        why: The reason for hiding them; "" if no token is hidden.
+        name: The name of the head in the sentence about it.
+        line: A sentence about an example of the package; "" for other texts.
+        tokens: The locked tokens of that sentence, as (side, index).
     """
 
     head: Head
-    line: str
+    name: str
+    line: str = ""
     tokens: tuple[tuple[str, int], ...] = ()
-    hidden: tuple[str, ...] = ()
-    why: str = ""
-
-    def told(self, head: Head | None, hidden: list[str]) -> str:
-        """Return the sentence if its head is shown, with the reason if the tokens are hidden."""
-        if head != self.head:
-            return ""
-        return (
-            f"{self.line}; {self.why}" if self.why and tuple(hidden) == self.hidden else self.line
-        )
 
 
 def is_embedded(model: AttentionModel) -> bool:
@@ -77,17 +63,15 @@ def examples_for(model: AttentionModel) -> Mapping[str, DemoText]:
 def story_of(attention: Attention, demo: DemoText) -> Story:
     """Return how to show an example on the embedded model.
 
-    The locked token is the `demo.query` with the largest weight to a `demo.key`. [CLS] and [SEP]
-    are hidden if words give them more than a third of their attention.
+    The locked token is the `demo.query` with the largest weight to a `demo.key`.
 
     Example:
         >>> from attnwidget import load_model
         >>> from attnwidget.demo import demo_texts
         >>> from attnwidget.widgets.explorer.examples import story_of
         >>> demo = demo_texts()["pronouns"]
-        >>> story = story_of(load_model().attend(demo.text), demo)
-        >>> story.tokens, story.hidden
-        ((('query', 7),), ('cls', 'sep'))
+        >>> story_of(load_model().attend(demo.text), demo).tokens
+        (('query', 7),)
     """
     (axis,) = (stack.query for stack in attention.stacks.values())
     weights = attention.map("weights", *demo.head)
@@ -97,41 +81,25 @@ def story_of(attention: Attention, demo: DemoText) -> Story:
     }
     pairs = [(i, j) for i in places[demo.query] for j in places[demo.key] if i != j]
     query, _ = max(pairs, key=lambda pair: float(weights[pair]))
-    hidden, why = _drowning(axis, axis, weights)
-    return Story(Head(*demo.head), demo.look, (("query", query),), hidden, why)
+    head = Head(*demo.head)
+    return Story(head, str(head), demo.look, (("query", query),))
 
 
-def _drowning(
-    query: Tokens, key: Tokens, weights: NDArray[np.float32]
-) -> tuple[tuple[str, ...], str]:
-    """Return the special tokens to hide, in the form of `hidden`, and the reason in words."""
-    asks, gets = (
-        np.array([kind in _HIDDEN for kind in axis.special], bool) for axis in (query, key)
-    )
-    share = float(weights[~asks][:, gets].sum(-1).mean()) if gets.any() and not asks.all() else 0.0
-    if share <= _DROWNING:
-        return (), ""
-    names = dict.fromkeys(t for t, kind in zip(key.text, gets, strict=True) if kind)
-    said = f"hidden: {' and '.join(names)} ({share * 100:.0f} % of its attention)"
-    return tuple(kind for kind in _HIDDEN if kind in key.special), said
-
-
-def sharpest_head(attention: Attention) -> Story | None:
+def sharpest_head(attention: Attention) -> Head | None:
     """Return the sharpest head of the first stack; None if the text has no two distant words.
 
     The sharpness of a head is a mean over words: the largest weight from the word to another word,
     minus the mean weight that this word gets from all words. So a head is not sharp if all words
     look at the same word. Special tokens, punctuation, the word itself and its neighbours do not
     count. The weights come from the thumbnails, which are pooled above 64 tokens. The first head
-    wins a tie. [CLS], [SEP] and, in a model without these, the first token are hidden if words give
-    them more than a third of their attention.
+    wins a tie.
 
     Example:
         >>> from attnwidget import load_model
         >>> from attnwidget.widgets.explorer.examples import sharpest_head
         >>> attention = load_model().attend("The rain fell on the hill, the rain fell on the town.")
-        >>> sharpest_head(attention).line
-        'L2 H9: of all heads the one that looks most sharply from words to other words'
+        >>> str(sharpest_head(attention))
+        'L2 H9'
     """
     name, stack = next(iter(attention.stacks.items()))
     thumbnails = draw_thumbnails(attention, name)
@@ -151,14 +119,7 @@ def sharpest_head(attention: Attention) -> Story | None:
     usual = seen.sum(-2, keepdims=True) / np.maximum(counted.sum(-2), 1)
     above = np.where(counted, weights - usual, 0).max(-1)[..., counted.any(-1)]
     layer, head = np.unravel_index(above.mean(-1).argmax(), above.shape[:2])
-    sharpest = Head(int(layer), int(head), name)
-    line = f"{sharpest}: of all heads the one that looks most sharply from words to other words"
-    if attention.is_long:
-        return Story(sharpest, line)  # its views hide nothing
-    hidden, why = _drowning(
-        stack.query, stack.key, attention.weights(sharpest.layer, sharpest.head, stack=name)
-    )
-    return Story(sharpest, line, (), hidden, why)
+    return Head(int(layer), int(head), name)
 
 
 def _word_cells(axis: Tokens, cells: int) -> NDArray[np.bool_]:

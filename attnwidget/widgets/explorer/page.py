@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from attnwidget.widgets.explorer.panels import TAB_NAMES
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.pages.page_part import Page
 from attnwidget.widgets.pages.registry import page_of
@@ -22,6 +23,7 @@ def page(explorer: Explorer) -> Page:
     notes = ["the page has no model: another text needs a notebook"]
     waits = [panel for panel in explorer.progress if panel in explorer.panels]
     if waits:
-        notes.append(f"written before these were measured: {', '.join(waits)}")
+        names = ", ".join(TAB_NAMES.get(panel, panel) for panel in waits)
+        notes.append(f"written before these were measured: {names}")
     text = "\n".join(filter(None, [*explorer._shown.values(), explorer._look]))
     return Page(parts, text=text, notes=tuple(notes))

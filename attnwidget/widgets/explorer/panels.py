@@ -35,6 +35,13 @@ from attnwidget.widgets.token_lens.widget import TokenLens
 PANELS = ("grid", "view", "lens", "strip", "head_map", "predictions", "why", "table", "arcs")
 #: The tabs: one of these panels is open at a time.
 DETAILS = PANELS[2:]
+#: The names of the tabs on the page, where they differ from the names of the panels.
+TAB_NAMES = {
+    "lens": "token lens",
+    "strip": "metrics",
+    "head_map": "map of heads",
+    "table": "relations",
+}
 _OF_TEXT = ("lens", "strip", "head_map", "predictions", "why")
 _NO_MAPS = "Distances between heads need whole maps, and a long input has none: shorten the text."
 #: Options of the grid that wait for its metrics.
@@ -318,8 +325,12 @@ class LinkedPanels(TokenSize, AttentionWidget):
         """Make the exact effects a metric of the grid, beside the measured metrics."""
         with self._lock, self.hold_sync():
             if not self._background.closed:
-                self._show_grid_metrics()
+                self._effects_told()
         yield
+
+    def _effects_told(self) -> None:
+        """Show the effects that are known now."""
+        self._show_grid_metrics()
 
     def _show_grid_metrics(self) -> None:
         """Show the measured metrics, and the effects if they belong to the shown prediction."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import traitlets
 
+from attnwidget.capture.hub_model.text_encoder import TooLongError
 from attnwidget.capture.load import load_model
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.comparable_maps import refuse_incomparable
@@ -16,6 +17,7 @@ from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.studies.streaming.progress_bar import said_when_slow
 from attnwidget.text.counted import counted
+from attnwidget.text.demonstrations import DemoText
 from attnwidget.widgets.explorer.examples import (
     Story,
     examples_for,
@@ -25,9 +27,13 @@ from attnwidget.widgets.explorer.examples import (
     sharpest_head,
     story_of,
 )
-from attnwidget.widgets.explorer.relation_panels import RelationPanels
-from attnwidget.widgets.head_grid.widget import CHANGE
-from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.explorer.shortened_text import can_be_shortened, shortened
+from attnwidget.widgets.explorer.story import Focus, focus_of
+from attnwidget.widgets.explorer.told_panels import ToldPanels, mask_of
+from attnwidget.widgets.shared.computed import when_open
+
+#: Seconds that a file waits for measurements.
+_PATIENCE = 120
 
 
 def explore(
@@ -99,7 +105,7 @@ def explore(
         return Explorer(model, text, **options, **traits)
 
 
-class Explorer(RelationPanels):
+class Explorer(ToldPanels):
     """A text with examples, one row of controls, and linked figures. See `explore`.
 
     `grid`, `view`, `lens`, `strip`, `head_map`, `why`, `table` and `arcs` are widgets with options,
@@ -146,14 +152,16 @@ class Explorer(RelationPanels):
     ).tag(sync=True)
 
     _examples: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
-    # How the shown example is told, or None.
-    _story: traitlets.TraitType[Story | None, Story | None] = traitlets.Any(None)
     # The second text that the model can read: "pair", "target" or "".
     _second = traitlets.Unicode().tag(sync=True)
     # Set by the page when the first figures are drawn.
     _painted = traitlets.Bool(False).tag(sync=True)
     # The number of requests for the sentence of the arcs.
     _sentence_asked = traitlets.Int(0).tag(sync=True)
+    # What the page offers if an input cannot be read, such as "read the first 512 tokens"; else "".
+    _way_out = traitlets.Unicode().tag(sync=True)
+    # The number of times that the offer was taken.
+    _way_out_taken = traitlets.Int(0).tag(sync=True)
 
     def __init__(
         self,
@@ -192,20 +200,25 @@ class Explorer(RelationPanels):
         other = (
             _compared_with(versus or loaded, attention, shown) if versus or versus_text else None
         )
+        chooses = bool({"selected", "layer"} & traits.keys())
         if is_embedded(loaded) and name is not None and (text, pair) == (demo.text, demo.pair):
             self._story = story_of(attention, demo)
-        chooses = {"selected", "layer"} & traits.keys()
-        if not chooses and self._story is None:
-            self._story = sharpest_head(attention)
+        elif not chooses and (sharpest := sharpest_head(attention)) is not None:
+            count = attention.n_layers * attention.n_heads
+            self._story = Story(sharpest, f"{sharpest}, the sharpest of {count} heads")
         stack = next(iter(attention.stacks))
-        if self._story is not None and not chooses:
-            story = self._story
-            own = {"tokens": list(story.tokens), "hidden": list(story.hidden)}
-            traits = {"selected": [story.head], **own, **traits}
-        if not chooses:
-            first = attention.stacks[stack].layers.numbers[0]
-            traits.setdefault("selected", [(first, 0, stack)])
-        traits.setdefault("selected", [(traits.get("layer", 0), 0, stack)])
+        first = attention.stacks[stack].layers.numbers[0]
+        head = (traits["layer"] if chooses and "layer" in traits else first, 0, stack)
+        if not chooses and self._story is not None:
+            head = self._story.head
+        traits.setdefault("selected", [head])
+        if other is None:
+            self._focused = self._first_focus(loaded, attention, traits)
+            traits = {
+                "tokens": list(self._focused.tokens),
+                "hidden": list(self._focused.hidden),
+                **traits,
+            }
         self._examples = [
             {"name": example.name, "text": example.text, "pair": example.pair}
             for example in self._demos.values()
@@ -218,8 +231,27 @@ class Explorer(RelationPanels):
         arguments = treebank, own_probe, metrics
         super().__init__(loaded, attention, *arguments, options, dict(_figures or {}))
         if other is not None:
-            self.grid.versus = self.view.versus = other
-            self.grid.metric = self.grid.metric or CHANGE
+            selected = self.selected
+            tokens = self.tokens
+            self._compare_with(other)
+            self.tokens = tokens
+            if chooses:
+                self.selected = selected
+
+    def _first_focus(
+        self, model: AttentionModel, attention: Attention, traits: Mapping[str, Any]
+    ) -> Focus:
+        """Return what the explorer locks and hides at first, for the head of `traits`."""
+        last = traits["selected"][-1] if traits["selected"] else None
+        if last is None or not attention.has(last):
+            return Focus()
+        head = attention.head(last)
+        unit = traits.get("unit", "tokens")
+        focus = focus_of(attention, head, unit, mask_of(model))
+        story = self._story
+        if story is not None and story.line and story.head == head:
+            return Focus(story.tokens, focus.hidden)
+        return focus
 
     def _named_example(self, name: object) -> str:
         """Return `name` if it is the name of an example; else raise TraitError."""
@@ -271,10 +303,25 @@ class Explorer(RelationPanels):
         with self._answering():
             # The request is read once: a request during the pass is handled after it.
             texts = self._asked()
-            if texts != self._shown:
+            self._way_out = ""
+            if texts == self._shown:
+                return
+            try:
                 attention = _attention(self._model, texts)
                 if texts == self._asked():
                     self._show(attention, texts)
+            except TooLongError as error:
+                if can_be_shortened(self._model, texts):
+                    self._way_out = f"read the first {error.limit:,} tokens"
+                raise
+
+    @when_open("_way_out_taken")
+    def _read_beginning(self, change: object) -> None:
+        """Read as much of the requested input as the model can read."""
+        if self._way_out:
+            with self.hold_trait_notifications():
+                for name, text in shortened(self._model, self._asked()).items():
+                    setattr(self, name, text)
 
     def _asked(self) -> dict[str, str | None]:
         """Return the requested input."""
@@ -317,37 +364,40 @@ class Explorer(RelationPanels):
         demo = self._demos.get(self.example or "")
         tells = demo is not None and (demo.text, demo.pair) == (shown["text"], shown["pair"])
         with ExitStack() as figures:
+            # The explorer is answered last: its sentence is about what the figures show then.
+            figures.enter_context(self._together())
             for figure in self._of_attention():
                 figures.enter_context(figure._together())
             # Set this trait first: observers of the remaining traits compare with it and then do
             # nothing.
             self._shown = shown
             self._of_text = attention
-            before, self._story = self._story, None
+            self._story = None
             self._choose_scale(attention)
             self.attention = attention
-            self.grid.versus = self.view.versus = other
-            # The example before may have hidden tokens; show them again.
-            if before is not None and tuple(self.hidden) == before.hidden:
-                self.hidden = []
             if not tells:
                 self.example = None
-            elif demo is not None and is_embedded(self._model):
-                self._story = story = story_of(attention, demo)
-                self.selected = [story.head]
-                self.tokens = list(story.tokens)
-                self.hidden = list(story.hidden)
-            else:
-                self.tokens = []
+            self._compare_with(other)
+            if other is None:
+                self._tell(attention, demo if tells else None)
             # Another thread may have requested another input meanwhile, which is read here.
             with self.hold_trait_notifications():
                 for name, value in shown.items():
                     setattr(self, name, value)
 
-    @computed("selected", "hidden", "_story")
-    def _look(self) -> str:
-        """The sentence about the shown example while its head is shown, else ""."""
-        return self._story.told(self.head, self.hidden) if self._story else ""
+    def _tell(self, attention: Attention, demo: DemoText | None) -> None:
+        """Show what makes the map of a new text readable; `demo` is the shown example."""
+        # The locks of the text before are undone, also if both are the same sentence.
+        self.tokens = []
+        self._focused = Focus((), self._focused.hidden)
+        if demo is None or not is_embedded(self._model):
+            self._focus()
+            return
+        self._story = story = story_of(attention, demo)
+        self.selected = [story.head]
+        focus = focus_of(attention, story.head, self.unit)
+        is_usual = self.unit == "tokens"
+        self._set_focus(Focus(story.tokens if is_usual else focus.tokens, focus.hidden))
 
     def _choose_scale(self, attention: Attention) -> None:
         """Change the default scale with the length: weights in long inputs are small."""
@@ -364,6 +414,13 @@ class Explorer(RelationPanels):
     @traitlets.observe("_painted")
     def _begin_measuring(self, change: object) -> None:
         self._background.start()
+
+    def _before_saving(self, page: bool) -> None:
+        waits = self.progress.keys() & (set(self.panels) if page else {self.tab})
+        if waits and self._background.started:
+            # What cannot be measured says so in its panel.
+            with said_when_slow("Waiting for measurements …"), suppress(Exception):
+                self.wait(_PATIENCE)
 
     def _code(self) -> str:
         from attnwidget.widgets.explorer.explorer_code import code_of_explorer
@@ -450,8 +507,9 @@ def _compared_with(
     if attention.is_long or other.is_long:
         longest = max(len(compared.tokens) for compared in (attention, other))
         raise ValueError(
-            f"a comparison needs whole maps, and an input of {longest:,} tokens is read without "
-            "them: shorten the text"
+            "the explorer compares every head at once, in the grid, from whole maps, and an input "
+            f"of {longest:,} tokens is read without them: shorten the text, or compare one head "
+            "with HeadView(attention, versus=other)"
         )
     refuse_incomparable(attention.stacks, other.stacks)
     return other

@@ -34,9 +34,10 @@ class HeadGrid(MetricChoice, Versus):
     method such as the result of `measure`; with several stacks, by stack. Each is shown as a bar
     with every head (`metric`), sorts heads (`sort`) and filters them (`filter`, `passing`);
     `similar()` finds heads whose numbers are alike. Further options are the traits below, as
-    keywords: `selected`, `layer`, `stack`, `scale`, `shared_scale`, `hidden`, `unit`,
-    `quantity`, `disabled`, `method`, `versus`, `of_two`. Unknown options raise TypeError, values
-    out of range and metrics of a wrong shape traitlets.TraitError, a missing quantity ValueError.
+    keywords: `selected`, `layer`, `stack`, `scale`, `shared_scale`, `times_keys`, `hidden`,
+    `unit`, `quantity`, `disabled`, `method`, `versus`, `of_two`. Unknown options raise TypeError,
+    values out of range and metrics of a wrong shape traitlets.TraitError, a missing quantity
+    ValueError.
 
     Example:
         >>> from attnwidget import HeadGrid, load_model
@@ -65,6 +66,13 @@ class HeadGrid(MetricChoice, Versus):
 
     shared_scale = traitlets.Bool(
         False, help="One colour scale for all heads; otherwise each head's maximum is the darkest."
+    ).tag(sync=True)
+
+    times_keys = traitlets.Bool(
+        False,
+        help="Draw each weight times the number of keys that its query sees, on one colour scale "
+        "for all heads: 1 is even attention, so heads that attend evenly are pale. Differences and "
+        "other quantities stay as they are.",
     ).tag(sync=True)
 
     of_two = traitlets.Enum(
@@ -124,16 +132,18 @@ class HeadGrid(MetricChoice, Versus):
         return axes_to_wire(self._shown_attention().stacks[self.stack], self.unit)
 
     # `disabled` and `method` change the attention.
-    @computed("attention", "versus", "of_two", "stack", "unit", "hidden", "quantity")
+    @computed("attention", "versus", "of_two", "stack", "unit", "hidden", "quantity", "times_keys")
     def _thumbnails(self) -> dict[str, Any]:
         minus = self._other() if self.of_two == "difference" else None
         shown = self._shown_attention()
+        times_keys = self.times_keys and minus is None and self.quantity == "weights"
         thumbnails = draw_thumbnails(
             in_unit(shown, self.unit),
             self.stack,
             hidden=self.hidden,
             quantity=self.quantity,
             minus=None if minus is None else in_unit(minus, self.unit),
+            times_keys=times_keys,
         )
         off = self._off(self.stack)
         if minus is not None:
@@ -149,6 +159,8 @@ class HeadGrid(MetricChoice, Versus):
             "values": to_wire(thumbnails.values),
             "maxima": to_wire(thumbnails.maxima),
             "strongest": to_wire(thumbnails.strongest),
+            "times_keys": times_keys,
+            "special_share": thumbnails.special_share,
             "disabled": list(self.disabled),
             "method": self.method,
             "versus": as_the_page_has_it(self.versus),

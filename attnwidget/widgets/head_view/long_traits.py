@@ -19,11 +19,8 @@ from attnwidget.widgets.head_view.two_maps import TwoMaps
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.versus import Versus
 
-#: What no part of a map can be computed of, and why: the only options that a long input lacks.
-NOT_BY_PARTS = {
-    "norms": "a long input is read without its transformed values",
-    "gradients": "the loss is followed back through the whole map",
-}
+#: The only quantity that a long input cannot have, and why: no part of its maps can be computed.
+NOT_BY_PARTS = {"gradients": "the loss is followed back through the whole map"}
 # Maps whose maxima of blocks are remembered: all heads of two layers that are drawn together.
 _REMEMBERED = 2 * MOST_HEADS["overlay"]
 
@@ -39,14 +36,14 @@ class LongInput(Versus):
         self._remembered: OrderedDict[object, PartedMap] = OrderedDict()
         super().__init__(attention, **traits)
 
-    def _takes(self, name: str) -> bool:
-        other = self.attention.is_long and len(self.attention.quantities) == 1
-        return super()._takes(name) and not (name == "quantity" and other)
+    def _fitting(self, name: str, value: Any) -> Any:
+        fits = super()._fitting(name, value)
+        return self.quantity if name == "quantity" and self._lacks(fits) else fits
 
     @traitlets.validate("quantity")
     def _check_quantity(self, proposal: dict[str, Any]) -> Any:
         value = proposal["value"]
-        if self._lacks(value):
+        if self._lacks(value) and value in NOT_BY_PARTS:
             raise traitlets.TraitError(
                 f"'quantity' cannot be {value!r} of an input of {len(self.attention.tokens):,} "
                 f"tokens, whose maps are computed by parts: {NOT_BY_PARTS[value]}. Shorten the "
@@ -55,8 +52,7 @@ class LongInput(Versus):
         return value
 
     def _lacks(self, quantity: str) -> bool:
-        has = quantity in self.attention.quantities
-        return self.attention.is_long and not has and quantity in NOT_BY_PARTS
+        return self.attention.is_long and quantity not in self.attention.quantities
 
     def _two(self) -> TwoMaps | None:
         other = self._other()

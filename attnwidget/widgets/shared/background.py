@@ -94,6 +94,11 @@ class Background:
         return True
 
     @property
+    def started(self) -> bool:
+        """Whether jobs are being done, or were."""
+        return self._started
+
+    @property
     def closed(self) -> bool:
         """Whether the step that still runs, if any, is the last one."""
         return self._closed

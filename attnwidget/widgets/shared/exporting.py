@@ -134,6 +134,7 @@ class Exporting:
                 f"{path.name!r} is a page, which always has a heading: title=False goes with "
                 ".svg, .pdf and .png"
             )
+        self._before_saving(page)
         if page:
             from attnwidget.widgets.pages.write_page import write_page
 
@@ -141,6 +142,9 @@ class Exporting:
                 return write_page(self, path, limit_mb=limit_mb, theme=theme)
         picture = self.figure(width=width, theme=drawn_theme, title=title)
         return (captioned(picture) if caption else picture).save(path, scale=scale)
+
+    def _before_saving(self, page: bool) -> None:
+        """Wait for what is being computed and belongs into the file; `page`: a whole page."""
 
     def static(self) -> StaticFigure:
         """Return the current state as a picture and a table, which outlive the widget.

@@ -27,7 +27,15 @@ from attnwidget.widgets.wire.linked_traits import fitting
 
 #: What the page says of itself in traits that are no options, and a `_view_count` of Jupyter's.
 _FROM_PAGE = frozenset(
-    {"_accepted", "_jump", "_painted", "_refused", "_sentence_asked", "_view_count"}
+    {
+        "_accepted",
+        "_jump",
+        "_painted",
+        "_refused",
+        "_sentence_asked",
+        "_view_count",
+        "_way_out_taken",
+    }
 )
 #: Layers and heads a layer of each stack, by its name.
 Shapes = Mapping[str, tuple[int, int]]

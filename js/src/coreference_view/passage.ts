@@ -2,6 +2,7 @@ import type { Outcome } from "../shared/controls.js";
 import { labelFont, type Ruler, withControls } from "../shared/labels.js";
 import palette from "../shared/palette.json" with { type: "json" };
 import type { Pen } from "../shared/pen.js";
+import { CLOSING, OPENING } from "../shared/punctuation.js";
 import { wrapped } from "../shared/text_width.js";
 import type { Theme } from "../shared/theme.js";
 import { paintVerdict } from "../shared/verdict.js";
@@ -35,9 +36,6 @@ const DASHED = [5, 3];
 const DOTTED = [1, 2];
 const OWN_FILL = 0.16;
 
-/** Corpora set these apart; in print no space stands before, or after, them. */
-const CLOSING = /^([.,;:!?%)\]}”’]+|['’](s|re|ve|ll|d|m)|n['’]t)$/i;
-const OPENING = /^[([{“‘]$/;
 const DIRECTED = /[\p{L}\u200e\u200f]/u;
 const RIGHT_TO_LEFT =
   /[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
@@ -320,7 +318,7 @@ function paintChoice(
   pen.fill();
   const edge = leftOf(at, to.start, to.end) + to.end - to.start;
   const x = Math.min(Math.round(edge) + 3, at.width - 4);
-  const y = topOf(at, to.line) - 2;
+  const y = topOf(at, to.line) - 5;
   pen.fillStyle = theme.background;
   pen.beginPath();
   pen.arc(x, y, 6, 0, 2 * Math.PI);

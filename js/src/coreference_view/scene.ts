@@ -168,7 +168,6 @@ export function captionOf(scene: Scene): Caption {
       range,
       drawn.head ? AMONG[state.variant] : "",
       titleParts(scene)[1],
-      sentence(readout(scene)),
       ...notes,
       evaluated.length > MOST_ROWS ? listed : "",
     ],

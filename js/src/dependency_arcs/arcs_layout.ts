@@ -1,4 +1,5 @@
 import { AXIS_LABEL_SIZE, labelFont, type Measure, type Ruler, shorten } from "../shared/labels.js";
+import { CLOSING } from "../shared/punctuation.js";
 import { ROOT } from "./tree.js";
 import type { Annotated, Arc, Predicted, Tree } from "./tree_types.js";
 
@@ -113,6 +114,9 @@ export function rowsOf(tree: Tree, widths: Widths, room: number): Row[] {
       if (longer.width > room) break;
       row = longer;
     }
+    // No row begins with the full stop of the row before.
+    while (row.end < count && row.end - start > 1 && CLOSING.test(tree.words[row.end] ?? ""))
+      row = rowOf(tree, start, row.end - 1, widths);
     rows.push(row);
   }
   if (rows.length < 2) return rows;

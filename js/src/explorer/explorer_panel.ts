@@ -22,8 +22,6 @@ export interface Standing {
   open: boolean;
   /** Whether a tab of a list opens it. */
   tab: boolean;
-  /** Whether the panel takes the height of its neighbour. */
-  fills: boolean;
   /** Whether the figures still show another text than the one asked for. */
   behind: boolean;
 }
@@ -87,7 +85,7 @@ export function explorerPanel(
     return html`<p class="attnw-ex-heading">All heads<span>${size}</span></p>`;
   }
 
-  function view({ open, tab, fills, behind }: Standing, tapped?: (event: MouseEvent) => void) {
+  function view({ open, tab, behind }: Standing, tapped?: (event: MouseEvent) => void) {
     const reference = model.get(name);
     const measured = model.get("progress")[name];
     const problem = model.get("_problems")[name] ?? failure;
@@ -99,14 +97,14 @@ export function explorerPanel(
     const text = problem || waiting || (offered && WHY) || "";
     const isActive = offered || (name === "arcs" && reference !== null);
     const isStale = waits || Boolean(problem);
-    return html`<section class=${`attnw-ex-panel ${fills ? "attnw-ex-fills" : ""}`} id=${id}
+    return html`<section class="attnw-ex-panel" id=${id}
       data-panel=${name} aria-label=${TITLES[name]} role=${tab ? "tabpanel" : nothing}
       tabindex=${tab ? 0 : nothing} ?hidden=${!open} @click=${tapped ?? nothing}>
       <div class=${`attnw-ex-share ${share === undefined ? "attnw-progress" : ""}`}
         role="progressbar" aria-label="measuring" aria-valuenow=${share ?? nothing}
         ?hidden=${!waits}><div .style=${share === undefined ? "" : `width: ${share}%`}></div></div>
       ${name === "grid" ? heading() : nothing}
-      <p class="attnw-ex-say" ?hidden=${!text}>${text}</p>
+      <p class=${`attnw-ex-say ${problem ? "attnw-problem" : ""}`} ?hidden=${!text}>${text}</p>
       <button type="button" class="attnw-ex-act" ?hidden=${!isActive} @click=${act}
         >${!isActive ? "" : offered ? model.get("_offer") : "read this sentence above"}</button>
       <div class=${`attnw-ex-slot ${isStale ? "attnw-ex-stale" : ""}`} aria-busy=${waits}

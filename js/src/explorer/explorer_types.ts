@@ -1,6 +1,7 @@
 import type { GridState } from "../head_grid/state.js";
+import type { ViewState } from "../head_view/state.js";
 import type { HeadsState } from "../shared/head_types.js";
-import type { Model, RenderContext, SharedState } from "../shared/types.js";
+import type { Head, Model, RenderContext, SharedState } from "../shared/types.js";
 
 export const PANELS = [
   "grid",
@@ -22,6 +23,8 @@ export interface Input {
   pair: string | null;
   /** The separate text of a decoder. */
   target: string | null;
+  /** The second text of a comparison. */
+  versus_text: string | null;
 }
 
 /** A text of which something is known to be worth seeing. */
@@ -47,10 +50,16 @@ export interface ExplorerState
   tab: Panel;
   /** The share, 0 to 1, of what is measured for a panel. */
   progress: ByPanel<number>;
-  _shown: (Input & { versus_text?: string | null }) | Record<string, never>;
+  _shown: Input | Record<string, never>;
   _examples: Example[];
-  /** What is to be seen in the text while its head is shown. */
+  /** The sentence about the picture. */
   _look: string;
+  /** The head on which an answer of the model depends most; null where none is known. */
+  _effect_told: { text: string; head: Head } | null;
+  /** The label of the button below an error, such as "read the first 512 tokens"; "" for none. */
+  _way_out: string;
+  /** The number of clicks on this button. */
+  _way_out_taken: number;
   /** The second text that the model can read, if any. */
   _second: "pair" | "target" | "";
   /** What can be measured for the relations; "" for nothing. */
@@ -73,6 +82,7 @@ export interface Host {
 }
 
 export type GridModel = Model<GridState>;
+export type ViewModel = Model<ViewState>;
 
 export interface ExplorerContext extends RenderContext<ExplorerState> {
   host: Host;

@@ -40,14 +40,14 @@ const QUICK: Panel[] = ["grid", "view"];
 function rowsFor(plan: Plan, shown: Panel[]): Panel[][][] {
   if (plan === "one") return shown.map((name) => [[name]]);
   const { fixed, groups } = groupsFor(plan, shown);
-  const [beside = [], below = []] = groups;
+  const [details = [], below = []] = groups;
+  const among = (...names: Panel[]) => fixed.filter((name) => names.includes(name));
   const columns = fixed.map((name) => [name]);
-  if (plan === "two" || plan === "under") return [columns, [beside]];
-  if (plan === "three") return [[...columns, beside], [below]];
-  const [first = [], ...others] = columns;
-  return plan === "broad"
-    ? [[first], ...others.map((sheet) => [sheet]), [beside]]
-    : [[first], [...others, beside]];
+  if (plan === "two") return [columns, [details]];
+  if (plan === "broad") return [...columns.map((column) => [column]), [details]];
+  return plan === "under"
+    ? [[[...among("grid"), ...details], among("view")], [below]]
+    : [[among("grid", "lens"), among("view"), details], [below]];
 }
 
 /** The panels in sight, placed as on the page. */

@@ -1,7 +1,7 @@
 import { html, nothing } from "lit-html";
 import { PANELS, type Panel, TITLES } from "./explorer_types.js";
 
-/** A list of tabs, with what is said of the open one; hidden where there is no tab. */
+/** A list of tabs, with a note about the open tab; hidden where there is no tab. */
 export function tabList(of: {
   name: string;
   panels: Panel[];

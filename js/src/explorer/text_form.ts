@@ -1,4 +1,4 @@
-import { html } from "lit-html";
+import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { createRef, ref } from "lit-html/directives/ref.js";
 import type { Mounted } from "../shared/mount.js";
@@ -7,8 +7,10 @@ import { selectOptions } from "../shared/select_options.js";
 import { save } from "../shared/snapshot.js";
 import type { Model } from "../shared/types.js";
 import type { ExplorerState, Input } from "./explorer_types.js";
+import { storyOf } from "./story_line.js";
 
 const RUN_KEYS = "Ctrl+Enter or ⌘+Enter";
+const COMPARE = "keep the present text as A, and show A − B while this text is edited";
 const SECOND = {
   pair: { name: "second sentence", hint: "" },
   target: { name: "target", hint: "empty: what the model writes" },
@@ -30,23 +32,27 @@ export function asked(model: Model<ExplorerState>): Input {
     text: model.get("text"),
     pair: model.get("pair") || null,
     target: model.get("target") || null,
+    versus_text: model.get("versus_text") || null,
   };
 }
 
 /** Whether the figures show another input than the one asked for. */
 export function isBehind(model: Model<ExplorerState>): boolean {
-  const { text, pair, target } = model.get("_shown");
+  const shown = model.get("_shown");
   const now = asked(model);
   return (
-    text !== undefined &&
-    (text !== now.text || (pair ?? null) !== now.pair || (target ?? null) !== now.target)
+    shown.text !== undefined &&
+    (shown.text !== now.text ||
+      (shown.pair ?? null) !== now.pair ||
+      (shown.target ?? null) !== now.target ||
+      (shown.versus_text ?? null) !== now.versus_text)
   );
 }
 
-/** The text box (two boxes for pairs), the examples, and what is worth seeing in the example. */
+/** The text box (two boxes for pairs), the examples, and the sentence about the picture. */
 export function textForm(
   model: Model<ExplorerState>,
-  { schedule, drawNow }: Pick<Mounted, "schedule" | "drawNow">,
+  { root, schedule, drawNow }: Pick<Mounted, "root" | "schedule" | "drawNow">,
 ) {
   const boxes = {
     first: createRef<HTMLTextAreaElement>(),
@@ -59,10 +65,13 @@ export function textForm(
   let hasSecond = false;
 
   const kind = () => model.get("_second") || "pair";
+  /** The first box is for the second text of a comparison. */
+  const compares = () => Boolean(model.get("versus_text"));
   const draft = (): Input => ({
-    text: first,
+    text: compares() ? model.get("text") : first,
     pair: null,
     target: null,
+    versus_text: compares() ? first : null,
     [kind()]: (hasSecond && second) || null,
   });
 
@@ -71,7 +80,7 @@ export function textForm(
     const now = asked(model);
     if (JSON.stringify(now) === known) return;
     known = JSON.stringify(now);
-    first = now.text;
+    first = now.versus_text ?? now.text;
     second = now[kind()] ?? "";
     const isTyping = hasSecond && boxes.second.value?.matches(":focus");
     hasSecond = now[kind()] !== null || Boolean(isTyping) || model.get("_second") === "target";
@@ -80,6 +89,16 @@ export function textForm(
   function run(event: Event): void {
     event.preventDefault();
     save(model, draft());
+    schedule();
+  }
+
+  function compare(): void {
+    save(model, { versus_text: first });
+    schedule();
+  }
+
+  function stopComparing(): void {
+    save(model, { versus_text: null });
     schedule();
   }
 
@@ -109,10 +128,31 @@ export function textForm(
   function pick({ currentTarget }: Event): void {
     const { value } = currentTarget as HTMLSelectElement;
     const chosen = model.get("_examples").find(({ name }) => name === value);
+    if (!chosen) return;
     // Send the text with its name: the page marks the figures as outdated at once.
-    if (chosen)
-      save(model, { example: chosen.name, text: chosen.text, pair: chosen.pair, target: null });
+    const { name, text, pair } = chosen;
+    save(model, { example: name, text, pair, target: null, versus_text: null });
   }
+
+  /** The menu of the examples, which calls a typed text "your text". */
+  function exampleMenu(isOwn: boolean) {
+    const examples = model.get("_examples");
+    const options = [
+      { value: "", text: "your text", disabled: true },
+      ...examples.map(({ name }) => ({ value: name, text: name })),
+    ];
+    return html`<label class="attnw-ex-example" ?hidden=${!examples.length}>example
+      <select class="attnw-ex-examples" @change=${pick} @keydown=${keepFromHost}
+        ${selectOptions(options, isOwn ? "" : (model.get("example") ?? ""))}></select></label>`;
+  }
+
+  /** The text that is kept as A, while the second one is edited. */
+  const keptText = () =>
+    compares()
+      ? html`<p class="attnw-ex-kept"><b>A</b> <span>${model.get("text")}</span>
+          <button type="button" class="attnw-ex-quiet" @click=${stopComparing}
+            >stop comparing</button></p>`
+      : nothing;
 
   return {
     update,
@@ -120,19 +160,17 @@ export function textForm(
     /** `save`: the button that joins the others beside the text; `alert`: the line below it. */
     view(save: HTMLElement, alert: unknown) {
       const { name, hint } = SECOND[kind()];
-      const examples = model.get("_examples");
       const isChanged = JSON.stringify(draft()) !== JSON.stringify(asked(model));
-      const look = isBehind(model) ? "" : model.get("_look");
       const count = model.get("_stacks")[0]?.n_query ?? 0;
       const about = `${model.get("_source").model} · ${counted(count, "token")}`;
-      const options = [
-        { value: "", text: "examples", disabled: true },
-        ...examples.map(({ name }) => ({ value: name, text: name })),
-      ];
+      const story = storyOf(model, root, !model.get("_error") && isBehind(model));
+      const canCompare = !compares() && first !== model.get("text") && first.trim() !== "";
       return html`<form class="attnw-ex-form" @submit=${run}>
+        ${keptText()}
         <div class="attnw-ex-first">
           <div class="attnw-ex-boxes">
-            <textarea rows="1" spellcheck="false" aria-label="text" .value=${live(first)}
+            <textarea rows="1" spellcheck="false" .value=${live(first)}
+              aria-label=${compares() ? "text B, compared with A" : "text"}
               @input=${typed} @keydown=${key} ${ref(boxes.first)}></textarea>
             <textarea rows="1" spellcheck="false" aria-label=${name} .value=${live(second)}
               placeholder=${[name, hint].filter(Boolean).join(" – ")} ?hidden=${!hasSecond}
@@ -141,14 +179,15 @@ export function textForm(
           <div class="attnw-ex-actions">
             <button type="submit" title=${RUN_KEYS}
               class=${`attnw-ex-run ${isChanged ? "attnw-ex-changed" : ""}`}>Run</button>
-            <select class="attnw-ex-examples" aria-label="examples" ?hidden=${!examples.length}
-              @change=${pick} @keydown=${keepFromHost}
-              ${selectOptions(options, model.get("example") ?? "")}></select>
+            <button type="button" class="attnw-ex-compare" title=${COMPARE} ?hidden=${!canCompare}
+              @click=${compare}>compare</button>
+            ${exampleMenu(first !== (model.get("versus_text") || model.get("text")))}
             ${save}
           </div>
         </div>
+        <p class="attnw-ex-look" aria-live="polite">${story.line}</p>
         <div class="attnw-ex-line">
-          <p class="attnw-ex-look" aria-live="polite">${look}</p>
+          ${story.effect}
           <button type="button" class="attnw-ex-quiet" aria-expanded=${hasSecond}
             ?hidden=${model.get("_second") === ""} @click=${turnSecond}
             >${`${hasSecond ? "−" : "+"} ${name}`}</button>

@@ -1,14 +1,15 @@
-import { html } from "lit-html";
+import { html, nothing } from "lit-html";
 import type { GridState } from "../head_grid/state.js";
-import { hiddenTicks, rangeInput, select } from "../shared/controls.js";
-import type { MetricState } from "../shared/head_types.js";
+import type { ViewState } from "../head_view/state.js";
+import { hiddenTicks, select, signButton } from "../shared/controls.js";
 import { keyList } from "../shared/key_list.js";
 import { specialName } from "../shared/labels.js";
 import type { Mounted } from "../shared/mount.js";
 import { type Layers, shownHead, stepTo } from "../shared/selection.js";
 import { save } from "../shared/snapshot.js";
-import { type Model, SCALES } from "../shared/types.js";
-import type { ExplorerState, GridModel } from "./explorer_types.js";
+import type { Model } from "../shared/types.js";
+import type { ExplorerState } from "./explorer_types.js";
+import { type Joined, viewMenu } from "./view_menu.js";
 
 const KEYS = [
   ["[ and ]", "step to the layer above / below"],
@@ -16,24 +17,32 @@ const KEYS = [
   ["Arrow keys in all heads, Enter", "move between heads, select one"],
   ["Shift + Enter, Shift + click", "add or remove a head or a word"],
   ["Arrow keys in one head, Enter", "move between words, lock one"],
-  ["x in all heads", "switch the head off, or on again"],
+  ["x", "switch a head off, or on again: in all heads and in the predictions"],
   ["Escape", "take back the last selection, lock or switch"],
   ["Arrow keys in the tabs", "the next / previous detail"],
   ["? in a figure", "its own keys"],
 ] as const;
-const SORTS = { none: "by number", rows: "within layers", all: "all heads" };
-const ORDERS = Object.keys(SORTS) as MetricState["sort"][];
-/** Traits of the grid, which keeps its metrics and order to itself. */
-const OF_GRID = ["metric", "sort", "stack", "_metrics", "_axes"] as const;
+/** Traits of the grid and of the view that the controls show. */
+const OF_GRID = ["metric", "stack", "of_two", "shared_scale", "_compared", "_metrics", "_axes"];
+const OF_VIEW = [
+  "mode",
+  "arrangement",
+  "of",
+  "top_mass",
+  "renormalise",
+  "sentences",
+  "_compared",
+  "_axes",
+];
+/** The ways in which the view draws a head, and the one for several heads. */
+const WAYS = ["lines", "matrix", "several"] as const;
+type Way = (typeof WAYS)[number];
 
-/**
- * The one row of all controls that figures share; `grid` is the model of the grid, once there is
- * one.
- */
+/** The one row of the controls that figures share; the rest of them is in its menu. */
 export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: AbortSignal) {
   const keys = keyList(KEYS, mounted, signal);
-  let grid: GridModel | undefined;
-  let open = false;
+  const joined: Joined = { grid: undefined, view: undefined };
+  const menu = viewMenu(model, joined, mounted, signal);
 
   function layers(): Layers | undefined {
     const shown = shownHead(model)?.[2];
@@ -41,98 +50,92 @@ export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: A
     return stacks.find(({ name }) => name === shown) ?? stacks[0];
   }
 
-  function fold(): void {
-    open = !open;
-    mounted.drawNow();
+  function stepper() {
+    const last = Math.max(0, (layers()?.n_layers ?? 1) - 1);
+    const layer = model.get("layer");
+    const step = (by: number) => stepTo(model, layer + by, layers());
+    return html`<span role="group" aria-label="layer" class="attnw-ex-stepper"
+      title=${`layers 0 to ${last}`}>
+      ${signButton("‹", "previous layer", () => step(-1), layer <= 0)}
+      <output>${`layer ${layer}`}</output>
+      ${signButton("›", "next layer", () => step(1), layer >= last)}
+    </span>`;
   }
 
-  /** The grid keeps its stack, metric and order to itself. */
-  function ofGrid() {
+  /** The stack of the grid, for models with several stacks. */
+  function stack() {
+    const { grid } = joined;
+    const names = model.get("_stacks").map(({ name }) => name);
+    return select<string>({
+      name: "stack",
+      values: names,
+      value: grid?.get("stack") ?? names[0] ?? "",
+      pick: (name) => grid && save(grid, { stack: name }),
+    });
+  }
+
+  function metric() {
+    const { grid } = joined;
     const metrics = grid?.get("_metrics");
     const titles = metrics && metrics.stack === grid?.get("stack") ? metrics.titles : [];
-    const stacks = model.get("_stacks").map(({ name }) => name);
-    const put = (change: Partial<GridState>) => grid && save(grid, change);
-    return {
-      stack: select<string>({
-        name: "stack",
-        values: stacks,
-        value: grid?.get("stack") ?? stacks[0] ?? "",
-        pick: (stack) => put({ stack }),
-      }),
-      metric: select<string>({
-        name: "metric",
-        values: titles.length ? ["", ...titles] : [],
-        value: grid?.get("metric") ?? "",
-        pick: (title) => put({ metric: title || null, filter: null }),
-        print: (title) => title || "none",
-      }),
-      sort: select<MetricState["sort"]>({
-        name: "sort",
-        values: grid?.get("metric") ? ORDERS : [],
-        value: grid?.get("sort") ?? "none",
-        pick: (sort) => put({ sort }),
-        print: (sort) => SORTS[sort],
-      }),
-    };
+    return select<string>({
+      name: "metric",
+      values: titles.length ? ["", ...titles] : [],
+      value: grid?.get("metric") ?? "",
+      pick: (title) => grid && save(grid, { metric: title || null, filter: null }),
+      print: (title) => title || "none",
+    });
   }
 
-  function controls() {
-    const { stack, metric, sort } = ofGrid();
-    const axes = grid?.get("_axes");
-    return html`
-      ${stack}
-      ${hiddenTicks(model, (kind) => (axes?.query ? specialName(axes, kind) : undefined))}
-      ${select<ExplorerState["unit"]>({
-        name: "unit",
-        values: ["tokens", "words"],
-        value: model.get("unit"),
-        // A lock is a position on the axis: on the axis of the second unit the position means a
-        // different token.
-        pick: (unit) => save(model, { tokens: [], unit }),
-      })}
-      ${select<string>({
-        name: "quantity",
-        values: model.get("_quantities"),
-        value: model.get("quantity"),
-        pick: (quantity) => save(model, { quantity }),
-      })}
-      ${select<ExplorerState["scale"]>({
-        name: "scale",
-        values: SCALES,
-        value: model.get("scale"),
-        pick: (scale) => save(model, { scale }),
-      })}
-      ${metric}
-      ${sort}`;
+  const hide = () => {
+    const axes = joined.grid?.get("_axes");
+    return hiddenTicks(model, (kind) => (axes?.query ? specialName(axes, kind) : undefined));
+  };
+
+  function ways() {
+    const { view } = joined;
+    const isTwo = (view?.get("_compared") ?? []).length > 0;
+    const now: Way = !view
+      ? "lines"
+      : !isTwo && view.get("arrangement") !== "one"
+        ? "several"
+        : view.get("mode");
+    const take = (way: Way) => {
+      if (!view) return;
+      if (way === "several") save(view, { arrangement: "beside" });
+      else save(view, { mode: way, ...(isTwo ? {} : { arrangement: "one" as const }) });
+    };
+    return html`<span role="group" aria-label="how heads are drawn" class="attnw-ex-ways"
+      ?hidden=${!view}>${WAYS.map(
+        (way) =>
+          html`<button type="button" data-way=${way} aria-pressed=${way === now}
+            ?hidden=${way === "several" && isTwo} @click=${() => take(way)}>${way}</button>`,
+      )}</span>`;
   }
 
   return {
-    /** `narrow`: all but the layer stands behind a button. */
+    /** `narrow`: there is only room for the layer and the menu. */
     view(narrow: boolean) {
-      const last = Math.max(0, (layers()?.n_layers ?? 1) - 1);
-      const layer = model.get("layer");
-      const slide = (to: number) => stepTo(model, to, layers());
-      return html`<div class=${`attnw-ex-bar ${narrow ? "attnw-ex-narrow-bar" : ""}`} role="group"
-          aria-label="controls of all figures">
-          <span class="attnw-ex-stepper">
-            <label>layer ${rangeInput({ max: last, value: layer, slide })}</label>
-            <output>${`${layer} of 0–${last}`}</output>
-          </span>
-          <button type="button" class="attnw-ex-fold" ?hidden=${!narrow} aria-expanded=${open}
-            @click=${fold}>${`controls ${open ? "▾" : "▸"}`}</button>
-          <div class="attnw-ex-controls" ?hidden=${narrow && !open}>${controls()}</div>
+      const first = [hide(), metric(), ways()];
+      return html`<div class="attnw-ex-bar" role="group" aria-label="controls of all figures">
+          ${stepper()}${stack()}${narrow ? nothing : first}
+          ${menu.view(narrow ? first : [])}
           ${keys.button("attnw-ex-keys")}
         </div>
         ${keys.list()}`;
     },
     toggleKeys: keys.toggle,
     step: (by: number) => stepTo(model, model.get("layer") + by, layers()),
-    /** The grid's own controls stand here too. */
-    join(of: GridModel, changed: () => void): void {
-      grid = of;
-      for (const name of OF_GRID) of.on(`change:${name}`, changed);
+    /** The grid and the view keep some of their options to themselves; these stand here too. */
+    join(name: "grid" | "view", of: Joined["grid"] | Joined["view"], changed: () => void): void {
+      if (!of) return;
+      const watched = of as Model<GridState & ViewState>;
+      if (name === "grid") joined.grid = watched;
+      else joined.view = watched;
+      const traits = (name === "grid" ? OF_GRID : OF_VIEW).map((trait) => `change:${trait}`);
+      for (const trait of traits) watched.on(trait, changed);
       signal.addEventListener("abort", () => {
-        for (const name of OF_GRID) of.off(`change:${name}`, changed);
+        for (const trait of traits) watched.off(trait, changed);
       });
       changed();
     },

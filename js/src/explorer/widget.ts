@@ -1,7 +1,8 @@
 import { html, nothing } from "lit-html";
-import { errorLine, errorOf, type Look, mount } from "../shared/mount.js";
+import { type Look, mount } from "../shared/mount.js";
 import { snapshot } from "../shared/snapshot.js";
-import { groupsFor, PLANS, type Plan, planFor, present } from "./arrangement.js";
+import { groupsFor, leastGrid, PLANS, type Plan, planFor, present } from "./arrangement.js";
+import { errorWithWayOut } from "./error_line.js";
 import { explorerPanel, type Standing } from "./explorer_panel.js";
 import {
   type ExplorerContext,
@@ -9,6 +10,7 @@ import {
   type GridModel,
   PANELS,
   type Panel,
+  type ViewModel,
 } from "./explorer_types.js";
 import { tabList } from "./tabs.js";
 import { isBehind, textForm } from "./text_form.js";
@@ -18,6 +20,7 @@ const WATCHED: (keyof ExplorerState)[] = [
   "text",
   "pair",
   "target",
+  "versus_text",
   "example",
   "panels",
   "tab",
@@ -28,6 +31,7 @@ const WATCHED: (keyof ExplorerState)[] = [
   "unit",
   "quantity",
   "scale",
+  "disabled",
   ...PANELS,
   "_shown",
   "_notes",
@@ -37,6 +41,8 @@ const WATCHED: (keyof ExplorerState)[] = [
   "_quantities",
   "_examples",
   "_look",
+  "_effect_told",
+  "_way_out",
   "_second",
   "_offer",
 ];
@@ -104,6 +110,8 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     const plan = planFor(width, model.get("_stacks"));
     root.classList.toggle("attnw-ex-failed", Boolean(model.get("_error")));
     for (const name of PLANS) root.classList.toggle(`attnw-ex-${name}`, name === plan);
+    // The grid is never narrower than its smallest cells.
+    root.style.setProperty("--attnw-ex-grid", `${leastGrid(model.get("_stacks"))}px`);
     const { fixed, groups } = groupsFor(plan, present(snapshot(model, PARTS)));
     const [first = [], second = []] = groups;
     const lists = (plan === "one" ? [first, [], []] : [[], first, second]).map((panels) => ({
@@ -114,7 +122,6 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     const standing = (name: Panel): Standing => ({
       open: fixed.includes(name) || lists.some(({ open }) => open === name),
       tab: groups.flat().includes(name),
-      fills: ["three", "beside", "under"].includes(plan) && first.includes(name),
       // What is measured on a treebank does not wait for the text.
       behind: behind && name !== "table" && name !== "arcs",
     });
@@ -140,7 +147,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
           panel.view(standing(panel.name), panel.name === "grid" ? tapped : undefined),
         );
     const [all, details, below] = lists;
-    return html`${form.view(save, errorLine(errorOf(model)))}
+    return html`${form.view(save, errorWithWayOut(model))}
       <div class="attnw-ex-sticky">${bar.view(plan === "one")}${tabs("panels", all)}</div>
       <div class="attnw-ex-panels">
         ${figures("grid", "view")}
@@ -172,13 +179,19 @@ function render({ model, el, signal, host }: ExplorerContext): void {
       open("view");
   }
 
+  // The story line names no picture of a kernel that is gone.
+  const link = new MutationObserver(schedule);
+  link.observe(root, { attributeFilter: ["data-link"] });
+  signal.addEventListener("abort", () => link.disconnect());
   // Figures are asked for at once, not in the next frame.
   mounted.drawNow();
-  const grid = model.get("grid");
-  if (grid !== null)
-    void host.getModel(grid).then((gridModel) => {
-      if (!signal.aborted) bar.join(gridModel as GridModel, invalidate);
+  for (const name of ["grid", "view"] as const) {
+    const reference = model.get(name);
+    if (reference === null) continue;
+    void host.getModel(reference).then((figure) => {
+      if (!signal.aborted) bar.join(name, figure as GridModel | ViewModel, invalidate);
     });
+  }
 
   /** The kernel measures the rest once there is something to see. */
   async function painted(): Promise<void> {

@@ -98,7 +98,13 @@ export function gridControls(
           name: "shared by all heads",
           checked: state.shared_scale,
           tick: (shared_scale) => save(model, { shared_scale }),
-          hidden: maps?.signed ?? false,
+          hidden: (maps?.signed || maps?.times_keys) ?? false,
+        })}
+        ${tickBox({
+          name: "weight × keys",
+          checked: state.times_keys,
+          tick: (times_keys) => save(model, { times_keys }),
+          hidden: (maps?.signed ?? false) || state.quantity !== "weights",
         })}
         <span class="attnw-grid-legend">
           ${barView(theme, texts, look.table)}<span>${words}</span>

@@ -26,9 +26,9 @@ export function gridPeek(signal: AbortSignal, circle: () => string) {
   let last: readonly [SmallMaps, number, number] | undefined;
   let shown = false;
   const point = (maps: SmallMaps | null, head: Cell | undefined): boolean => {
-    // A difference is no map that a linked figure could show.
-    const now =
-      maps?.values.length && !maps.signed && head ? ([maps, ...head] as const) : undefined;
+    // A linked figure shows weights, and neither differences nor weights times their keys.
+    const isMap = maps?.values.length && !maps.signed && !maps.times_keys;
+    const now = isMap && head ? ([maps, ...head] as const) : undefined;
     if (now?.every((value, i) => value === last?.[i])) return shown;
     if (now || last) shown = peekOut(circle(), now ? peeked(now[0], [now[1], now[2]]) : null);
     last = now;

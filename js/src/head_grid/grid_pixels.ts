@@ -31,6 +31,8 @@ export function decode(thumbnails: Thumbnails): SmallMaps {
     versus: null,
     of_two: "difference",
     signed: false,
+    times_keys: false,
+    special_share: 0,
     common: null,
     ...thumbnails,
     changes: thumbnails.changes ? asFloat32(thumbnails.changes) : null,

@@ -21,6 +21,9 @@ import type { GridState, OfTwo } from "./state.js";
 /** Rows of the table beside a picture. */
 const MOST_ROWS = 20;
 
+/** The symbol of weights times the number of keys. */
+const TIMES_KEYS = "weight × keys";
+
 /** The pair of a head's largest value; undefined where nothing is left to see. */
 export function strongest(maps: SmallMaps, axes: Axes, [row, col]: Cell) {
   const head = row * maps.cols + col;
@@ -31,10 +34,15 @@ export function strongest(maps: SmallMaps, axes: Axes, [row, col]: Cell) {
   return {
     query: labelOf(axes.query, query),
     key: labelOf(axes.key, key),
-    weight: maps.signed
-      ? signedValue(printValue(maps.quantity))(weight)
-      : printValue(maps.quantity)(weight),
+    weight: printOf(maps)(weight),
   };
+}
+
+/** Prints the values of thumbnails: differences with a sign, weights times keys as a multiple. */
+function printOf({ quantity, signed, times_keys }: SmallMaps, largest?: number) {
+  const print = printValue(quantity, times_keys ? undefined : largest);
+  if (signed) return signedValue(print);
+  return times_keys ? (x: number) => `${print(x)}×` : print;
 }
 
 /** The change of a head after heads were switched off. */
@@ -106,12 +114,18 @@ export function legendOf(state: GridState, maps: SmallMaps | null) {
   const quantity = maps?.quantity ?? "weights";
   const maximum = maps?.maximum ?? 1;
   const print = printValue(quantity);
-  const words = (range: string) => [symbolOf(quantity), scale, range].filter(Boolean).join(" · ");
+  const symbol = maps?.times_keys ? TIMES_KEYS : symbolOf(quantity);
+  const words = (range: string) => [symbol, scale, range].filter(Boolean).join(" · ");
   if (maps?.signed) {
     const end = print(maximum);
     const texts: [string, string, string] = [`−${end}`, "0", `+${end}`];
     return { texts, words: words(`${differenceName(state)}, all heads`) };
   }
+  if (maps?.times_keys)
+    return {
+      texts: barTexts(scale, maximum, printOf(maps)),
+      words: words("shared, 1× is even attention"),
+    };
   if (shared)
     return {
       texts: barTexts(scale, maximum, print),
@@ -131,12 +145,13 @@ export function legendOf(state: GridState, maps: SmallMaps | null) {
 export function captionOf(scene: Scene): Caption {
   const { state, maps, stack, metric, order, bands } = scene;
   const { hidden, _source: source, _axes: axes } = state;
-  const maximum = printValue(maps?.quantity ?? "weights")(maps?.maximum ?? 1);
-  const shared = state.shared_scale ? `0 to ${maximum}, shared by all heads` : "per head";
+  const maximum = maps ? printOf({ ...maps, signed: false })(maps.maximum) : "1";
+  const shared = scene.look.shared ? `0 to ${maximum}, shared by all heads` : "per head";
   const range = maps?.signed ? `−${maximum} to +${maximum}, shared by all heads` : shared;
   const names = hidden.map((kind) => specialName(axes, kind) ?? kind).join(", ");
   const minus = maps?.signed ? differenceName(state) : comparedName(state);
-  const quantity = [quantityName(state.quantity, source.loss), minus, lengths(scene)];
+  const times = maps?.times_keys ? "times the keys that the query sees (1× is even attention)" : "";
+  const quantity = [quantityName(state.quantity, source.loss), times, minus, lengths(scene)];
   return caption(`All heads, ${stack?.name === "self" ? "self-" : `${stack?.name} `}attention`, {
     model: source.model,
     head: headNames(state.selected),
@@ -217,7 +232,9 @@ export function tableOf(scene: Scene): Table {
     "selected",
     ...(changes ? ["changed"] : []),
     ...(metric ? [metric.title] : []),
-    `largest ${maps?.signed ? "difference" : state.quantity.slice(0, -1)}`,
+    `largest ${maps?.signed ? "difference" : state.quantity.slice(0, -1)}${
+      maps?.times_keys ? " × keys" : ""
+    }`,
     "from → to",
   ];
   if (!maps) return { columns, rows: [] };
@@ -230,8 +247,7 @@ export function tableOf(scene: Scene): Table {
     : [...maxima.keys()].sort((a, b) => Math.abs(maxima[b] ?? 0) - Math.abs(maxima[a] ?? 0));
   const picked = [...new Set([...chosen, ...off, ...others.filter((head) => head >= 0)])];
   const listed = picked.slice(0, MOST_ROWS);
-  const plain = printValue(maps.quantity, Math.max(...listed.map((i) => Math.abs(maxima[i] ?? 0))));
-  const print = maps.signed ? signedValue(plain) : plain;
+  const print = printOf(maps, Math.max(...listed.map((i) => Math.abs(maxima[i] ?? 0))));
   return {
     columns,
     rows: listed.map((i) => {

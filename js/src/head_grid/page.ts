@@ -2,6 +2,7 @@ import type { Metrics } from "../shared/head_types.js";
 import { decodedByte, type EmbeddedMaps, mapsIn, wire } from "../shared/page/embedded_maps.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Kernel } from "../shared/page/page_data.js";
+import { SPECIALS } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
 import type { GridState, Thumbnails } from "./state.js";
 
@@ -40,14 +41,15 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
     const other =
       of_two === "second" ? mapsIn(held.second ?? [], stack, now.unit, now.quantity) : undefined;
     model.set("_axes", (other ?? heldMaps).axes);
+    const timesKeys = model.get("times_keys") && now.quantity === "weights";
     const differs = versus && isHeld && of_two === "difference";
     const made = differs
       ? difference
-      : { ...thumbnails(other ?? heldMaps, now.hidden), signed: false, common: null };
+      : { ...thumbnails(other ?? heldMaps, now.hidden, timesKeys), signed: false, common: null };
     model.set("_thumbnails", { ...made, ...edited, of_two, changes });
   };
-  for (const name of ["stack", "unit", "hidden", "quantity", "versus", "of_two"])
-    model.on(`change:${name}`, draw);
+  const drawn = ["stack", "unit", "hidden", "quantity", "versus", "of_two", "times_keys"];
+  for (const name of drawn) model.on(`change:${name}`, draw);
   // As in the kernel, another metric starts without a range: it was one of the metric before.
   let metric = model.get("metric");
   model.on("change:metric", () => {
@@ -83,18 +85,24 @@ function sideOf(special: string[], hidden: string[]): Side {
   return { kept, cells };
 }
 
-/** The largest byte under each cell, and the first place of the largest of all. */
-function pooled(map: Uint8Array, keys: number, rows: Side, columns: Side) {
+/**
+ * The largest byte under each cell, and the first place of the largest of all. Bytes stand for
+ * roots of weights, and `timesKeys` multiplies each weight by the keys that its query sees.
+ */
+function pooled(map: Uint8Array, keys: number, rows: Side, columns: Side, timesKeys: boolean) {
   const width = columns.cells.length;
-  const wide = new Uint8Array(rows.kept.length * width);
+  const wide = new Float32Array(rows.kept.length * width);
   let top = -1;
   let place = [-1, -1];
-  for (const [i, row] of rows.kept.entries())
+  for (const [i, row] of rows.kept.entries()) {
+    const factor = timesKeys ? Math.sqrt(keysSeen(map, keys, row)) : 1;
     for (const [x, [from, end]] of columns.cells.entries()) {
       let most = 0;
       for (let j = from; j < end; j++) {
         const column = columns.kept[j] ?? 0;
-        const byte = map[row * keys + column] ?? 0;
+        const held = map[row * keys + column] ?? 0;
+        // Byte 1 is a weight of 0, and 0 is a masked one.
+        const byte = held ? 1 + factor * (held - 1) : 0;
         if (byte > most) most = byte;
         if (byte > top) {
           top = byte;
@@ -103,7 +111,8 @@ function pooled(map: Uint8Array, keys: number, rows: Side, columns: Side) {
       }
       wide[i * width + x] = most;
     }
-  const bytes = new Uint8Array(rows.cells.length * width);
+  }
+  const bytes = new Float32Array(rows.cells.length * width);
   for (const [y, [from, end]] of rows.cells.entries())
     for (let i = from; i < end; i++)
       for (let x = 0; x < width; x++) {
@@ -114,11 +123,40 @@ function pooled(map: Uint8Array, keys: number, rows: Side, columns: Side) {
   return { bytes, top, place };
 }
 
+/** The number of keys that a query sees. */
+function keysSeen(map: Uint8Array, keys: number, row: number): number {
+  let seen = 0;
+  for (let i = row * keys; i < (row + 1) * keys; i++) if (map[i]) seen++;
+  return seen;
+}
+
+const shares = new WeakMap<EmbeddedMaps, number>();
+
+/** The share of all weights that go to special tokens; 0 of other quantities. */
+function specialShare(maps: EmbeddedMaps): number {
+  if (maps.quantity !== "weights") return 0;
+  const known = shares.get(maps);
+  if (known !== undefined) return known;
+  const { special } = maps.axes.key;
+  const isSpecial = special.map((kind) => SPECIALS.some((one) => one === kind));
+  const size = maps.values.length / maps.maxima.length;
+  let toSpecial = 0;
+  let toAll = 0;
+  for (const [i, byte] of maps.values.entries()) {
+    const weight = decodedByte(byte, maps.maxima[Math.floor(i / size)] ?? 0) || 0;
+    toAll += weight;
+    if (isSpecial[i % special.length]) toSpecial += weight;
+  }
+  const share = toAll ? toSpecial / toAll : 0;
+  shares.set(maps, share);
+  return share;
+}
+
 /**
  * Thumbnails of all heads, as the kernel makes them: hidden tokens out, then the maximum under each
  * cell.
  */
-export function thumbnails(maps: EmbeddedMaps, hidden: string[]): Thumbnails {
+export function thumbnails(maps: EmbeddedMaps, hidden: string[], timesKeys = false): Thumbnails {
   const [layers, heads, queries, keys] = maps.shape;
   const rows = sideOf(maps.axes.query.special, hidden);
   const columns = sideOf(maps.axes.key.special, hidden);
@@ -130,11 +168,12 @@ export function thumbnails(maps: EmbeddedMaps, hidden: string[]): Thumbnails {
   const strongest = new Int32Array(count * 2).fill(-1);
   for (let head = 0; head < count && !isEmpty; head++) {
     const map = maps.values.subarray(head * queries * keys, (head + 1) * queries * keys);
-    const { bytes, top, place } = pooled(map, keys, rows, columns);
+    const { bytes, top, place } = pooled(map, keys, rows, columns, timesKeys);
     strongest.set(place, 2 * head);
     maxima[head] = top > 0 ? decodedByte(top, maps.maxima[head] ?? 0) : 0;
-    // Byte 1 is a weight of 0, and 0 is a masked one.
-    const levels = bytes.map((byte) => (byte > 1 ? Math.round((255 * (byte - 1)) / (top - 1)) : 0));
+    const levels = Uint8Array.from(bytes, (byte) =>
+      byte > 1 ? Math.round((255 * (byte - 1)) / (top - 1)) : 0,
+    );
     values.set(levels, head * height * width);
   }
   return {
@@ -142,6 +181,8 @@ export function thumbnails(maps: EmbeddedMaps, hidden: string[]): Thumbnails {
     quantity: maps.quantity,
     unit: maps.axes.unit,
     hidden,
+    times_keys: timesKeys,
+    special_share: hidden.length ? 0 : specialShare(maps),
     values: wire(values, [layers, heads, height, width]),
     maxima: wire(maxima, [layers, heads]),
     strongest: wire(strongest, [layers, heads, 2]),

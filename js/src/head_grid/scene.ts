@@ -78,7 +78,7 @@ export function sceneOf(
       ground: word(page.theme.background),
       line: word(page.theme.hairline),
       scale: state.scale,
-      shared: state.shared_scale,
+      shared: state.shared_scale || (maps?.times_keys ?? false),
     },
     off: new Set(
       state.disabled
@@ -117,6 +117,7 @@ export function areCurrent(maps: SmallMaps | null, state: GridState): maps is Sm
     set(maps.disabled) === set(state.disabled) &&
     (!state.disabled.length || maps.method === state.method) &&
     maps.versus === (state.versus ?? null) &&
+    maps.times_keys === (state.times_keys && state.quantity === "weights" && !maps.signed) &&
     (!state._compared?.length || maps.of_two === state.of_two)
   );
 }

@@ -20,6 +20,10 @@ export interface Edited {
    * farthest from 0.
    */
   signed: boolean;
+  /** Whether values are weights times the number of keys that their query sees. */
+  times_keys: boolean;
+  /** Share of all weights to special tokens, while none is hidden; else 0. */
+  special_share: number;
   /** Queries and keys that are in both of two inputs that differ: the others have no difference. */
   common: [number, number] | null;
   /** float32 [L,H]: how far the heads are from the intact ones, nats; null where none is off. */
@@ -43,6 +47,8 @@ export interface Thumbnails extends Partial<Edited> {
 export interface GridState extends SharedState, MetricState {
   stack: string;
   shared_scale: boolean;
+  /** Draw weights times the number of keys that their query sees. */
+  times_keys: boolean;
   /**
    * What thumbnails are compared with: the intact model, while heads are off, or another attention.
    */
@@ -70,6 +76,7 @@ export const WATCHED: (keyof GridState)[] = [
   "of_two",
   "_compared",
   "shared_scale",
+  "times_keys",
   "metric",
   "sort",
   "descending",

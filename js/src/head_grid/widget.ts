@@ -3,7 +3,8 @@ import { ref } from "lit-html/directives/ref.js";
 import { captionText } from "../shared/caption.js";
 import { elementIds, gridCell } from "../shared/cell_cursor.js";
 import { cellGestures } from "../shared/cell_input.js";
-import { type Cell, inside, sameCell } from "../shared/cells.js";
+import { type Cell, inside, rowsInSight, sameCell } from "../shared/cells.js";
+import { hideOffer } from "../shared/hide_offer.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
@@ -90,6 +91,11 @@ function render(context: RenderContext<GridState>): void {
   /** The selected head, where it has still to be scrolled to. */
   let unrevealed: Cell | undefined;
   let before = "";
+  /** How many layers are in sight, where not all are; the last painting knows it. */
+  let sight = "";
+  const resized = new ResizeObserver(schedule);
+  let watched: HTMLElement | null = null;
+  signal.addEventListener("abort", () => resized.disconnect());
   let off = model.get("disabled");
   const mapsOf = remembered((now: GridState["_thumbnails"]) => now && decode(now));
   const history = undoable<Choice>(chosenNow, ({ selected, disabled }) => {
@@ -212,12 +218,20 @@ function render(context: RenderContext<GridState>): void {
     const { state } = scene;
     return html`<div class="attnw-progress" ?hidden=${areCurrent(maps, state)}></div>
       ${boxView(scene)}
+      <p class="attnw-grid-sight" ?hidden=${!sight}>${sight}</p>
+      ${offerView(scene)}
       ${controls.view(scene, keys.button())}
       ${offControls(model, state, switching)}
       ${metricControls(model, scene, selectSimilar)}
       ${keys.list()}
       ${captioned(mounted.save, html`<p class="attnw-grid-caption" data-caption>${caption}</p>`)}
       ${live.view()}${preview.view(scene, previewed(scene))}`;
+  }
+
+  /** The offer to hide special tokens that take much of the attention. */
+  function offerView({ state }: Scene) {
+    if (!maps || !areCurrent(maps, state) || !state._axes.query) return nothing;
+    return hideOffer(model, state._axes, maps.special_share, "the attention of all heads");
   }
 
   /** The box of the canvas, with the cell that the keyboard is on. */
@@ -264,6 +278,22 @@ function render(context: RenderContext<GridState>): void {
     return peek(maps, peeked && headIn(order, peeked)) ? undefined : peeked;
   }
 
+  /** Say how many layers are in sight, where the box is too low for all. */
+  function count({ layout, order }: Scene, box: HTMLElement): void {
+    if (box !== watched) {
+      resized.disconnect();
+      resized.observe(box);
+      watched = box;
+    }
+    const seen = rowsInSight(layout, box.scrollTop, box.clientHeight);
+    const isAll = box.scrollHeight <= box.clientHeight + 1 || order.sort === "all";
+    const now = isAll ? "" : `${seen} of ${layout.rows} layers, scroll for the rest`;
+    box.classList.toggle("attnw-grid-cut", !isAll);
+    if (now === sight) return;
+    sight = now;
+    schedule();
+  }
+
   function paint(): void {
     const box = input.box();
     const canvas = input.canvas();
@@ -279,6 +309,7 @@ function render(context: RenderContext<GridState>): void {
         scrolled: [box.scrollLeft, box.scrollTop],
       });
     preview.place(box, canvas, scene.layout, hovered ?? (byKeyboard ? focused : undefined));
+    count(scene, box);
   }
 }
 

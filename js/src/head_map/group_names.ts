@@ -17,8 +17,6 @@ interface Box {
   y1: number;
 }
 
-/** Groups of fewer heads are named in the legend alone. */
-const FEWEST = 4;
 /** Of a group, nearest to its middle: stragglers do not say where it is. */
 const CORE = 0.6;
 const LONGEST = 160;
@@ -29,7 +27,7 @@ const STEPS = 10;
 /**
  * The cost of a place: a head under the name, a head of a foreign group beside it, another name.
  */
-const COST = { covered: 60, others: 12, name: 1e6 };
+const COST = { covered: 400, others: 12, name: 1e6 };
 const NEAR = 14;
 
 /**
@@ -49,7 +47,7 @@ export function groupNames(
   const named = groups
     .map(({ name, slot }, i) => ({ name, slot, own: members[i] ?? [] }))
     // Grey heads form no group.
-    .filter(({ slot, own }) => slot >= 0 && own.length >= FEWEST)
+    .filter(({ slot, own }) => slot >= 0 && own.length > 0)
     .sort((a, b) => b.own.length - a.own.length);
   const boxes = [...taken];
   return named.map(({ name, slot, own }) => {

@@ -1,7 +1,5 @@
 import { ALL_HIDDEN, caption, NO_HEAD } from "../shared/caption.js";
-import { diverging } from "../shared/colour.js";
 import { barTexts } from "../shared/colour_bar.js";
-import { rampTo } from "../shared/colour_levels.js";
 import { LABEL_SIZE, tableRuler } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
 import { type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
@@ -11,6 +9,7 @@ import { isWhole } from "../shared/window.js";
 import { hasMinimap, MINIMAP, paintMinimap } from "./aside/minimap.js";
 import { curveSize, lockedRow, paintCurve } from "./aside/row_curve.js";
 import { tiledNotes } from "./aside/tiled_text.js";
+import { barTable, differenceTable } from "./lines/line_tables.js";
 import { linesRange } from "./lines/lines_focus.js";
 import { HEADING, type LinesLayout, scrollToMiddle } from "./lines/lines_layout.js";
 import {
@@ -42,6 +41,7 @@ import {
   linksListed,
   NO_SELECTION,
   secondOf,
+  standsBeside,
   strongestOf,
   tableOf,
   title,
@@ -99,21 +99,17 @@ export const drawPicture: DrawPicture<ViewState> = (state, request) => {
     readOut(sheet, scene);
     const words = [symbolOf(shown.quantity), state.scale, range.of].filter(Boolean);
     const texts = barTexts(state.scale, range.maximum, barPrint(scene, shown.quantity));
-    sheet.colourBar(
-      texts,
-      words.join(" · "),
-      scene.colours && rampTo(scene.theme, scene.theme.text),
-    );
+    sheet.colourBar(texts, words.join(" · "), barTable(scene));
     if (several?.names)
       sheet.colourBar(
         differenceScale(scene.map, quantity).texts,
         DIFFERENCE,
-        diverging(request.theme),
+        differenceTable(scene),
       );
     const second = secondOf(shown);
     if (second) sheet.text(second, { colour: request.theme.second });
   }
-  const words = captionOf(state, shown, map, drawing, range);
+  const words = captionOf(state, shown, scene.map, drawing, range);
   sheet.notes(...words.notes);
   const table = several ? severalTable(scene) : tableOf(scene, quantity);
   return { sheet, caption: words, table };
@@ -128,7 +124,8 @@ function readOut(sheet: Sheet, scene: Scene): void {
     sheet.text(text, style);
     sheet.gap();
   }
-  for (const strongest of [scene.several ? undefined : strongestOf(scene), linksListed(scene)])
+  const isSaid = scene.several || standsBeside(scene);
+  for (const strongest of [isSaid ? undefined : strongestOf(scene), linksListed(scene)])
     if (strongest) readList(sheet, scene, strongest);
 }
 

@@ -4,14 +4,15 @@ import type { Look } from "../shared/mount.js";
 import type { Print } from "../shared/quantity.js";
 import type { Theme } from "../shared/theme.js";
 import type { Axes, Axis, Side } from "../shared/types.js";
-import type { Part } from "../shared/window.js";
+import { isWhole, type Part } from "../shared/window.js";
 import { isMany, printerOf } from "./aside/token_name.js";
 import { headColours } from "./several/head_colours.js";
 import { type Several, severalMap, togetherMap } from "./several/several.js";
+import { scaledToSight } from "./source/colour_range.js";
 import { isPair, type Target } from "./source/target.js";
 import { tiledMaps } from "./source/tiled_map.js";
 import { type VisibleMap, visibleMap } from "./source/visible_map.js";
-import { partOf, positionOf } from "./source/window_of.js";
+import { partOf, positionOf, sizeOf } from "./source/window_of.js";
 import type { ViewState } from "./state.js";
 import type { Shown } from "./view_shown.js";
 
@@ -44,6 +45,8 @@ export interface Ground extends Omit<Look, "width"> {
   cropped?: boolean;
   /** In sight while a hand moves it; else the window tells. */
   moved?: Part | undefined;
+  /** The part that colours are scaled to while a hand moves the map; else what is in sight. */
+  scaledTo?: Part | undefined;
 }
 
 /** All that a figure of one map draws. */
@@ -170,13 +173,15 @@ export function sceneOf(state: ViewState, shown: Shown, map: VisibleMap, ground:
   const side = (name: Side) =>
     state.tokens.flatMap(([where, index]) => (where === name ? [index] : []));
   const { query = [], key = [] } = shown.highlighted;
+  const part = ground.moved ?? partOf(map, isZoomable(state, map) ? state.window : null);
+  const scaledTo = ground.scaledTo ?? part;
   return {
     ...ground,
     state,
-    map,
+    map: isWhole(sizeOf(map), scaledTo) ? map : scaledToSight(map, scaledTo),
     axes: shown.axes,
     size: TOKEN_PIXELS[state.token_size],
-    part: ground.moved ?? partOf(map, isZoomable(state, map) ? state.window : null),
+    part,
     print: printerOf(shown.exact, shown.quantity, shown.axes.key),
     locked: positions(map, side("query"), side("key")),
     highlighted: positions(map, query, key),

@@ -1,14 +1,13 @@
 import { html, nothing } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { createRef, ref } from "lit-html/directives/ref.js";
-import { diverging } from "../shared/colour.js";
 import { barTexts } from "../shared/colour_bar.js";
 import { barView } from "../shared/colour_bar_view.js";
-import { rampTo } from "../shared/colour_levels.js";
 import { symbolOf } from "../shared/quantity.js";
 import { captioned } from "../shared/save_menu.js";
 import type { Head } from "../shared/types.js";
 import { type Listing, targetList } from "./aside/strongest_list.js";
+import { barTable, differenceTable } from "./lines/line_tables.js";
 import { linesFigure } from "./lines/lines_figure.js";
 import type { Range } from "./lines/lines_focus.js";
 import { matrixFigure } from "./matrix/matrix_figure.js";
@@ -49,14 +48,15 @@ export function viewFigures(
 
 /** The values of the colours, and of those of a difference. */
 export function legendView(scene: Scene, { maximum, of }: Range, quantity: string) {
-  const { theme, state, colours, several, map } = scene;
+  const { theme, state, several, map } = scene;
   const texts = barTexts(state.scale, maximum, barPrint(scene, quantity));
   const words = [symbolOf(quantity), state.scale, of].filter(Boolean).join(" · ");
+  const difference = several?.names && differenceScale(map, quantity).texts;
   return html`<div class="attnw-legend">
-      ${barView(theme, texts, colours && rampTo(theme, theme.text))}<span>${words}</span>
+      ${barView(theme, texts, barTable(scene))}<span>${words}</span>
     </div>
     <div class="attnw-legend" ?hidden=${!several?.names}>
-      ${several?.names && barView(theme, differenceScale(map, quantity).texts, diverging(theme))}
+      ${difference && barView(theme, difference, differenceTable(scene))}
       <span>${DIFFERENCE}</span>
     </div>`;
 }

@@ -2,6 +2,7 @@ import { html } from "lit-html";
 import type { ViewState } from "./state.js";
 
 const MODES = ["lines", "matrix"] as const;
+const NAMES = "The second name counts layers and heads from 1, as papers do.";
 
 /** Title, mode, zoom and the button of the keys. */
 export function viewHead(of: {
@@ -25,7 +26,7 @@ export function viewHead(of: {
     html`<button type="button" title=${name} aria-label=${name} ?disabled=${disabled}
       @click=${press}>${text}</button>`;
   return html`<div class="attnw-view-head" ?hidden=${hidden}>
-    <div class="attnw-title">${title}</div>
+    <div class="attnw-title" title=${NAMES}>${title}</div>
     <div class="attnw-view-note">${note}</div>
     <div class="attnw-modes" role="group" aria-label="mode">${MODES.map(modeButton)}</div>
     <div class="attnw-modes" role="group" aria-label="zoom" ?hidden=${!zooms}

@@ -15,6 +15,7 @@ import { headName, paperName } from "../shared/types.js";
 import { lengthOf } from "./aside/tiled_text.js";
 import { isMany, listName, printerOf, tokenName } from "./aside/token_name.js";
 import type { Range } from "./lines/lines_focus.js";
+import { columnsScroll } from "./lines/lines_layout.js";
 import { leads, type Scene } from "./scene.js";
 import { namesOf } from "./several/head_list_text.js";
 import { differenceScale } from "./several/two_maps.js";
@@ -167,6 +168,14 @@ export interface Listed {
   weight: string;
   target: Target;
 }
+
+/** Whether all weights of a locked token stand beside the tokens: a list would repeat them. */
+export const standsBeside = ({ state, map, size, slim, several }: Scene): boolean =>
+  state.mode === "lines" &&
+  !map.tiles &&
+  !slim &&
+  !several &&
+  !columnsScroll(Math.max(map.rows.length, map.cols.length), size);
 
 /** The strongest keys of a locked query, or queries of a locked key, and whose they are. */
 export function strongestOf(scene: Scene): { of: string; listed: Listed[] } | undefined {

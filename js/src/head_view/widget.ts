@@ -1,7 +1,8 @@
-import { html } from "lit-html";
+import { html, nothing } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { ALL_HIDDEN, captionText } from "../shared/caption.js";
 import { NEARER, partByKey, placeAt, stepped, windowGestures } from "../shared/gestures.js";
+import { hideOffer } from "../shared/hide_offer.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { labelOf } from "../shared/labels.js";
 import { announcer } from "../shared/live_region.js";
@@ -10,6 +11,7 @@ import { onPeek, type Peeked } from "../shared/peek.js";
 import { fresh } from "../shared/pen.js";
 import { symbolOf } from "../shared/quantity.js";
 import { releasing } from "../shared/release.js";
+import { remembered } from "../shared/remembered.js";
 import { shownHead, stepTo } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import { type Head, type RenderContext, sameHead } from "../shared/types.js";
@@ -48,6 +50,7 @@ import { isTwo, nextArrangement } from "./several/several.js";
 import { pointedAt, said, severalNotes, severalTitle, shareOf } from "./several/several_text.js";
 import type { Row } from "./source/map_source.js";
 import { sourceOf } from "./source/source_of.js";
+import { specialShare } from "./source/special_share.js";
 import { isBlock, isEmpty, isPair, type Target } from "./source/target.js";
 import { tileRequests } from "./source/tile_requests.js";
 import type { VisibleMap } from "./source/visible_map.js";
@@ -65,6 +68,7 @@ import {
   linksListed,
   NO_SELECTION,
   secondOf,
+  standsBeside,
   strongestOf,
   title,
 } from "./view_text.js";
@@ -96,6 +100,9 @@ function render(context: RenderContext<ViewState>): void {
   let map: VisibleMap | undefined;
   let mapOf: unknown[] = [];
   let scene: Scene | undefined;
+  const shareOfSpecial = remembered((of: Shown) =>
+    specialShare(of.several?.values ?? [of.values], of.axes),
+  );
   /** What is written round the figure; absent without a head. */
   let heading: { title: string; note: string } | undefined;
   let controlled: Controlled | undefined;
@@ -123,6 +130,8 @@ function render(context: RenderContext<ViewState>): void {
   let name = "";
   /** In sight of the map, while it can be zoomed. */
   let part: Part | undefined;
+  /** The part that colours are scaled to: what was in sight when a hand took hold of the map. */
+  let scaledTo: Part | undefined;
   /** Where the pointer or the cursor is; the scene has what is known there. */
   let active: Target = {};
   let byKeyboard = false;
@@ -207,15 +216,18 @@ function render(context: RenderContext<ViewState>): void {
     }
     const zooms = isZoomable(state, now) && of === selected;
     part = zooms ? (part ?? partOf(now, state.window)) : undefined;
+    // Colours that change under a moving hand would hide what moves.
+    if (!part || !isDragging()) scaledTo = part;
     const room = roomFor(look.width, of.several);
-    scene = sceneOf(state, of, now, { ...look, room, active, dense: false, moved: part });
+    const ground = { ...look, room, active, dense: false, moved: part, scaledTo };
+    scene = sceneOf(state, of, now, ground);
     const { several, colours } = scene;
     if (!peeked)
       colourOf = (head) =>
         colours?.[several?.heads.findIndex((other) => sameHead(other, head)) ?? -1] ?? "";
     parts.wide = room < look.width;
     parts.several = several;
-    parts.strongest = several ? undefined : strongestOf(scene);
+    parts.strongest = several || standsBeside(scene) ? undefined : strongestOf(scene);
     parts.links = peeked ? undefined : linksListed(scene);
     parts.second = secondOf(of);
     figure().element.setAttribute("aria-label", name);
@@ -242,10 +254,18 @@ function render(context: RenderContext<ViewState>): void {
       <div class="attnw-view-controls" ?hidden=${!heading}>
         ${guard([controlled], () => controlled && viewControls(model, controlled))}${find.view()}
       </div>
+      ${offerView()}
       <p class="attnw-message" ?hidden=${!message}>${message}</p>
       ${guard([chips, colourOf], () => chipRow(chips, colourOf, choose))}
       ${body.view(parts, width)}
       ${live.view()}${tip.view()}${keys.list()}`;
+  }
+
+  /** The offer to hide special tokens that take much of the attention of the selected head. */
+  function offerView() {
+    if (selected?.quantity !== "weights" || selected.several?.names) return nothing;
+    const heads = selected.several ? "these heads" : "this head";
+    return hideOffer(model, selected.axes, shareOfSpecial(selected), heads);
   }
 
   /** Draws the figure, and writes what stands round it. */
@@ -262,12 +282,12 @@ function render(context: RenderContext<ViewState>): void {
     const range = linesRange({ ...now, active: {} });
     const notes = [...severalNotes(now), ...figure().notes(), ...tiledNotes(now)];
     // Words that change with every frame would be laid out with every frame.
-    if (!gestures.some((each) => each.dragging()))
-      parts.caption = captionText(captionOf(now.state, of, now.map, notes, range));
+    if (!isDragging()) parts.caption = captionText(captionOf(now.state, of, now.map, notes, range));
     const target = isEmpty(now.active) ? leads(now) : now.active;
     const text = said(now, target);
-    // What is locked is listed below.
-    const isListed = parts.strongest && isEmpty(now.active) && !isPair(target);
+    // What is locked is listed below, or stands beside the tokens.
+    const isListed =
+      (parts.strongest || standsBeside(now)) && isEmpty(now.active) && !isPair(target);
     parts.readout = (isListed ? "" : text) || (zooms ? ZOOM_HINT : HINT);
     if (byKeyboard) live.say(text, text);
   }
@@ -305,10 +325,13 @@ function render(context: RenderContext<ViewState>): void {
   }
 
   function show(next: Part): void {
-    if (!map || (part && samePart(part, next))) return;
-    part = next;
-    requests.show(windowOf(map, next));
-    schedule();
+    if (!map) return;
+    if (!part || !samePart(part, next)) {
+      part = next;
+      requests.show(windowOf(map, next));
+    }
+    // The end of a drag moves nothing, but colours and caption follow it.
+    invalidate();
   }
 
   /** Bring a token or a cell into sight. */
@@ -461,7 +484,7 @@ function render(context: RenderContext<ViewState>): void {
   }
 
   function hover(target: Target, event?: PointerEvent): void {
-    if (gestures.some((each) => each.dragging())) {
+    if (isDragging()) {
       tip.point("", 0, 0);
       return;
     }
@@ -508,6 +531,7 @@ function render(context: RenderContext<ViewState>): void {
   const gestures = Object.values(figures).map((each) =>
     windowGestures(each.element, (at) => plotOf(each, at), show, signal),
   );
+  const isDragging = () => gestures.some((each) => each.dragging());
   const isNear = () => Boolean(map && part && !isWhole(sizeOf(map), part));
   for (const each of Object.values(figures)) {
     const on = <K extends keyof HTMLElementEventMap>(

@@ -6,7 +6,7 @@ import type { Pen } from "../shared/pen.js";
 import type { Column } from "../shared/relation_types.js";
 import type { Theme } from "../shared/theme.js";
 import { ARROW, directionOf, LINE, NAME, ROW, STAR, type TableLayout } from "./layout.js";
-import { type Heat, LEVEL, printed, type Row, type Scene } from "./scene.js";
+import { type Heat, isBelow, LEVEL, printed, type Row, type Scene } from "./scene.js";
 
 /** A row and the headings without the line under them: the height of what is drawn in a row. */
 export const INNER = ROW - 1;
@@ -17,6 +17,8 @@ const CHOSEN = { opacity: 0.14, mark: 2 };
 const CHIP = 18;
 /** From the middle of a line of text to its baseline, in font sizes. */
 const BASELINE = 0.31;
+/** Of a best head below the offset: its bar, and the frame around its name. */
+const DASHED = [3, 2];
 /** Of an arrow beside a heading. */
 const ARROW_SIZE = 8;
 
@@ -29,8 +31,17 @@ export function paintAccuracy(pen: Pen, theme: Theme, row: Row, width: number): 
   const at = (share: number) => 1 + share * length;
   pen.fillStyle = theme.hairline;
   pen.fillRect(1, MIDDLE + 6, length, 1);
-  pen.fillStyle = css(theme, 0.45);
-  pen.fillRect(1, MIDDLE - 4, row.accuracy * length, 8);
+  const colour = css(theme, 0.45);
+  if (isBelow(row)) {
+    pen.strokeStyle = colour;
+    pen.lineWidth = 1;
+    pen.setLineDash(DASHED);
+    pen.strokeRect(1.5, MIDDLE - 3.5, Math.max(0, row.accuracy * length - 1), 7);
+    pen.setLineDash([]);
+  } else {
+    pen.fillStyle = colour;
+    pen.fillRect(1, MIDDLE - 4, row.accuracy * length, 8);
+  }
   pen.beginPath();
   pen.moveTo(at(row.low), MIDDLE);
   pen.lineTo(at(row.high), MIDDLE);
@@ -119,10 +130,13 @@ export function paintTable(
     const ends = (name: Column) => columns[name].right;
     put(name, NAME, theme.text, false, chosen);
     put(text.n, ends("n"), theme.text, true);
-    put(text.head, ends("head") - chip, theme.text, true);
-    pen.strokeStyle = chosen ? theme.muted : theme.hairline;
+    const below = isBelow(row);
+    put(text.head, ends("head") - chip, below ? theme.muted : theme.text, true);
+    pen.strokeStyle = chosen || below ? theme.muted : theme.hairline;
     pen.lineWidth = 1;
+    pen.setLineDash(below ? DASHED : []);
     pen.strokeRect(ends("head") - frame + 0.5, MIDDLE - CHIP / 2 + 0.5, frame - 1, CHIP - 1);
+    pen.setLineDash([]);
     put(directionOf(text.direction, layout), columns.direction.left, theme.text);
     put(text.accuracy, ends("accuracy") - layout.interval, theme.text, true, true);
     if (layout.interval) put(text.interval, ends("accuracy"), quiet, true);

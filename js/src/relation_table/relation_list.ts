@@ -8,7 +8,7 @@ import { COLUMNS, type Column } from "../shared/relation_types.js";
 import { paperName } from "../shared/types.js";
 import { directionOf, ROW, type TableLayout, TITLES } from "./layout.js";
 import { INNER, paintAccuracy } from "./paint.js";
-import { LEVEL, NOTHING, printed, type Row, rowText, type Scene } from "./scene.js";
+import { isBelow, LEVEL, NOTHING, printed, type Row, rowText, type Scene } from "./scene.js";
 
 /** Long tables scroll; a part of the next row shows that more rows follow. */
 const IN_SIGHT = 14.5;
@@ -98,8 +98,10 @@ export function relationList(actions: Actions) {
     const shown = interval
       ? html`<span class="attnw-rel-muted attnw-rel-interval">${text.interval}</span>`
       : nothing;
-    return html`<tr class=${isChosen ? "attnw-rel-chosen" : ""} @click=${() => choose(row, index)}
-      ><th scope="row"><button type="button" class="attnw-rel-name" title=${rowText(row)}
+    const said = rowText(row, scene.relations);
+    const classes = [isChosen ? "attnw-rel-chosen" : "", isBelow(row) ? "attnw-rel-below" : ""];
+    return html`<tr class=${classes.filter(Boolean).join(" ")} @click=${() => choose(row, index)}
+      ><th scope="row"><button type="button" class="attnw-rel-name" title=${said}
         tabindex=${row.relation === current ? 0 : -1} aria-pressed=${isChosen}
         aria-label=${called === text.relation ? nothing : text.relation}>${called}</button></th
       ><td>${text.n}</td

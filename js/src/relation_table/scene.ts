@@ -142,6 +142,17 @@ export const sorted = (wish: Wish, column: Column): Pick<Wish, "sort" | "descend
     wish.sort === column ? !wish.descending : !["relation", "head", "direction"].includes(column),
 });
 
+/** The end of the name of a relation that is pooled over its subtypes. */
+const POOLED = " (all)";
+/** Whether the best head of a row is less accurate than the best fixed offset. */
+export const isBelow = ({ gain }: Row): boolean => gain < 0;
+
+/** What the rows of a relation with subtypes are of; "" for a relation without subtypes. */
+function subtypes({ relation }: Row, relations: string[]): string {
+  if (relation.endsWith(POOLED)) return "with all subtypes";
+  return relations.includes(relation + POOLED) ? "without subtypes" : "";
+}
+
 /** A row as it is printed. */
 export const printed = (row: Row) => ({
   relation: row.relation,
@@ -166,8 +177,12 @@ export function scoreText(score: Score, row: Row): string {
   );
 }
 
-export const rowText = (row: Row) =>
-  `${row.relation}: best ${headName(row.head)}, ${row.direction}, ${scoreText(row, row)}`;
+/** A row in words; `relations` are the names of all rows. */
+export function rowText(row: Row, relations: string[]): string {
+  const name = [row.relation, subtypes(row, relations)].filter(Boolean).join(", ");
+  const below = isBelow(row) ? ", below the offset" : "";
+  return `${name}: best ${headName(row.head)}${below}, ${row.direction}, ${scoreText(row, row)}`;
+}
 
 /** Every head on the chosen relation, in the chosen direction. */
 export interface Heat {
@@ -183,6 +198,8 @@ export interface Heat {
 /** All that is shown of a state. */
 export interface Scene {
   state: TableState;
+  /** The names of all relations. */
+  relations: string[];
   rows: Row[];
   /** How many rows of how many, why, and in what order. */
   said: string;
@@ -204,6 +221,7 @@ export function sceneOf(state: TableState, relations: Decoded | undefined, brief
   const said = [`${rows.length} of ${all.length} rows`, cut, ...wishes(state)];
   return {
     state,
+    relations: all.map(({ relation }) => relation),
     rows,
     chosen,
     stack: relations?.stack ?? "self",
@@ -261,7 +279,7 @@ export function readout(scene: Scene, pointed?: Cell): string {
 export const ofStack = (stack: string) => (stack === "self" ? "" : `, ${stack} attention`);
 
 /** What the table shows, in words; `bars`: whether accuracies are drawn. */
-export function captionOf({ state, said, stack, heat }: Scene, bars: boolean): Caption {
+export function captionOf({ state, said, stack, heat, rows }: Scene, bars: boolean): Caption {
   const { relation, direction, selected, _source } = state;
   return caption(FIGURE + ofStack(stack), {
     model: _source.model,
@@ -272,14 +290,18 @@ export function captionOf({ state, said, stack, heat }: Scene, bars: boolean): C
       said,
       heat ? `map: every head on ${relation}, ${direction}` : "",
       _source.note,
-      ...meaning(bars),
+      ...meaning(rows, bars),
     ],
   });
 }
 
 /** How to read the rows. */
-export const meaning = (bars: boolean): string[] => [
+export const meaning = (rows: Row[], bars: boolean): string[] => [
   bars ? "bar: accuracy, with its interval and a tick at the best fixed offset" : "",
+  rows.some(isBelow) ? "dashed: the best head is below the offset" : "",
+  rows.some(({ relation }) => relation.endsWith(POOLED))
+    ? "(all): the relation with all of its subtypes; without (all): no subtype"
+    : "",
   "intervals: Wilson, 95 %",
   "p: McNemar's test against the best fixed offset, Holm's correction",
   "*: corrected p ≤ 0.05",

@@ -23,7 +23,7 @@ const BANDS = 6;
 const GAP = 2;
 /** Room for the outlines of the last row and column. */
 const MARGIN = 4;
-const SMALLEST = 26;
+const SMALLEST = 22;
 const LARGEST = 64;
 /** Of the whole canvas, where nothing else is said. */
 const HIGHEST = 780;
@@ -60,6 +60,17 @@ export function gridLayout(
   const text = below === "name" || (below === "bar" && cellOver(BAR_AND_TEXT) >= PRINTED);
   const band = below === "nothing" ? 0 : snap(text ? BAR_AND_TEXT : BAR);
   return { x0, y0, cell: cellOver(band), gap, band, dpr, rows, cols };
+}
+
+/** Width of a grid whose cells are as small as they may be, in pixels. */
+export const leastWidth = (cols: number): number => LABELS + cols * (SMALLEST + GAP) + MARGIN;
+
+/** Number of rows of a grid that are whole in sight, scrolled to `top` in a box of this height. */
+export function rowsInSight(layout: GridLayout, top: number, height: number): number {
+  const [, down] = pitches(layout);
+  const first = Math.max(0, Math.ceil((top - 1) / down));
+  const end = Math.floor((top + height - layout.y0 + layout.gap + 1) / down);
+  return Math.max(0, Math.min(layout.rows, end) - first);
 }
 
 /** Whether there is a line of text under the cells. */

@@ -10,17 +10,19 @@ export { MARKS, type Outcome };
 /** A labelled select; hidden where there is no choice. */
 export function select<T extends string>(of: {
   name: string;
+  /** The text before the select, where the name is not that text. */
+  text?: string;
   values: readonly T[];
   value: T;
   pick(value: T): void;
   /** The text of a value. */
   print?(value: T): string;
 }) {
-  const { name, values, value, pick, print = String } = of;
+  const { name, text = name, values, value, pick, print = String } = of;
   const picked = ({ currentTarget }: Event) =>
     pick((currentTarget as HTMLSelectElement).value as T);
   const options = values.map((each) => ({ value: each, text: print(each) }));
-  return html`<label data-label=${name} ?hidden=${values.length < 2}>${name}
+  return html`<label data-label=${name} ?hidden=${values.length < 2}>${text}
     <select data-control=${name} @change=${picked} ${selectOptions(options, value)}></select
     ></label>`;
 }
@@ -148,5 +150,6 @@ export function outcomeJumps(of: {
       ${signButton("›", `next ${sentence}`, () => jump(outcome, 1), !allowed)}
     </span>`;
   };
-  return [group("right"), group("wrong")];
+  // Both groups stay on one line, because a cross at the start of a line has no meaning.
+  return html`<span class="attnw-group">${group("right")}${group("wrong")}</span>`;
 }

@@ -1,4 +1,4 @@
-import { html, render, type TemplateResult } from "lit-html";
+import { html, nothing, render, type TemplateResult } from "lit-html";
 
 /** The formats of saved figures, and their labels in the menu. */
 const FORMATS = [
@@ -159,6 +159,15 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
   return box;
 }
 
-/** A caption with the menu beside it, where there is one: its words go round the menu. */
+const fold = ({ currentTarget }: Event) => {
+  const button = currentTarget as HTMLElement;
+  button.setAttribute("aria-expanded", String(button.getAttribute("aria-expanded") !== "true"));
+};
+
+/**
+ * A caption with the menu beside it, where there is one: its words go round the menu. Where a style
+ * sheet leaves a caption one line, "details" shows all of it.
+ */
 export const captioned = (box: HTMLElement, caption: TemplateResult) =>
-  box.hasChildNodes() ? html`<div class="attnw-captioned">${box}${caption}</div>` : caption;
+  html`<div class="attnw-captioned">${box.hasChildNodes() ? box : nothing}<button type="button"
+    class="attnw-fold" aria-expanded="false" @click=${fold}>details</button>${caption}</div>`;

@@ -38,7 +38,7 @@ const KEYS = [
   ["Shift + Enter, Shift + click", "add or remove the head"],
   ["t, click on a token", "lock the token of the row too"],
   ["f, Shift + click on a token", "go on from this token alone"],
-  ["x", "turn round: from becomes to"],
+  ["d", "turn the direction round: from becomes to"],
   ["s", "sort the heads"],
   ["a", "the heads of the layer, or of the model"],
   ["[ and ]", "step to the layer before / after"],
@@ -159,7 +159,7 @@ function render(context: RenderContext<LensState>): void {
     if (event.metaKey || event.ctrlKey || event.altKey || !scene) return false;
     const token = scene.tokens[input.place.focused[0]];
     const { query, key: to } = now();
-    if (event.key === "x" && scene.lens.stack !== "cross") lock({ query: to, key: query });
+    if (event.key === "d" && scene.lens.stack !== "cross") lock({ query: to, key: query });
     else if (event.key === "s")
       save(model, { sort: model.get("sort") === "head" ? "weight" : "head" });
     else if (event.key === "a")

@@ -36,7 +36,7 @@ export function paintMinimap(pen: Pen, scene: Scene): void {
     {
       theme,
       scale: state.scale,
-      maximum: map.tiles?.maximum ?? map.maximum,
+      maximum: map.maximumOfAll ?? map.maximum,
       signed: map.signed ?? false,
       tables: tablesOf(scene),
       colours,

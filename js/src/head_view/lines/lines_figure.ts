@@ -51,13 +51,15 @@ export function linesFigure(parent: DocumentFragment): Figure {
     // Every update has a state of its own, from which map and marks follow.
     const { state, theme, font, density } = scene;
     const places = [at.pitch.query, at.pitch.key, at.from.query, at.from.key];
-    const now = [state, theme, font, density, at.width, at.scrollTop, at.labelWidth, ...places];
+    const look = [state, theme, font, density, scene.map.maximum];
+    const now = [...look, at.width, at.scrollTop, at.labelWidth, ...places];
     if (chosen && now.every((value, i) => value === drawn[i])) return chosen;
     drawn = now;
     const listed = chooseLines(scene, at);
     stage.style.height = `${HEADING + at.fullHeight}px`;
     const scrolls = at.fullHeight > at.height;
     scroller.classList.toggle("attnw-scrolls", scrolls);
+    scroller.classList.toggle("attnw-bars-alone", at.numberWidth === 0);
     scroller.classList.toggle("attnw-zoomed", at.part !== undefined && !isAll(at));
     scroller.style.height = `${HEADING + at.height + Number(scrolls)}px`;
     scroller.style.width = `${at.width + SCROLLBAR}px`;

@@ -30,7 +30,8 @@ export function linesRange(scene: Scene): Range {
     maximum: map.maximum,
     of: scene.several?.names ? OF_BOTH : scene.several ? "all heads" : "this head",
   };
-  if (map.tiles) all.of = `${map.tiles.zooms ? "in sight" : all.of}${apartNote(map)}`;
+  if (map.maximumOfAll !== undefined) all.of = "in sight";
+  if (map.tiles) all.of += apartNote(map);
   if (!focus) return all;
   const source = sourceOf(map);
   const largest = (of: Target) => Math.abs(source.strongest(of, 1)[0]?.weight ?? 0);

@@ -10,10 +10,17 @@ const TALLEST = 540;
 export const HEADING = 18;
 const WIDEST_AREA = 480;
 const LEAST_AREA = 240;
+/** Numbers beside the tokens leave at least so much to the lines; else there are bars alone. */
+const LEAST_BETWEEN = 160;
 const PADDING = 4;
 const GAP = 8;
 const SLIM_BAR = 12;
+/** The free width that a bar beside weights takes at most. */
+const FREE_BAR = 80;
 const LEAST_PITCH = 4;
+
+/** Whether columns of so many tokens are higher than the figure. */
+export const columnsScroll = (count: number, size: number): boolean => count * (size + 1) > TALLEST;
 /** Within so many pixels the strongest line is meant, else the nearest up to FAR. */
 const NEAR = 3;
 const FAR = 6;
@@ -73,12 +80,18 @@ export function linesLayout(
   const labelWidth = Math.ceil(
     Math.min(widestLabel, Math.max(56, Math.min(160 * large, room * 0.18 * large))),
   );
-  const barWidth = slim ? SLIM_BAR : Math.round(Math.max(20, Math.min(40, room * 0.04)));
-  const numberWidth = slim ? 0 : 4 * size;
-  const side = labelWidth + numberWidth + barWidth + (slim ? 2 : 3) * GAP;
+  const wideBar = Math.round(Math.max(20, Math.min(40, room * 0.04)));
+  const withNumbers = labelWidth + 4 * size + wideBar + 3 * GAP;
+  const isSlim = slim || room - 2 * withNumbers < LEAST_BETWEEN;
+  const leastBar = isSlim ? SLIM_BAR : wideBar;
+  const numberWidth = isSlim ? 0 : 4 * size;
+  const beside = labelWidth + numberWidth + (isSlim ? 2 : 3) * GAP;
   // Few rows between far columns would make every line flat.
   const wanted = Math.max(LEAST_AREA, Math.min(WIDEST_AREA, height));
-  const area = Math.floor(Math.max(40, Math.min(wanted, room - 2 * side)));
+  const area = Math.floor(Math.max(40, Math.min(wanted, room - 2 * (beside + leastBar))));
+  const free = Math.floor((room - area) / 2 - beside - leastBar);
+  const barWidth = leastBar + (isSlim ? 0 : Math.max(0, Math.min(FREE_BAR, free)));
+  const side = beside + barWidth;
   return {
     rows,
     cols,

@@ -4,11 +4,11 @@ import { counted } from "../../shared/numbers.js";
 import { type Pen, paintRaster } from "../../shared/pen.js";
 import { isWhole } from "../../shared/window.js";
 import { isZoomable, type Positions, type Scene, widestOf } from "../scene.js";
-import { tablesOf } from "../several/head_colours.js";
 import { paintHeadCells, together } from "../several/overlay_lines.js";
 import { sourceOf } from "../source/source_of.js";
 import { isPair } from "../source/target.js";
 import type { VisibleMap } from "../source/visible_map.js";
+import { lineTables } from "./line_tables.js";
 import { type Lines, linesInView, linesOfPairs, rowCutoffs, type Span } from "./lines_choose.js";
 import { LABEL_GAP, paintColumns } from "./lines_columns.js";
 import { focusOf, linesRange } from "./lines_focus.js";
@@ -124,7 +124,7 @@ export function paintHeadings(pen: Pen, at: LinesLayout, { font, theme }: Scene)
 
 /** All lines; where tokens are highlighted the others are pale. */
 export function paintAllLines(pen: Pen, at: LinesLayout, lines: Lines, scene: Scene, fade = 1) {
-  const tables = tablesOf(scene);
+  const tables = lineTables(scene);
   const some = scene.highlighted.query.size + scene.highlighted.key.size > 0;
   const base = some ? { ...tables, first: tables.faded } : tables;
   const pale = (table: Uint32Array) => (fade < 1 ? mixed(scene.theme, table, fade) : table);
@@ -142,7 +142,7 @@ export function paintOverLines(
   scene: Scene,
 ) {
   const { active, theme } = scene;
-  const tables = tablesOf(scene);
+  const tables = lineTables(scene);
   if (focused) paintBoth(pen, at, focused, tables, scene);
   if (isPair(active)) {
     pen.strokeStyle = theme.accent;

@@ -22,7 +22,8 @@ export function matrixFigure(parent: DocumentFragment): Figure {
 
   function drawBase(now: Scene, at: MatrixLayout): void {
     // Every update has a state of its own, from which map and marks follow.
-    const key = [now.state, now.theme, at.width, at.dpr, at.x0, at.y0, ...at.part];
+    const look = [now.state, now.theme, now.map.maximum];
+    const key = [...look, at.width, at.dpr, at.x0, at.y0, ...at.part];
     if (key.every((value, i) => value === drawn[i])) return;
     drawn = key;
     box.style.height = `${at.height}px`;

@@ -10,7 +10,7 @@ export interface Chip {
   drawn: boolean;
 }
 
-/** The heads of the layer, and those selected elsewhere in the stack. */
+/** The heads of the layer, and those selected elsewhere in the stack, in the order of layers. */
 export function chipsOf(
   state: Pick<ViewState, "selected" | "arrangement" | "of" | "_stacks">,
 ): Chip[] {
@@ -23,10 +23,9 @@ export function chipsOf(
     (_, head): Head => [last[0], head, stack.name],
   );
   const elsewhere = heads.filter(([at]) => at !== last[0]);
-  return [...layer, ...elsewhere].map((head) => ({
-    head,
-    drawn: heads.some((other) => sameHead(head, other)),
-  }));
+  return [...layer, ...elsewhere]
+    .sort((a, b) => a[0] - b[0] || a[1] - b[1])
+    .map((head) => ({ head, drawn: heads.some((other) => sameHead(head, other)) }));
 }
 
 /** A head selected later joins the drawn heads or leaves them: the last head stays. */

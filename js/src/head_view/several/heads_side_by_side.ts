@@ -1,5 +1,6 @@
-import { labelFont, shorten } from "../../shared/labels.js";
+import { AXIS_LABEL_SIZE, labelFont, shorten } from "../../shared/labels.js";
 import type { Pen } from "../../shared/pen.js";
+import { wrapped } from "../../shared/text_width.js";
 import { headName } from "../../shared/types.js";
 import { HEADING, type LinesLayout } from "../lines/lines_layout.js";
 import { arrangeLines } from "../lines/lines_paint.js";
@@ -107,16 +108,22 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Besid
   return { panels, width, height: last ? last.y + last.height : 0 };
 }
 
-/** The name over each figure. */
+/** The name over each figure; a long name has two lines of smaller letters. */
 export function paintNames(pen: Pen, { panels }: Beside, { theme, font, ruler }: Scene): void {
-  pen.font = labelFont(font, true);
   pen.fillStyle = theme.text;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
-  for (const { name, x, y, middle, width } of panels)
-    pen.fillText(
-      shorten(ruler(labelFont(font, true)), name, 2 * Math.min(middle, width - middle)),
-      x + middle,
-      y + TITLE / 2,
-    );
+  for (const { name, x, y, middle, width } of panels) {
+    const room = 2 * Math.min(middle, width - middle);
+    pen.font = labelFont(font, true);
+    if (ruler(pen.font)(name) <= room) {
+      pen.fillText(name, x + middle, y + TITLE / 2);
+      continue;
+    }
+    pen.font = labelFont(font, true, AXIS_LABEL_SIZE);
+    const measure = ruler(pen.font);
+    const [first = "", ...rest] = wrapped(name, room, measure);
+    pen.fillText(first, x + middle, y + TITLE / 4);
+    pen.fillText(shorten(measure, rest.join(" "), room), x + middle, y + (3 * TITLE) / 4);
+  }
 }

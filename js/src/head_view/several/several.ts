@@ -146,7 +146,8 @@ function valuesOf(maps: Maps, place: number): Float32Array {
   const tables = made[place];
   if (tables) return tables;
   const [, rows = 0, cols = 0] = maps.values.shape;
-  const all = maps.exact ? asFloat32(maps.values) : asUint8(maps.values);
+  // Rounded maps of two that are compared have been read from their bytes already.
+  const all = maps.values.dtype === "<f4" ? asFloat32(maps.values) : asUint8(maps.values);
   const part = all.subarray(place * rows * cols, (place + 1) * rows * cols);
   const values = part instanceof Float32Array ? part : decodedBytes(part, maps.maxima[place] ?? 0);
   made[place] = values;

@@ -70,8 +70,4 @@ export interface Tiles {
   /** The strongest of the whole map, and those in sight. */
   strongest: Pair[];
   links: Pair[];
-  /** The largest of the whole map but for the first key. */
-  maximum: number;
-  /** Whether the scale is made for what is in sight. */
-  zooms: boolean;
 }

@@ -1,16 +1,8 @@
 import { remembered } from "../../shared/remembered.js";
 import type { Axes } from "../../shared/types.js";
-import { isWhole, type Part } from "../../shared/window.js";
+import type { Part } from "../../shared/window.js";
 import { asFloat32 } from "../../shared/wire.js";
-import {
-  best,
-  blockIn,
-  type Cells,
-  type MapSource,
-  type Pair,
-  type Row,
-  touched,
-} from "./map_source.js";
+import { best, blockIn, type Cells, type MapSource, type Pair, type Row } from "./map_source.js";
 import type { Link, LongMaps, Tile, TileRow, Tiles } from "./tile_types.js";
 import { keptOf, type VisibleMap } from "./visible_map.js";
 
@@ -59,18 +51,6 @@ function planes({ step, values, first }: LongMaps | Tile, q0: number, k0: number
 const overviews = remembered((long: LongMaps) => planes(long, 0, 0));
 const tilesOf = remembered((tile: Tile) => planes(tile, tile.queries[0], tile.keys[0]));
 
-/** The value of some cells that is farthest from 0, in a part. */
-function farthest(cells: Cells, part: Part): number {
-  const [top, bottom, left, right] = touched(cells, part);
-  let most = 0;
-  for (let r = top; r < bottom; r++)
-    for (let c = left; c < right; c++) {
-      const size = Math.abs(cells.values[r * cells.cols + c] ?? 0);
-      if (size > most) most = size;
-    }
-  return most;
-}
-
 const kept = new WeakMap<LongMaps, { axes: Axes; shown: ReturnType<typeof keptOf> }>();
 
 /** The queries and keys that are shown, found once and not for every tile. */
@@ -87,16 +67,13 @@ export function tiledMaps({ long, tile, row }: Tiled, axes: Axes, two: boolean):
   const { rows, cols } = shownOf(long, axes);
   const fits = tile && same(tile, long) ? tile : null;
   const tiles = fits && tilesOf(fits);
-  const size = { rows: rows.length, cols: cols.length };
-  const zooms = fits && !isWhole(size, fits.part);
   return overviews(long).map((overview, i) => {
     const finest = tiles?.[i];
-    const inSight = zooms && finest ? farthest(finest, fits.part) : 0;
     return {
       rows,
       cols,
       values: NOTHING,
-      maximum: inSight || (long.maxima[i] ?? 0),
+      maximum: long.maxima[i] ?? 0,
       hiddenShare: long.shares[0],
       filteredShare: long.shares[1],
       renormalised:
@@ -108,8 +85,6 @@ export function tiledMaps({ long, tile, row }: Tiled, axes: Axes, two: boolean):
         row: row && same(row, long) ? rowOf(row, i) : undefined,
         strongest: (long.links[i] ?? []).map(pairOf),
         links: fits?.links ? (fits.links[i] ?? []).map(pairOf) : [],
-        maximum: long.maxima[i] ?? 0,
-        zooms: Boolean(zooms),
       },
     };
   });
@@ -203,7 +178,5 @@ export function largestTiles(members: Tiles[]): Tiles {
     row: first.row,
     strongest: sorted(members.flatMap(({ strongest }) => strongest)),
     links: sorted(members.flatMap(({ links }) => links)),
-    maximum: Math.max(...members.map(({ maximum }) => maximum)),
-    zooms: first.zooms,
   };
 }

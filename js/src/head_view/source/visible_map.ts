@@ -15,7 +15,10 @@ export interface VisibleMap {
   /** rows x cols, NaN where masked; none where `tiles` are in their place. */
   values: Float32Array;
   tiles?: Tiles;
+  /** The end of the colour scale: the largest value of the map, or in sight of a zoomed map. */
   maximum: number;
+  /** The largest value of the map, where the colour scale ends at what is in sight. */
+  maximumOfAll?: number;
   /** Share of the shown rows' weight that goes to hidden special tokens. */
   hiddenShare: number;
   /** Share of it that goes to the sentence filtered out. */

@@ -182,17 +182,20 @@ export class Sheet {
   ): void {
     const measure = tableRuler(labelFont(FONT, false, AXIS_LABEL_SIZE));
     const left = measure(low) / 2;
-    const beside = left + BAR.width + measure(high) / 2 + 2 * GAP;
+    // Long values make the bar wider and never touch.
+    const halves = Math.max(measure(low), measure(high)) + measure(middle) + 2 * GAP;
+    const width = Math.max(BAR.width, Math.ceil(halves));
+    const beside = left + width + measure(high) / 2 + 2 * GAP;
     const fits = beside + measure(words) <= this.room;
     this.place(fits ? beside + measure(words) : beside, fits ? 26 : 22, (pen) => {
-      paintBar(pen, colours, left, 0, BAR.width, BAR.height);
+      paintBar(pen, colours, left, 0, width, BAR.height);
       pen.strokeStyle = this.theme.hairline;
-      pen.strokeRect(left - 0.5, -0.5, BAR.width + 1, BAR.height + 1);
+      pen.strokeRect(left - 0.5, -0.5, width + 1, BAR.height + 1);
       pen.font = labelFont(FONT, false, AXIS_LABEL_SIZE);
       pen.fillStyle = this.theme.text;
       pen.textAlign = "center";
       for (const [i, text] of [low, middle, high].entries())
-        pen.fillText(text, left + (i * BAR.width) / 2, 21);
+        pen.fillText(text, left + (i * width) / 2, 21);
       pen.textAlign = "left";
       pen.fillStyle = this.theme.muted;
       if (fits) pen.fillText(words, beside, 8);

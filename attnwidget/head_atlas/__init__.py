@@ -1,0 +1,1 @@
+"""What every head of a model does: examples, behaviours with controls, and the atlas of a model."""

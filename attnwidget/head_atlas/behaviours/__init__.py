@@ -1,0 +1,1 @@
+"""Behaviours of heads: one file for each, with its score, its control and its source."""

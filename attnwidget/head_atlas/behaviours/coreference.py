@@ -1,0 +1,87 @@
+"""Heads that attend from a mention to an antecedent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from attnwidget.head_atlas.behaviours.behaviour import Need, StudyBehaviour
+from attnwidget.head_atlas.behaviours.behaviour_score import BehaviourScore, paired_interval
+from attnwidget.head_atlas.behaviours.evidence import Evidence
+from attnwidget.head_atlas.behaviours.not_applicable import NotApplicableError
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.studies.significance import better_than
+from attnwidget.studies.words.coreference import probe_coreference
+from attnwidget.studies.words.coreference_results import CoreferenceAccuracies
+
+
+class Coreference(StudyBehaviour):
+    """Share of mentions whose most attended word is an antecedent, against the nearest mention.
+
+    The study is `probe_coreference` over all windows of the documents.
+    """
+
+    name = "coreference"
+    description = "attends from a mention to an antecedent"
+    source = "Clark et al. 2019, 4.3"
+    needs: frozenset[Need] = frozenset({"documents"})  # type: ignore[misc]
+
+    def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
+        if len(evidence.documents) < 2:
+            raise NotApplicableError("coreference needs two documents, one for each half")
+        first, second = (
+            probe_coreference(
+                evidence.model,
+                evidence.documents[number::2],
+                windows="all",
+                max_tokens=min(128, evidence.model.length_limit.tokens or 128),
+                skip_unaligned=True,
+                batch_size=evidence.run.batch_size,
+                progress=evidence.run.progress,
+                checkpoint=evidence.run.checkpoint(f"coreference-{number}"),
+                executor=evidence.run.executor,
+            )
+            for number in range(2)
+        )
+        if not (first.complete and second.complete):
+            raise KeyboardInterrupt
+        heads, nearest = _right(first)
+        n = len(heads)
+        only_head = (heads & ~nearest).sum(0)
+        only_nearest = (nearest & ~heads).sum(0)
+        p = better_than(only_head, only_nearest).astype(float)
+        p[list(first.without_attention)] = np.nan
+        low, high = paired_interval(only_head.astype(float), only_nearest.astype(float), n)
+        score = _share(heads, first)
+        return [
+            BehaviourScore(
+                name=self.name,
+                description=self.description,
+                source=self.source,
+                control_name="the nearest mention",
+                score=score,
+                control=np.full(score.shape, nearest.mean()),
+                low=low,
+                high=high,
+                p=p,
+                n=n,
+                unit="mention",
+                held_out=_share(_right(second)[0], second),
+                held_out_control=np.full(score.shape, _right(second)[1].mean()),
+                held_out_n=len(second.evaluated),
+                auc=np.full(score.shape, np.nan),
+            )
+        ]
+
+
+def _right(found: CoreferenceAccuracies) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether heads, and the nearest mention, are right: bool [E, L, H] and [E, 1, 1]."""
+    nearest = [mention.baselines[0] in mention.antecedents for mention in found.evaluated]
+    return found.is_correct[:, 0], np.array(nearest)[:, None, None]
+
+
+def _share(right: np.ndarray, found: CoreferenceAccuracies) -> Float64Array:
+    share: Float64Array = right.mean(0, dtype=np.float64)
+    share[list(found.without_attention)] = np.nan
+    return share

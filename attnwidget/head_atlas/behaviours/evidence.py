@@ -1,0 +1,76 @@
+"""The model and data from which behaviours are scored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnwidget.studies.streaming.shards import Executor
+from attnwidget.text.mentions import Document
+from attnwidget.text.segments import Segment
+from attnwidget.text.treebank import Sentence
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """How the studies of an atlas run.
+
+    Attributes:
+        batch_size: Number of inputs in one pass of the model.
+        folder: Folder of the checkpoints, one file for each study; None = no checkpoints.
+        progress: Whether to show progress bars.
+        executor: Executor whose workers read the inputs, as in `measure`.
+    """
+
+    batch_size: int = 8
+    folder: Path | None = None
+    progress: bool = True
+    executor: Executor | None = None
+
+    def checkpoint(self, study: str) -> Path | None:
+        """Return the checkpoint of one study; None without checkpoints."""
+        return None if self.folder is None else self.folder / f"{study}.npz"
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The model and data from which behaviours are scored.
+
+    Each kind of data has two halves: the first scores heads, and the second checks the result.
+
+    Attributes:
+        model: The model.
+        causal: Whether tokens see no later tokens.
+        segments: Texts without annotation.
+        treebank: Sentences with dependency trees; may be empty.
+        documents: Documents with coreference; may be empty.
+        seed: Seed of everything drawn at random.
+        run: How studies run.
+    """
+
+    model: AttentionModel
+    causal: bool
+    segments: Sequence[Segment]
+    treebank: Sequence[Sentence] = ()
+    documents: Sequence[Document] = ()
+    seed: int = 0
+    run: Run = Run()
+
+    def lacks(self, needs: frozenset[str]) -> str:
+        """Return which of the needs are missing, as a sentence; "" if none is."""
+        reasons = {
+            "causal": ("" if self.causal else "tokens of this model see later tokens"),
+            "bidirectional": ("tokens of this model see no later tokens" if self.causal else ""),
+            "pairs": (
+                "" if any(segment.second for segment in self.segments) else "no text is a pair"
+            ),
+            "treebank": "" if self.treebank else "there is no treebank",
+            "documents": "" if self.documents else "there are no documents with coreference",
+            "circuits": "",
+        }
+        return "; ".join(reasons[need] for need in sorted(needs) if reasons[need])

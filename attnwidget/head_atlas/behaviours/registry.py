@@ -1,0 +1,72 @@
+"""The behaviours that an atlas knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attnwidget.head_atlas.behaviours.behaviour import Behaviour
+from attnwidget.head_atlas.behaviours.broad import Broad
+from attnwidget.head_atlas.behaviours.copying import Copying
+from attnwidget.head_atlas.behaviours.coreference import Coreference
+from attnwidget.head_atlas.behaviours.offsets import OFFSETS, Offset
+from attnwidget.head_atlas.behaviours.rare_words import RareWords
+from attnwidget.head_atlas.behaviours.relations import Relations
+from attnwidget.head_atlas.behaviours.repeated_random_tokens import RepeatedRandomTokens
+from attnwidget.head_atlas.behaviours.repetitions import DuplicateToken, InductionInText
+from attnwidget.head_atlas.behaviours.special_tokens import SPECIAL
+from attnwidget.head_atlas.behaviours.successor import Successor
+from attnwidget.head_atlas.behaviours.within_sentence import WithinSentence
+
+
+def known_behaviours() -> list[Behaviour]:
+    """Return a new object of every behaviour of the package.
+
+    Example:
+        >>> from attnwidget.head_atlas.behaviours.registry import known_behaviours
+        >>> [behaviour.name for behaviour in known_behaviours()][:3]
+        ['two tokens before', 'previous token', 'current token']
+    """
+    return [
+        *(Offset(offset) for offset in OFFSETS),
+        *SPECIAL,
+        WithinSentence(),
+        Broad(),
+        DuplicateToken(),
+        InductionInText(),
+        RareWords(),
+        RepeatedRandomTokens(),
+        Relations(),
+        Coreference(),
+        Copying(),
+        Successor(),
+    ]
+
+
+def chosen_behaviours(chosen: Iterable[str | Behaviour] | None) -> list[Behaviour]:
+    """Return behaviours by name or as passed; None = all behaviours of the package.
+
+    Raises:
+        ValueError: An unknown name, no behaviour, or a name that occurs twice.
+        TypeError: Neither a name nor a behaviour.
+    """
+    known = {behaviour.name: behaviour for behaviour in known_behaviours()}
+    if chosen is None:
+        return list(known.values())
+    if isinstance(chosen, (str, Behaviour)):
+        chosen = [chosen]
+    behaviours = []
+    for item in chosen:
+        if isinstance(item, str):
+            if item not in known:
+                raise ValueError(f"there is no behaviour {item!r}: choose among {', '.join(known)}")
+            item = known[item]
+        if not isinstance(item, Behaviour):
+            raise TypeError(
+                f"a behaviour is a name or a Behaviour, such as a LinkBehaviour of your own; got "
+                f"{item!r:.80}"
+            )
+        behaviours.append(item)
+    names = [behaviour.name for behaviour in behaviours]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"behaviours are one or more, each once, got {names}")
+    return behaviours

@@ -1,0 +1,1 @@
+"""Cards: the evidence about single heads, and its form in files."""

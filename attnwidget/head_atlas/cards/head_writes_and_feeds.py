@@ -1,0 +1,107 @@
+"""What named heads write, in words, and which earlier heads feed them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnwidget.capture.model import AttentionModel
+from attnwidget.capture.tapping.head import Head
+from attnwidget.head_atlas.examples.example_link import ExampleLink
+from attnwidget.mechanisms.head_composition import FED, HeadComposition, head_composition
+from attnwidget.mechanisms.head_vocabulary import head_vocabulary
+
+_SOURCES = 4
+_WORDS = 5
+_FEEDERS = 3
+
+
+@dataclass(frozen=True)
+class Writes:
+    """Tokens that a head promotes and suppresses when it reads a token.
+
+    Attributes:
+        source: The token that is read.
+        promoted: The tokens with the largest logits, the largest first.
+        suppressed: The tokens with the smallest logits, the smallest first.
+    """
+
+    source: str
+    promoted: tuple[str, ...]
+    suppressed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Feeds:
+    """An earlier head that feeds a head.
+
+    Attributes:
+        head: The earlier head.
+        fed: "query", "key" or "value" of the head that is fed.
+        score: Composition minus the score of unrelated heads.
+    """
+
+    head: Head
+    fed: str
+    score: float
+
+
+def writes_of(
+    model: AttentionModel, heads: Mapping[Head, Sequence[ExampleLink]]
+) -> tuple[dict[Head, tuple[Writes, ...]], str]:
+    """Return what heads write when they read the keys of their examples, and why not.
+
+    The second value is "", or the reason why the model has no such circuits.
+    """
+    writes: dict[Head, tuple[Writes, ...]] = {}
+    for head, examples in heads.items():
+        keys = [example.tokens.ids[example.key] for example in examples]
+        ids = list(dict.fromkeys(keys))[:_SOURCES]
+        if not ids:
+            continue
+        try:
+            found = head_vocabulary(model, head.layer, head.head, tokens=ids, top=_WORDS)
+        except (TypeError, ValueError) as error:
+            return {}, str(error)
+        order = np.argsort(-found.scores, axis=-1, kind="stable")
+        writes[head] = tuple(
+            Writes(
+                source,
+                tuple(text for text, _ in found.answers.spelt(row[:_WORDS].tolist())),
+                tuple(text for text, _ in found.answers.spelt(row[: -_WORDS - 1 : -1].tolist())),
+            )
+            for source, row in zip(found.sources, order, strict=True)
+        )
+    return writes, ""
+
+
+def feeds_of(
+    model: AttentionModel, heads: Iterable[Head]
+) -> tuple[dict[Head, tuple[Feeds, ...]], str]:
+    """Return the earlier heads that feed heads most, and why not.
+
+    The second value is "", or the reason why the model has no such circuits.
+    """
+    feeds: dict[Head, tuple[Feeds, ...]] = {}
+    for head in heads:
+        if head.layer == 0:
+            continue  # no head comes before
+        try:
+            found = head_composition(model, head.layer, head.head)
+        except (TypeError, ValueError) as error:
+            return {}, str(error)
+        feeds[head] = _strongest(found)
+    return feeds, ""
+
+
+def _strongest(found: HeadComposition) -> tuple[Feeds, ...]:
+    entries = [
+        Feeds(Head(int(layer), int(head)), fed, float(score))
+        for fed in FED
+        for (layer, head), score in np.ndenumerate(getattr(found, fed))
+        if np.isfinite(score)
+    ]
+    entries.sort(key=lambda entry: (-entry.score, entry.head, entry.fed))
+    return tuple(entries[:_FEEDERS])

@@ -1,0 +1,159 @@
+"""Whether a head causes what its behaviour suggests: five outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.tapping.head import Head
+from attnwidget.head_atlas.behaviours.behaviour_score import t_interval
+from attnwidget.head_atlas.effects.question_losses import QuestionLosses
+from attnwidget.kernels.arrays import Float64Array
+
+Outcome = Literal["primary cause", "secondary cause", "correlate", "interferer", "null"]
+#: Largest number of random heads of the same layer.
+RANDOM_HEADS = 10
+
+
+@dataclass(frozen=True)
+class HeadEffect:
+    """The rise of the loss without a head, where its behaviour applies, beside two controls.
+
+    Effects are in nats, the mean over the places of a text, then over texts, with 95 % intervals of
+    Student's t over texts. Positive = the model predicts worse without the head.
+
+    Attributes:
+        behaviour: The behaviour whose rule chooses the places.
+        effect: Rise of the loss where the rule predicts a link.
+        low: Lower end of its interval.
+        high: Upper end.
+        matched: Rise of the loss at the other places of the same texts; NaN if there are none.
+        difference: Mean of effect minus matched, over texts with both.
+        difference_low: Lower end of its interval.
+        difference_high: Upper end.
+        random: Effect of other heads of the layer at the places of the rule, drawn at random.
+        n_texts: Number of texts with such places.
+        n_places: Number of places.
+        outcome: The result in a word, see `outcome_of`; "" with fewer than 3 texts.
+    """
+
+    behaviour: str
+    effect: float
+    low: float
+    high: float
+    matched: float
+    difference: float
+    difference_low: float
+    difference_high: float
+    random: tuple[tuple[str, float], ...]
+    n_texts: int
+    n_places: int
+    outcome: Outcome | Literal[""]
+
+
+def outcome_of(
+    low: float, high: float, effect: float, difference_low: float, random: Sequence[float]
+) -> Outcome:
+    """Return what an effect says about a head.
+
+    - "null": the interval of the effect includes 0.
+    - "interferer": the interval is below 0: the model predicts better without the head.
+    - "primary cause": the interval is above 0, the effect is larger than at matched places
+      (interval above 0), and larger than the effect of every other drawn head of the layer.
+    - "secondary cause": the interval is above 0, and one of these two comparisons holds.
+    - "correlate": the interval is above 0, and neither comparison holds: the loss rises as it does
+      elsewhere, and as it does without other heads.
+
+    Without matched places (`difference_low` is NaN), the other heads decide between a primary cause
+    and a correlate.
+
+    Example:
+        >>> from attnwidget.head_atlas.effects.head_effect import outcome_of
+        >>> outcome_of(0.1, 0.3, 0.2, 0.05, [0.01, 0.1]), outcome_of(-0.1, 0.1, 0.0, 0.0, [])
+        ('primary cause', 'null')
+    """
+    if high < 0:
+        return "interferer"
+    if low <= 0:
+        return "null"
+    above_others = all(effect > other for other in random)
+    if np.isnan(difference_low):
+        return "primary cause" if above_others else "correlate"
+    above_matched = difference_low > 0
+    if above_matched and above_others:
+        return "primary cause"
+    return "secondary cause" if above_matched or above_others else "correlate"
+
+
+def head_effect(
+    behaviour: str, head: Head, losses: QuestionLosses, fires: NDArray[np.bool_], *, seed: int = 0
+) -> HeadEffect:
+    """Return the effect of a head at the places of its behaviour.
+
+    Args:
+        behaviour: Name of the behaviour.
+        head: The head.
+        losses: Losses without the head, and without other heads of its layer.
+        fires: Whether the rule of the behaviour predicts a link at each question, bool [Q, N].
+        seed: Seed of the draw of other heads.
+    """
+    counted = ~np.isnan(losses.intact)
+    at_rule = fires & counted
+    elsewhere = ~fires & counted
+    change = losses.change(head)
+    of_texts = _text_means(change, at_rule)
+    matched = _text_means(change, elsewhere)
+    effect, low, high = _interval(of_texts)
+    difference, difference_low, difference_high = _interval(of_texts - matched)
+    if np.isfinite(of_texts - matched).sum() < 3:
+        difference = difference_low = difference_high = float("nan")
+    others = [
+        other for other in losses.heads if other.layer == head.layer and other.head != head.head
+    ]
+    draw = np.random.default_rng([seed, head.layer, head.head])
+    size = min(RANDOM_HEADS, len(others))
+    chosen = sorted(draw.choice(len(others), size, replace=False).tolist())
+    random = tuple(
+        (str(others[i]), _interval(_text_means(losses.change(others[i]), at_rule))[0])
+        for i in chosen
+    )
+    n_texts = int(np.isfinite(of_texts).sum())
+    outcome: Outcome | Literal[""] = ""
+    if n_texts >= 3:
+        outcome = outcome_of(low, high, effect, difference_low, [value for _, value in random])
+    finite = matched[np.isfinite(matched)]
+    return HeadEffect(
+        behaviour=behaviour,
+        effect=effect,
+        low=low,
+        high=high,
+        matched=float(finite.mean()) if len(finite) else float("nan"),
+        difference=difference,
+        difference_low=difference_low,
+        difference_high=difference_high,
+        random=random,
+        n_texts=n_texts,
+        n_places=int(at_rule.sum()),
+        outcome=outcome,
+    )
+
+
+def _text_means(change: Float64Array, chosen: NDArray[np.bool_]) -> Float64Array:
+    """Return the mean change over the chosen questions of each text, [N]; NaN without any."""
+    count = chosen.sum(0)
+    total = np.where(chosen, change, 0.0).sum(0)
+    return np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
+
+
+def _interval(values: Float64Array) -> tuple[float, float, float]:
+    """Return the mean of the finite values, and its 95 % interval."""
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return float("nan"), float("nan"), float("nan")
+    mean = finite.mean()
+    low, high, _ = t_interval(mean, (finite**2).mean(), len(finite))
+    return float(mean), float(low), float(high)

@@ -1,0 +1,66 @@
+"""One link of a head in a text, as an example."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attnwidget.text.tokens import Tokens
+
+_CONTEXT = 5
+
+
+@dataclass(frozen=True)
+class ExampleLink:
+    """A query that attends to a key in a text of the corpus.
+
+    Attributes:
+        tokens: The tokens of the text.
+        segment: Number of the text in the corpus, from 0.
+        query: Index of the attending token.
+        key: Index of the attended token.
+        weight: Attention weight, 0 to 1.
+        strength: Weight times the length of the transported vector, ||a f(x)||; NaN in a model
+            whose heads have no f(x).
+
+    Example:
+        >>> from attnwidget.head_atlas.examples.example_link import ExampleLink
+        >>> from attnwidget.text.tokens import Tokens
+        >>> tokens = Tokens.plain(["[CLS]", "the", "cat", "saw", "him", "##self", "[SEP]"])
+        >>> print(ExampleLink(tokens, segment=0, query=4, key=2, weight=0.42, strength=1.5))
+        him → cat (0.42): [CLS] the [cat] saw [him]self [SEP]
+    """
+
+    tokens: Tokens
+    segment: int
+    query: int
+    key: int
+    weight: float
+    strength: float
+
+    @property
+    def sentence(self) -> str:
+        """The words of the text around the link, with the query and the key in brackets."""
+        groups = self.tokens.word_groups()
+        ends = [
+            number
+            for number, group in enumerate(groups)
+            if self.query in group or self.key in group
+        ]
+        first = max(0, ends[0] - _CONTEXT)
+        last = min(len(groups), ends[-1] + _CONTEXT + 1)
+        words = ["".join(self._marked(token) for token in group) for group in groups[first:last]]
+        before = "… " * (first > 0)
+        after = " …" * (last < len(groups))
+        return f"{before}{' '.join(words)}{after}"
+
+    def _marked(self, token: int) -> str:
+        text = self._spelt(token)
+        return f"[{text}]" if token in (self.query, self.key) else text
+
+    def _spelt(self, token: int) -> str:
+        return self.tokens.text[token].removeprefix("##").strip("␣")
+
+    def __str__(self) -> str:
+        query = self._spelt(self.query)
+        key = self._spelt(self.key)
+        return f"{query} → {key} ({self.weight:.2f}): {self.sentence}"

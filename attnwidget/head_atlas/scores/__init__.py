@@ -1,0 +1,1 @@
+"""Scores of all heads for all behaviours, and the names that follow."""

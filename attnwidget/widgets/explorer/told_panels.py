@@ -1,0 +1,234 @@
+"""Linked figures with a sentence about the picture, which keep the map of any text readable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import traitlets
+from numpy.typing import NDArray
+
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.model import AttentionModel
+from attnwidget.capture.tapping.head import Head
+from attnwidget.widgets.explorer.answers_told import answer_told, effect_told
+from attnwidget.widgets.explorer.examples import Story
+from attnwidget.widgets.explorer.relation_panels import RelationPanels
+from attnwidget.widgets.explorer.story import Focus, Shown, focus_of, left_out, names_of, told
+from attnwidget.widgets.head_grid.widget import CHANGE
+from attnwidget.widgets.prediction_view.widget import PredictionView
+from attnwidget.widgets.shared.computed import computed, when_open
+
+
+def mask_of(model: AttentionModel) -> str | None:
+    """Return the mask token of a model; None for a model without one."""
+    mask = getattr(model.tokenizer, "mask_token", None)
+    return None if mask is None else str(mask)
+
+
+class ToldPanels(RelationPanels):
+    """Figures of a text, which lock and hide what makes the shown map readable, and say so.
+
+    A choice of the reader has precedence: tokens that a reader locks, or special tokens that a
+    reader shows again, stay so. Another text starts anew.
+    """
+
+    # How the shown example is told, or None.
+    _story: traitlets.TraitType[Story | None, Story | None] = traitlets.Any(None)
+    # Raised when a figure changes that the sentence is about.
+    _retold = traitlets.Int(0)
+    # What the explorer chose last.
+    _focused = Focus()
+    # What the attention is compared with.
+    _other: Attention | None = None
+    _changed: tuple[Attention, Attention, str, NDArray[np.float32]] | None = None
+
+    def _adopt(self, name: str, child: Any) -> None:
+        super()._adopt(name, child)
+        if name == "grid":
+            child.observe(self._retell, names=["metric", "metrics", "stack"])
+        elif name == "view":
+            child.observe(self._retell, names=["renormalise"])
+        elif name == "predictions":
+            # These traits change while the figure holds its lock.
+            child.observe(self._effects_changed, names=["_answered"])
+        self._retell()
+
+    def _retell(self, change: object = None) -> None:
+        self._retold += 1
+
+    def _effects_told(self) -> None:
+        super()._effects_told()
+        self._retell()
+
+    @traitlets.observe("progress")
+    def _retell_metric(self, change: dict[str, Any]) -> None:
+        if ("strip" in change["new"]) != ("strip" in (change["old"] or {})):
+            self._retell()
+
+    # What makes a map readable
+
+    @when_open("selected")
+    def _focus_on_head(self, change: dict[str, Any]) -> None:
+        before = change["old"][-1] if change["old"] else None
+        if self.head is not None and self.head != before:
+            self._focus(keeps_hidden=True)
+
+    @when_open("unit")
+    def _focus_in_unit(self, change: object) -> None:
+        # The page unlocks all tokens, because their places are those of the unit before.
+        if not self.tokens:
+            self._focused = Focus((), self._focused.hidden)
+        self._focus(keeps_hidden=True)
+
+    def _focus(self, *, keeps_hidden: bool = False) -> None:
+        """Lock and hide what makes the map of the shown head readable.
+
+        With `keeps_hidden`, tokens that are hidden stay hidden, so that the thumbnails of all heads
+        do not change from head to head.
+        """
+        head = self.head
+        if head is None or self._other is not None:
+            return
+        focus = focus_of(self.attention, head, self.unit, mask_of(self.model))
+        if keeps_hidden:
+            kept = [*self._focused.hidden, *focus.hidden]
+            focus = Focus(focus.tokens, tuple(dict.fromkeys(kept)))
+        self._set_focus(focus)
+
+    def _set_focus(self, focus: Focus) -> None:
+        before = self._focused
+        self._focused = focus
+        if list(map(tuple, self.tokens)) == list(before.tokens):
+            self._give("tokens", list(focus.tokens))
+        if set(self.hidden) == set(before.hidden):
+            self._give("hidden", list(focus.hidden))
+
+    def _give(self, name: str, value: list[Any]) -> None:
+        """Set a trait of this widget and of its figures.
+
+        While a figure passes its selection on, links give it no other trait back.
+        """
+        setattr(self, name, value)
+        for child in self._of_attention():
+            if child._takes(name):
+                setattr(child, name, child._fitting(name, getattr(self, name)))
+
+    # The sentence
+
+    @computed(
+        "attention",
+        "selected",
+        "tokens",
+        "hidden",
+        "unit",
+        "quantity",
+        "disabled",
+        "method",
+        "_story",
+        "_retold",
+    )
+    def _look(self) -> str:
+        """The sentence about the picture; "" without a head."""
+        head = self.head
+        if head is None or not self.has(head):
+            return ""
+        if self._other is not None:
+            return self._change_told(head, self._other)
+        shown = Shown(
+            self.attention,
+            head,
+            self.quantity,
+            self.unit,
+            self.tokens,
+            self.hidden,
+            self.disabled,
+            self.method,
+            self.view is not None and self.view.renormalise,
+        )
+        metric = self._metric_told(head)
+        story = self._story
+        is_plain = not self.disabled and not metric and story is not None and story.head == head
+        if is_plain and story is not None and story.line and self._shows(story):
+            return "; ".join(filter(None, [story.line, left_out(shown)]))
+        name = story.name if is_plain and story is not None else ""
+        answer = self._answer_told()
+        if self.disabled and head not in self.disabled and not answer:
+            name = f"{head} without {names_of(self.disabled)}"
+        return "; ".join(filter(None, [answer, told(shown, name), metric]))
+
+    def _shows(self, story: Story) -> bool:
+        """Whether the words of an example are the ones that are seen."""
+        is_usual = (self.unit, self.quantity) == ("tokens", "weights")
+        return is_usual and list(map(tuple, self.tokens)) == list(story.tokens)
+
+    @computed("attention", "tokens", "unit", "disabled", "method", "_retold")
+    def _effect_told(self) -> dict[str, Any] | None:
+        """The head on which the answer depends most, for the page; None before it is known."""
+        view = self._answering_view()
+        effect = effect_told(view) if view is not None and self._other is None else None
+        return effect and {"text": effect.text, "head": list(effect.head)}
+
+    def _answering_view(self) -> PredictionView | None:
+        """The predictions, if they are about the shown attention and heads."""
+        view = self.predictions
+        if view is None or view.attention.intact is not self.attention.intact:
+            return None
+        return view if view.disabled == self.disabled else None
+
+    def _answer_told(self) -> str:
+        view = self._answering_view() if self.disabled else None
+        return answer_told(view) if view is not None else ""
+
+    def _metric_told(self, head: Head) -> str:
+        """The metric of the grid for the shown head, with its rank; "" without a metric."""
+        grid = self.grid
+        if grid is None or grid.metric is None or "strip" in self.progress:
+            return ""
+        values = grid._values
+        if values is None or grid.stack != head.stack:
+            return ""
+        return f"{grid.metric} {values[head.layer, head.head]:.3g}, {self._rank(values, head)}"
+
+    def _rank(self, values: NDArray[Any], head: Head) -> str:
+        """The place of a head among all heads, the largest value first."""
+        counted = values[list(self._layers(head.stack).numbers)]
+        rank = 1 + int((counted > values[head.layer, head.head]).sum())
+        return f"number {rank} of {counted.size} heads"
+
+    # Comparisons
+
+    def _compare_with(self, other: Attention | None) -> None:
+        """Compare with another attention, or with none; open on the head that differs most."""
+        begins = other is not None and self._other is None
+        self._other = other
+        self.grid.versus = self.view.versus = other
+        if other is not None and begins:
+            self.tokens = []
+            self.selected = [self._most_changed(other)]
+            self.grid.metric = self.grid.metric or CHANGE
+        self._retell()
+
+    def _most_changed(self, other: Attention) -> Head:
+        """The head whose maps differ most from those of another attention."""
+        stack = self.head.stack if self.head else next(iter(self.attention.stacks))
+        changes = self._changes(other, stack)
+        layer, head = np.unravel_index(changes.argmax(), changes.shape)
+        return Head(int(layer), int(head), stack)
+
+    def _changes(self, other: Attention, stack: str) -> NDArray[np.float32]:
+        known = self._changed
+        if known is None or known[:3] != (self.attention, other, stack):
+            changes = self.attention.changes(other, stack)
+            self._changed = known = self.attention, other, stack, changes
+        return known[3]
+
+    def _change_told(self, head: Head, other: Attention) -> str:
+        changes = self._changes(other, head.stack)
+        value = changes[head.layer, head.head]
+        a, b = self.attention.model_name, other.model_name
+        names = "from A to B" if a == b else f"from A ({a}) to B ({b})"
+        rank = self._rank(changes, head)
+        most = rank.startswith("number 1 of")
+        said = rank.replace("number 1 of", "the most of") if most else rank
+        return f"{head} changes by {value:.3g} nats {names}: {said}"
