@@ -14,6 +14,7 @@ from attnwidget import (
     DependencyArcs,
     HeadGrid,
     HeadView,
+    LinkView,
     PredictionView,
     RelationTable,
     join_figures,
@@ -51,6 +52,8 @@ def main() -> None:
     compared = CompareView(attention, tuned, selected=[(5, 8)], hidden=["cls", "sep"])
     save("two-models", [compared.figure(width=1000)])
     long = model.attend(LONG, long=True, truncate=True)
+    link = LinkView(attention, *HEAD, query=7, key=2, hidden=["cls", "sep"])
+    save("why-a-link", [link.figure(width=1000)])
     save("long-input", [HeadView(long, selected=[(4, 9)], window=(100, 260, 100, 260))])
 
 

@@ -107,6 +107,8 @@ def thumbnail_cases() -> list[dict[str, Any]]:
     cases.append(_thumbnails(_map(rng, 2, 3), specials, ["a", "b", "c"], ["cls", "sep"]))
     cases.append(_thumbnails(_map(rng, 1, 1), ["[CLS]"], ["[CLS]"], ["cls"]))
     cases.append(_thumbnails(_map(rng, 1, 1), ["[CLS]"], ["[CLS]"], ["sep"]))
+    cases.append(_thumbnails(_map(rng, 66, 9), times_keys=True))
+    cases.append(_thumbnails(_map(rng, 10, 10), words, words, ["cls"], times_keys=True))
     return cases
 
 
@@ -126,6 +128,7 @@ def _thumbnails(
     hidden: list[str] | None = None,
     *,
     maximum: float = 0.625,
+    times_keys: bool = False,
 ) -> dict[str, Any]:
     tokens = [
         Tokens.plain(given or [f"t{i}" for i in range(count)])
@@ -140,13 +143,14 @@ def _thumbnails(
         stack="cross",
         allow_unnormalised=True,
     )
-    kernel = draw_thumbnails(attention, "cross", hidden=hidden or [])
+    kernel = draw_thumbnails(attention, "cross", hidden=hidden or [], times_keys=times_keys)
     return {
         "queries": held.shape[0],
         "keys": held.shape[1],
         "query_special": _runs(tokens[0].special),
         "key_special": _runs(tokens[1].special),
         "hidden": hidden or [],
+        "times_keys": times_keys,
         "maximum": maximum,
         "bytes": _text(held),
         "kernel": {

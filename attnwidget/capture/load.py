@@ -25,6 +25,7 @@ from attnwidget.text.counted import counted
 EMBEDDED = {
     "embedded": (".", "small BERT (in the package)"),
     "attnwidget/genre": ("genre", "small BERT for genres (in the package)"),
+    "attnwidget/induction": ("induction", "two-layer Llama (in the package)"),
 }
 
 
@@ -39,36 +40,44 @@ def load_model(
     trust_remote_code: bool = False,
     max_tokens: int | None = None,
 ) -> AttentionModel:
-    """A model ready to have its attention read.
+    """Load a model whose attention can be read.
 
     Args:
-        model: None for the small BERT that comes with this package, "attnwidget/genre" for its
-            sibling fine-tuned to tell genres (neither needs a network); a name on the Hugging Face
-            hub or a folder, with safetensors weights; or a transformers model, which may be
-            compiled, parallel, quantised, offloaded by accelerate or have adapters of peft.
-        tokenizer: its tokenizer, or a name or folder of one. None = the tokenizer that comes with
-            the model; a model passed as an object then has no tokenizer (a vision model needs
-            none).
-        name: what figures, captions and results call the model. None = its name on the hub, the
-            last part of its folder, or the class of a model passed as an object.
-        revision: branch, tag or commit on the hub.
-        device: "auto" = the first GPU, else the CPU; a model passed as an object stays where it is.
-        dtype: of the weights; None = as they were saved (float32 for the embedded model).
-        trust_remote_code: run the code that comes with a model on the hub.
-        max_tokens: Number of tokens of an input at most, in place of the limits that the tokenizer
-            and the configuration of the model state. A table of position vectors remains a limit.
+        model: Name, folder or object of the model:
+
+            - None for the small BERT of this package, "attnwidget/genre" for its sibling that
+              classifies genres, "attnwidget/induction" for a causal model of two layers with
+              induction heads. These three models need no network.
+            - A name on the Hugging Face hub or a folder, with safetensors weights.
+            - A transformers model. The model may be compiled, parallel, quantised, offloaded by
+              accelerate, or have adapters of peft.
+        tokenizer: The tokenizer, or its name or folder. None takes the tokenizer that comes with
+            the model. A model passed as an object then has no tokenizer, as is usual for vision
+            models.
+        name: Name of the model in figures, captions and results. None takes the name on the hub,
+            the last part of the folder, or the class of a model passed as an object.
+        revision: Branch, tag or commit on the hub. For "attnwidget/induction", a step of the
+            training such as "step0" (`attnwidget.demo.induction_checkpoints`).
+        device: "auto" for the first GPU, or the CPU without one. A model passed as an object stays
+            on its device.
+        dtype: Type of the weights. None keeps the type of the files, which is float32 for the
+            models of this package.
+        trust_remote_code: Run code that comes with a model on the hub.
+        max_tokens: Maximum number of tokens of an input, in place of the limits stated by the
+            tokenizer and the configuration. A table of position vectors remains a limit.
 
     Warns:
-        UserWarning: If attention weights are missing in the files of a model that is loaded by
-            name, and were newly initialised.
+        UserWarning: The files of a model loaded by name lack attention weights, which were
+            initialised at random.
 
     Raises:
-        OSError: if the folder does not exist, or the name is not cached and the hub cannot be
-            reached.
-        ValueError: the tokenizer does not belong to the model; it has no weights, since it is on
-            the device "meta"; `max_tokens` exceeds the position vectors of the model.
-        TypeError: if this is no model, a model without readable attention, or a model with adapters
-            beside its layers; a name that is no text.
+        OSError: The folder does not exist, or the name is not in the cache and the hub does not
+            answer.
+        ValueError: The tokenizer does not belong to the model; the model has no weights, since it
+            is on the device "meta"; `max_tokens` exceeds the position vectors of the model; or a
+            model of the package lacks the revision.
+        TypeError: `model` is no model, has no readable attention, or has adapters beside its
+            layers; or `name` is no text.
 
     Example:
         >>> from attnwidget import load_model
@@ -144,8 +153,11 @@ def find_model(
         if tokenizer is not None:
             raise TypeError("the embedded model has its own tokenizer: leave tokenizer out")
         source = "embedded" if model is None else model
-        hf_model, tokenizer = load_embedded(source)
+        hf_model, tokenizer = load_embedded(source, revision)
         name = EMBEDDED[source][1]
+        if revision is not None:
+            # A source alone would name the weights at the end of the training.
+            source, name = "", f"{name}, {revision}"
     elif isinstance(model, (str, Path)):
         hf_model, tokenizer = load_named(
             model, tokenizer, revision=revision, dtype=dtype, trust_remote_code=trust_remote_code
@@ -184,8 +196,16 @@ def folder_name(folder: str | Path) -> str:
     return folder_name(path.parent) if _ANY_MODEL.fullmatch(path.name.lower()) else path.name
 
 
-def load_embedded(name: str = "embedded") -> tuple[Any, Any]:
-    """An embedded BERT of EMBEDDED in float32 and its tokenizer. Needs no network."""
+def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[Any, Any]:
+    """Return a model of EMBEDDED in float32 and its tokenizer. Needs no network.
+
+    Args:
+        name: A key of EMBEDDED.
+        revision: A step of the training, of which the package has the weights; None = the last.
+
+    Raises:
+        ValueError: The package has no weights of this step.
+    """
     import transformers
     from transformers.utils import logging
 
@@ -196,15 +216,23 @@ def load_embedded(name: str = "embedded") -> tuple[Any, Any]:
         tokenizer = transformers.PreTrainedTokenizerFast(
             tokenizer_file=str(folder / "tokenizer.json"), **settings
         )
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        model_class = getattr(transformers, config["architectures"][0])
+        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+        model_class = getattr(transformers, config.architectures[0])
+        steps = sorted(folder.glob("step*"), key=lambda step: int(step.name[len("step") :]))
+        known = {step.name: step for step in steps}
+        if revision is not None and revision not in known:
+            listed = ", ".join(map(repr, known)) or "no revisions"
+            raise ValueError(f"{name!r} has no revision {revision!r}: the package has {listed}")
+        weights = known[revision] if revision is not None else (steps or [folder])[-1]
         shown = logging.is_progress_bar_enabled()
         logging.disable_progress_bar()
         try:
             # The class of attention whose maps are read: under another one the layers below a map
             # would round differently outside of the tap and within.
             model = model_class.from_pretrained(
-                folder,
+                weights,
+                config=config,
+                generation_config=transformers.GenerationConfig.from_model_config(config),
                 dtype=torch.float32,
                 attn_implementation="eager",
                 use_safetensors=True,
@@ -256,7 +284,7 @@ def load_named(
             f"cannot load {str(name)!r}: it is neither a complete model folder nor in the local "
             "cache, or the Hugging Face hub does not answer or does not have it with safetensors "
             "weights. load_model() without a name loads the embedded model; the package comes with "
-            f"{' and '.join(map(repr, EMBEDDED))}, which need no network. The reason given: {error}"
+            f"{', '.join(map(repr, EMBEDDED))}, which need no network. The reason given: {error}"
         ) from error
     _warn_of_new_attention(name, model, loading["missing_keys"])
     return model, tokenizer

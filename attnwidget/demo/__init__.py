@@ -6,6 +6,7 @@ Example:
     115
 """
 
+from attnwidget.demo.training_steps import induction_checkpoints
 from attnwidget.probes.demo_probe import demo_probe
 from attnwidget.text.demonstrations import (
     demo_genres,
@@ -22,4 +23,5 @@ __all__ = [
     "demo_prose",
     "demo_texts",
     "demo_treebank",
+    "induction_checkpoints",
 ]

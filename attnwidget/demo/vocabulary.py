@@ -8,11 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import BertWordPieceTokenizer
+from tokenizers import BertWordPieceTokenizer, Tokenizer
+from tokenizers.decoders import WordPiece as WordPieceDecoder
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.processors import TemplateProcessing
 from torch import Tensor
-from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+)
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+CAUSAL_SPECIAL = ("[PAD]", "[UNK]", "[BOS]")
+"""Special tokens of a causal model: padding, unknown characters, the beginning of a text."""
 CHUNK = 5000
 
 
@@ -65,6 +78,76 @@ def make_tokenizer(wordpieces: list[str], longest: int = 512) -> Any:
         sep_token="[SEP]",
         mask_token="[MASK]",
     )
+
+
+def causal_tokenizer(wordpieces: list[str], longest: int) -> Any:
+    """Return an uncased tokenizer that puts [BOS] before a text, for a causal model.
+
+    Its vocabulary is `wordpieces` with CAUSAL_SPECIAL in place of SPECIAL.
+    """
+    pieces = [*CAUSAL_SPECIAL, *(piece for piece in wordpieces if piece not in SPECIAL)]
+    vocabulary = {piece: i for i, piece in enumerate(pieces)}
+    pad, unknown, start = CAUSAL_SPECIAL
+    backend = Tokenizer(WordPiece(vocabulary, unk_token=unknown))
+    backend.normalizer = BertNormalizer()
+    backend.pre_tokenizer = BertPreTokenizer()
+    backend.decoder = WordPieceDecoder()
+    backend.post_processor = TemplateProcessing(
+        single=f"{start} $A", special_tokens=[(start, vocabulary[start])]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        model_max_length=longest,
+        model_input_names=["input_ids", "attention_mask"],
+        pad_token=pad,
+        unk_token=unknown,
+        bos_token=start,
+    )
+
+
+def new_causal_model(n_wordpieces: int, *, positions: int) -> LlamaForCausalLM:
+    """Return a Llama of two layers with random weights: 4 heads of size 16 on 2 key heads.
+
+    Induction needs a head that attends to the previous token, which a small model takes long to
+    learn. So the heads of layer 0 begin with a preference for the previous token: the bias of the
+    keys is random, and the bias of the queries is the same vector, turned back by one position. The
+    product of both biases is then largest at a distance of one token.
+    """
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=n_wordpieces,
+            hidden_size=64,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=16,
+            attention_bias=True,
+            max_position_embeddings=positions,
+            # Texts are short: half of the wavelengths are below 20 tokens.
+            rope_theta=50.0,
+            # From the usual 0.02, so small a model hardly starts to learn.
+            initializer_range=0.05,
+            tie_word_embeddings=True,
+            pad_token_id=0,
+            bos_token_id=2,
+            eos_token_id=None,
+        )
+    )
+    attention = model.model.layers[0].self_attn
+    angles: Tensor = model.model.rotary_emb.inv_freq
+    with torch.no_grad():
+        real, imaginary = 2 * torch.randn(2, 2, len(angles))
+        turned = torch.cat(
+            [
+                real * angles.cos() + imaginary * angles.sin(),
+                imaginary * angles.cos() - real * angles.sin(),
+            ],
+            dim=1,
+        )
+        attention.k_proj.bias.copy_(torch.cat([real, imaginary], dim=1).flatten())
+        attention.q_proj.bias.copy_(turned.repeat_interleave(2, dim=0).flatten())
+    return model
 
 
 def new_model(n_wordpieces: int, *, layers: int, heads: int, size: int) -> BertForMaskedLM:

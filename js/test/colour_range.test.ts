@@ -116,7 +116,7 @@ describe("lines in a dark theme", () => {
     const cells = ramp(THEMES.dark);
     const { first } = lineTables(scene);
     expect([first[0], first[255]]).toEqual([cells[0], cells[255]]);
-    expect(luminance(first[44])).toBeGreaterThan(1.5 * luminance(cells[44]));
+    expect(luminance(first[44])).toBeGreaterThan(1.3 * luminance(cells[44]));
     expect([...barTable(scene)]).toEqual([...first]);
   });
 

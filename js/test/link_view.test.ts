@@ -141,7 +141,9 @@ describe("what is shown", () => {
       "ALiBi +0.37",
       "sum +2.12",
     ]);
-    expect(why?.below[0]).toBe("The sum is the log ratio of the weights: log 0.831 / 0.1 = +2.12.");
+    expect(why?.below[0]).toBe(
+      "The sum is the log ratio of the weights: log (0.831 / 0.1) = +2.12.",
+    );
   });
 
   test("who wrote, what is carried, and words", () => {

@@ -87,7 +87,7 @@ def test_type_step_pick_brush_save_and_restore_in_a_new_kernel(
     )
     type_and_run(notebook, NEW)
     notebook.wait_for_value("explorer.attention.tokens[1:4]", ["she", "put", "the"])
-    expect(panel(notebook, "view")).to_contain_text("12 tokens")
+    expect(root_of(notebook).locator(".attnw-ex-about")).to_contain_text("12 tokens")
     # Step the layers.
     step = root_of(notebook).get_by_role("button", name="next layer").first
     step.click()
@@ -149,7 +149,7 @@ def test_twenty_texts_leave_nothing_behind(in_lab: OpenNotebook) -> None:
         type_and_run(notebook, f"Run {run} of this text.")
         notebook.wait_for_value("explorer._shown['text']", f"Run {run} of this text.")
     notebook.run_in_kernel("explorer.wait()")
-    expect(panel(notebook, "view")).to_contain_text("11 tokens")
+    expect(root_of(notebook).locator(".attnw-ex-about")).to_contain_text("11 tokens")
     assert (notebook.value(living), root_of(notebook).locator(".attnw-root").count()) == before
     notebook.run_in_kernel("explorer.close()")
     expect(notebook.page.locator(".attnw-root")).to_have_count(0)
@@ -164,7 +164,7 @@ def test_a_text_too_long_says_so_and_leaves_the_picture(in_lab: OpenNotebook) ->
     expect(panel(notebook, "view")).to_contain_text("17 tokens")
     type_and_run(notebook, NEW)
     expect(alert).to_be_hidden()
-    expect(panel(notebook, "view")).to_contain_text("12 tokens")
+    expect(root_of(notebook).locator(".attnw-ex-about")).to_contain_text("12 tokens")
 
 
 @pytest.mark.slow

@@ -119,7 +119,7 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Pat
     area = root.get_by_role("textbox", name="text")
     area.fill("She put the old book on the table .")
     area.press("Control+Enter")
-    expect(view).to_contain_text("11 tokens")
+    expect(root.locator(".attnw-ex-about")).to_contain_text("11 tokens")
     expect(kernel).to_contain_text("the old book")
     root.get_by_role("button", name="next layer").first.click()
     expect(view).to_contain_text("L4 H5")
@@ -149,7 +149,7 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Pat
     # Another kernel shows what was kept.
     strip = root.locator(".attnw-strip-caption").text_content()
     seen.page.goto(in_marimo(RESTORED.replace("FOLDER", str(tmp_path))).url)
-    expect(view).to_contain_text("11 tokens")
+    expect(root.locator(".attnw-ex-about")).to_contain_text("11 tokens")
     expect(root.locator(".attnw-strip-caption")).to_have_text(str(strip))
     expect(root.get_by_role("tab", name="metrics")).to_have_attribute("aria-selected", "true")
     root.get_by_role("tab", name="arcs").click()

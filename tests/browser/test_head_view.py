@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from attnwidget import Attention, HeadView
+from attnwidget import Attention, HeadGrid, HeadView
 from attnwidget.widgets.pages.write_page import write_page
 from browser.pages import watched
 
@@ -110,3 +110,70 @@ def test_a_lock_is_in_sight_and_its_strongest_are_gone_to(
         )
         assert found and int(found[1]) <= strongest[0] <= int(found[2])
         there.assert_quiet()
+
+
+RANGE = re.compile(r"colour scale, 0 to ≈?([\d.]+), (this head|in sight)")
+
+
+def colour_range(page: Page) -> tuple[str, float]:
+    """What the caption says of the colours: whose range, and its end."""
+    found = RANGE.search(page.locator(".attnw-caption").text_content() or "")
+    assert found
+    return found[2], float(found[1])
+
+
+def test_colours_are_of_what_is_in_sight_and_stay_while_a_hand_moves_the_map(
+    browser: Browser, attention: Attention, tmp_path: Path
+) -> None:
+    weights = attention.weights(0, 0)
+    view = HeadView(attention, 0, 0, window=(100, 140, 100, 140))
+    path = write_page(view, tmp_path / "page.html")
+    with watched(browser) as there:
+        page = there.page
+        page.goto(path.as_uri())
+        canvas = page.locator("canvas.attnw-matrix")
+        expect(canvas).to_be_visible()
+        bar = page.locator(".attnw-legend:visible")
+
+        def assert_range(of: str, shown: np.ndarray) -> None:
+            whose, end = colour_range(page)
+            assert whose == of and end == pytest.approx(shown.max(), rel=0.02)
+            expect(bar).to_contain_text(of)
+
+        assert_range("in sight", weights[100:140, 100:140])
+        box = canvas.bounding_box()
+        assert box
+        middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        before = colour_range(page)
+        legend = bar.text_content()
+        page.mouse.move(*middle)
+        page.mouse.down()
+        page.mouse.move(middle[0] - 60, middle[1] - 60, steps=4)
+        page.wait_for_timeout(100)
+        assert bar.text_content() == legend and colour_range(page) == before
+        page.mouse.up()
+        q0, q1, k0, k1 = seen(page, lambda now: now[:2] != (100, 139))
+        assert_range("in sight", weights[q0 : q1 + 1, k0 : k1 + 1])
+        page.get_by_role("button", name="zoom out to all").click()
+        seen(page, lambda now: now == (0, 299, 0, 299))
+        assert_range("this head", weights)
+
+
+def test_special_tokens_that_take_much_are_hidden_in_one_click(
+    browser: Browser, tmp_path: Path
+) -> None:
+    weights = np.full((1, 1, 4, 4), [0.5, 0.1, 0.1, 0.3], np.float32)
+    attention = Attention.from_weights(weights, ["[CLS]", "a", "b", "[SEP]"])
+    with watched(browser) as there:
+        page = there.page
+        for widget, of in (
+            (HeadView(attention, 0, 0), "this head"),
+            (HeadGrid(attention), "the attention of all heads"),
+        ):
+            page.goto(write_page(widget, tmp_path / f"{widget.kind}.html").as_uri())
+            offer = page.locator(".attnw-offer")
+            expect(offer).to_have_text(f"[CLS] and [SEP] take 80 % of {of}: hide them")
+            offer.get_by_role("button").click()
+            expect(offer).to_be_hidden()
+            for name in ("[CLS]", "[SEP]"):
+                expect(page.get_by_role("checkbox", name=name)).to_be_checked()

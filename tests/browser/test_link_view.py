@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+from attnwidget import HeadGrid, LinkView, link, load_model
+from attnwidget.widgets.pages.page_part import Page
+from attnwidget.widgets.pages.registry import page_of
+from attnwidget.widgets.pages.write_page import write_linked
 from browser.axe import AXE, complaints
-from browser.figures import SETUP
+from browser.figures import SETUP, GridOnPage
 from browser.notebook import OpenNotebook
 from browser.overflow import overflowing
+from browser.pages import Watched
 
 pytestmark = pytest.mark.browser
 
@@ -68,3 +74,25 @@ def test_a_locked_pair_fills_the_panels_and_the_slider_redraws_without_the_kerne
     notebook.run_in_kernel("view.selected = [(1, 3)]")
     expect(root).to_contain_text("ask for layer 0")
     expect(slider).to_have_count(0)
+
+
+@pytest.mark.slow
+def test_a_page_moves_the_key_without_a_kernel_and_says_that_it_holds_one_link(
+    seen: Watched, tmp_path: Path
+) -> None:
+    attention = load_model(device="cpu").attend("The captain told his men that he was old.")
+    view = LinkView(attention, 0, 3, query=7, key=2)
+    grid = HeadGrid(attention)
+    link(view, grid)
+    write_linked(Page(page_of(grid).parts | page_of(view).parts), tmp_path / "link.html")
+    for widget in (view, grid):
+        widget.close()
+    seen.page.goto((tmp_path / "link.html").as_uri())
+    root = seen.page.locator(".attnw-why-root")
+    slider = root.get_by_role("slider")
+    slider.focus()
+    seen.page.keyboard.press("ArrowRight")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("^6 tokens before the query"))
+    expect(root.locator(".attnw-why-held")).to_be_hidden()
+    GridOnPage(seen.page.locator("section[data-figure=head_grid]")).click(2, 1)
+    expect(root).to_contain_text("This page holds one link, L0 H3")

@@ -284,7 +284,7 @@ def explorer(model: AttentionModel, relations: RelationAccuracies) -> Explorer:
 @pytest.mark.slow
 def test_an_explorers_figures_follow_each_other(explorer: Explorer, opened: Opened) -> None:
     page = opened(explorer)
-    expect(page.locator(".attnw-page-text")).to_have_text(TEXT)
+    expect(page.locator(".attnw-page-text")).to_contain_text(f"{TEXT}\nAs saved: L2 H1: “the”")
     expect(page.locator("textarea")).to_have_count(0)
     expect(page.locator(".attnw-page-caption")).to_contain_text("the page has no model")
     names = [one.name for one in FIGURES if one.label and one.name != "coreference_view"]

@@ -29,6 +29,7 @@ from attnwidget.studies.words.relations import RelationAccuracies, probe_relatio
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from browser.parity import Desk, assert_all_alike
+from capture.test_predict import words
 from fixtures import zoo
 from fixtures.tiers import only_first_is_fast
 from fixtures.vocabularies import word_tokenizer
@@ -168,7 +169,16 @@ PREDICTIONS: dict[str, dict[str, object]] = {
     "intact": {},
     "heads off": {"disabled": [(1, 8), (5, 8)], "selected": [(2, 3)]},
     "an estimate": {"effects_by": "gradient", "method": "zero"},
+    "after each layer": {"effects_by": "gradient", "lens": True},
 }
+
+
+@pytest.mark.slow
+def test_direct_effects_are_saved_as_they_are_seen(desk: Desk) -> None:
+    attention = load_model(zoo.build("gpt2"), words()).attend("w7 w8 w9 w11 w30")
+    widget = PredictionView(attention, effects_by="direct", lens=True)
+    assert widget.wait()
+    assert_all_alike(desk, widget)
 
 
 @pytest.mark.parametrize("options", only_first_is_fast(PREDICTIONS))

@@ -47,7 +47,9 @@ def test_the_keyboard_alone_chooses_a_token_and_switches_a_head(in_lab: OpenNote
     title = root.locator(".attnw-prediction-title")
     expect(title).to_have_text("What stands at “[MASK]” (token 4)?")
     press = notebook.page.keyboard.press
-    root.get_by_role("combobox", name="effects on").focus()
+    root.get_by_role("checkbox", name="answer after each layer").focus()
+    press("Space")
+    notebook.wait_for_value("predictions.lens and predictions._lens is not None", True)
     press("Tab")
     press("Tab")
     expect(root.get_by_role("button", name="[MASK]")).to_be_focused()
@@ -70,3 +72,5 @@ def test_the_keyboard_alone_chooses_a_token_and_switches_a_head(in_lab: OpenNote
     root.get_by_role("combobox", name="effects on").select_option(index=2)
     wanted = notebook.value("predictions.to_frame()['token'][1]")
     notebook.wait_for_value("predictions.answer", wanted)
+    root.get_by_role("combobox", name="effects", exact=True).select_option("direct")
+    expect(root).to_contain_text("No effects of heads: the logits of BertForMaskedLM")

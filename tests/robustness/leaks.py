@@ -24,6 +24,7 @@ from attnwidget import (
     HeadGrid,
     HeadMap,
     HeadView,
+    LinkView,
     MetricStrip,
     PredictionView,
     ProbeView,
@@ -120,6 +121,7 @@ def makers(model: Any) -> dict[str, Make]:
         "CoreferenceView": lambda: [CoreferenceView(coreference)],
         "ProbeView": lambda: [ProbeView(probe, [SENTENCE], word=1)],
         "linked": linked,
+        "LinkView": lambda: [LinkView(attention, 2, 8, query=4, key=2)],
         "PredictionView": predicted,
         "Explorer": explored,
     }

@@ -24,6 +24,7 @@ from attnwidget import (
     HeadGrid,
     HeadMap,
     HeadView,
+    LinkView,
     MetricStrip,
     PredictionView,
     ProbeView,
@@ -82,6 +83,7 @@ def widgets() -> dict[str, HeadWidget]:
         "arcs": DependencyArcs(model, [SENTENCE, SENTENCE], relations),
         "coreference": CoreferenceView(coreference),
         "predictions": PredictionView(attention, 2),
+        "link": LinkView(attention, 0, 1, query=3, key=1),
         "probe": ProbeView(dependencies, [SENTENCE, *TRAINING]),
         "trees": ProbeView(trees, [SENTENCE, *TRAINING]),
         "explorer": explore(model, TEXT, treebank=False, panels=["grid", "view"]),
@@ -189,7 +191,7 @@ def _raising(widget: HeadWidget) -> Iterator[list[logging.LogRecord]]:
 def _settled(widget: HeadWidget) -> BaseException | None:
     """Wait for what the figure computes beside the notebook; what went wrong there."""
     try:
-        if isinstance(widget, (PredictionView, Explorer)) and not widget.wait(WAITING):
+        if isinstance(widget, (LinkView, PredictionView, Explorer)) and not widget.wait(WAITING):
             return TimeoutError(f"computes for longer than {WAITING} s")
     except Exception as error:
         return error

@@ -49,6 +49,7 @@ KINDS = (
     "CoreferenceView",
     "ProbeView",
     "linked",
+    "LinkView",
     "PredictionView",
     "Explorer",
 )
@@ -207,7 +208,7 @@ def test_what_is_closed_is_gone(kind: str, model: AttentionModel, made_by: Any) 
         one.close()
     del opened, one
     before = Held.now(model, [])
-    made = made_and_closed(make, 3 if kind in ("PredictionView", "Explorer") else 30)
+    made = made_and_closed(make, 3 if kind in ("LinkView", "PredictionView", "Explorer") else 30)
     deadline = time.monotonic() + 30
     while (more := Held.now(model, made).beyond(before)) and time.monotonic() < deadline:
         time.sleep(0.1)  # a thread that was told to end goes on for a moment

@@ -301,9 +301,13 @@ def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
 @pytest.mark.slow
 def test_the_explorer_reads_both(model: AttentionModel, tuned: AttentionModel) -> None:
     explorer = explore(model, example="pronouns", versus=tuned, treebank=False)
-    locked = explorer.tokens
-    explorer.view.open()
-    assert locked == explorer.view.tokens == [("query", 7)]
+    # It opens on the head that differs most, and on the word from which it differs most.
+    changes = explorer.attention.changes(explorer.view.versus)
+    layer, head = np.unravel_index(changes.argmax(), changes.shape)
+    assert explorer.head is not None and explorer.head[:2] == (layer, head)
+    first, second = (a.weights(layer, head) for a in (explorer.attention, explorer.view.versus))
+    word = int(np.abs(first - second).max(axis=1).argmax())
+    assert explorer.tokens == explorer.view.tokens == [("query", word)]
     explorer.close()
     explorer = explore(model, ONE, versus=tuned, treebank=False)
     try:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 import traitlets
 
 from attnwidget import (
@@ -22,9 +23,10 @@ from attnwidget import (
 )
 from attnwidget.widgets.link_view import widget
 from fixtures import planted_circuit, zoo
-from fixtures.mechanism_models import attend
+from fixtures.mechanism_models import READABLE, attend
 from fixtures.recording import from_page, on_page, updates
 from fixtures.svg_picture import texts
+from fixtures.tiers import only_first_is_fast
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -114,6 +116,35 @@ def test_distances_that_are_not_known_are_not_offered(
     held = on_page(view, "distances")["found"]
     assert (held["first"], numbers(held["weights"]).size) == (first, count)
     assert view.distances is not None and view.distances.distance == 4
+
+
+MODELS = sorted([*READABLE, *zoo.WEIGHTS_ONLY], key=lambda name: (name != "gemma2", name))
+
+
+@pytest.mark.parametrize("name", only_first_is_fast(MODELS))
+def test_every_model_answers_or_says_why_not(name: str) -> None:
+    attention = attend(name)
+    last = next(iter(attention.stacks.values())).layers.numbers[-1]
+    view = LinkView(attention, last, 1, query=3)
+    for part in ("why", "distances", "sources", "writes", "vocabulary"):
+        answer = on_page(view, part)
+        assert (answer["found"] is None) == bool(answer["problem"]), part
+    for part, listed in (("why", "parts"), ("sources", "pairs")):
+        if held := on_page(view, part)["found"]:
+            values = [value for _, value in [*held[listed], *held.get("others", [])]]
+            assert sum(values) + held["rest"][1] == pytest.approx(held["total"], abs=1e-4)
+    assert "Why" in " ".join(texts(view.figure()))
+
+
+@pytest.mark.slow
+def test_a_long_input_has_no_maps_to_split_an_output_with() -> None:
+    ids = torch.arange(1100)[None] % 90 + 3
+    attention = load_model(zoo.build("llama", positions=2048)).attend({"input_ids": ids})
+    view = LinkView(attention, 1, 2, query=1000, key=20)
+    assert attention.is_long and view.explanation is not None and view.sources is not None
+    held = on_page(view, "distances")["found"]
+    assert held["distance"] == 980 and held["first"] <= 980 < held["first"] + 1024
+    assert "needs whole maps" in on_page(view, "writes")["problem"]
 
 
 def test_the_words_of_an_induction_head() -> None:
@@ -240,3 +271,17 @@ def test_its_page_holds_the_link_and_the_data_of_the_slider(
     page = view.save(tmp_path / "link.html").read_text("utf-8")
     assert "of the link that was shown when the page was saved" in page
     assert '"_distances":' in page and '"first":0' in page.replace(" ", "")
+
+
+def test_a_weight_that_is_zero_in_float32_has_no_log_ratio() -> None:
+    model = zoo.build("llama")
+    with torch.no_grad():
+        for layer in model.model.layers:
+            layer.self_attn.q_proj.weight *= 1000
+    attention = load_model(model).attend(zoo.inputs("llama", batch=1, padded=0))
+    layer, head = 0, 1
+    key = next(k for k in range(10) if attention.rows(layer, head, 9)[k] == 0)
+    view = LinkView(attention, layer, head, query=9, key=key)
+    held = on_page(view, "why")["found"]
+    assert held["log_ratio"] is None and held["total"] < -80
+    assert "no log ratio" in " ".join(texts(view.figure()))

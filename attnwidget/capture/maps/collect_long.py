@@ -43,9 +43,11 @@ def collect_long(
 
     def keep(seen: LongAttention) -> None:
         projections.see_long(seen)
-        norms = projections.value_norms(seen) or [None] * len(items)
-        for stacks, item, key_norms in zip(items, seen.items, norms, strict=True):
-            layer = replace(kept_of(item), key_norms=key_norms)
+        norms = projections.value_norms(seen)
+        for number, (stacks, item) in enumerate(zip(items, seen.items, strict=True)):
+            layer = kept_of(item)
+            if norms is not None:
+                layer = replace(layer, key_norms=norms[number])
             stacks.setdefault(seen.stack, []).append(layer)
 
     if "logits_to_keep" in input_names(hf_model):

@@ -66,8 +66,11 @@ class ClassesResult(SegmentMeansResult):
         shown = {f"to {name}": heads[f"to {name}"] for name in names}
         return self._curves(shown, "Attention to classes of tokens", width=width)
 
-    def sep_chart(self) -> alt.TopLevelMixin:
+    def sep_chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw attention to [SEP] from [SEP] and from others (Clark et al. 2019, Figure 2, bottom).
+
+        Args:
+            width: Pixels of the whole figure.
 
         Raises:
             ValueError: no document has a [SEP].
@@ -77,7 +80,7 @@ class ClassesResult(SegmentMeansResult):
             raise ValueError(
                 "no document has a [SEP] token, so the weight from [SEP] is not defined"
             )
-        return self._curves(heads, "Attention to [SEP]")
+        return self._curves(heads, "Attention to [SEP]", width=width)
 
 
 class Classes(SegmentMeans[ClassesResult]):

@@ -196,7 +196,7 @@ class SegmentMeansResult(HeadResult):
         value_title: str = "mean attention",
         reference: Mapping[str, float] | None = None,
         *,
-        width: int,
+        width: int = 640,
     ) -> alt.LayerChart:
         from attnwidget.charts.layer_curves import layer_curves
 

@@ -25,5 +25,7 @@ def page(explorer: Explorer) -> Page:
     if waits:
         names = ", ".join(TAB_NAMES.get(panel, panel) for panel in waits)
         notes.append(f"written before these were measured: {names}")
-    text = "\n".join(filter(None, [*explorer._shown.values(), explorer._look]))
+    # A reader of the page may select another head, and nobody writes another sentence there.
+    look = f"As saved: {explorer._look}" if explorer._look else ""
+    text = "\n".join(filter(None, [*explorer._shown.values(), look]))
     return Page(parts, text=text, notes=tuple(notes))

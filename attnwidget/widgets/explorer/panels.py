@@ -117,7 +117,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
         self._effect = ""
         self._effect_shown = False
         self._links: list[FigureLink] = []
-        self._background = Background(("text", "effects", "treebank"), self._failed)
+        self._background = Background(("text", "effects", "answers", "treebank"), self._failed)
         if attention.is_long:
             traits = {"scale": "log", **traits}
         shared = {
@@ -325,12 +325,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
         """Make the exact effects a metric of the grid, beside the measured metrics."""
         with self._lock, self.hold_sync():
             if not self._background.closed:
-                self._effects_told()
+                self._show_grid_metrics()
         yield
-
-    def _effects_told(self) -> None:
-        """Show the effects that are known now."""
-        self._show_grid_metrics()
 
     def _show_grid_metrics(self) -> None:
         """Show the measured metrics, and the effects if they belong to the shown prediction."""

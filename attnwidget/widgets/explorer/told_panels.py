@@ -17,7 +17,12 @@ from attnwidget.widgets.explorer.relation_panels import RelationPanels
 from attnwidget.widgets.explorer.story import Focus, Shown, focus_of, left_out, names_of, told
 from attnwidget.widgets.head_grid.widget import CHANGE
 from attnwidget.widgets.prediction_view.widget import PredictionView
+from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.wire.values import masked_map
+
+#: Seconds after which the sentence follows a new answer: all figures have changed by then.
+_PAUSE = 0.1
 
 
 def mask_of(model: AttentionModel) -> str | None:
@@ -50,16 +55,21 @@ class ToldPanels(RelationPanels):
         elif name == "view":
             child.observe(self._retell, names=["renormalise"])
         elif name == "predictions":
-            # These traits change while the figure holds its lock.
-            child.observe(self._effects_changed, names=["_answered"])
+            child.observe(self._answers_changed, names=["_answered", "_effects"])
         self._retell()
 
     def _retell(self, change: object = None) -> None:
         self._retold += 1
 
-    def _effects_told(self) -> None:
-        super()._effects_told()
-        self._retell()
+    def _answers_changed(self, change: object) -> None:
+        """Tell the answer in another thread: this thread holds the lock of the predictions."""
+        self._background.add("answers", self._answers_job(), delay=_PAUSE)
+
+    def _answers_job(self) -> Job:
+        with self._lock, self.hold_sync():
+            if not self._background.closed:
+                self._retell()
+        yield
 
     @traitlets.observe("progress")
     def _retell_metric(self, change: dict[str, Any]) -> None:
@@ -204,8 +214,9 @@ class ToldPanels(RelationPanels):
         self._other = other
         self.grid.versus = self.view.versus = other
         if other is not None and begins:
-            self.tokens = []
-            self.selected = [self._most_changed(other)]
+            head = self._most_changed(other)
+            self.selected = [head]
+            self.tokens = self._changed_token(head, other)
             self.grid.metric = self.grid.metric or CHANGE
         self._retell()
 
@@ -215,6 +226,17 @@ class ToldPanels(RelationPanels):
         changes = self._changes(other, stack)
         layer, head = np.unravel_index(changes.argmax(), changes.shape)
         return Head(int(layer), int(head), stack)
+
+    def _changed_token(self, head: Head, other: Attention) -> list[tuple[str, int]]:
+        """The query of a head with the largest difference; none if the inputs differ."""
+        stacks = (self.attention.stacks[head.stack], other.stacks[head.stack])
+        if any(getattr(stacks[0], side) != getattr(stacks[1], side) for side in ("query", "key")):
+            return []
+        maps = [
+            np.nan_to_num(masked_map(attention, "weights", head, self.unit))
+            for attention in (self.attention, other)
+        ]
+        return [("query", int(np.abs(maps[0] - maps[1]).max(axis=1).argmax()))]
 
     def _changes(self, other: Attention, stack: str) -> NDArray[np.float32]:
         known = self._changed

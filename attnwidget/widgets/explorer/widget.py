@@ -232,9 +232,8 @@ class Explorer(ToldPanels):
         super().__init__(loaded, attention, *arguments, options, dict(_figures or {}))
         if other is not None:
             selected = self.selected
-            tokens = self.tokens
             self._compare_with(other)
-            self.tokens = tokens
+            self.tokens = traits.get("tokens", self.tokens)
             if chooses:
                 self.selected = selected
 

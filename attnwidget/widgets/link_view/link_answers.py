@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -126,7 +127,8 @@ def explanation_to_wire(answer: Answer[LinkExplanation]) -> dict[str, Any]:
             "others": [[name, value] for name, value in others.items()],
             "by": "wavelength" if len(found.wavelengths) else "dimension",
             "total": found.total,
-            "log_ratio": found.log_ratio,
+            # A weight that is 0 in float32 has no logarithm, and JSON has no infinity.
+            "log_ratio": found.log_ratio if math.isfinite(found.log_ratio) else None,
             "note": found.note,
         },
     )

@@ -39,10 +39,16 @@ class ShownLink:
     rivals: tuple[int, ...]
     weights: NDArray[np.float32]
 
-    def has_same_ends(self, other: ShownLink) -> bool:
-        """Whether another link has the same head, query and key, whatever its rival."""
-        ends = [(link.head, link.query, link.key) for link in (self, other)]
-        return self.attention is other.attention and ends[0] == ends[1]
+    def has_same_ends(self, other: ShownLink, *, with_rival: bool) -> bool:
+        """Whether another link has the same head, query and key, and the same rival if it counts.
+
+        Args:
+            other: The other link.
+            with_rival: Whether the rival counts.
+        """
+        is_same = (self.head, self.query, self.key) == (other.head, other.query, other.key)
+        has_rival = not with_rival or self.versus == other.versus
+        return self.attention is other.attention and is_same and has_rival
 
 
 def shown_link(
@@ -72,7 +78,7 @@ def shown_link(
         >>> attention = load_model().attend("The cat sat.")
         >>> link = shown_link(attention, Head(2, 8), [("query", 2), ("key", 3)])
         >>> (link.query, link.key, link.versus)
-        (2, 3, 2)
+        (2, 3, 0)
     """
     axes = attention.stacks[head.stack]
     queries = _locked(axes.query, tokens, "query", hidden, unit)

@@ -312,8 +312,7 @@ class LinkView(AttentionWidget):
         """Answer what needs the model, one question after the other."""
         for name, ask in _QUESTIONS.items():
             known: Answer[Any] | None = getattr(self._answers, name)
-            # Only the writers are asked about the rival too.
-            if known and name != "sources" and known.link.has_same_ends(link):
+            if known and known.link.has_same_ends(link, with_rival=name == "sources"):
                 answer = replace(known, link=link)
             else:
                 answer = ask(link)

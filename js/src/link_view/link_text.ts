@@ -94,7 +94,7 @@ function whyPanel(state: LinkState, link: Link): Panel {
   const { found, problem } = answer;
   if (!found || link.versus === null) return { ...panel, above: [problem] };
   const { parts, rest, others, by, total, log_ratio, note } = found;
-  const ratio = printed([log_ratio])(log_ratio);
+  const ratio = log_ratio === null ? "" : printed([log_ratio])(log_ratio);
   const weights = [link.weight, weightOf(link, link.versus)].map(printWeight).join(" / ");
   return {
     ...panel,
@@ -104,7 +104,12 @@ function whyPanel(state: LinkState, link: Link): Panel {
     blocks: [
       { heading: `difference of scores, by ${by}`, rows: rowsOf(parts, rest, others, total) },
     ],
-    below: [`The sum is the log ratio of the weights: log ${weights} = ${ratio}.`, note],
+    below: [
+      ratio
+        ? `The sum is the log ratio of the weights: log (${weights}) = ${ratio}.`
+        : "A weight is 0 in float32, so the sum has no log ratio to be compared with.",
+      note,
+    ],
   };
 }
 

@@ -41,7 +41,8 @@ export interface Why {
   others: Part[];
   by: "wavelength" | "dimension";
   total: number;
-  log_ratio: number;
+  /** Null where a weight is 0 in float32. */
+  log_ratio: number | null;
   note: string;
 }
 

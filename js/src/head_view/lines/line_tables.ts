@@ -3,8 +3,9 @@ import { rampTo, type Tables, zeroLevel } from "../../shared/colour_levels.js";
 import type { Scene } from "../scene.js";
 import { LEVELS, tablesOf } from "../several/head_colours.js";
 
-/** Exponent of places on the colour scale of lines in a dark theme. */
-const LIFT = 0.6;
+/** Places on the colour scale below this are lifted for lines in a dark theme, by an exponent. */
+const WEAK = 0.4;
+const LIFT = 0.5;
 
 type Drawn = Pick<Scene, "theme" | "state" | "colours" | "map">;
 
@@ -14,13 +15,15 @@ type Drawn = Pick<Scene, "theme" | "state" | "colours" | "map">;
  */
 const isLifted = ({ theme, state }: Drawn) => state.mode === "lines" && theme.dark && !theme.forced;
 
+const liftedPlace = (t: number) => (t < WEAK ? WEAK * (t / WEAK) ** LIFT : t);
+
 /** A colour table whose weak entries are farther from the background; its ends stay. */
 function lifted(table: Uint32Array, signed = false): Uint32Array {
   const zero = zeroLevel(signed);
   const steps = signed ? 127 : 255;
   return table.map((_, i) => {
     const away = (i % LEVELS) - zero;
-    const place = Math.round(steps * Math.min(1, Math.abs(away) / steps) ** LIFT);
+    const place = Math.round(steps * liftedPlace(Math.min(1, Math.abs(away) / steps)));
     return table[i - (i % LEVELS) + zero + Math.sign(away) * place] ?? 0;
   });
 }
