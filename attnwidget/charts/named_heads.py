@@ -10,25 +10,32 @@ from numpy.typing import ArrayLike
 from attnwidget.charts.frame_columns import head_names, inline
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LIGHT, publication
+from attnwidget.charts.theme import LIGHT, WIDTH, publication, text_width
 
-_WIDTH = 76
-_HEIGHT = 22
-_TEXT = 9
-# Longest name that fits a cell.
-_LETTERS = 15
-# Shares of the largest strength above which the text is light.
-_DARK = 0.55
+_TEXT = 10
+_LINE = _TEXT + 1
+_HEIGHT = 2 * _LINE + 8
+_BESIDE = 110
+"""Pixels of the layers' names and of the colour bar with its values."""
+_NARROWEST = 24
+# `text_width` is rounded up by about this number of pixels for a word.
+_SPARE = 4
+_LINES = 2
+# Strength above which the text is light.
+_DARK = 0.4
 
 
-def named_heads(names: ArrayLike, strengths: ArrayLike, *, title: str) -> alt.LayerChart:
+def named_heads(
+    names: ArrayLike, strengths: ArrayLike, *, title: str, width: int = WIDTH
+) -> alt.LayerChart:
     """Draw one cell a head: its name, shaded by strength. Heads without a name are empty.
 
     Args:
-        names: Name of each head, strings [L, H]; "" = no name. Long names are cut at the end, and
-            the tooltip has the whole name.
+        names: Name of each head, strings [L, H]; "" = no name. Names are wrapped to two lines and
+            cut at the end, and the tooltip has the whole name.
         strengths: From 0 to 1, [L, H].
         title: Title; further lines become the subtitle.
+        width: Pixels of the whole figure.
 
     Returns:
         An Altair chart that displays without network.
@@ -40,7 +47,7 @@ def named_heads(names: ArrayLike, strengths: ArrayLike, *, title: str) -> alt.La
         >>> from attnwidget.charts.named_heads import named_heads
         >>> chart = named_heads([["sink", ""]], [[0.8, 0.0]], title="Heads")
         >>> len(chart.layer)
-        2
+        3
     """
     labels = np.asarray(names, dtype=str)
     values = np.asarray(strengths, dtype=np.float64)
@@ -51,9 +58,9 @@ def named_heads(names: ArrayLike, strengths: ArrayLike, *, title: str) -> alt.La
     layer, head = (index.ravel() for index in np.indices(labels.shape))
     table = pd.DataFrame({"layer": layer, "head": head, "strength": values.ravel()})
     table = table.assign(says=labels.ravel(), name=head_names(table))
-    table["text"] = [
-        text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…" for text in table["says"]
-    ]
+    step = max(_NARROWEST, (width - _BESIDE) // labels.shape[1])
+    table["text"] = ["\n".join(_wrapped(text, step + _SPARE)) for text in table["says"]]
+    table["lines"] = [text.count("\n") + bool(text) for text in table["text"]]
     table["light"] = table["strength"] > _DARK
     heads, layers = (alt.Scale(domain=list(range(n))) for n in labels.shape[::-1])
     base = alt.Chart(inline(table)).encode(
@@ -77,10 +84,39 @@ def named_heads(names: ArrayLike, strengths: ArrayLike, *, title: str) -> alt.La
             scale=alt.Scale(domain=[0.0, 1.0], range=list(LIGHT.ramp), interpolate="rgb"),
         )
     )
-    texts = base.mark_text(fontSize=_TEXT).encode(
-        text="text:N",
-        color=alt.condition("datum.light", alt.value(LIGHT.ground), alt.value(LIGHT.text)),
-    )
-    chart = alt.LayerChart(layer=[cells, texts])
-    chart = chart.properties(width=alt.Step(_WIDTH), height=alt.Step(_HEIGHT))
-    return offline(publication(chart, title))
+    colour = alt.condition("datum.light", alt.value(LIGHT.ground), alt.value(LIGHT.text))
+    drawn = [cells]
+    for n_lines in range(1, _LINES + 1):
+        # The first line of a text is in the middle of its cell, so move the text up.
+        text = base.mark_text(
+            fontSize=_TEXT, lineBreak="\n", lineHeight=_LINE, dy=-_LINE * (n_lines - 1) / 2
+        )
+        text = text.encode(text="text:N", color=colour)
+        drawn.append(text.transform_filter(f"datum.lines == {n_lines}"))
+    chart = alt.LayerChart(layer=drawn)
+    chart = chart.properties(width=alt.Step(step), height=alt.Step(_HEIGHT))
+    return offline(publication(chart, title, width))
+
+
+def _wrapped(text: str, width: float) -> list[str]:
+    """Return the words of a name in at most two lines of a width in pixels; the rest is cut."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and text_width(longer, _TEXT) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    is_cut = len(lines) > _LINES
+    return [
+        _shortened(line, width, dots=is_cut and number == _LINES - 1)
+        for number, line in enumerate(lines[:_LINES])
+    ]
+
+
+def _shortened(line: str, width: float, *, dots: bool) -> str:
+    """Return a line without the letters that do not fit, with dots in their place."""
+    while line and text_width(f"{line}…" if dots else line, _TEXT) > width:
+        line = line[:-1]
+        dots = True
+    return f"{line}…" if dots else line

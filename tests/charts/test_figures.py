@@ -22,6 +22,7 @@ from attnwidget.charts.curve_panels import curve_panels
 from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.charts.heads_in_plane import heads_in_plane
 from attnwidget.charts.layer_curves import layer_curves
+from attnwidget.charts.named_heads import named_heads
 from attnwidget.charts.pattern_sets import pattern_sets
 from attnwidget.charts.pattern_shares import pattern_shares
 from attnwidget.charts.series_style import spread
@@ -87,6 +88,11 @@ CHARTS = {
     "fractions": lambda: pattern_shares(fraction_frame(), title="Attention patterns"),
     "sets": lambda: pattern_sets(sets_frame(), title="Attention patterns\nby rule"),
     "probe": lambda: accuracy_bars(score_frame(), title="Governors\n3 seeds"),
+    "names": lambda: named_heads(
+        np.resize(["previous token", "", "[CLS]", "induction (random tokens)"], (6, 12)),
+        np.random.default_rng(3).uniform(size=(6, 12)),
+        title="What the heads do",
+    ),
 }
 every_chart = pytest.mark.parametrize("name", CHARTS)
 

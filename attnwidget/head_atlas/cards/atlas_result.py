@@ -176,13 +176,17 @@ class Atlas(HeadResult):
         frame.attrs["model"] = self.model_name
         return frame
 
-    def chart(self, behaviour: str | None = None) -> alt.LayerChart:
+    def chart(self, behaviour: str | None = None, *, width: int = 640) -> alt.LayerChart:
         """Draw the name and strength of every head, or all heads for one behaviour.
+
+        Args:
+            behaviour: Name of the behaviour; None = the names of all heads.
+            width: Pixels of the whole figure.
 
         Raises:
             ValueError: The behaviour has no score.
         """
-        return self.table.chart(behaviour)
+        return self.table.chart(behaviour, width=width)
 
     def save(self, path: str | Path) -> None:
         """Write the atlas to a JSON file, which `load_atlas` reads.

@@ -170,11 +170,12 @@ class HeadExamples(HeadResult):
         frame.attrs["model"] = self.model_name
         return frame
 
-    def chart(self) -> alt.LayerChart:
-        """Draw the mean weight of the k heaviest links of every head."""
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """Draw the mean weight of the k heaviest links of every head; `width` in pixels."""
         title = f"The {counted(self.k, 'heaviest link')} of each head: {self.model_name}"
         return head_heatmap(
             self.heads()["weight of the heaviest links"],
             title=f"{title}\n{counted(self.n_segments, 'segment')}",
             value_title="mean weight",
+            width=width,
         )

@@ -79,8 +79,8 @@ class FoundLinks(HeadResult):
         """Return the mean weight of each head at the places, [L, H]."""
         return {f"weight at {self.query}": self.weights}
 
-    def chart(self) -> alt.LayerChart:
-        """Draw the mean weight of every head at the places.
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """Draw the mean weight of every head at the places; `width` in pixels.
 
         Raises:
             ValueError: No place fits the query.
@@ -92,4 +92,5 @@ class FoundLinks(HeadResult):
             title=f"Weight at {self.query}: {self.model_name}\n"
             f"{counted(self.n_places, 'place')}; even attention: {self.even:.2g}",
             value_title="mean weight",
+            width=width,
         )

@@ -60,9 +60,11 @@ class BehaviourMeans(HeadResult):
         """Return the scores of the first half by the name of the behaviour."""
         return dict(zip(self.names, self.score[0], strict=True))
 
-    def chart(self) -> alt.TopLevelMixin:
-        """Draw one heat map of the scores for each behaviour."""
-        return head_heatmaps(self.heads(), title="Scores of behaviours", value_title="score")
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw one heat map of the scores for each behaviour; `width` in pixels."""
+        return head_heatmaps(
+            self.heads(), title="Scores of behaviours", value_title="score", width=width
+        )
 
 
 class BehaviourSums(SegmentMeans[BehaviourMeans]):

@@ -130,8 +130,12 @@ class BehaviourTable(HeadResult):
         table.attrs["model"] = self.model_name
         return table
 
-    def chart(self, behaviour: str | None = None) -> alt.LayerChart:
+    def chart(self, behaviour: str | None = None, *, width: int = 640) -> alt.LayerChart:
         """Draw the name and strength of every head, or the excess of all heads for one behaviour.
+
+        Args:
+            behaviour: Name of the behaviour; None = the names of all heads.
+            width: Pixels of the whole figure.
 
         Raises:
             ValueError: The behaviour has no score.
@@ -147,6 +151,7 @@ class BehaviourTable(HeadResult):
                 value_title="score - control",
                 marked=self.named.significant[self.behaviours.index(behaviour)],
                 diverging=True,
+                width=width,
             )
         n_named = int((self.names != "").sum())
         return named_heads(
@@ -155,6 +160,7 @@ class BehaviourTable(HeadResult):
             title=f"What the heads do: {self.model_name}\n"
             f"{n_named} of {counted(self.names.size, 'head')} have a name; "
             f"{counted(self.n_segments, 'text')}",
+            width=width,
         )
 
     def __repr__(self) -> str:
