@@ -129,7 +129,7 @@ def told(shown: Shown, name: str = "") -> str:
         >>> from attnwidget.widgets.explorer.story import Shown, told
         >>> attention = load_model().attend("The captain told his men that he would not leave.")
         >>> told(Shown(attention, Head(1, 3), tokens=[("query", 7)], hidden=["cls", "sep"]))
-        'L1 H3: “he” looks most at “captain” (0.59); [CLS] and [SEP] hidden, 37 % of its attention'
+        'L1 H3: “he” looks most at “captain” (0.59); [CLS] and [SEP] hidden, 47 % of its attention'
     """
     head = shown.head
     if head is None:
