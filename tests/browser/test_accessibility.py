@@ -52,6 +52,7 @@ def test_predictions_have_no_violations_in_either_theme(in_lab: OpenNotebook) ->
         assert complaints(notebook.page) == []
 
 
+@pytest.mark.slow
 def test_axe_would_complain(in_lab: OpenNotebook) -> None:
     """The check sees a fault when there is one."""
     if not AXE.is_file():

@@ -141,6 +141,7 @@ BY_HAND: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.slow
 def test_damage_by_hand_is_said(pages: dict[str, str], seen: Watched, tmp_path: Path) -> None:
     page = pages["grid and view"]
     for what, change in BY_HAND.items():
@@ -221,6 +222,7 @@ ASKS = """async () => {
 }"""
 
 
+@pytest.mark.slow
 def test_only_the_pages_own_scripts_run(
     pages: dict[str, str], seen: Watched, tmp_path: Path
 ) -> None:

@@ -131,6 +131,7 @@ def assert_fits(root: Locator, where: object) -> None:
     assert root.evaluate("(root) => root.scrollWidth <= root.clientWidth"), where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -187,6 +188,7 @@ def box_of(part: Locator) -> FloatRect:
     return box
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "words"),
     [

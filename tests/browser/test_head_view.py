@@ -122,6 +122,7 @@ def colour_range(page: Page) -> tuple[str, float]:
     return found[2], float(found[1])
 
 
+@pytest.mark.slow
 def test_colours_are_of_what_is_in_sight_and_stay_while_a_hand_moves_the_map(
     browser: Browser, attention: Attention, tmp_path: Path
 ) -> None:

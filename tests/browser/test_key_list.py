@@ -49,6 +49,7 @@ def assert_reads_as_a_list(keys: Locator) -> None:
         assert below["key"][1] >= max(above["key"][3], above["meaning"][3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["in_lab", pytest.param("in_notebook7", marks=pytest.mark.slow)])
 def test_keys_stand_beside_what_they_do(host: str, request: pytest.FixtureRequest) -> None:
     open_notebook: OpenNotebook = request.getfixturevalue(host)

@@ -144,6 +144,7 @@ def test_a_grid_alone_selects_steps_sorts_and_hides(attention: Attention, opened
     expect(root.locator(".attnw-grid-caption")).to_contain_text("bars: strongest")
 
 
+@pytest.mark.slow
 def test_a_view_alone_steps_through_the_layers(attention: Attention, opened: Opened) -> None:
     page = opened(HeadView(attention, layer=1, head=2, mode="matrix", tokens=[("query", 3)]))
     view = figure(page, "head_view")

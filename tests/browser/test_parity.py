@@ -80,6 +80,7 @@ VIEWS: dict[str, Callable[[Attention], HeadWidget]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", only_first_is_fast([40, 502]))
 def test_a_zoomed_matrix_is_saved_as_it_is_seen(
     desk: Desk, inputs: dict[str, Attention], length: int
@@ -129,6 +130,7 @@ def test_a_view_is_saved_as_it_is_seen(
 TEXTS = {"one text": "the cat sits on the mat .", "two texts": "the cats sit on a mat , today ."}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", only_first_is_fast(["lines", "matrix"]))
 @pytest.mark.parametrize("text", only_first_is_fast(TEXTS))
 def test_a_comparison_is_saved_as_it_is_seen(desk: Desk, text: str, mode: str) -> None:
@@ -208,6 +210,7 @@ def test_a_lens_is_saved_as_it_is_seen(
     assert_all_alike(desk, TokenLens(inputs["causal"], **LENSES[options]))
 
 
+@pytest.mark.slow
 def test_a_link_is_saved_as_it_is_seen(desk: Desk, inputs: dict[str, Attention]) -> None:
     first = LinkView(inputs["40 tokens"], 0, 1, query=7, key=2, distance=9)
     assert_all_alike(desk, first, widths=(480, 700, 1200))
@@ -215,6 +218,7 @@ def test_a_link_is_saved_as_it_is_seen(desk: Desk, inputs: dict[str, Attention])
     assert_all_alike(desk, LinkView(inputs["6 tokens"], 3, 2, query=2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", only_first_is_fast([None, 2]))
 def test_probe_predictions_are_saved_as_they_are_seen(desk: Desk, word: int | None) -> None:
     cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
@@ -224,6 +228,7 @@ def test_probe_predictions_are_saved_as_they_are_seen(desk: Desk, word: int | No
     assert_all_alike(desk, ProbeView(probe, [cats], word=word))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", only_first_is_fast([None, 2]))
 def test_the_tree_of_a_probe_is_saved_as_it_is_seen(desk: Desk, word: int | None) -> None:
     cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
@@ -232,6 +237,7 @@ def test_the_tree_of_a_probe_is_saved_as_it_is_seen(desk: Desk, word: int | None
     assert_all_alike(desk, ProbeView(probe, [cats], word=word))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selected", [[], [(2, 8)]])
 @pytest.mark.parametrize("relation", ["all", "det"])
 def test_a_sentence_is_saved_as_it_is_seen(
@@ -262,6 +268,7 @@ def measured() -> dict[str, HeadWidget]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", only_first_is_fast(["layers", "behaviours", "a thousand", "metrics"])
 )

@@ -38,6 +38,7 @@ def test_the_page_switches_the_quantity_of_grid_and_view(in_lab: OpenNotebook) -
     expect(grid).not_to_contain_text("rows do not sum to 1")
 
 
+@pytest.mark.slow
 def test_a_standalone_page_shows_the_chosen_quantity(seen: Watched, tmp_path: Path) -> None:
     attention = load_model(device="cpu").attend(TEXT)
     page = save_page(attention, tmp_path / "norms.html", quantity="norms", selected=[(1, 2)])

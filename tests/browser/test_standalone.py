@@ -41,6 +41,7 @@ def test_draws_selects_and_follows(attention: Attention, seen: Watched, tmp_path
     expect(view).to_contain_text("L4 H5")
 
 
+@pytest.mark.slow
 def test_a_long_text_is_pooled_as_in_the_kernel(seen: Watched, tmp_path: Path) -> None:
     # Cells of 64 to an axis share their border rows at 100 tokens.
     weights = np.random.default_rng(5).dirichlet(np.full(100, 0.05), size=(2, 3, 100))
@@ -52,6 +53,7 @@ def test_a_long_text_is_pooled_as_in_the_kernel(seen: Watched, tmp_path: Path) -
         grid.assert_drawn(layer, head, values, "light", steps=2)
 
 
+@pytest.mark.slow
 def test_none_is_drawn_where_every_token_is_hidden(seen: Watched, tmp_path: Path) -> None:
     every = Attention.from_weights(np.full((1, 2, 2, 2), 0.5, "f4"), ["[CLS]", "[SEP]"])
     page = save_page(every, tmp_path / "none.html", hidden=["cls"])
@@ -67,6 +69,7 @@ def test_none_is_drawn_where_every_token_is_hidden(seen: Watched, tmp_path: Path
     assert not (GridOnPage(body).pixels(0, 1, cells, 1)[0] == shades).all(-1).any()
 
 
+@pytest.mark.slow
 def test_follows_the_reader_s_dark_theme(
     attention: Attention, seen: Watched, tmp_path: Path
 ) -> None:

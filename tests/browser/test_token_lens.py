@@ -41,6 +41,7 @@ def test_two_locked_words_count_the_heads_that_python_names(in_lab: OpenNotebook
     assert f"L{selected[0]} H{selected[1]}" in root.locator(".attnw-lens-readout").inner_text()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
 def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + LENS])

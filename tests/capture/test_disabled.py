@@ -80,6 +80,7 @@ def by_hand(method: str, maps: Tensor, values: Tensor, reference: Tensor) -> Ten
     return (cut / cut.sum(-1, keepdim=True)) @ values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["uniform", "zero", "first", "mean", "patch", "edges"])
 @pytest.mark.parametrize(("name", "stack"), STACKS)
 def test_every_method_is_what_plain_hooks_make(name: str, stack: str, method: str) -> None:

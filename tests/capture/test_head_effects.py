@@ -37,6 +37,7 @@ def asked(name: str, dtype: torch.dtype = torch.float32) -> tuple[AttentionModel
     return model, reading, reading.predict().positions[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     "name", [MODELS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in MODELS[1:])]

@@ -321,6 +321,7 @@ class TestReasons:
 class TestStacksWithoutWholeMaps:
     """The encoders of LED and LongT5 have no whole maps; their decoders have."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("model_type", ["led", "longt5"])
     def test_the_note_names_the_encoder(self, model_type: str) -> None:
         hf_model = build(model_type, architectures()[model_type][0])

@@ -118,6 +118,7 @@ def size(svg: str) -> tuple[float, float]:
     return float(view[2]), float(view[3])
 
 
+@pytest.mark.slow
 @every_chart
 def test_it_is_valid_and_drawn_with_its_titles_as_text(name: str) -> None:
     spec = CHARTS[name]().to_dict(validate=True)
@@ -128,6 +129,7 @@ def test_it_is_valid_and_drawn_with_its_titles_as_text(name: str) -> None:
     assert spec["config"]["background"] == LIGHT.ground
 
 
+@pytest.mark.slow
 @every_chart
 def test_vega_lite_5_draws_the_same_words(name: str) -> None:
     assert sorted(texts(drawn(name, "5.20"))) == sorted(texts(drawn(name)))
@@ -146,6 +148,7 @@ def test_tooltips_name_what_is_under_the_pointer(name: str) -> None:
     assert name in ("fractions", "sets", "probe") or '"L5 H11"' in text
 
 
+@pytest.mark.slow
 @every_chart
 def test_in_dark_every_colour_has_its_counterpart(name: str) -> None:
     light = CHARTS[name]()
@@ -182,6 +185,7 @@ def test_a_chart_takes_the_width_that_is_given(make: Any, width: int) -> None:
 SIXTEEN = [f"series number {i}" for i in range(16)]
 
 
+@pytest.mark.slow
 def test_sixteen_series_differ_by_colour_shape_or_dash_and_have_their_names_at_their_ends() -> None:
     frame = curve_frame(SIXTEEN)
     chart = layer_curves(frame, title="Sixteen", value_title="mean weight")
@@ -201,6 +205,7 @@ def test_sixteen_series_differ_by_colour_shape_or_dash_and_have_their_names_at_t
     assert size(svg)[0] <= WIDTH
 
 
+@pytest.mark.slow
 def test_a_legend_of_sixteen_series_is_not_cut() -> None:
     frame = curve_frame(SIXTEEN).assign(quantity="weight")
     svg = vl_convert.vegalite_to_svg(curve_panels(frame, title="Sixteen").to_dict())
@@ -272,6 +277,7 @@ def test_a_meaning_has_one_colour_in_every_figure() -> None:
     assert len(set(curves.values())) == len(CLASSES)
 
 
+@pytest.mark.slow
 def test_a_heat_map_has_a_cell_for_every_head_from_zero() -> None:
     values = np.arange(72.0).reshape(6, 12)
     values[2, 3] = np.nan

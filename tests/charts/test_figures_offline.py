@@ -31,6 +31,7 @@ def chart() -> alt.LayerChart:
     return layer_curves(curve_frame(), title="Special tokens", value_title="weight")
 
 
+@pytest.mark.slow
 def test_a_notebook_gets_the_chart_and_a_picture_of_it(chart: alt.LayerChart) -> None:
     data, metadata = DisplayFormatter().format(chart)
     assert set(data) == {VEGA_LITE, "image/png", "text/plain"}

@@ -25,6 +25,7 @@ def test_every_value_has_its_tokens() -> None:
     assert spec["encoding"]["color"]["scale"]["domain"] == [0, 9]
 
 
+@pytest.mark.slow
 def test_no_token_ends_the_script_of_a_page(tmp_path) -> None:
     chart = token_heatmap(
         np.eye(5), TOKENS, TOKENS, title="A </script> title", value_title="weight"

@@ -41,6 +41,7 @@ def test_pairs_are_sixty_of_each_paradigm_and_of_one_piece() -> None:
         demo_pairs("anaphor")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paradigm", PARADIGMS)
 def test_the_embedded_model_tells_most_pairs(paradigm: str) -> None:
     found = score_pairs(load_model(device="cpu"), demo_pairs(paradigm), progress=False)

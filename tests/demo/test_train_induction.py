@@ -122,6 +122,7 @@ def test_the_tokenizer_begins_a_text_and_spells_any_word() -> None:
     assert tokenizer("Ω").input_ids[-1] == tokenizer.unk_token_id
 
 
+@pytest.mark.slow
 def test_the_script_writes_a_model_and_its_steps(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

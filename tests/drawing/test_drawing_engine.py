@@ -32,6 +32,7 @@ def test_many_threads_draw_the_same() -> None:
     assert len(bodies) == 1
 
 
+@pytest.mark.slow
 def test_the_engine_draws_inside_and_outside_an_event_loop() -> None:
     code = (
         "import asyncio\n"
@@ -70,6 +71,7 @@ def test_a_forked_process_draws_the_same() -> None:
     assert drawn.decode() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attempt", range(3))
 def test_a_script_that_drew_ends(attempt: int) -> None:
     code = f"from attnwidget.drawing.engine import draw\ndraw('head_view', {STATE!r})"

@@ -120,6 +120,7 @@ def test_in_the_dark_with_its_caption(
     assert "<rect" in path.read_text("utf-8") and "#111111" in path.read_text("utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOLDS)
 def test_without_its_title(widgets: dict[str, HeadWidget], name: str, tmp_path: Path) -> None:
     """The same figure, higher up: nothing else is gone."""

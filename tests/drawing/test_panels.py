@@ -90,6 +90,7 @@ def test_caption_and_table_are_those_of_all(three: list[Any]) -> None:
     assert join_figures(three, labels=False).caption.notes[1].startswith("panel 2: ")
 
 
+@pytest.mark.slow
 def test_as_svg_pdf_and_png(three: list[Any], tmp_path: Path) -> None:
     picture = join_figures(three, width=640, theme="dark")
     assert 'width="640"' in picture.save(tmp_path / "figure.svg").read_text("utf-8")

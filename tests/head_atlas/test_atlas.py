@@ -123,6 +123,7 @@ def test_a_saved_atlas_is_the_same(of_circuit: Atlas, tmp_path: Path) -> None:
             load_atlas(path)
 
 
+@pytest.mark.slow
 def test_workers_and_checkpoints_give_the_same_atlas(
     circuit: AttentionModel, texts: list[Segment], of_circuit: Atlas, tmp_path: Path
 ) -> None:
@@ -135,6 +136,7 @@ def test_workers_and_checkpoints_give_the_same_atlas(
     }
 
 
+@pytest.mark.slow
 def test_an_interrupted_atlas_has_what_was_done(
     circuit: AttentionModel, texts: list[Segment], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +152,7 @@ def test_an_interrupted_atlas_has_what_was_done(
     assert not found.complete and "missed" not in found.examples[Head(1, 2)]
 
 
+@pytest.mark.slow
 def test_losses_equal_those_of_switched_off_heads(model: AttentionModel) -> None:
     segments = make_segments(["The captain told his men to wait.", "It was a cold night."], model)
     heads = [Head(4, 1), Head(1, 8)]
@@ -206,6 +209,7 @@ def test_the_embedded_model_has_known_names(model: AttentionModel) -> None:
     assert "writes" in found.reasons and "induction" in found.reasons
 
 
+@pytest.mark.slow
 def test_relations_of_an_encoder_have_examples_and_effects(model: AttentionModel) -> None:
     segments = read_segments(demo_prose(), model, max_tokens=24, limit=6)
     found = atlas(

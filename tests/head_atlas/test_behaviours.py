@@ -76,6 +76,7 @@ def table(model: AttentionModel, segments: list[Segment]) -> BehaviourTable:
     return score_behaviours(model, segments, FEW, random_models=0, **QUIET)
 
 
+@pytest.mark.slow
 def test_scores_equal_sums_over_whole_maps(
     model: AttentionModel, segments: list[Segment], table: BehaviourTable
 ) -> None:
@@ -118,6 +119,7 @@ def test_a_table_has_controls_intervals_and_tests(table: BehaviourTable) -> None
         table["copying"]
 
 
+@pytest.mark.slow
 def test_workers_and_checkpoints_give_the_same_bits(
     model: AttentionModel, segments: list[Segment], table: BehaviourTable, tmp_path: Path
 ) -> None:
@@ -183,6 +185,7 @@ def names_of_random_weights(seed: int, causal: bool) -> int:
     return int((found.names != "").sum())
 
 
+@pytest.mark.slow
 def test_random_weights_have_no_name() -> None:
     assert names_of_random_weights(0, causal=True) == 0
 
@@ -194,6 +197,7 @@ def test_few_of_twenty_models_with_random_weights_have_a_name() -> None:
     assert sum(named) <= 1
 
 
+@pytest.mark.slow
 def test_names_of_relations_agree_with_the_probe(model: AttentionModel) -> None:
     found = score_behaviours(model, (), ["relations"], **QUIET)
     probed = probe_relations(model, demo_treebank()[::2], progress=False)
@@ -222,6 +226,7 @@ def test_coreference_takes_documents(model: AttentionModel) -> None:
     assert ((score.score >= 0) & (score.score <= 1)).all()
 
 
+@pytest.mark.slow
 def test_a_behaviour_of_a_user_is_scored_like_the_others(model: AttentionModel) -> None:
     class ToCapitals(LinkBehaviour):
         name = "the"

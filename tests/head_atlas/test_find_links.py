@@ -74,6 +74,7 @@ def test_segments_have_words_and_special_tokens(model: AttentionModel) -> None:
     np.testing.assert_allclose(by_place[0, 2, 1], maps[:, :, 2, 1], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_workers_and_checkpoints_give_the_same_bits(model: AttentionModel, tmp_path: Path) -> None:
     sentences = demo_treebank()[:9]
     path = tmp_path / "places.npz"

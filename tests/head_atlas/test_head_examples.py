@@ -168,6 +168,7 @@ def same(first: HeadExamples, second: HeadExamples) -> None:
     assert first.texts == second.texts and first.n_segments == second.n_segments
 
 
+@pytest.mark.slow
 def test_workers_checkpoints_and_iterators_give_the_same_bits(tmp_path: Path) -> None:
     model = load_model(build("bert"), word_tokenizer())
     random = np.random.default_rng(0)
@@ -197,6 +198,7 @@ def test_two_hundred_segments_equal_a_search_of_all_maps(model: AttentionModel) 
         assert [place(e) for e in found.of(layer, head)] == [at for _, at in everything[:20]]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_corpus() -> None:
     model = load_model(build("bert"), word_tokenizer())
     sizes = []

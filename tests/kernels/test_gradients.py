@@ -146,6 +146,7 @@ def encoded(model: Any, *texts: str) -> dict[str, torch.Tensor]:
     return dict(model.tokenizer(list(texts), return_tensors="pt", padding=True))
 
 
+@pytest.mark.slow
 def test_a_batch_changes_no_document(embedded: Any) -> None:
     texts = ["The captain told his men to leave.", "It slept on the old red mat, and it purred."]
     hf = embedded.hf_model
@@ -220,6 +221,7 @@ def test_what_cannot_be_asked_says_why(embedded: Any) -> None:
         attention_gradients(zoo.build("bert"), Task("states", given, lambda output: output[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "bart", "t5"])
 @pytest.mark.parametrize("sides", [(3, 0), (0, 3), (2, 2)])
 def test_padding_on_any_side_changes_no_loss_and_no_gradient(

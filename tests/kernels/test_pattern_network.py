@@ -150,6 +150,7 @@ def test_cells_hold_what_their_queries_give_to_all_of_their_keys() -> None:
     torch.testing.assert_close(images[5], near.reshape(cells.shape).mean((1, 3)))
 
 
+@pytest.mark.slow
 @given(seed=seeds, lengths=st.lists(st.integers(1, 70), min_size=1, max_size=3))
 def test_padding_and_neighbours_change_no_image(seed: int, lengths: list[int]) -> None:
     maps = random_maps(seed, lengths, padding=3)[0]
@@ -191,6 +192,7 @@ def test_measuring_twice_gives_the_same_and_names_the_method(model: AttentionMod
     assert "convolutional" in str(first.chart().to_dict()["title"])
 
 
+@pytest.mark.slow
 def test_an_attention_is_measured_as_its_text_is(model: AttentionModel) -> None:
     text = "The captain told his men to leave the ship."
     alone = measure_attention(model.attend(text), [Patterns("cnn")])["patterns"]

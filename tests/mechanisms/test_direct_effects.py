@@ -162,6 +162,7 @@ def test_norms_after_attention_are_frozen() -> None:
     assert effects.head_effects[2, 1] == pytest.approx(wanted, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["llama", "gpt2"])
 def test_total_effects_are_those_of_switched_off_heads(name: str) -> None:
     model, effects = effects_of(name, total=True)
@@ -229,6 +230,7 @@ def test_passes_in_other_threads_are_not_changed(study: str) -> None:
         torch.testing.assert_close(found, plain)
 
 
+@pytest.mark.slow
 def test_parameters_keep_their_gradients() -> None:
     model = load_model(zoo.build("gpt2"), words())
     direct_effects(model.attend(TEXT), "w3", "w40")
@@ -283,6 +285,7 @@ def test_gradient_effects_are_derivatives_by_a_factor_before_each_head() -> None
     assert effects.effects[1, 2] == pytest.approx(slope, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_refusals_have_reasons() -> None:
     model = load_model(zoo.build("llama"), words())
     attention = model.attend(TEXT)

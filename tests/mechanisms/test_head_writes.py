@@ -55,6 +55,7 @@ def projection_outputs(model: Any, inputs: dict[str, Any], stack: str) -> list[t
     return recorded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "stack"), tiered(STACKS))
 def test_heads_and_bias_sum_to_the_attention_output(name: str, stack: str) -> None:
     model = randomised(name)

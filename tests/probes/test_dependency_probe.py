@@ -335,6 +335,7 @@ def test_an_untrained_model_keeps_its_embeddings_alone(probe: DependencyProbe) -
     assert all(torch.equal(v, again[k]) for k, v in random.state_dict().items())
 
 
+@pytest.mark.slow
 def test_a_saved_probe_is_the_same(probe: DependencyProbe, tmp_path: Path) -> None:
     path = probe.save(tmp_path / "probe.npz")
     alone = load_probe(path)

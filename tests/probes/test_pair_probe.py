@@ -127,6 +127,7 @@ def test_one_heads_large_weight_is_found_and_named() -> None:
     assert accuracies[0, 1, 0] < 0.8 and accuracies[0, 2, 0] < 0.8
 
 
+@pytest.mark.slow
 def test_each_relation_is_found_by_its_head() -> None:
     random = np.random.default_rng(0)
     parts = []
@@ -220,6 +221,7 @@ def test_the_result_of_a_model(probe: PairProbe) -> None:
         accuracy_bars([], title="x")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_its_coefficients_colour_a_grid(probe: PairProbe) -> None:
     grid = HeadGrid(load_model().attend("The cat sat."), metrics=probe)
     assert {*grid.metrics["self"]} == {*probe.heads()}

@@ -34,6 +34,7 @@ def test_there_are_bundles() -> None:
     assert {"head_grid.js", "head_grid.css", "head_view.js", "head_view.css"} <= set(BUNDLES)
 
 
+@pytest.mark.slow
 def test_committed_bundles_are_what_the_source_builds(tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None:

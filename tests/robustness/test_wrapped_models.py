@@ -208,6 +208,7 @@ def _projection(kind: str, model: Any) -> nn.Module:
     return layers(kind, model, "self")[LAYER].projection
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_a_head_that_is_off_is_off_in_the_wrapper(name: str) -> None:
     kind, wrapped, atol = form(name)
@@ -229,6 +230,7 @@ def states(output: Any) -> Tensor:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(FORMS.keys() - WITHOUT_GRADIENTS))
 def test_gradients_are_its_own(name: str) -> None:
     _, wrapped, atol = form(name)
@@ -348,6 +350,7 @@ def test_norms_are_of_the_weights_that_there_are() -> None:
     np.testing.assert_allclose(found, alone.norms(1, 2), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_offloaded_weights_are_where_accelerate_keeps_them(tmp_path: Path) -> None:
     text = " ".join(WORDS)
     segments = [Segment(WORDS)]

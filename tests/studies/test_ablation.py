@@ -342,6 +342,7 @@ def test_refused(examples: Any, options: Any, error: type[Exception], message: s
         run(load_model(device="cpu"), examples, **({"score": "loss", "heads": HEADS} | options))
 
 
+@pytest.mark.slow
 def test_models_that_do_not_answer() -> None:
     with pytest.raises(TypeError, match="no head that predicts"):
         run(load_model(zoo.build("roberta"), words()), [("w1 w2", "w3")], score="loss")

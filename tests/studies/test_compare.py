@@ -165,6 +165,7 @@ def permuted(hf_model: Any, orders: np.ndarray) -> Any:
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("across_layers", [False, True])
 def test_heads_in_another_order_are_found_again(
     embedded: AttentionModel, segments: list[Segment], across_layers: bool
@@ -231,6 +232,7 @@ def test_the_more_noise_the_further_apart(
     assert (np.diff(divergences) > 0).all() and (np.diff(cosines) < 0).all()
 
 
+@pytest.mark.slow
 def test_the_other_way_round(
     embedded: AttentionModel, tuned: AttentionModel, segments: list[Segment]
 ) -> None:

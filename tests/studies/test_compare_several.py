@@ -186,6 +186,7 @@ def test_intervals_draw_whole_documents(embedded: AttentionModel, tuned: Attenti
     assert sorted(one.document for one in read_segments(documents, embedded)) == [0, 1]
 
 
+@pytest.mark.slow
 def test_a_drawn_document_counts_with_all_its_examples() -> None:
     random = np.random.default_rng(0)
     sizes = [1, 2, 5, 9, 3, 4]

@@ -263,6 +263,7 @@ class Table:
         return iter(self.rows)
 
 
+@pytest.mark.slow
 def test_tables_are_read_row_by_row(threads: Threads) -> None:
     model = small()
     segments = random_segments(9)
@@ -374,6 +375,7 @@ def test_other_versions_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         run(small(), random_segments(4), executor=AtOnce())
 
 
+@pytest.mark.slow
 def test_what_cannot_be_sent_is_said() -> None:
     model = small()
     segments = random_segments(4)

@@ -85,6 +85,7 @@ class TestEveryStudy:
         assert path.exists()
         np.testing.assert_array_equal(STUDIES[name](), STUDIES[name](checkpoint=path))
 
+    @pytest.mark.slow
     def test_a_checkpoint_of_another_study_is_refused(self, name: str, tmp_path: Path) -> None:
         path = tmp_path / "run.npz"
         other = "head importance" if name == "minimal pairs" else "minimal pairs"

@@ -41,6 +41,7 @@ LINKS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["model", "small"])
 @pytest.mark.parametrize("pairing", ["zip", "all"])
 @pytest.mark.parametrize("variant", ["skip absent", "released"])

@@ -103,6 +103,7 @@ def test_every_architecture_as_transformers_has_it(name: str) -> None:
         np.testing.assert_allclose(heads[title], np.mean(values, 0), atol=1e-5, err_msg=title)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_the_batches_change_no_number(name: str) -> None:
     model = small(name)
@@ -135,6 +136,7 @@ def test_metrics_do_not_disturb_each_other() -> None:
         together["norms"]
 
 
+@pytest.mark.slow
 def test_every_named_metric_can_be_measured() -> None:
     segments = random_segments(3)
     bert = [name for name in engine.METRICS if name != "induction"]
@@ -150,6 +152,7 @@ def test_a_gpu_less_model_in_half_precision() -> None:
     same(expected, run(half, segments), atol=0.2)
 
 
+@pytest.mark.slow
 def test_token_types_are_the_tokenizers_or_zero() -> None:
     model = load_model()
     segments = make_segments([("The cat sat.", "It slept."), ("A dog.", "It ran away.")], model)
@@ -185,6 +188,7 @@ def test_the_model_is_left_as_it_was() -> None:
     assert not any(module._forward_pre_hooks for module in model.hf_model.modules())
 
 
+@pytest.mark.slow
 def test_another_thread_may_use_the_model_meanwhile() -> None:
     model = small()
     segments = random_segments(40)
@@ -246,6 +250,7 @@ class Interrupting(Entropy):
         super().update(layer)
 
 
+@pytest.mark.slow
 def test_an_interrupt_returns_the_batches_that_are_done() -> None:
     segments = sorted(random_segments(), key=len)
     # One layer of the third batch has gone into the sums of the first metric by then.

@@ -51,6 +51,7 @@ def test_measure_attention_equals_measure_on_one_segment(name: str, pair: str | 
         np.testing.assert_allclose(values, expected.heads()[title], atol=2e-5, err_msg=title)
 
 
+@pytest.mark.slow
 def test_the_embedded_model_is_measured_alike(model: AttentionModel) -> None:
     texts = ("Who told the captain, and when?", "The captain told his men.")
     segment = Segment(*(tuple(model.tokenizer.tokenize(text)) for text in texts))

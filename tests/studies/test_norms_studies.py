@@ -112,6 +112,7 @@ def test_the_released_code_has_no_norm_where_a_document_lacks_the_class(model: A
         Norms(variant="code")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_gradients_are_means_over_documents(model: Any) -> None:
     found = measure(model, SEGMENTS, [Gradients(seed=2)], progress=False)["gradients"]
     assert found.loss_name == "masked-LM" and found.documents.tolist() == [3, 3, 2, 3]
@@ -135,6 +136,7 @@ def test_gradients_are_means_over_documents(model: Any) -> None:
     assert found.loss == pytest.approx(np.mean(losses), rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("accumulator", "field"), [(Norms, "weighted_norms"), (Gradients, "values")]
 )

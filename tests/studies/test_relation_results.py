@@ -120,6 +120,7 @@ def test_a_probe_goes_on_from_its_checkpoint(
         probe_relations(model, SENTENCES, unit="first", progress=False, checkpoint=path)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_probed(tmp_path: Path) -> None:
     model = reader(wordpiece())
     path = tmp_path / "relations.npz"
@@ -183,6 +184,7 @@ def test_figures() -> None:
         found.chart("dobj")
 
 
+@pytest.mark.slow
 def test_the_figure_says_what_it_needs() -> None:
     best = probe_relations(reader(wordpiece()), SENTENCES, progress=False).best(2)
     with pytest.raises(ValueError, match="best_heads needs the columns"):

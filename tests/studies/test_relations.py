@@ -141,6 +141,7 @@ def test_a_batch_changes_nothing(model: AttentionModel) -> None:
     np.testing.assert_array_equal(alone.both_correct, together.both_correct)
 
 
+@pytest.mark.slow
 def test_predictions_of_a_sentence(model: AttentionModel) -> None:
     found = probe_relations(model, SENTENCES, progress=False)
     for sentence, maps in zip(SENTENCES, reference_maps(model, SENTENCES, "words"), strict=True):

@@ -48,6 +48,7 @@ class Planted:
         return SimpleNamespace(stacks={"self": stack}, of_token=found.of_token)  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 def test_the_head_that_copies_is_found() -> None:
     found = retrieval_scores(Planted(), HAYSTACK, NEEDLE, QUESTION, depth=0.4)  # type: ignore[arg-type]
     different = len(set(Planted().tokenizer.tokenize(NEEDLE)))
@@ -59,6 +60,7 @@ def test_the_head_that_copies_is_found() -> None:
     assert "from 1" in found.chart().to_dict()["layer"][0].get("title", "") or found.needle[0] > 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [0.0, 0.3, 1.0])
 def test_the_needle_stands_between_sentences(depth: float) -> None:
     before, after = retrieval._parted(HAYSTACK, depth)

@@ -110,6 +110,7 @@ def same(first: Accumulator[Any], second: Accumulator[Any], atol: float = 1e-6) 
         np.testing.assert_allclose(heads[title], others[title], atol=atol, rtol=1e-6)
 
 
+@pytest.mark.slow
 @given(seed=seeds, lengths=several_lengths, padding=st.integers(0, 3))
 def test_results_equal_the_reference(seed: int, lengths: list[int], padding: int) -> None:
     batch = make_batch(seed, lengths, padding)
@@ -223,6 +224,7 @@ def test_one_batch_is_many(kind: str, seed: int, lengths: list[int]) -> None:
     same(together, merged)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MAKERS)
 @given(seed=seeds, lengths=several_lengths, order=st.permutations(range(HEADS)))
 def test_heads_permute_with_their_maps(
@@ -236,6 +238,7 @@ def test_heads_permute_with_their_maps(
         np.testing.assert_allclose(moved[title], heads[title][:, order], atol=1e-6, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MAKERS)
 @given(seed=seeds, lengths=several_lengths)
 def test_a_restored_state_goes_on_to_the_last_bit(kind: str, seed: int, lengths: list[int]) -> None:

@@ -74,6 +74,7 @@ def test_benjamini_hochberg(p_values: list[float]) -> None:
     np.testing.assert_allclose(missing[1:], expected, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_bootstrap_and_sign_flips_beside_scipys() -> None:
     values = np.random.default_rng(3).normal(0.3, 1, (2, 60))
     low, high = bootstrap_interval(values, draws=4000)

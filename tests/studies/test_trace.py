@@ -29,6 +29,7 @@ def segments(embedded: AttentionModel) -> list[Segment]:
     return make_segments(["The cat sat on the mat.", "She washed her hands.", "Yes."], embedded)
 
 
+@pytest.mark.slow
 def test_each_checkpoint_is_what_measure_finds(
     embedded: AttentionModel, segments: list[Segment]
 ) -> None:

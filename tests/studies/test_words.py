@@ -93,6 +93,7 @@ def test_a_lone_space_belongs_to_the_word_after_it() -> None:
     assert token_words(["20 000", "c"], [(0, 2), (2, 6), (6, 8)]) == [0, 0, 1]
 
 
+@pytest.mark.slow
 @given(st.lists(st.text("ab ", min_size=1, max_size=3), min_size=1, max_size=5))
 def test_characters_find_their_words(words: list[str]) -> None:
     owners = [k for k, word in enumerate(words) for _ in word]

@@ -308,6 +308,7 @@ def documents(draw: st.DrawFn) -> Document:
     )
 
 
+@pytest.mark.slow
 @given(documents(), st.integers(0, 3), st.integers(2, 10))
 def test_rules_equal_the_reference(document: Document, start: int, end: int) -> None:
     mentions = [(m.start, m.end, m.cluster, m.head) for m in document.mentions]

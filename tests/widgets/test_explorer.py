@@ -390,6 +390,7 @@ def test_more_urgent_work_goes_between_the_steps_of_another() -> None:
 # State
 
 
+@pytest.mark.slow
 def test_a_state_restores_the_view_exactly(model: AttentionModel) -> None:
     explorer = explore(model, TEXT, pair="It sank.", selected=[(1, 1), (2, 4)], scale="log")
     explorer.wait(60)

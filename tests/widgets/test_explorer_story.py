@@ -141,6 +141,7 @@ def test_words_and_further_quantities_are_told_of_what_is_drawn(model: Attention
     assert float(share) > float(weight)
 
 
+@pytest.mark.slow
 def test_a_chosen_metric_is_told_with_its_rank(model: AttentionModel) -> None:
     explorer = explore(model, TEXTS[0], treebank=False, selected=[(2, 8)])
     assert explorer.wait(60)
@@ -154,6 +155,7 @@ def test_a_chosen_metric_is_told_with_its_rank(model: AttentionModel) -> None:
     assert "entropy" not in on_page(explorer, "look")
 
 
+@pytest.mark.slow
 def test_a_comparison_opens_on_the_head_that_changed_most(model: AttentionModel) -> None:
     explorer = explore(model, TEXTS[0], treebank=False)
     from_page(explorer, {"versus_text": "The key to the cabinet is on the table."})
@@ -195,6 +197,7 @@ def test_the_head_on_which_an_answer_depends_is_told_and_switched_off(
     assert on_page(explorer, "effect_told") is None
 
 
+@pytest.mark.slow
 def test_a_text_that_is_too_long_can_be_shortened(model: AttentionModel) -> None:
     explorer = explore(model, TEXTS[0], treebank=False)
     with pytest.raises(ValueError, match="702 tokens"):

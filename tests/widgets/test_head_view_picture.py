@@ -305,6 +305,7 @@ def test_sides_are_named_and_letters_are_as_large_as_wished(
         HeadView(attention, token_size="XL")
 
 
+@pytest.mark.slow
 def test_a_window_shows_a_part_of_the_matrix_and_the_caption_says_which(long: Attention) -> None:
     view = HeadView(long, 0, 1, window=(100, 120, 300, 320), tokens=[("query", 105)])
     assert view.mode == "matrix"

@@ -319,6 +319,7 @@ def _pooled(values: NDArray[np.float32], step: int) -> NDArray[np.float32]:
     return np.maximum.reduceat(values, range(0, len(values), step))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["tokens", "words"])
 def test_norms_are_computed_by_parts(read: Whole, unit: str) -> None:
     view = HeadView(read.long[0], 2, 1, quantity="norms", unit=unit, hidden=["cls"])
@@ -328,6 +329,7 @@ def test_norms_are_computed_by_parts(read: Whole, unit: str) -> None:
     assert view.caption.quantity.startswith("norms")
 
 
+@pytest.mark.slow
 def test_a_linked_quantity_that_a_long_input_lacks_stays_where_it_is(read: Whole) -> None:
     model = load_model()
     short = HeadView(model.attend("The cat sat.", loss="masked"), 2, 1)

@@ -112,6 +112,7 @@ def array(text: str, dtype: str, *shape: int) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), dtype).reshape(shape)
 
 
+@pytest.mark.slow
 def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
     attention: Attention,
     model: AttentionModel,

@@ -147,6 +147,7 @@ def test_a_causal_model_says_what_follows() -> None:
         view.position = 0
 
 
+@pytest.mark.slow
 def test_a_classifier_says_the_class() -> None:
     view = PredictionView(load_model("attnwidget/genre", device="cpu").attend("Dear all,"))
     assert view.caption.quantity.startswith("Which class is the text?")
@@ -166,6 +167,7 @@ def test_an_encoder_decoder_has_effects_of_each_stack() -> None:
     assert view.wait() and list(view.effect_metric) == ["encoder"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_asked_says_so(model: AttentionModel, attention: Attention) -> None:
     given = Attention.from_weights(attention.weights(), attention.tokens)
     with pytest.raises(ValueError, match="the model itself is asked"):

@@ -71,6 +71,7 @@ def test_the_page_gets_what_the_probe_answers(probe: DependencyProbe) -> None:
     view.close()
 
 
+@pytest.mark.slow
 def test_a_word_selects_the_heads_that_spoke_for_its_governor(probe: DependencyProbe) -> None:
     view = ProbeView(probe, SHOWN, sentence=3)
     grid = HeadGrid(load_model().attend(SHOWN[3].text))
@@ -257,6 +258,7 @@ def test_the_explorer_has_the_tree_of_the_stepped_layer(structural: StructuralPr
         explorer.close()
 
 
+@pytest.mark.slow
 def test_what_is_no_probe_is_refused(probe: DependencyProbe, structural: StructuralProbe) -> None:
     with pytest.raises(TypeError, match="ProbeView shows a probe, got AttentionModel"):
         ProbeView(probe.model, SHOWN)

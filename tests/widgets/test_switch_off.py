@@ -269,6 +269,7 @@ def test_state_and_code_carry_what_is_off(explorer: Explorer) -> None:
     assert 'explorer.grid.versus = "intact"' in code
 
 
+@pytest.mark.slow
 def test_an_attention_without_its_model_refuses_disabled_heads(explorer: Explorer) -> None:
     explorer.disabled = [(0, 3)]
     before = explorer.attention
