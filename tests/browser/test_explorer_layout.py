@@ -136,7 +136,7 @@ def assert_fits(root: Locator, where: object) -> None:
     "text",
     [
         "The cat sat.",
-        pytest.param("The cat sat on the mat, and the dog did too. " * 10, marks=pytest.mark.slow),
+        "The cat sat on the mat, and the dog did too. " * 10,
     ],
 )
 def test_everything_fits_the_windows_that_people_have(
@@ -193,9 +193,9 @@ def box_of(part: Locator) -> FloatRect:
     ("size", "words"),
     [
         ((12, 12), 4),
-        pytest.param((12, 12), 498, marks=pytest.mark.slow),
-        pytest.param((24, 16), 118, marks=pytest.mark.slow),
-        pytest.param((24, 32), 28, marks=pytest.mark.slow),
+        ((12, 12), 498),
+        ((24, 16), 118),
+        ((24, 32), 28),
     ],
 )
 def test_models_of_many_heads_fit_a_screen(

@@ -50,7 +50,7 @@ def assert_reads_as_a_list(keys: Locator) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("host", ["in_lab", pytest.param("in_notebook7", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("host", ["in_lab", "in_notebook7"])
 def test_keys_stand_beside_what_they_do(host: str, request: pytest.FixtureRequest) -> None:
     open_notebook: OpenNotebook = request.getfixturevalue(host)
     cells = [f"{code}\n{name}" for name, code in FIGURES.items()]

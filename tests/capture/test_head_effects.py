@@ -39,9 +39,7 @@ def asked(name: str, dtype: torch.dtype = torch.float32) -> tuple[AttentionModel
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(
-    "name", [MODELS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in MODELS[1:])]
-)
+@pytest.mark.parametrize("name", MODELS)
 def test_exact_effects_are_those_of_a_loop(name: str, method: Any) -> None:
     model, reading, position = asked(name)
     off = [Head(0, 2), Head(2, 1)]
