@@ -67,9 +67,11 @@ class LinkView(AttentionWidget):
 
     Args:
         attention: The attention of one input.
-        layer, head, stack: The head; or pass `selected`.
-        query, key: Places of the attending and the attended token; or pass `tokens`. Without a
-            key, it is the key with most weight.
+        layer: The layer of the head, counted from 0; or pass `selected`.
+        head: The head in its layer, counted from 0.
+        stack: The stack of the layer, of a model with several stacks.
+        query: The place of the attending token, counted from 0; or pass `tokens`.
+        key: The place of the attended token. Without a key, it is the key with most weight.
 
     Example:
         >>> from attnwidget import LinkView, load_model
