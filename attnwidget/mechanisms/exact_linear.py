@@ -42,14 +42,26 @@ a sum: load the model with dtype=torch.float32
         )
 
 
-def exact_forward(module: nn.Module, forward: Callable[..., Any]) -> Callable[..., Any] | None:
-    """Return a forward that also takes float64; None for a module without weights.
+def has_exact_forward(module: nn.Module) -> bool:
+    """Whether a module has weights, and no modules inside.
+
+    Example:
+        >>> import torch
+        >>> has_exact_forward(torch.nn.Linear(2, 1)), has_exact_forward(torch.nn.ReLU())
+        (True, False)
+    """
+    has_weights = next(module.parameters(recurse=False), None) is not None
+    return has_weights and next(module.children(), None) is None
+
+
+def exact_forward(module: nn.Module, forward: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a forward that also takes float64.
 
     Linear layers and GPT-2's Conv1D are computed in float64. Other modules compute in the type of
     their weights, and the result is converted.
 
     Args:
-        module: A module without other modules inside.
+        module: A module with `has_exact_forward`.
         forward: Its own forward.
 
     Example:
@@ -58,10 +70,7 @@ def exact_forward(module: nn.Module, forward: Callable[..., Any]) -> Callable[..
         >>> exact_forward(layer, layer.forward)(torch.ones(1, 2, dtype=torch.float64)).dtype
         torch.float64
     """
-    weights = list(module.parameters(recurse=False))
-    if not weights or next(module.children(), None) is not None:
-        return None
-    dtype = weights[0].dtype
+    dtype = next(module.parameters(recurse=False)).dtype
     transposed = type(module).__name__ == "Conv1D"
     linear = transposed or type(module).forward is nn.Linear.forward
 

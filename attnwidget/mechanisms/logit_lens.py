@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.held_attributes import Hold, held
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.predictions import Answers
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.predict import prediction_task, vocabulary_answers
 from attnwidget.capture.tapping.replay import layers_of
 from attnwidget.capture.tapping.tap import tap
+from attnwidget.capture.tapping.thread_forwards import replaced_forwards
 from attnwidget.kernels.arrays import Float32Array, Float64Array
 from attnwidget.mechanisms.asked_answers import asked_position, language_model
 from attnwidget.mechanisms.model_reading import whole_reading_of
@@ -238,22 +237,17 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
     states = torch.cat([*first, *(_state(outputs[module]) for module in modules)])
     last = outputs[modules[-1]]
     outputs[modules[-1]] = (states, *last[1:]) if isinstance(last, tuple) else states
-    thread = threading.get_ident()
 
-    def stand_in(module: nn.Module, forward: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if threading.get_ident() != thread:
-                return forward(*args, **kwargs)
-            return outputs[module]
-
-        return call
+    def stand_in(module: nn.Module, _: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args, **kwargs: outputs[module]
 
     def narrow(_: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
         return args[0][:, chosen], *args[1:]
 
-    holds = [Hold(module, "forward", stand_in(module, module.forward)) for module in modules]
+    makers = {module: partial(stand_in, module) for module in modules}
     try:
-        with ExitStack() as undo, torch.no_grad(), tap(hf_model, lambda _: None), held(holds):
+        with ExitStack() as undo, torch.no_grad(), tap(hf_model, lambda _: None):
+            undo.enter_context(replaced_forwards(makers))
             undo.callback(head.register_forward_pre_hook(thread_hook(narrow)).remove)
             found = hf_model(**inputs, **options).logits
     except _CANNOT as error:

@@ -7,7 +7,6 @@ of a batch, and any state of an entry is the share of its writer.
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -19,11 +18,16 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.held_attributes import Hold, held
 from attnwidget.capture.hub_model.model_tensors import input_names, without_cache
 from attnwidget.capture.tapping.projection import projection_bias
 from attnwidget.capture.tapping.tap import LayerAttention, tap
-from attnwidget.mechanisms.exact_linear import exact_dtype, exact_forward, refuse_coarse_weights
+from attnwidget.capture.tapping.thread_forwards import MakeForward, replaced_forwards
+from attnwidget.mechanisms.exact_linear import (
+    exact_dtype,
+    exact_forward,
+    has_exact_forward,
+    refuse_coarse_weights,
+)
 from attnwidget.mechanisms.model_reading import reading_of
 from attnwidget.mechanisms.module_calls import ReachedError, first_argument, input_of
 from attnwidget.mechanisms.stream_records import Record, StreamRecords, Writer
@@ -289,16 +293,13 @@ class ResidualStream:
         self, entries: _Entries, target: tuple[nn.Module, int] | None
     ) -> AbstractContextManager[None]:
         """Replace writers and norms in this thread, but for the call of the target module."""
-        thread = threading.get_ident()
         calls: Counter[nn.Module] = Counter()
         records = self._records
 
         def replacing(
-            module: nn.Module, forward: Callable[..., Any], answer: Callable[..., Any]
+            module: nn.Module, answer: Callable[..., Any], forward: Callable[..., Any]
         ) -> Callable[..., Any]:
             def stand_in(*args: Any, **kwargs: Any) -> Any:
-                if threading.get_ident() != thread:
-                    return forward(*args, **kwargs)
                 call = calls[module]
                 calls[module] += 1
                 if (module, call) == target:
@@ -339,15 +340,13 @@ class ResidualStream:
             for module in records.of_modules
         }
         answers |= {module: normed(module) for module in records.norms}
-        forwards = {
-            module: replacing(module, module.forward, answer) for module, answer in answers.items()
+        makers: dict[nn.Module, MakeForward] = {
+            module: partial(replacing, module, answer) for module, answer in answers.items()
         }
         for module in self._hf_model.modules():
-            if module not in forwards:
-                exact = exact_forward(module, module.forward)
-                if exact is not None:
-                    forwards[module] = exact
-        return held([Hold(module, "forward", forward) for module, forward in forwards.items()])
+            if module not in makers and has_exact_forward(module):
+                makers[module] = partial(exact_forward, module)
+        return replaced_forwards(makers)
 
 
 class _Entries:

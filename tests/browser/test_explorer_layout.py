@@ -328,7 +328,7 @@ def test_from_example_to_example_with_the_keyboard_alone(
     # The details, by their list of tabs.
     root.get_by_role("tab", name="token lens").focus()
     keyboard.press("ArrowLeft")
-    expect(root.get_by_role("tab", name="predictions")).to_be_focused()
+    expect(root.get_by_role("tab", name="why")).to_be_focused()
     root.get_by_role("tab", name="relations").focus()
     keyboard.press("ArrowLeft")
     expect(root.get_by_role("tab", name="arcs")).to_be_focused()

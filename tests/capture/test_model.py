@@ -385,13 +385,13 @@ def test_attention_that_was_never_trained_is_said_at_loading(tmp_path: Path) -> 
 def test_a_model_is_called_by_the_last_part_of_its_folder_or_as_one_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "checkpoint-500"
+    folder = tmp_path / "tiny" / "checkpoint-500"
     zoo.build("bert").save_pretrained(folder)
     word_tokenizer().save_pretrained(folder)
     monkeypatch.chdir(folder)
     for given in (folder, f"{folder}/", ".", "../checkpoint-500"):
         model = load_model(given, device="cpu")
-        assert (model.name, model.source) == ("checkpoint-500", None)
+        assert (model.name, model.source) == ("tiny/checkpoint-500", None)
     attention = load_model(folder, name="my BERT", device="cpu").attend("w1 w2 w3")
     assert attention.model_name == "my BERT"
     for drawn in (attention, HeadView(attention), HeadView(attention).caption.to_dict()):

@@ -9,12 +9,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.held_attributes import Hold, held
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.tapping.attention_sites import find_sites
@@ -22,6 +22,7 @@ from attnwidget.capture.tapping.edits import Change, Edits, LayerChanges
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.projection import projection_of
 from attnwidget.capture.tapping.tap import pass_layer_by, tap
+from attnwidget.capture.tapping.thread_forwards import replaced_forwards
 
 Changes = Mapping[Head, Change]
 Places = tuple[Tensor, Tensor]
@@ -298,7 +299,7 @@ class Replay:
         """What is called in the place of a layer's forward."""
 
         def stand_in(*args: Any, **kwargs: Any) -> Any:
-            if threading.get_ident() != self._thread or self._layers is None:
+            if self._layers is None:
                 return forward(*args, **kwargs)
             now = self._running[0]
             if index < now.first:
@@ -324,14 +325,14 @@ def replaying(hf_model: Any, outer: Edits, edits: Edits) -> Iterator[Replay]:
     layers = layers_of(hf_model)
     switched = _Switched(outer.changes, edits.heads_of, edits.stacks)
     replay = Replay(hf_model, switched, None if layers is None else [layer for layer, _ in layers])
-    holds = [
-        Hold(layer, "forward", replay._standing_in(index, attention, layer.forward))
+    makers = {
+        layer: partial(replay._standing_in, index, attention)
         for index, (layer, attention) in enumerate(layers or ())
-    ]
+    }
     with ExitStack() as undo:
         undo.enter_context(torch.no_grad())
         undo.enter_context(tap(hf_model, lambda _: None, switched))
-        undo.enter_context(held(holds))
+        undo.enter_context(replaced_forwards(makers))
         vocabulary = hf_model.get_output_embeddings()
         if vocabulary is not None:
             undo.callback(vocabulary.register_forward_pre_hook(replay._narrow).remove)
