@@ -18,7 +18,9 @@ from attnwidget import (
     HeadView,
     TokenLens,
     attention_rollout,
+    explain_link,
     head_writes,
+    key_biplot,
     load_model,
 )
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
@@ -302,6 +304,8 @@ def test_figures_and_metrics_without_a_model_work() -> None:
     assert attention_rollout(attention).relevance.shape[-1] == len(TOKENS)
     assert "Attention.from_queries_keys(" in HeadGrid(attention).code()
     assert attention.words.weights(0, 0).shape == (4, 4)
+    assert "dimension" in repr(explain_link(attention, 0, 1, 3, 1))
+    assert "explained" in repr(key_biplot(attention, 0, 1))
 
 
 def test_what_needs_a_model_is_refused_by_name() -> None:
