@@ -28,8 +28,9 @@ def reading_of(attention: Attention, what: str) -> Reading[Attention]:
     reading = attention.reading
     if reading is None:
         raise ValueError(
-            f"{what} is read from a model, and this attention has none (given weights, or heads "
-            "switched off): make one with load_model(...).attend(text), outside of `disabled`"
+            f"{what} is read from a model, and this attention has none (given weights, given "
+            "queries and keys, or heads switched off): make one with load_model(...).attend(text), "
+            "outside of `disabled`"
         )
     reading.refuse_changed()
     return reading

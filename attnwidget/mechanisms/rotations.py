@@ -87,8 +87,8 @@ def rotation_of(attention: Attention, head: Head) -> Rotation:
     reading = attention.reading
     if reading is None:
         return Rotation.none(
-            "how positions enter is asked of a model, and this attention is of given weights, or "
-            "was made in a block of `disabled`"
+            "how positions enter is asked of a model, and this attention is of given weights or "
+            "of given queries and keys, or was made in a block of `disabled`"
         )
     if reading not in _known:
         reading.refuse_changed()

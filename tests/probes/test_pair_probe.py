@@ -18,6 +18,7 @@ from attnwidget.probes.features import extract_features
 from attnwidget.probes.pairs.pair_classifiers import PairClassifier, right, train_classifiers
 from attnwidget.probes.pairs.pair_examples import FARTHEST, PairExamples, pairs_of
 from attnwidget.probes.pairs.pair_result import PairProbe, pair_scores
+from attnwidget.probes.pairs.train_pair_probe import relation_counts
 from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.word_vectors import WordVectors
 from fixtures.annotated_sentences import SENTENCES, maps_of
@@ -237,6 +238,13 @@ def test_two_relations_and_one_direction() -> None:
     assert len(found.relations) == 2
     np.testing.assert_array_equal(found.relation_weights[0], -found.relation_weights[1])
     assert {*found.heads()} == {"dependency", *found.relations}
+
+
+def test_a_treebank_of_one_relation_is_refused_with_a_way_out() -> None:
+    for relations, said in ((("a",), "the single relation 'a'"), ((), "no relation")):
+        sentences = random_sentences(3, 0, relations) if relations else []
+        with pytest.raises(ValueError, match=f"train have {said}.*further relations"):
+            relation_counts(sentences, 1)
 
 
 def test_it_is_saved_and_refuses_another_model(probe: PairProbe, tmp_path: Path) -> None:

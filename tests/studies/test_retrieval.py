@@ -107,5 +107,6 @@ def test_sinks_are_means_over_later_queries(causal: bool) -> None:
     assert found.even == pytest.approx(np.mean(even), abs=1e-6)
     assert found.n_documents == 2
     np.testing.assert_allclose(found.heads()["to the first 4 tokens"], found.mass.sum(0))
+    assert "from query 5 on" in str(found.chart().to_dict()["title"])
     with pytest.raises(ValueError, match="count is at least 1 token, got 0"):
         Sinks(0)

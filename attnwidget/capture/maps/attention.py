@@ -16,6 +16,7 @@ from torch import Tensor
 from attnwidget.capture.hub_model.losses import Loss
 from attnwidget.capture.hub_model.token_axes import plain_axis
 from attnwidget.capture.maps.comparable_maps import on_common_axes, refuse_incomparable
+from attnwidget.capture.maps.from_queries_keys import layers_of_states
 from attnwidget.capture.maps.from_weights import axes_of_stack, layers_of_weights, weights_by_stack
 from attnwidget.capture.maps.head_maps import HeadMaps, check_room
 from attnwidget.capture.maps.head_scores import HeadScores, head_scores
@@ -44,14 +45,18 @@ _NO_GRADIENTS = (
 _NO_NORMS = (
     "it was made of weights alone; load_model(model, tokenizer).attend(text) keeps what norms need"
 )
+_NO_OUTPUT = (
+    "it was made of queries and keys; Attention.from_queries_keys(..., values=..., output=...) "
+    "has norms"
+)
 
 # Bytes of a row of a table of weights while the table is made.
 _ROW_BYTES = 96
 
 # The remarks that pages show about an attention, and the remarks that only Python shows.
 NO_MODEL = (
-    "heads are switched off in a model, and this attention is of given weights, or was made in a "
-    "block of `disabled`"
+    "heads are switched off in a model, and this attention is of given weights or of given queries "
+    "and keys, or was made in a block of `disabled`"
 )
 NOT_READ_AGAIN = f"{NO_MODEL}: make one with load_model(...).attend(text), outside of such a block"
 
@@ -59,10 +64,11 @@ NOT_READ_AGAIN = f"{NO_MODEL}: make one with load_model(...).attend(text), outsi
 class Attention:
     """The attention of one input, in every layer and head of a model.
 
-    Made by `AttentionModel.attend` or `Attention.from_weights`. An attention keeps queries and keys
-    and computes maps on request. If a layer cannot be computed from queries and keys, its weights
-    are kept, and `note` says so. Weights are the model's own in float32 to 1e-6. Rows sum to 1,
-    except in models with attention sinks (`row_sums`).
+    Made by `AttentionModel.attend`, `Attention.from_queries_keys` or `Attention.from_weights`. An
+    attention keeps queries and keys and computes maps on request. If a layer cannot be computed
+    from queries and keys, its weights are kept, and `note` says so. Weights are the model's own in
+    float32 to 1e-6, in long inputs to about 1e-5. Rows sum to 1, except in models with attention
+    sinks (`row_sums`).
 
     An attention also has norms ||a f(x)||: how far a weight moves the output. If a loss was given,
     gradients |dL/da| measure how much a weight matters for the loss (`quantities`). `words` has the
@@ -73,13 +79,13 @@ class Attention:
     layers is an error. `stack` may be left out if there is one stack.
 
     Attributes:
-        model_name: Name of the model, or the name given to `from_weights`.
+        model_name: Name of the model, or the name given to `from_weights` or `from_queries_keys`.
         edits: The heads that were off when the attention was read (`AttentionModel.disabled`); ""
             for none.
         n_prompt: Number of tokens of the prompt if the model generated the rest, else None.
         loss: The loss of the gradients; None without gradients.
-        reading: The input, which the model can read again; None for weights computed elsewhere and
-            for an attention read with heads off.
+        reading: The input, which the model can read again; None for weights or queries and keys
+            from elsewhere, and for an attention read with heads off.
         intact: The attention before `without` switched heads off; otherwise the attention itself.
         made_by: The Python call that made the attention, or None if unknown.
         head_maps: The maps behind the methods, for other modules of the package.
@@ -384,7 +390,8 @@ class Attention:
 
         Raises:
             ValueError: if the head or the method does not exist, the model does not allow the edit,
-                or no model can read the attention again: given weights, or one made under edits.
+                or no model can read the attention again: given weights, given queries and keys,
+                or one made under edits.
             RuntimeError: the model was closed, or its weights have changed.
 
         Example:
@@ -697,7 +704,8 @@ class Attention:
 
         Args:
             weights: An array [L, H, Q, K]; a sequence of layers, each [H, Q, K] or [1, H, Q, K],
-                such as a model's `attentions`; or a model output that has them. numpy or torch.
+                such as a model's `attentions`; or a model output that has them. Arrays of numpy,
+                torch, or a library with `__dlpack__` or `__array__` (JAX).
             tokens: The Q attending tokens; for the output of an encoder-decoder, the decoder's
                 tokens.
             key_tokens: The K attended tokens if they differ from `tokens`; for the output of an
@@ -717,12 +725,7 @@ class Attention:
             >>> Attention.from_weights(np.full((2, 4, 3, 3), 1 / 3), ["[CLS]", "cats", "[SEP]"])
             Attention(weights, self 2×4, 3 tokens, weights only)
         """
-        if stack not in ("self", "encoder", "decoder", "cross"):
-            raise ValueError(f"stack is 'self', 'encoder', 'decoder' or 'cross', got {stack!r}")
-        query = tokens if isinstance(tokens, Tokens) else plain_axis(tokens, segments)
-        key = key_tokens if isinstance(key_tokens, Tokens) else None
-        if key_tokens is not None and key is None:
-            key = plain_axis(key_tokens)  # type: ignore[arg-type]
+        query, key = _given_axes(tokens, key_tokens, segments, stack)
         stacks = weights_by_stack(weights, stack, allow_unnormalised=allow_unnormalised)
         layers = {name: layers_of_weights(maps, name) for name, maps in stacks.items()}
         axes = {name: axes_of_stack(name, query, key, kept[0]) for name, kept in layers.items()}
@@ -735,10 +738,126 @@ class Attention:
         made.made_by = call("Attention.from_weights", call_options, options)
         return made
 
+    @classmethod
+    def from_queries_keys(
+        cls,
+        queries: object,
+        keys: object,
+        *,
+        scale: float | Sequence[float],
+        bias: object = None,
+        mask: object = None,
+        tokens: Sequence[str] | Tokens,
+        values: object = None,
+        output: object = None,
+        key_tokens: Sequence[str] | Tokens | None = None,
+        segments: Sequence[int] | None = None,
+        softcap: float | None = None,
+        sinks: object = None,
+        stack: str = "self",
+        model_name: str = "queries and keys",
+        long: bool | None = None,
+    ) -> Attention:
+        """Make an `Attention` of queries and keys that another program recorded.
+
+        The weights are softmax(scale * query . key + bias) over the keys that the mask shows, so
+        rows sum to 1. Maps are computed on request, in float32; above 1,024 tokens no map is ever
+        whole. Arrays are of numpy, torch, or a library with `__dlpack__` or `__array__` (JAX), and
+        are copied.
+
+        Args:
+            queries: After position encoding, [L, H, Q, D], or a sequence of layers, each [H, Q, D]
+                or [1, H, Q, D].
+            keys: After position encoding, [L, Hkv, K, D], or a sequence of layers. H is a multiple
+                of Hkv, and query head h reads key head h // (H / Hkv).
+            scale: Factor of the products, usually D ** -0.5; a list has one number per layer.
+            bias: Numbers added to the scores, [Q, K] or [1 or H, Q, K] for all layers, or one
+                array per layer (a list, or [L, 1 or H, Q, K]). Relative positions and ALiBi are
+                biases.
+            mask: True where the query sees the key, in the forms of `bias`; "causal" for queries
+                that are the last of the keys; None if every query sees every key.
+            tokens: The Q attending tokens.
+            values: [L, Hv, K, Dv], or a sequence of layers; with `output`, for norms.
+            output: Weights of the output projections as `torch.nn.Linear` keeps them,
+                [L, d, H * Dv], or a sequence of layers; with `values`, for norms.
+            key_tokens: The K attended tokens if they differ from `tokens`.
+            segments: For each of `tokens`, 0 or 1: sentence A or B.
+            softcap: Scores are bounded by softcap * tanh(scores / softcap) before the bias; None =
+                no bound.
+            sinks: Score of one attention sink per layer and head, [L, H]. Rows then sum to less
+                than 1.
+            stack: "self", "encoder", "decoder" or "cross".
+            model_name: Name of the model in figures.
+            long: Whether to compute without whole maps; None = above 1,024 tokens.
+
+        Raises:
+            TypeError: if an array has other values than real numbers, or a mask other values than
+                booleans.
+            ValueError: if shapes do not fit each other or the tokens, a value is not finite, a
+                query sees no key, or only one of values and output is given.
+
+        Example:
+            >>> import numpy as np
+            >>> from attnwidget import Attention
+            >>> random = np.random.default_rng(0)
+            >>> queries = random.normal(size=(2, 4, 3, 8))  # layers, heads, tokens, size
+            >>> keys = random.normal(size=(2, 2, 3, 8))  # two query heads share a key head
+            >>> tokens = ["Cats", "purr", "."]
+            >>> attention = Attention.from_queries_keys(
+            ...     queries, keys, scale=8**-0.5, mask="causal", tokens=tokens
+            ... )
+            >>> attention, attention.weights(1, 3)[0]
+            (Attention(queries and keys, self 2×4, 3 tokens), array([1., 0., 0.], dtype=float32))
+        """
+        query, key = _given_axes(tokens, key_tokens, segments, stack)
+        axes = query, query if key is None else key
+        kept = layers_of_states(
+            queries,
+            keys,
+            (len(axes[0]), len(axes[1])),
+            scale=scale,
+            bias=bias,
+            mask=mask,
+            values=values,
+            output=output,
+            softcap=softcap,
+            sinks=sinks,
+            long=long,
+        )
+        no_norms = _NO_OUTPUT if output is None else ""
+        made = cls({stack: kept}, {stack: axes}, model_name=model_name, no_norms=no_norms)
+        arrays = {"bias": bias, "mask": mask, "values": values, "output": output, "sinks": sinks}
+        given = {name: YOURS for name, array in arrays.items() if array is not None}
+        if isinstance(mask, str):
+            given["mask"] = mask
+        options: dict[str, Any] = {"scale": scale, **given, "tokens": tokens}
+        options |= {"key_tokens": key_tokens, "segments": segments, "softcap": softcap}
+        options["stack"] = None if stack == "self" else stack
+        options["model_name"] = None if model_name == "queries and keys" else model_name
+        options["long"] = long
+        states = {"queries": YOURS, "keys": YOURS}
+        made.made_by = call("Attention.from_queries_keys", states, options)
+        return made
+
     def __repr__(self) -> str:
         stacks = ", ".join(f"{s.name} {s.n_layers}×{s.n_heads}" for s in self.stacks.values())
         note = f", {self.note}" if self.note else ""
         return f"Attention({self.model_name}, {stacks}, {counted(len(self.tokens), 'token')}{note})"
+
+
+def _given_axes(
+    tokens: Sequence[str] | Tokens,
+    key_tokens: Sequence[str] | Tokens | None,
+    segments: Sequence[int] | None,
+    stack: str,
+) -> tuple[Tokens, Tokens | None]:
+    """Return the axes of an attention that was computed elsewhere, in a stack that exists."""
+    if stack not in ("self", "encoder", "decoder", "cross"):
+        raise ValueError(f"stack is 'self', 'encoder', 'decoder' or 'cross', got {stack!r}")
+    query = tokens if isinstance(tokens, Tokens) else plain_axis(tokens, segments)
+    if key_tokens is None or isinstance(key_tokens, Tokens):
+        return query, key_tokens
+    return query, plain_axis(key_tokens)
 
 
 def _check_part(name: str, part: tuple[int, ...], count: int) -> None:

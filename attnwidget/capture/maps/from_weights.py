@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from attnwidget.capture.maps.array_tensor import tensor_of
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.text.tokens import Tokens
 
@@ -66,7 +66,7 @@ def _fields(weights: object) -> dict[str, object] | None:
 def _layers(weights: object, stack: str) -> list[Tensor]:
     if weights is None:
         raise ValueError(f"there are no attention weights of {stack!r}, only None: {_GET_WEIGHTS}")
-    if isinstance(weights, (np.ndarray, Tensor)):
+    if hasattr(weights, "__array__") or hasattr(weights, "__dlpack__"):
         array = _tensor(weights)
         if array.ndim == 5 and array.shape[1] == 1:
             array = array[:, 0]
@@ -124,32 +124,8 @@ def _one_layer(layer: object, index: int) -> Tensor:
 
 
 def _tensor(array: Any) -> Tensor:
-    if not isinstance(array, Tensor):
-        array = _of_numpy(array)
-    if array.is_meta:
-        raise ValueError("the weights are on the device 'meta', where tensors have no numbers")
-    tensor = array.detach().to_dense()
-    if not tensor.is_floating_point():
-        if tensor.is_complex():
-            raise TypeError(f"weights are real numbers, got {tensor.dtype}")
-        tensor = tensor.float()
-    return tensor
-
-
-def _of_numpy(array: Any) -> Tensor:
-    try:
-        values = np.asarray(array)
-    except ValueError as error:
-        raise ValueError(
-            f"the weights are no array, since parts of it have other shapes ({error}): pass "
-            "[layers, heads, queries, keys]"
-        ) from error
-    if values.dtype.kind not in "fiub":
-        raise TypeError(f"weights are real numbers, got an array of {values.dtype}")
-    # torch does not accept a foreign byte order, negative steps, or floats of more than 64 bits.
-    wide = values.dtype.kind == "f" and values.dtype.itemsize > 8
-    kind = np.dtype(np.float64) if wide else values.dtype.newbyteorder("=")
-    return torch.from_numpy(np.require(values, kind, ["C_CONTIGUOUS", "WRITEABLE"]))
+    tensor = tensor_of(array, "weights", "[layers, heads, queries, keys]")
+    return tensor if tensor.is_floating_point() else tensor.float()
 
 
 def _check_values(layer: Tensor, where: str, allow_unnormalised: bool) -> None:

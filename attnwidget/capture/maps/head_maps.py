@@ -169,8 +169,9 @@ class HeadMaps(MapCache):
         """Raise ValueError if the input is long; the error says "long inputs are not `what`"."""
         if self.is_long:
             raise ValueError(
-                f"long inputs are not {what}: attend(text, long=False) reads one with whole maps, "
-                "where there is the memory"
+                f"long inputs are not {what}: attend(text, long=False), or "
+                "Attention.from_queries_keys(..., long=False), has whole maps, where there is the "
+                "memory"
             )
 
 

@@ -183,8 +183,15 @@ def relation_counts(sentences: Sequence[Sentence], min_count: int) -> dict[str, 
     )
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     kept = {name: n for name, n in ordered if n >= min_count}
+    if len(ordered) < 2:
+        listed = f"the single relation {ordered[0][0]!r}" if ordered else "no relation"
+        raise ValueError(
+            f"the dependencies of train have {listed}, and it takes two to tell apart: pass "
+            "sentences with further relations, or find the heads of one relation with "
+            "probe_relations"
+        )
     if len(kept) < 2:
-        second = ordered[1][1] if len(ordered) > 1 else 0
+        second = ordered[1][1]
         raise ValueError(
             f"{len(kept)} relations of train have {min_count:,} dependencies, and it takes two to "
             f"tell apart: pass more sentences, or a min_count up to {second:,}"

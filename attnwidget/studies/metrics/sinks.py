@@ -25,7 +25,7 @@ class SinksResult(SegmentMeansResult):
     """Attention to the first tokens.
 
     Attributes:
-        mass: Mean weight on each of the first K tokens, [K, L, H].
+        mass: Mean weight of the queries from K + 1 on, on each of the first K tokens, [K, L, H].
         even: Weight on all K tokens together under equal attention to all visible tokens.
     """
 
@@ -42,13 +42,14 @@ class SinksResult(SegmentMeansResult):
     def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw both numbers over the layers, with equal attention.
 
+        The title names the first query that counts: the fifth one, with four first tokens.
+
         Args:
             width: Pixels of the whole figure.
         """
         even = {"even": self.even}
-        return self._curves(
-            self.heads(), "Attention to the first tokens", reference=even, width=width
-        )
+        title = f"Attention to the first tokens, from query {len(self.mass) + 1} on"
+        return self._curves(self.heads(), title, reference=even, width=width)
 
 
 class Sinks(SegmentMeans[SinksResult]):

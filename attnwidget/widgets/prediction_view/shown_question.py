@@ -17,8 +17,9 @@ from attnwidget.capture.tapping.edits import EditMethod
 from attnwidget.capture.tapping.head import Head
 
 _NOT_ASKED = (
-    "the model itself is asked, and this attention is of given weights, or was made in a block of "
-    "`disabled`: make one with load_model(...).attend(text), outside of such a block"
+    "the model itself is asked, and this attention is of given weights or of given queries and "
+    "keys, or was made in a block of `disabled`: make one with load_model(...).attend(text), "
+    "outside of such a block"
 )
 
 

@@ -1,0 +1,62 @@
+"""Arrays of any library as torch tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.dlpack import from_dlpack
+
+
+def tensor_of(array: Any, name: str, form: str) -> Tensor:
+    """Return a dense tensor of real numbers or booleans, which may share memory with the array.
+
+    Args:
+        array: A tensor of torch, an array of numpy, nested lists, or an array of another library
+            with `__dlpack__` (JAX, CuPy) or `__array__`.
+        name: Name of the array in error messages, a plural noun.
+        form: Expected axes for error messages, for example "[layers, heads, queries, keys]".
+
+    Raises:
+        TypeError: The array has other values than real numbers and booleans.
+        ValueError: The parts of nested lists differ in shape, or the tensor has no values.
+
+    Example:
+        >>> from attnwidget.capture.maps.array_tensor import tensor_of
+        >>> tensor_of([[1.0, 2.0]], "weights", "[queries, keys]").shape
+        torch.Size([1, 2])
+    """
+    if not isinstance(array, Tensor):
+        array = _exchanged(array, name, form)
+    if array.is_meta:
+        raise ValueError(f"the {name} are on the device 'meta', where tensors have no numbers")
+    if array.is_complex():
+        raise TypeError(f"{name} are real numbers, got {array.dtype}")
+    dense: Tensor = array.detach().to_dense()
+    return dense
+
+
+def _exchanged(array: Any, name: str, form: str) -> Tensor:
+    if hasattr(array, "__dlpack__") and not isinstance(array, np.ndarray):
+        try:
+            return from_dlpack(array)
+        except (BufferError, RuntimeError, TypeError, ValueError):
+            pass  # for example on a device that this torch cannot reach: numpy copies from there
+    return _of_numpy(array, name, form)
+
+
+def _of_numpy(array: Any, name: str, form: str) -> Tensor:
+    try:
+        values = np.asarray(array)
+    except ValueError as error:
+        raise ValueError(
+            f"the {name} are no array, since parts of it have other shapes ({error}): pass {form}"
+        ) from error
+    if values.dtype.kind not in "fiub":
+        raise TypeError(f"{name} are real numbers, got an array of {values.dtype}")
+    # torch does not accept a foreign byte order, negative steps, or floats of more than 64 bits.
+    wide = values.dtype.kind == "f" and values.dtype.itemsize > 8
+    kind = np.dtype(np.float64) if wide else values.dtype.newbyteorder("=")
+    return torch.from_numpy(np.require(values, kind, ["C_CONTIGUOUS", "WRITEABLE"]))
