@@ -20,6 +20,7 @@ from .head_atlas.cards.atlas_file import load_atlas as load_atlas
 from .head_atlas.examples.head_examples import head_examples as head_examples
 from .head_atlas.places.find_links import find_links as find_links
 from .head_atlas.scores.score_behaviours import score_behaviours as score_behaviours
+from .installed_versions import versions as versions
 from .mechanisms.copying import copying_scores as copying_scores
 from .mechanisms.direct_effects import direct_effects as direct_effects
 from .mechanisms.explain_link import explain_link as explain_link

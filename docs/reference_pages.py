@@ -22,6 +22,7 @@ SECTIONS = {
     "head_atlas": "What every head does",
     "text": "Texts, treebanks, documents",
     "drawing": "Pictures",
+    "installed_versions": "Reports about errors",
 }
 # Public modules with pages in the reference, besides `attnwidget`.
 MODULES = {"Metrics": metrics, "Charts": charts, "Demo texts and models": demo}

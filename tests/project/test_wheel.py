@@ -62,7 +62,9 @@ def test_holds_every_module_and_says_that_it_is_typed(wheel: dict[str, int]) -> 
 
 
 def test_holds_the_licence(wheel: dict[str, int]) -> None:
-    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in wheel)
+    licences = ["LICENSE", *(f"LICENSES/{path.name}" for path in (ROOT / "LICENSES").iterdir())]
+    for licence in licences:
+        assert any(name.endswith(f".dist-info/licenses/{licence}") for name in wheel)
 
 
 def test_holds_nothing_else(wheel: dict[str, int]) -> None:
