@@ -158,6 +158,7 @@ from .text.word_links import load_links as load_links
 from .text.word_links import noun_pronoun_links as noun_pronoun_links
 from .text.word_links import subject_verb_links as subject_verb_links
 from .text.word_vector_files import load_vectors as load_vectors
+from .widgets.atlas_view.widget import AtlasView as AtlasView
 from .widgets.attention_page import save_page as save_page
 from .widgets.coreference_view.widget import CoreferenceView as CoreferenceView
 from .widgets.dependency_arcs.probe_view import ProbeView as ProbeView

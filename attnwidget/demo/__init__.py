@@ -7,6 +7,7 @@ Example:
 """
 
 from attnwidget.demo.training_steps import induction_checkpoints
+from attnwidget.head_atlas.demo_atlas import demo_atlas
 from attnwidget.probes.demo_probe import demo_probe
 from attnwidget.text.demonstrations import (
     demo_genres,
@@ -17,6 +18,7 @@ from attnwidget.text.demonstrations import (
 )
 
 __all__ = [
+    "demo_atlas",
     "demo_genres",
     "demo_pairs",
     "demo_probe",

@@ -19,12 +19,12 @@ from attnwidget.capture.hub_model.advised_error import AdvisedError
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.weight_placement import weight_of
 from attnwidget.capture.tapping.projection import is_plain_linear
+from attnwidget.capture.tapping.thread_hooks import thread_hook
 from attnwidget.mechanisms.exact_linear import refuse_coarse_weights
 from attnwidget.mechanisms.frozen_norm import FrozenNorm
 from attnwidget.mechanisms.heads_at_token import HeadsWatch, watching_heads
 from attnwidget.mechanisms.module_calls import first_argument
 from attnwidget.mechanisms.stream_modules import StreamModules
-from attnwidget.mechanisms.thread_hooks import thread_hook
 
 # Differences that rounding explains, as a share of the largest part.
 _ROUNDING = 1e-4

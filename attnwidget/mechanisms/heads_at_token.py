@@ -16,8 +16,8 @@ from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.projection import Projections, projection_bias, projection_of
 from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.capture.tapping.thread_hooks import thread_hook
 from attnwidget.kernels.head_outputs import head_outputs, layer_bias, source_outputs
-from attnwidget.mechanisms.thread_hooks import thread_hook
 from attnwidget.mechanisms.value_bias import value_bias
 
 _BIAS_STAYS = (

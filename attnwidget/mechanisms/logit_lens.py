@@ -20,11 +20,11 @@ from attnwidget.capture.predict import prediction_task, vocabulary_answers
 from attnwidget.capture.tapping.replay import layers_of
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.capture.tapping.thread_forwards import replaced_forwards
+from attnwidget.capture.tapping.thread_hooks import thread_hook
 from attnwidget.kernels.arrays import Float32Array, Float64Array
 from attnwidget.mechanisms.asked_answers import asked_position, language_model
 from attnwidget.mechanisms.model_reading import whole_reading_of
 from attnwidget.mechanisms.module_calls import first_argument
-from attnwidget.mechanisms.thread_hooks import thread_hook
 
 if TYPE_CHECKING:
     import altair as alt

@@ -10,6 +10,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from attnwidget.capture.tapping.thread_hooks import thread_hook
+
 # The name of a module's input where it is no positional argument.
 _INPUT = "hidden_states"
 
@@ -43,7 +45,7 @@ class ModuleCall:
 
 @contextmanager
 def recorded_calls(modules: Iterable[nn.Module]) -> Iterator[dict[nn.Module, ModuleCall]]:
-    """Record the latest call of each module in the block.
+    """Record the latest call of each module in the block, by this thread.
 
     Example:
         >>> import torch
@@ -61,20 +63,21 @@ def recorded_calls(modules: Iterable[nn.Module]) -> Iterator[dict[nn.Module, Mod
 
     with ExitStack() as undo:
         for module in modules:
-            undo.callback(module.register_forward_hook(keep, with_kwargs=True).remove)
+            hook = module.register_forward_hook(thread_hook(keep), with_kwargs=True)
+            undo.callback(hook.remove)
         yield calls
 
 
 @contextmanager
 def without_output(module: nn.Module) -> Iterator[None]:
-    """Have a module put out zeros in the block."""
+    """Have a module put out zeros in the block, in this thread."""
 
     def zeros(_: nn.Module, __: Any, output: Any) -> Any:
         if isinstance(output, Tensor):
             return output.new_zeros(output.shape)
         return (output[0].new_zeros(output[0].shape), *output[1:])
 
-    hook = module.register_forward_hook(zeros)
+    hook = module.register_forward_hook(thread_hook(zeros))
     try:
         yield
     finally:
@@ -98,7 +101,7 @@ def input_of(module: nn.Module, run: partial[Any]) -> Tensor | None:
         seen.append(first_argument(args, kwargs))
         raise ReachedError
 
-    hook = module.register_forward_pre_hook(stop, with_kwargs=True)
+    hook = module.register_forward_pre_hook(thread_hook(stop), with_kwargs=True)
     try:
         run()
     except ReachedError:

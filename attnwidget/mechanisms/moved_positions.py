@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.capture.tapping.thread_hooks import thread_hook
 from attnwidget.mechanisms.model_reading import reading_of
 from attnwidget.mechanisms.module_calls import ReachedError
 from attnwidget.mechanisms.stream_modules import StreamModules
@@ -72,15 +74,15 @@ def keys_at_positions(
     count = len(distances)
     inputs = {n: v.expand(count, *v.shape[1:]) for n, v in reading.inputs.items()}
     options = without_cache(hf_model)
-    hooks = [t.register_forward_hook(move) for t in tables if isinstance(t, nn.Embedding)]
-    try:
-        with reading.model.lock, torch.no_grad(), tap(hf_model, on_layer):
-            hf_model(**inputs, **options)
-    except ReachedError:
-        pass
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with ExitStack() as undo:
+        undo.enter_context(reading.model.lock)
+        for table in tables:
+            if isinstance(table, nn.Embedding):
+                undo.callback(table.register_forward_hook(thread_hook(move)).remove)
+        undo.enter_context(suppress(ReachedError))
+        undo.enter_context(torch.no_grad())
+        undo.enter_context(tap(hf_model, on_layer))
+        hf_model(**inputs, **options)
     if not moved or not found:
         raise ValueError(
             f"positions of {attention.model_name} are neither rotary, nor a bias by distance, nor "

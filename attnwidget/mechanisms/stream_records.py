@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.projection import projection_bias, projection_weight
 from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.capture.tapping.thread_hooks import thread_hook
 from attnwidget.mechanisms.frozen_norm import FrozenNorm, token_axis
 from attnwidget.mechanisms.module_calls import first_argument
 from attnwidget.mechanisms.stream_modules import StreamModules, WriterKind
@@ -146,17 +147,17 @@ class StreamRecords:
         self._writers = writers
         with ExitStack() as undo, torch.no_grad():
             for module in self.modules.embeddings:
-                undo.callback(module.register_forward_hook(self._embedded).remove)
+                undo.callback(module.register_forward_hook(thread_hook(self._embedded)).remove)
             for module in self.modules.mlps:
-                hook = module.register_forward_hook(self._computed, with_kwargs=True)
-                undo.callback(hook.remove)
+                computed = thread_hook(self._computed)
+                undo.callback(module.register_forward_hook(computed, with_kwargs=True).remove)
             for module in self._own:
-                undo.callback(module.register_forward_hook(self._projected).remove)
+                undo.callback(module.register_forward_hook(thread_hook(self._projected)).remove)
             for module in self.modules.sites:
-                undo.callback(module.register_forward_hook(self._attended).remove)
+                undo.callback(module.register_forward_hook(thread_hook(self._attended)).remove)
             for module in self.modules.norms:
-                hook = module.register_forward_hook(self._normed, with_kwargs=True)
-                undo.callback(hook.remove)
+                normed = thread_hook(self._normed)
+                undo.callback(module.register_forward_hook(normed, with_kwargs=True).remove)
             undo.enter_context(tap(hf_model, self._seen))
             hf_model(**inputs, **options)
         for module in set(self.modules.sites) - self._whole:

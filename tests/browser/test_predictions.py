@@ -69,6 +69,8 @@ def test_the_keyboard_alone_chooses_a_token_and_switches_a_head(in_lab: OpenNote
     expect(root.locator(".attnw-prediction-caption")).to_contain_text("without L1 H1 (uniform)")
     press("x")
     notebook.wait_for_value("len(grid.disabled)", 0)
+    # The answers to choose from differ while a head is off.
+    expect(root.locator(".attnw-prediction-caption")).not_to_contain_text("without")
     root.get_by_role("combobox", name="effects on").select_option(index=2)
     wanted = notebook.value("predictions.to_frame()['token'][1]")
     notebook.wait_for_value("predictions.answer", wanted)

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from attnwidget import (
+    AtlasView,
     CoreferenceView,
     DependencyArcs,
     Document,
@@ -28,6 +29,7 @@ from attnwidget import (
     probe_coreference,
     probe_relations,
 )
+from attnwidget.demo import demo_atlas
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from fixtures.svg_picture import texts
@@ -54,6 +56,7 @@ HOLDS = {
     "coreference": "captain",
     "predictions": "layer 0",
     "link": "captain",
+    "atlas": "previous token",
     "explorer": "captain",
 }
 
@@ -83,6 +86,7 @@ def widgets() -> Iterator[dict[str, HeadWidget]]:
         "coreference": CoreferenceView(coreference),
         "predictions": PredictionView(attention, 4, disabled=here, selected=here),
         "link": LinkView(attention, 0, 3, query=4, key=2),
+        "atlas": AtlasView(demo_atlas()),
         "explorer": explore(model, TEXT, treebank=False, panels=["grid", "view"]),
     }
     assert made["predictions"].wait()

@@ -115,7 +115,7 @@ def test_a_saved_atlas_is_the_same(of_circuit: Atlas, tmp_path: Path) -> None:
     same(of_circuit, load_atlas(path))
     stored = json.loads(path.read_text("utf-8"), parse_constant=lambda name: pytest.fail(name))
     assert stored["format"] == "attnwidget atlas"
-    with pytest.raises(ValueError, match="saved as JSON"):
+    with pytest.raises(ValueError, match="saved as JSON or as a page"):
         of_circuit.save(tmp_path / "atlas.txt")
     for text in ("no JSON", "[]", '{"format": "other"}', '{"format": "attnwidget atlas"}'):
         path.write_text(text)

@@ -42,7 +42,7 @@ BELOW = {
         "drawing",
     },
     # The model as data, and the scripts that made it, which nobody imports.
-    "demo": {"text", "kernels", "capture", "charts", "studies", "probes"},
+    "demo": {"text", "kernels", "capture", "charts", "studies", "probes", "head_atlas"},
 }
 # Libraries that a folder does not import, so that it can be read and tested without them.
 FOREIGN = {

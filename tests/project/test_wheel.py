@@ -13,6 +13,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 DEMO = [
+    "atlas.json",
     "config.json",
     "genre/config.json",
     "genre/model.safetensors",

@@ -17,6 +17,7 @@ import psutil
 from ipywidgets.widgets import widget as ipywidgets_widget
 
 from attnwidget import (
+    AtlasView,
     CompareView,
     CoreferenceView,
     DependencyArcs,
@@ -38,6 +39,7 @@ from attnwidget import (
     probe_relations,
     train_dependency_probe,
 )
+from attnwidget.demo import demo_atlas
 
 TEXT = "The captain told his men a story."
 SENTENCE = Sentence.from_lists(
@@ -90,6 +92,7 @@ def makers(model: Any) -> dict[str, Make]:
     shorter = Sentence.from_lists(["The", "men", "told"], [2, 3, 0], ["det", "nsubj", "root"])
     probe = train_dependency_probe(model, [shorter], [SENTENCE], seeds=1, progress=False)
     positions = np.random.default_rng(0).normal(size=(6, 12, 2))
+    atlas = demo_atlas()
 
     def linked() -> list[Any]:
         grid = HeadGrid(attention)
@@ -121,6 +124,7 @@ def makers(model: Any) -> dict[str, Make]:
         "CoreferenceView": lambda: [CoreferenceView(coreference)],
         "ProbeView": lambda: [ProbeView(probe, [SENTENCE], word=1)],
         "linked": linked,
+        "AtlasView": lambda: [AtlasView(atlas)],
         "LinkView": lambda: [LinkView(attention, 2, 8, query=4, key=2)],
         "PredictionView": predicted,
         "Explorer": explored,

@@ -16,6 +16,7 @@ import numpy as np
 import traitlets
 
 from attnwidget import (
+    AtlasView,
     CompareView,
     CoreferenceView,
     DependencyArcs,
@@ -37,6 +38,7 @@ from attnwidget import (
     train_dependency_probe,
     train_structural_probe,
 )
+from attnwidget.demo import demo_atlas
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from fixtures.recording import RecordingComm, on_page
@@ -83,6 +85,7 @@ def widgets() -> dict[str, HeadWidget]:
         "arcs": DependencyArcs(model, [SENTENCE, SENTENCE], relations),
         "coreference": CoreferenceView(coreference),
         "predictions": PredictionView(attention, 2),
+        "atlas": AtlasView(demo_atlas()),
         "link": LinkView(attention, 0, 1, query=3, key=1),
         "probe": ProbeView(dependencies, [SENTENCE, *TRAINING]),
         "trees": ProbeView(trees, [SENTENCE, *TRAINING]),

@@ -49,6 +49,7 @@ KINDS = (
     "CoreferenceView",
     "ProbeView",
     "linked",
+    "AtlasView",
     "LinkView",
     "PredictionView",
     "Explorer",

@@ -17,6 +17,7 @@ from ipywidgets.widgets.widget import _instances
 
 import attnwidget
 from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, load_model, save_page
+from attnwidget.demo import demo_atlas
 from attnwidget.studies.words.coreference import probe_coreference
 from attnwidget.studies.words.coreference_results import CoreferenceAccuracies
 from attnwidget.studies.words.relations import (
@@ -26,6 +27,7 @@ from attnwidget.studies.words.relations import (
 )
 from attnwidget.text.coreference import Document
 from attnwidget.text.treebank import Sentence
+from attnwidget.widgets.atlas_view.widget import AtlasView
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.widget import Explorer
@@ -134,6 +136,7 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
         "coreference_view": CoreferenceView(coreference, document=1),
         "prediction_view": predictions,
         "link_view": LinkView(attention, 0, 3, query=7, key=2),
+        "atlas_view": AtlasView(demo_atlas()),
     }
     alive = set(_instances)
     assert list(widgets) == [figure.name for figure in FIGURES if figure.label]

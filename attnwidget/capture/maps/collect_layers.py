@@ -18,6 +18,7 @@ from attnwidget.capture.tapping.gradients import LayerGradient
 from attnwidget.capture.tapping.layer_numbers import layer_numbers
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.capture.tapping.thread_hooks import thread_hook
 
 _NO_MAPS = (
     "{} computed no attention map over all tokens: {} calls neither an attention function of "
@@ -98,7 +99,7 @@ class Collected:
 
         with ExitStack() as undo:
             for module in sites:
-                undo.callback(module.register_forward_hook(note).remove)
+                undo.callback(module.register_forward_hook(thread_hook(note)).remove)
             with torch.no_grad(), projections.checking(), tap(hf_model, self._keep):
                 self.output = hf_model(**inputs, **options)
         return ran

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.losses import Task
 from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.capture.tapping.thread_hooks import thread_hook
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +136,7 @@ def _differentiable(hf_model: Any, inputs: Mapping[str, Tensor]) -> Iterator[dic
     with ExitStack() as undo:
         for module in hf_model.modules():
             if isinstance(module, nn.Embedding):
-                undo.callback(module.register_forward_hook(into_graph).remove)
+                undo.callback(module.register_forward_hook(thread_hook(into_graph)).remove)
         yield options
 
 

@@ -14,6 +14,7 @@ from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.weight_placement import weight_of
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
+from attnwidget.capture.tapping.thread_hooks import thread_hook
 from attnwidget.capture.tapping.weights_agree import spread_rows
 from attnwidget.kernels.norms import (
     head_projections,
@@ -138,7 +139,7 @@ class Projections:
                     ) -> None:
                         self._compare(own, output)
 
-                    undo.callback(projection.register_forward_hook(compare).remove)
+                    undo.callback(projection.register_forward_hook(thread_hook(compare)).remove)
             try:
                 yield
             finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,16 +190,31 @@ class Atlas(HeadResult):
         return self.table.chart(behaviour, width=width)
 
     def save(self, path: str | Path) -> None:
-        """Write the atlas to a JSON file, which `load_atlas` reads.
+        """Write the atlas to a JSON file, which `load_atlas` reads, or to a page.
+
+        A page (.html) is an `AtlasView` in one file, which needs no kernel and no network. Each
+        head has an anchor: "atlas.html#L1H3" opens the card of head 3 in layer 1.
+
+        Args:
+            path: The file; its name ends with ".json" or ".html".
 
         Raises:
-            ValueError: The name of the file does not end with ".json".
+            ValueError: The name of the file has another ending, or the page is larger than 20 MB.
             OSError: The file cannot be written; an earlier file stays.
         """
         path = Path(path)
+        if path.suffix == ".html":
+            # Figures are in a folder above this folder, so the figure is loaded only for a page.
+            figure = import_module("attnwidget.widgets.atlas_view.widget").AtlasView(self)
+            try:
+                figure.save(path)
+            finally:
+                figure.close()
+            return
         if path.suffix != ".json":
             raise ValueError(
-                f'an atlas is saved as JSON: name the file "atlas.json", not {path.name!r}'
+                'an atlas is saved as JSON or as a page: name the file "atlas.json" or '
+                f'"atlas.html", not {path.name!r}'
             )
         parts = encoded_parts(self.table, self.examples, self.effects, self.writes, self.feeds)
         parts |= {

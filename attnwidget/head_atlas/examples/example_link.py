@@ -54,13 +54,14 @@ class ExampleLink:
         return f"{before}{' '.join(words)}{after}"
 
     def _marked(self, token: int) -> str:
-        text = self._spelt(token)
+        text = self.spelt(token)
         return f"[{text}]" if token in (self.query, self.key) else text
 
-    def _spelt(self, token: int) -> str:
+    def spelt(self, token: int) -> str:
+        """Return the spelling of a token without marks of its place in a word."""
         return self.tokens.text[token].removeprefix("##").strip("␣")
 
     def __str__(self) -> str:
-        query = self._spelt(self.query)
-        key = self._spelt(self.key)
+        query = self.spelt(self.query)
+        key = self.spelt(self.key)
         return f"{query} → {key} ({self.weight:.2f}): {self.sentence}"

@@ -53,6 +53,7 @@ FIGURES = (
     Figure("coreference_view", "CoreferenceView", "coreference"),
     Figure("prediction_view", "PredictionView", "predictions"),
     Figure("link_view", "LinkView", "why it attends"),
+    Figure("atlas_view", "AtlasView", "atlas of heads"),
     Figure("explorer", "Explorer", ""),
 )
 

@@ -15,7 +15,7 @@ def thread_hook(hook: Callable[..., Any]) -> Callable[..., Any]:
 
     Example:
         >>> from concurrent.futures import ThreadPoolExecutor
-        >>> from attnwidget.mechanisms.thread_hooks import thread_hook
+        >>> from attnwidget.capture.tapping.thread_hooks import thread_hook
         >>> hook = thread_hook(lambda value: value + 1)
         >>> with ThreadPoolExecutor() as other:
         ...     hook(1), other.submit(hook, 1).result()

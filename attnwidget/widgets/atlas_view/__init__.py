@@ -1,0 +1,1 @@
+"""AtlasView: what every head of a model does, with the evidence."""

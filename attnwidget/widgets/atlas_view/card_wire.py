@@ -1,0 +1,118 @@
+"""The card of one head, as the page of an AtlasView has it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from attnwidget.head_atlas.cards.head_card import HeadCard, HeadScore
+from attnwidget.head_atlas.effects.head_effect import HeadEffect
+from attnwidget.head_atlas.examples.example_link import ExampleLink
+
+#: Largest number of examples of each kind on the page.
+MOST_EXAMPLES = 20
+# Words on both sides of the query and of the key.
+_CONTEXT = 16
+
+
+def card_to_wire(card: HeadCard) -> dict[str, Any]:
+    """Return the card of a head as JSON; numbers that are not finite are None."""
+    named = card.named_by
+    strongest = sorted(card.scores, key=lambda score: -score.strength)
+    return {
+        "head": [card.head.layer, card.head.head, card.head.stack],
+        "name": card.name,
+        "runner_up": card.runner_up,
+        "named_by": None if named is None else strongest.index(named),
+        "scores": [_score(score) for score in strongest],
+        "effect": None if card.effect is None else _effect(card.effect),
+        "examples": {
+            kind: [example_to_wire(link) for link in links[:MOST_EXAMPLES]]
+            for kind, links in card.examples.items()
+            if links
+        },
+        "writes": [[item.source, item.promoted, item.suppressed] for item in card.writes],
+        "feeds": [
+            [[feeder.head.layer, feeder.head.head, feeder.head.stack], feeder.fed, feeder.score]
+            for feeder in card.feeds
+        ],
+    }
+
+
+def example_to_wire(link: ExampleLink) -> dict[str, Any]:
+    """Return the words around a link.
+
+    Returns:
+        `pieces`: texts of tokens; a text with a space before it begins a word, and " …" stands for
+        words that are left out. `query` and `key`: indices of pieces. `weight`: attention weight.
+
+    Example:
+        >>> from attnwidget.head_atlas.examples.example_link import ExampleLink
+        >>> from attnwidget.text.tokens import Tokens
+        >>> from attnwidget.widgets.atlas_view.card_wire import example_to_wire
+        >>> tokens = Tokens.plain(["[CLS]", "the", "cat", "saw", "him", "##self", "[SEP]"])
+        >>> example_to_wire(ExampleLink(tokens, 0, query=4, key=2, weight=0.42, strength=1.5))
+        {'pieces': [' [CLS]', ' the', ' cat', ' saw', ' him', 'self', ' [SEP]'], 'query': 4, \
+'key': 2, 'weight': 0.42}
+    """
+    groups = link.tokens.word_groups()
+    ends = [i for i, group in enumerate(groups) if link.query in group or link.key in group]
+    pieces: list[str] = []
+    places: dict[int, int] = {}
+    is_cut = False
+    for number, group in enumerate(groups):
+        if all(abs(number - end) > _CONTEXT for end in ends):
+            if not is_cut:
+                pieces.append(" …")
+            is_cut = True
+            continue
+        is_cut = False
+        for token in group:
+            if token in (link.query, link.key):
+                places[token] = len(pieces)
+            text = link.spelt(token)
+            pieces.append(f" {text}" if token == group[0] else text)
+    return {
+        "pieces": pieces,
+        "query": places[link.query],
+        "key": places[link.key],
+        "weight": round(link.weight, 4),
+    }
+
+
+def _score(score: HeadScore) -> dict[str, Any]:
+    return {
+        "behaviour": score.behaviour,
+        "description": score.description,
+        "control_name": score.control_name,
+        "score": _number(score.score),
+        "control": _number(score.control),
+        "low": _number(score.low),
+        "high": _number(score.high),
+        "adjusted": _number(score.adjusted),
+        "names": score.names,
+        "n": score.n,
+        "unit": score.unit,
+        "held_out": _number(score.held_out),
+        "held_out_control": _number(score.held_out_control),
+        "auc": _number(score.auc),
+        "source": score.source,
+    }
+
+
+def _effect(effect: HeadEffect) -> dict[str, Any]:
+    return {
+        "outcome": effect.outcome,
+        "effect": _number(effect.effect),
+        "low": _number(effect.low),
+        "high": _number(effect.high),
+        "matched": _number(effect.matched),
+        "random": [[head, _number(value)] for head, value in effect.random],
+        "n_texts": effect.n_texts,
+        "n_places": effect.n_places,
+    }
+
+
+def _number(value: float) -> float | None:
+    """Return a number with 6 significant digits, which JSON has for finite numbers only."""
+    return float(f"{value:.6g}") if math.isfinite(value) else None

@@ -1,0 +1,148 @@
+"""AtlasView: a table of all heads, and the card of the chosen head."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, get_args
+
+import traitlets
+
+from attnwidget.capture.maps.python_call import YOURS
+from attnwidget.capture.tapping.head import Head
+from attnwidget.head_atlas.cards.atlas_result import Atlas
+from attnwidget.head_atlas.examples.example_results import ExampleKind
+from attnwidget.text.counted import counted
+from attnwidget.widgets.atlas_view.card_wire import MOST_EXAMPLES, card_to_wire
+from attnwidget.widgets.atlas_view.head_rows import COLUMNS, rows_to_wire, shown_rows
+from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.widgets.shared.widget_code import chosen_options
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_KINDS = get_args(ExampleKind)
+
+
+class AtlasView(HeadWidget):
+    """A table of the heads of an atlas, and the card of the chosen head.
+
+    A row of the table has the name of a head, the strength of the name, its held-out score and the
+    outcome of its effect. The card has the scores of the head with their controls, its effect on
+    the loss, example links, what the head writes, and which heads feed it. A linked figure shows
+    the head that is chosen here. Options are the traits, passed as keywords. The head with the
+    strongest name is selected at first.
+
+    Args:
+        atlas: The atlas, from `atlas`, `load_atlas` or `demo.demo_atlas`.
+
+    Raises:
+        TypeError: `atlas` is not an atlas, or an option is unknown.
+        traitlets.TraitError: The value of an option is out of range.
+
+    Example:
+        >>> from attnwidget import AtlasView, atlas, load_model, make_segments
+        >>> model = load_model()
+        >>> texts = make_segments(["The cat sat on the mat.", "It slept there."] * 4, model)
+        >>> found = atlas(model, texts, treebank=(), behaviours=["previous token"], effects=False,
+        ...     random_models=0, progress=False)
+        >>> AtlasView(found, search="previous").to_frame()[["layer", "head", "name"]].head(1)
+           layer  head            name
+        0      0     2  previous token
+    """
+
+    kind = "atlas_view"
+
+    atlas = traitlets.Instance(Atlas, help="The atlas of the model.")
+    search = traitlets.Unicode(
+        help="Show only heads with this text in their number, name, runner-up or outcome; case and "
+        "spaces are ignored."
+    ).tag(sync=True)
+    sort = traitlets.Enum(
+        COLUMNS, "strength", help="The column that sorts the rows; heads without a value come last."
+    ).tag(sync=True)
+    descending = traitlets.Bool(True, help="Whether the largest value comes first.").tag(sync=True)
+    all_scores = traitlets.Bool(
+        False, help="Whether the card has the scores of all behaviours, not only the strongest."
+    ).tag(sync=True)
+    examples = traitlets.Enum(
+        _KINDS, "strongest", help="The kind of example links, as in `HeadExamples.of`."
+    ).tag(sync=True)
+    n_examples = traitlets.Int(
+        6, min=1, max=MOST_EXAMPLES, help="The largest number of examples on the card."
+    ).tag(sync=True)
+
+    def __init__(self, atlas: Atlas, **traits: Any) -> None:
+        # The heads that can be selected are known before any trait is set.
+        if not isinstance(atlas, Atlas):
+            raise TypeError(
+                f"AtlasView shows an Atlas, got {type(atlas).__name__}. Make one with "
+                "atlas(model), or read one with load_atlas(path)."
+            )
+        if not {"selected", "layer"} & traits.keys():
+            traits["selected"] = _strongest(atlas)
+        super().__init__(atlas=atlas, **traits)
+
+    def _given(self) -> dict[str, Any]:
+        return {"atlas": YOURS}
+
+    def _chosen(self) -> dict[str, Any]:
+        options = chosen_options(self, always=("selected",))
+        if self.selected == _strongest(self.atlas):
+            del options["selected"]
+        return options
+
+    def _shapes(self) -> Shapes:
+        n_layers, n_heads = self.atlas.names.shape
+        return {"self": (int(n_layers), int(n_heads))}
+
+    @when_open("atlas")
+    def _keep_heads(self, change: object) -> None:
+        self.selected = [head for head in self.selected if self.has(head)]
+        self.layer = min(self.layer, self.n_layers - 1)
+
+    @computed("atlas")
+    def _source(self) -> dict[str, Any]:
+        return {
+            "model": self.atlas.model_name,
+            "note": _note(self.atlas),
+            "no_effects": self.atlas.reasons.get("effects", ""),
+        }
+
+    @computed("atlas")
+    def _heads(self) -> dict[str, Any]:
+        return rows_to_wire(self.atlas)
+
+    @computed("atlas", "selected")
+    def _card(self) -> dict[str, Any] | None:
+        return card_to_wire(self.atlas.card(self.head.layer, self.head.head)) if self.head else None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the rows that the table shows, in their order, with the columns of the atlas."""
+        return shown_rows(self.atlas.to_frame(), self.search, self.sort, self.descending)
+
+    def __repr__(self) -> str:
+        n_named = int((self.atlas.names != "").sum())
+        chosen = ", ".join(map(str, self.selected)) or "none"
+        return (
+            f"AtlasView({self.atlas.model_name}, {counted(self.atlas.names.size, 'head')}, "
+            f"{n_named} named, selected: {chosen})"
+        )
+
+
+def _strongest(atlas: Atlas) -> list[Head]:
+    """Return the head with the strongest name, in a list; no head if none has a name."""
+    rows = shown_rows(atlas.to_frame(), "", "strength", True)
+    named = rows.loc[rows["name"] != "", ["layer", "head"]].head(1)
+    return [Head(int(layer), int(head)) for layer, head in named.to_numpy()]
+
+
+def _note(atlas: Atlas) -> str:
+    """Return what the caption says about the data and the tests of an atlas."""
+    table = atlas.table
+    notes = [
+        counted(table.n_segments, "text"),
+        f"names: Holm-corrected p up to {table.level:g}, strength {table.least:g} or more",
+    ]
+    if not atlas.complete:
+        notes.append("interrupted")
+    return " · ".join(notes)

@@ -1,0 +1,171 @@
+import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared/caption.js";
+import { counted, printP } from "../shared/numbers.js";
+import { headName, paperName } from "../shared/types.js";
+import { printed, type Row } from "./rows.js";
+import type { AtlasState, Card, Column, Effect, Example, Kind, Score } from "./state.js";
+
+export const FIGURE = "Atlas of attention heads";
+export const NOTHING = "No head is left: search for less.";
+export const NO_CARD =
+  "Select a head: choose a row of the table, or set view.selected = [(layer, head)].";
+export const NO_EXAMPLES = "No examples of this kind.";
+/** Numbers of the strongest scores on a card that does not have all: at least, and at most. */
+const FEW = { least: 3, most: 8 };
+
+export const TITLES: Record<Column, string> = {
+  head: "head",
+  name: "name",
+  strength: "strength",
+  "held out": "held out",
+  outcome: "outcome",
+};
+export const MEANINGS: Record<Column, string> = {
+  head: "layer and head, from 0",
+  name: "the behaviour that describes the head best",
+  strength: "score above control, as a share of the possible excess",
+  "held out": "score on the half of the data that did not choose the name",
+  outcome: "whether the loss rises without the head where its behaviour applies",
+};
+export const KIND_MEANINGS: Record<Kind, string> = {
+  strongest: "strongest: by weight and length of the moved vector",
+  heaviest: "heaviest: by weight",
+  "top tenth": "top tenth: drawn at random from the strongest tenth of all links",
+  middle: "middle: drawn at random from the middle of all links",
+  missed: "missed: the name predicts a link, and the head does not make it",
+};
+
+const number = (value: number | null): string =>
+  value === null ? "–" : value.toFixed(2).replace("-", "−");
+export const nats = (value: number | null): string =>
+  value === null ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`;
+
+/** `L1 H3 (2-4) · det to governor`. */
+export const cardTitle = ({ head, name }: Card): string =>
+  `${headName(head)} (${paperName(head)}) · ${name || "no name"}`;
+
+/** The score that names the head, beside its control, in both halves of the data. */
+export function cardSentences(card: Card): string[] {
+  const named = card.named_by === null ? undefined : card.scores[card.named_by];
+  const also = card.runner_up ? `Also: ${card.runner_up}.` : "";
+  if (!named) return ["No behaviour describes this head.", also].filter(Boolean);
+  const held =
+    named.held_out === null
+      ? ""
+      : `Held out: ${number(named.held_out)} against ${number(named.held_out_control)}.`;
+  const auc = named.auc === null ? "" : `AUC of predicted links: ${number(named.auc)}.`;
+  const test = named.adjusted === null ? "" : `, ${printP(named.adjusted)}`;
+  return [
+    `${sentence(named.description)} Score ${number(named.score)} against ` +
+      `${number(named.control)} by ${named.control_name}${test}.`,
+    [held, auc, also].filter(Boolean).join(" "),
+  ].filter(Boolean);
+}
+
+const sentence = (text: string) =>
+  text && `${text[0]?.toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
+
+/** The scores that the card shows: the strongest, and the scores that may name the head. */
+export const shownScores = ({ scores }: Card, all: boolean): Score[] =>
+  all
+    ? scores
+    : scores.filter(
+        ({ names, score, control }, i) =>
+          names || i < FEW.least || (i < FEW.most && score > control),
+      );
+
+export const scoreTexts = ({ score, control }: Score): [score: string, control: string] => [
+  number(score),
+  number(control),
+];
+
+/** A score in words. */
+export const scoreText = (score: Score): string =>
+  `${score.behaviour}: ${score.description} · control: ${score.control_name} · ` +
+  `${counted(score.n, score.unit.replace(/s$/, ""))} · ${score.source}`;
+
+/** A row of the chart of the effect. */
+export interface EffectRow {
+  label: string;
+  /** What is marked: one number, or the numbers of several heads. */
+  values: number[];
+  /** The ends of an interval. */
+  interval: [number, number] | null;
+  text: string;
+}
+
+export function effectRows(effect: Effect): EffectRow[] {
+  const { low, high, matched } = effect;
+  const others = effect.random.flatMap(([, value]) => (value === null ? [] : [value]));
+  const rows: EffectRow[] = [
+    {
+      label: "where it applies",
+      values: effect.effect === null ? [] : [effect.effect],
+      interval: low === null || high === null ? null : [low, high],
+      text: nats(effect.effect),
+    },
+  ];
+  if (matched !== null)
+    rows.push({ label: "elsewhere", values: [matched], interval: null, text: nats(matched) });
+  if (others.length) {
+    const range = [Math.min(...others), Math.max(...others)] as const;
+    rows.push({
+      label: counted(others.length, "other head"),
+      values: others,
+      interval: null,
+      text: others.length > 1 ? `${nats(range[0])} to ${nats(range[1])}` : nats(range[0]),
+    });
+  }
+  return rows;
+}
+
+export const effectTitle = ({ outcome }: Effect): string => `effect: ${outcome || "too few texts"}`;
+
+export const effectNote = ({ n_places, n_texts }: Effect): string =>
+  `rise of the loss without the head, in nats, with the 95 % interval · ` +
+  `${counted(n_places, "place")} in ${counted(n_texts, "text")} · other heads: of the same layer`;
+
+/** An example in words: `he → captain, 0.59: …`. */
+export function exampleText({ pieces, query, key, weight }: Example): string {
+  const word = (piece: number) => (pieces[piece] ?? "").trim();
+  return `${word(query)} → ${word(key)}, ${weight.toFixed(2)}: ${pieces.join("").trim()}`;
+}
+
+export const writesText = ([source, promoted, suppressed]: Card["writes"][number]): string =>
+  `reads ${source}: promotes ${promoted.join(", ")}; suppresses ${suppressed.join(", ")}`;
+
+/** How many rows of how many, and why. */
+export function rowsText(shown: number, all: number, { search }: AtlasState): string {
+  const found = search ? ` · search: “${search}”` : "";
+  return `${shown} of ${counted(all, "head")}${found}`;
+}
+
+/** How to read the figure. */
+export const MEANING = [
+  "strength: (score − control) / (1 − control)",
+  "bar: score, with the control as a tick and the 95 % interval of their difference",
+];
+
+export function captionOf(state: AtlasState, rows: Row[], all: number): Caption {
+  const { selected, examples, _source, _card } = state;
+  const last = selected.at(-1);
+  return caption(FIGURE, {
+    model: _source.model,
+    head: last ? headNames([last]) : NO_HEAD,
+    quantity: _card?.name ?? "",
+    notes: [
+      rowsText(rows.length, all, state),
+      _source.note,
+      ...MEANING,
+      _card ? `examples: ${KIND_MEANINGS[examples].replace(": ", ", ")}` : "",
+    ],
+  });
+}
+
+/** The rows of the table. */
+export const tableOf = (rows: Row[]): Table => ({
+  columns: ["head", "name", "strength", "held out", "outcome"],
+  rows: rows.map((row) => {
+    const { head, strength, "held out": heldOut } = printed(row);
+    return [head, row.name, strength, heldOut, row.outcome];
+  }),
+});

@@ -1,0 +1,195 @@
+import { html, nothing } from "lit-html";
+import { select } from "../shared/controls.js";
+import { labelFont } from "../shared/labels.js";
+import type { Look } from "../shared/mount.js";
+import { painted } from "../shared/painted.js";
+import { fresh } from "../shared/pen.js";
+import { type Head, headName } from "../shared/types.js";
+import {
+  cardSentences,
+  cardTitle,
+  effectNote,
+  effectRows,
+  effectTitle,
+  exampleText,
+  KIND_MEANINGS,
+  NO_CARD,
+  NO_EXAMPLES,
+  scoreText,
+  scoreTexts,
+  shownScores,
+  writesText,
+} from "./card_text.js";
+import { exampleLine, lengthOf } from "./example_line.js";
+import { type AtlasLayout, WEIGHT } from "./layout.js";
+import {
+  BAR_HEIGHT,
+  EXAMPLE_HEIGHT,
+  effectRange,
+  paintEffect,
+  paintExample,
+  paintScore,
+} from "./paint.js";
+import { anchorOf } from "./rows.js";
+import { type AtlasState, type Card, type Effect, KINDS, type Kind, type Score } from "./state.js";
+
+const FEW_EXAMPLES = 6;
+const MOST_EXAMPLES = 20;
+
+interface Actions {
+  choose(head: Head): void;
+  change(change: Partial<AtlasState>): void;
+}
+
+/** The card of the chosen head; `isPage`: on a saved page, where each head has an anchor. */
+export function cardView(
+  state: AtlasState,
+  layout: AtlasLayout,
+  look: Look,
+  isPage: boolean,
+  actions: Actions,
+) {
+  const card = state._card;
+  if (!card) return html`<p class="attnw-atlas-empty">${NO_CARD}</p>`;
+  const title = cardTitle(card);
+  const anchor = isPage
+    ? html`<a href=${`#${anchorOf(card.head)}`} title="link to this head">${title}</a>`
+    : title;
+  const aside = html`${effectView(card.effect, state, layout, look)}
+    ${writesView(card)}${feedsView(card, actions)}`;
+  return html`<p class="attnw-atlas-title">${anchor}</p>
+    ${cardSentences(card).map((text) => html`<p class="attnw-atlas-text">${text}</p>`)}
+    <div class="attnw-atlas-columns">
+      <div .style=${`width: ${layout.column}px`}>${scoresView(card, state, layout, look, actions)}
+      </div>
+      <div .style=${`width: ${layout.column}px`}>${aside}</div>
+    </div>
+    ${examplesView(card, state, layout, look, actions)}`;
+}
+
+const columns = ({ label }: AtlasLayout) =>
+  html`<colgroup><col .style=${`width: ${label}px`}><col><col class="attnw-atlas-numbers"
+    ></colgroup>`;
+
+function scoresView(
+  card: Card,
+  { all_scores }: AtlasState,
+  layout: AtlasLayout,
+  look: Look,
+  { change }: Actions,
+) {
+  const shown = shownScores(card, all_scores);
+  const hasMore = card.scores.length > shown.length || all_scores;
+  const more = all_scores ? "fewer" : `all ${card.scores.length}`;
+  return html`<div class="attnw-atlas-heading"><span>scores</span>${
+    hasMore
+      ? html`<button type="button" class="attnw-atlas-more" aria-pressed=${all_scores}
+          @click=${() => change({ all_scores: !all_scores })}>${more}</button>`
+      : nothing
+  }<span class="attnw-muted attnw-atlas-unit">score · control</span></div>
+    <table class="attnw-atlas-bars" aria-label="scores and controls">${columns(layout)}
+      <tbody>${shown.map((score) => scoreView(score, layout, look))}</tbody></table>`;
+}
+
+function scoreView(score: Score, { bar }: AtlasLayout, { theme, density }: Look) {
+  const paint = (canvas: HTMLCanvasElement) => {
+    const pen = fresh(canvas, bar, BAR_HEIGHT);
+    if (pen) paintScore(pen, theme, score, bar);
+  };
+  const [own, control] = scoreTexts(score);
+  return html`<tr><th scope="row" class=${score.names ? "attnw-atlas-named" : ""}
+      title=${scoreText(score)}>${score.behaviour}</th
+    ><td><canvas aria-hidden="true" ${painted(paint, score, theme, bar, density)}></canvas></td
+    ><td class="attnw-atlas-number"><b>${own}</b> <span class="attnw-unseen"> against </span
+      ><span class="attnw-muted">${control}</span></td></tr>`;
+}
+
+function effectView(
+  effect: Effect | null,
+  { _source }: AtlasState,
+  layout: AtlasLayout,
+  look: Look,
+) {
+  if (!effect)
+    return _source.no_effects
+      ? html`<p class="attnw-atlas-note">No effects: ${_source.no_effects}</p>`
+      : nothing;
+  const rows = effectRows(effect);
+  const range = effectRange(rows);
+  const { theme, density } = look;
+  return html`<div class="attnw-atlas-heading"><span>${effectTitle(effect)}</span></div>
+    <table class="attnw-atlas-bars" aria-label="effect on the loss">${columns(layout)}<tbody
+      >${rows.map((row) => {
+        const paint = (canvas: HTMLCanvasElement) => {
+          const pen = fresh(canvas, layout.bar, BAR_HEIGHT);
+          if (pen) paintEffect(pen, theme, row, range, layout.bar);
+        };
+        return html`<tr><th scope="row">${row.label}</th
+          ><td><canvas aria-hidden="true"
+            ${painted(paint, effect, theme, layout.bar, density)}></canvas></td
+          ><td class="attnw-atlas-number">${row.text}</td></tr>`;
+      })}</tbody></table>
+    <p class="attnw-atlas-note">${effectNote(effect)}</p>`;
+}
+
+function writesView({ writes }: Card) {
+  if (!writes.length) return nothing;
+  return html`<div class="attnw-atlas-heading"><span>writes</span></div>
+    <ul class="attnw-atlas-list">${writes.map((item) => html`<li>${writesText(item)}</li>`)}</ul>`;
+}
+
+function feedsView({ feeds }: Card, { choose }: Actions) {
+  if (!feeds.length) return nothing;
+  return html`<div class="attnw-atlas-heading"><span>fed by</span></div>
+    <ul class="attnw-atlas-list">${feeds.map(
+      ([head, fed, score]) => html`<li><button type="button" class="attnw-atlas-more"
+        @click=${() => choose(head)}>${headName(head)}</button> its ${fed}
+        <span class="attnw-muted">${score.toFixed(3)}</span></li>`,
+    )}</ul>`;
+}
+
+function examplesView(
+  card: Card,
+  state: AtlasState,
+  { card: width }: AtlasLayout,
+  look: Look,
+  { change }: Actions,
+) {
+  const kinds = KINDS.filter((kind) => kind === state.examples || card.examples[kind]);
+  if (!Object.keys(card.examples).length) return nothing;
+  const all = card.examples[state.examples] ?? [];
+  const shown = all.slice(0, state.n_examples);
+  const hasMore = all.length > shown.length;
+  const n_examples = hasMore ? MOST_EXAMPLES : FEW_EXAMPLES;
+  const more =
+    hasMore || shown.length > FEW_EXAMPLES
+      ? html`<button type="button" class="attnw-atlas-more" aria-pressed=${!hasMore}
+          @click=${() => change({ n_examples })}>${hasMore ? `all ${all.length}` : "fewer"}</button>`
+      : nothing;
+  const choice = select<Kind>({
+    name: "examples",
+    values: kinds,
+    value: state.examples,
+    pick: (examples) => change({ examples }),
+  });
+  const { theme, font, ruler, density } = look;
+  const measure = ruler(labelFont(font));
+  const room = width - WEIGHT - 4;
+  return html`<div class="attnw-atlas-heading attnw-group">${choice}${more}<span
+      class="attnw-atlas-unit attnw-muted">${KIND_MEANINGS[state.examples].split(": ")[1]}</span
+    ></div>
+    ${shown.length ? nothing : html`<p class="attnw-atlas-text">${NO_EXAMPLES}</p>`}
+    <ol class="attnw-atlas-examples">${shown.map((example) => {
+      const line = exampleLine(example, measure, room);
+      const paint = (canvas: HTMLCanvasElement) => {
+        const pen = fresh(canvas, Math.min(width - WEIGHT, lengthOf(line) + 4), EXAMPLE_HEIGHT);
+        if (!pen) return;
+        pen.translate(2, 0);
+        paintExample(pen, theme, font, line);
+      };
+      return html`<li><span class="attnw-atlas-weight" aria-hidden="true"
+          >${example.weight.toFixed(2)}</span><canvas aria-hidden="true"
+          ${painted(paint, example, theme, width, density)}></canvas><span class="attnw-unseen"
+          >${exampleText(example)}</span></li>`;
+    })}</ol>`;
+}

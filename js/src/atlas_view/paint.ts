@@ -1,0 +1,128 @@
+import { css } from "../shared/colour.js";
+import { LABEL_SIZE, labelFont, write } from "../shared/labels.js";
+import type { Pen } from "../shared/pen.js";
+import type { Theme } from "../shared/theme.js";
+import type { EffectRow } from "./card_text.js";
+import type { PlacedPiece } from "./example_line.js";
+import type { Score } from "./state.js";
+
+/** Height of a row with a bar, and of an example with the arc of its link. */
+export const BAR_HEIGHT = 20;
+export const EXAMPLE_HEIGHT = 36;
+const MIDDLE = BAR_HEIGHT / 2;
+/** Where the text of an example stands, and the highest point of its arc. */
+export const EXAMPLE_BASE = 25;
+const ARC_FOOT = 16;
+const ARC_TOP = 3;
+const ARROW = 3.5;
+const HALF_LINE = 8;
+
+/**
+ * A score as a bar on an axis from 0 to 1: its control as a tick, and the interval of the score
+ * above the control as a whisker.
+ */
+export function paintScore(pen: Pen, theme: Theme, score: Score, width: number): void {
+  const length = width - 2;
+  const at = (value: number) => 1 + Math.max(0, Math.min(1, value)) * length;
+  pen.fillStyle = theme.hairline;
+  pen.fillRect(1, MIDDLE + 6, length, 1);
+  pen.fillStyle = css(theme, score.names ? 0.6 : 0.3);
+  pen.fillRect(1, MIDDLE - 4, at(score.score) - 1, 8);
+  if (score.low !== null && score.high !== null)
+    paintWhisker(pen, theme, at(score.control + score.low), at(score.control + score.high));
+  pen.fillStyle = theme.second;
+  pen.fillRect(at(score.control) - 1, MIDDLE - 7, 2, 14);
+}
+
+function paintWhisker(pen: Pen, theme: Theme, low: number, high: number): void {
+  pen.beginPath();
+  pen.moveTo(low, MIDDLE);
+  pen.lineTo(high, MIDDLE);
+  for (const end of [low, high]) {
+    pen.moveTo(end, MIDDLE - 2.5);
+    pen.lineTo(end, MIDDLE + 2.5);
+  }
+  // A halo keeps the line apart from the end of the bar.
+  for (const [colour, width] of [
+    [theme.background, 3],
+    [theme.text, 1],
+  ] as const) {
+    pen.strokeStyle = colour;
+    pen.lineWidth = width;
+    pen.stroke();
+  }
+}
+
+/** The smallest and the largest number of an effect; 0 is between them. */
+export function effectRange(rows: EffectRow[]): [low: number, high: number] {
+  const values = rows.flatMap(({ values, interval }) => [...values, ...(interval ?? [])]);
+  const low = Math.min(0, ...values);
+  const high = Math.max(0, ...values);
+  const reach = high - low || 1;
+  return [low - 0.03 * reach, high + 0.03 * reach];
+}
+
+/** The points of one row of an effect, with its interval, and a line at 0. */
+export function paintEffect(
+  pen: Pen,
+  theme: Theme,
+  { values, interval }: EffectRow,
+  [low, high]: [number, number],
+  width: number,
+): void {
+  const at = (value: number) => 4 + ((value - low) / (high - low)) * (width - 8);
+  pen.fillStyle = theme.muted;
+  pen.fillRect(at(0) - 0.5, 0, 1, BAR_HEIGHT);
+  if (interval) paintWhisker(pen, theme, at(interval[0]), at(interval[1]));
+  const isOne = values.length === 1;
+  pen.fillStyle = isOne ? theme.accent : theme.muted;
+  for (const value of values) {
+    pen.beginPath();
+    pen.arc(at(value), MIDDLE, isOne ? 3.5 : 2.5, 0, 2 * Math.PI);
+    pen.fill();
+  }
+}
+
+/** A sentence with the link drawn as an arc from the query to the key. */
+export function paintExample(pen: Pen, theme: Theme, font: string, line: PlacedPiece[]): void {
+  pen.textBaseline = "middle";
+  for (const { text, x, width, end } of line) {
+    pen.font = labelFont(font, false, LABEL_SIZE);
+    write(pen, text, [x, EXAMPLE_BASE], end ? theme.text : theme.muted);
+    if (!end) continue;
+    pen.strokeStyle = theme.accent;
+    pen.lineWidth = 1;
+    if (end !== "query")
+      pen.strokeRect(x - 1, EXAMPLE_BASE - HALF_LINE + 0.5, width + 2, 2 * HALF_LINE - 1);
+    pen.fillStyle = theme.accent;
+    if (end !== "key") pen.fillRect(x, EXAMPLE_BASE + HALF_LINE - 1, width, 2);
+  }
+  paintArc(pen, theme, line);
+}
+
+function paintArc(pen: Pen, theme: Theme, line: PlacedPiece[]): void {
+  const query = line.find(({ end }) => end === "query" || end === "both");
+  const key = line.find(({ end }) => end === "key" || end === "both");
+  if (!query || !key) return;
+  const middle = ({ x, width }: PlacedPiece) => x + width / 2;
+  const isOne = query === key;
+  const from = middle(query) + (isOne ? 5 : 0);
+  const to = middle(key) - (isOne ? 5 : 0);
+  pen.strokeStyle = theme.accent;
+  pen.fillStyle = theme.accent;
+  pen.lineWidth = 1.5;
+  // Long arcs are flat: their sides stand over the ends, so that the arc covers no word.
+  const side = Math.min(24, Math.abs(to - from) / 2) * Math.sign(to - from);
+  pen.beginPath();
+  pen.moveTo(from, ARC_FOOT);
+  pen.quadraticCurveTo(from, ARC_TOP, from + side, ARC_TOP);
+  pen.lineTo(to - side, ARC_TOP);
+  pen.quadraticCurveTo(to, ARC_TOP, to, ARC_FOOT);
+  pen.stroke();
+  pen.beginPath();
+  pen.moveTo(to, ARC_FOOT + 1);
+  pen.lineTo(to - ARROW, ARC_FOOT - ARROW);
+  pen.lineTo(to + ARROW, ARC_FOOT - ARROW);
+  pen.closePath();
+  pen.fill();
+}

@@ -1,0 +1,129 @@
+import { caption, keptRows } from "../shared/caption.js";
+import { LABEL_SIZE, labelFont, tableRuler, write } from "../shared/labels.js";
+import { type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
+import {
+  captionOf,
+  cardSentences,
+  cardTitle,
+  effectNote,
+  effectRows,
+  effectTitle,
+  FIGURE,
+  MEANING,
+  NO_CARD,
+  NOTHING,
+  rowsText,
+  scoreTexts,
+  shownScores,
+  tableOf,
+  writesText,
+} from "./card_text.js";
+import { exampleLine } from "./example_line.js";
+import { type AtlasLayout, layoutOf, SPACE, WEIGHT } from "./layout.js";
+import {
+  BAR_HEIGHT,
+  EXAMPLE_BASE,
+  EXAMPLE_HEIGHT,
+  effectRange,
+  paintEffect,
+  paintExample,
+  paintScore,
+} from "./paint.js";
+import { type BarRow, paintBarRows, paintRows, rowsHeight } from "./paint_rows.js";
+import { rowsOf, shownRows } from "./rows.js";
+import type { AtlasState, Card } from "./state.js";
+
+/** Width of a picture that asks for none: the card stands beside the table. */
+const OWN = 984;
+/** Rows of the table in a picture. */
+const MOST_ROWS = 24;
+
+/** The table of heads, and the card of the chosen head. */
+export const drawPicture: DrawPicture<AtlasState> = (state, request) => {
+  const sheet = new Sheet(request, OWN);
+  const { theme, room } = sheet;
+  const layout = layoutOf(room);
+  const all = state._heads ? rowsOf(state._heads) : [];
+  const rows = shownRows(all, state);
+  const drawn = rows.slice(0, MOST_ROWS);
+  const said = captionOf(state, rows, all.length);
+  const cut = drawn.length < rows.length ? `, the first ${drawn.length} are drawn` : "";
+  sheet.title(FIGURE, said.model, rowsText(rows.length, all.length, state) + cut);
+  const height = rowsHeight(drawn);
+  sheet.figure(layout.table, height, (pen) =>
+    paintRows(pen, theme, FONT, { rows: drawn, state, width: layout.table }),
+  );
+  if (!rows.length) sheet.text(NOTHING, { size: LABEL_SIZE, colour: theme.text });
+  if (layout.isWide) sheet.aside(room - layout.table - SPACE);
+  else sheet.gap();
+  if (state._card) drawCard(sheet, state, state._card, layout);
+  else sheet.text(NO_CARD, { size: LABEL_SIZE, colour: theme.text });
+  sheet.under();
+  sheet.gap();
+  sheet.notes(state._source.note, ...MEANING);
+  const [table, note] = keptRows(tableOf(rows), request.brief);
+  return { sheet, caption: caption(FIGURE, { ...said, notes: [...said.notes, note] }), table };
+};
+
+function drawCard(sheet: Sheet, state: AtlasState, card: Card, layout: AtlasLayout): void {
+  const { theme } = sheet;
+  const heading = { bold: true, colour: theme.text, line: 18 };
+  const words = { size: LABEL_SIZE, colour: theme.text, line: 16 };
+  const bars = (rows: BarRow[]) =>
+    sheet.place(layout.column, BAR_HEIGHT * rows.length, (pen) =>
+      paintBarRows(pen, theme, FONT, { rows, layout, height: BAR_HEIGHT }),
+    );
+  sheet.text(cardTitle(card), { ...heading, size: 13 });
+  for (const text of cardSentences(card)) sheet.text(text, words);
+  sheet.gap();
+  sheet.text("scores", heading);
+  bars(
+    shownScores(card, state.all_scores).map((score) => ({
+      label: score.behaviour,
+      isBold: score.names,
+      numbers: scoreTexts(score),
+      paint: (pen) => paintScore(pen, theme, score, layout.bar),
+    })),
+  );
+  if (card.effect) {
+    const rows = effectRows(card.effect);
+    const range = effectRange(rows);
+    sheet.text(effectTitle(card.effect), heading);
+    bars(
+      rows.map((row) => ({
+        label: row.label,
+        isBold: false,
+        numbers: [row.text, ""],
+        paint: (pen) => paintEffect(pen, theme, row, range, layout.bar),
+      })),
+    );
+    sheet.text(effectNote(card.effect));
+    sheet.gap();
+  }
+  if (card.writes.length) {
+    sheet.text("writes", heading);
+    for (const item of card.writes) sheet.text(writesText(item), words);
+    sheet.gap();
+  }
+  drawExamples(sheet, state, card);
+}
+
+function drawExamples(sheet: Sheet, { examples, n_examples }: AtlasState, card: Card): void {
+  const shown = (card.examples[examples] ?? []).slice(0, n_examples);
+  if (!shown.length) return;
+  const { theme, room } = sheet;
+  const measure = tableRuler(labelFont(FONT));
+  sheet.text(`examples: ${examples}`, { bold: true, colour: theme.text, line: 18 });
+  sheet.place(room, EXAMPLE_HEIGHT * shown.length, (pen) => {
+    for (const example of shown) {
+      pen.save();
+      pen.font = labelFont(FONT);
+      pen.textBaseline = "middle";
+      write(pen, example.weight.toFixed(2), [0, EXAMPLE_BASE], theme.muted);
+      pen.translate(WEIGHT + 2, 0);
+      paintExample(pen, theme, FONT, exampleLine(example, measure, room - WEIGHT - 4));
+      pen.restore();
+      pen.translate(0, EXAMPLE_HEIGHT);
+    }
+  });
+}

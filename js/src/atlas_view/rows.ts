@@ -1,0 +1,91 @@
+import { type Head, headName } from "../shared/types.js";
+import { asFloat32 } from "../shared/wire.js";
+import { type AtlasState, type Column, type HeadNumbers, OUTCOMES } from "./state.js";
+
+/** A head in the table; numbers of heads without a name are NaN. */
+export interface Row {
+  head: Head;
+  name: string;
+  runnerUp: string;
+  outcome: string;
+  strength: number;
+  heldOut: number;
+  heldOutControl: number;
+}
+
+export function rowsOf(numbers: HeadNumbers): Row[] {
+  const strength = asFloat32(numbers.strength);
+  const heldOut = asFloat32(numbers.held_out);
+  const heldOutControl = asFloat32(numbers.held_out_control);
+  return numbers.name.map((name, i) => ({
+    head: [Math.floor(i / numbers.heads), i % numbers.heads, "self"],
+    name,
+    runnerUp: numbers.runner_up[i] ?? "",
+    outcome: numbers.outcome[i] ?? "",
+    strength: strength[i] ?? Number.NaN,
+    heldOut: heldOut[i] ?? Number.NaN,
+    heldOutControl: heldOutControl[i] ?? Number.NaN,
+  }));
+}
+
+/** The anchor of a head, for example "L1H3": searches and addresses of saved pages use it. */
+export const anchorOf = ([layer, head]: Head): string => `L${layer}H${head}`;
+
+/** The head of an anchor as it is in an address, for example "#L1H3". */
+export function headOf(hash: string): Head | undefined {
+  const [, layer, head] = /^#?L(\d{1,4})H(\d{1,4})$/i.exec(hash) ?? [];
+  return layer === undefined ? undefined : [Number(layer), Number(head), "self"];
+}
+
+type Wish = Pick<AtlasState, "search" | "sort" | "descending">;
+
+const compact = (text: string) => text.toLocaleLowerCase().replaceAll(" ", "");
+
+/** What the rows are sorted by; undefined for heads without a value, which come last. */
+function keyOf(row: Row, column: Column): string | number | undefined {
+  const [layer, head] = row.head;
+  const rank = OUTCOMES.indexOf(row.outcome);
+  const keys: Record<Column, string | number | undefined> = {
+    head: layer * 1e4 + head,
+    name: row.name || undefined,
+    strength: Number.isNaN(row.strength) ? undefined : row.strength,
+    "held out": Number.isNaN(row.heldOut) ? undefined : row.heldOut,
+    outcome: rank < 0 ? undefined : rank,
+  };
+  return keys[column];
+}
+
+/** The rows to show, in their order. */
+export function shownRows(rows: Row[], { search, sort, descending }: Wish): Row[] {
+  const wanted = compact(search);
+  const way = descending ? -1 : 1;
+  return rows
+    .filter(({ head, name, runnerUp, outcome }) =>
+      compact([anchorOf(head), name, runnerUp, outcome].join("\n")).includes(wanted),
+    )
+    .sort((a, b) => {
+      const x = keyOf(a, sort);
+      const y = keyOf(b, sort);
+      if (x === undefined || y === undefined)
+        return Number(x === undefined) - Number(y === undefined);
+      return x === y ? 0 : way * (x < y ? -1 : 1);
+    });
+}
+
+/** The column to sort by after a click on its heading: strengths start with the largest. */
+export const sorted = (wish: Wish, column: Column): Pick<Wish, "sort" | "descending"> => ({
+  sort: column,
+  descending:
+    wish.sort === column ? !wish.descending : column === "strength" || column === "held out",
+});
+
+const share = (value: number) => (Number.isNaN(value) ? "–" : value.toFixed(2).replace("-", "−"));
+
+/** A row as it is printed. */
+export const printed = (row: Row): Record<Column, string> => ({
+  head: headName(row.head),
+  name: row.name || "no name",
+  strength: share(row.strength),
+  "held out": share(row.heldOut),
+  outcome: row.outcome || "–",
+});

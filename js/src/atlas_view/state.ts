@@ -1,0 +1,115 @@
+import type { HeadsState } from "../shared/head_types.js";
+import type { Head } from "../shared/types.js";
+import type { WireArray } from "../shared/wire.js";
+
+export const COLUMNS = ["head", "name", "strength", "held out", "outcome"] as const;
+export type Column = (typeof COLUMNS)[number];
+export const KINDS = ["strongest", "heaviest", "top tenth", "middle", "missed"] as const;
+export type Kind = (typeof KINDS)[number];
+/** From the strongest evidence to none. */
+export const OUTCOMES: readonly string[] = [
+  "primary cause",
+  "secondary cause",
+  "correlate",
+  "interferer",
+  "null",
+];
+
+/** The rows of all heads, layer by layer; numbers of heads without a name are NaN. */
+export interface HeadNumbers {
+  layers: number;
+  heads: number;
+  name: string[];
+  runner_up: string[];
+  outcome: string[];
+  strength: WireArray;
+  held_out: WireArray;
+  held_out_control: WireArray;
+  auc: WireArray;
+}
+
+/** One behaviour on the card of a head; null where a number is not finite. */
+export interface Score {
+  behaviour: string;
+  description: string;
+  control_name: string;
+  score: number;
+  control: number;
+  /** The 95 % interval of score minus control. */
+  low: number | null;
+  high: number | null;
+  adjusted: number | null;
+  /** Whether the behaviour may name the head. */
+  names: boolean;
+  n: number;
+  unit: string;
+  held_out: number | null;
+  held_out_control: number | null;
+  auc: number | null;
+  source: string;
+}
+
+/** The rise of the loss without the head, in nats. */
+export interface Effect {
+  outcome: string;
+  effect: number | null;
+  low: number | null;
+  high: number | null;
+  /** At other places of the same texts. */
+  matched: number | null;
+  /** Without other heads of the layer, by their names. */
+  random: [head: string, effect: number | null][];
+  n_texts: number;
+  n_places: number;
+}
+
+/** A link in a text; a piece with a space before it begins a word. */
+export interface Example {
+  pieces: string[];
+  query: number;
+  key: number;
+  weight: number;
+}
+
+export interface Card {
+  head: Head;
+  /** "" for a head without a name. */
+  name: string;
+  runner_up: string;
+  /** Index of the score that names the head. */
+  named_by: number | null;
+  /** The strongest first. */
+  scores: Score[];
+  effect: Effect | null;
+  examples: Partial<Record<Kind, Example[]>>;
+  writes: [source: string, promoted: string[], suppressed: string[]][];
+  feeds: [head: Head, fed: string, score: number][];
+}
+
+export interface AtlasState extends HeadsState {
+  search: string;
+  sort: Column;
+  descending: boolean;
+  all_scores: boolean;
+  examples: Kind;
+  n_examples: number;
+  /** `no_effects`: why the atlas has no effects, or "". */
+  _source: { model: string; note: string; no_effects: string };
+  _heads: HeadNumbers | null;
+  _card: Card | null;
+}
+
+/** The traits that the figure draws. */
+export const WATCHED: (keyof AtlasState)[] = [
+  "selected",
+  "layer",
+  "search",
+  "sort",
+  "descending",
+  "all_scores",
+  "examples",
+  "n_examples",
+  "_source",
+  "_heads",
+  "_card",
+];

@@ -1,0 +1,87 @@
+import type { AtlasState, Card, Score } from "../src/atlas_view/state.js";
+import { wireOf } from "./wire_of.js";
+
+const score = (behaviour: string, value: number, control: number, names: boolean): Score => ({
+  behaviour,
+  description: `attends to the ${behaviour}`,
+  control_name: "the keys beside it",
+  score: value,
+  control,
+  low: -0.05,
+  high: 0.05,
+  adjusted: names ? 0.0001 : 1,
+  names,
+  n: 12,
+  unit: "texts",
+  held_out: value - 0.01,
+  held_out_control: control,
+  auc: 0.9,
+  source: "Clark et al. 2019",
+});
+
+/** The card of the head L1 H0. */
+export const card = (change: Partial<Card> = {}): Card => ({
+  head: [1, 0, "self"],
+  name: "previous token",
+  runner_up: "rare words",
+  named_by: 0,
+  scores: [
+    score("previous token", 0.92, 0.1, true),
+    ...Array.from({ length: 9 }, (_, i) => score(`behaviour ${i}`, 0.3 - i / 50, 0.2, false)),
+    score("rare words", 0.3, 0.2, true),
+  ],
+  effect: {
+    outcome: "primary cause",
+    effect: 0.1,
+    low: 0.05,
+    high: 0.15,
+    matched: -0.01,
+    random: [
+      ["L1 H1", 0.01],
+      ["L1 H2", null],
+    ],
+    n_texts: 12,
+    n_places: 99,
+  },
+  examples: {
+    strongest: [
+      { pieces: [" the", " <b>", " saw", " him", "self"], query: 4, key: 1, weight: 0.42 },
+    ],
+    middle: Array.from({ length: 10 }, () => ({
+      pieces: [" a", " b"],
+      query: 1,
+      key: 1,
+      weight: 0.1,
+    })),
+  },
+  writes: [["cat", ["cats", "dog"], ["the"]]],
+  feeds: [[[0, 1, "self"], "key", 0.25]],
+  ...change,
+});
+
+/** An atlas of two layers of two heads; one head has no name. */
+export const atlasState = (change: Partial<AtlasState> = {}): AtlasState => ({
+  selected: [[1, 0, "self"]],
+  layer: 1,
+  _error: "",
+  search: "",
+  sort: "strength",
+  descending: true,
+  all_scores: false,
+  examples: "strongest",
+  n_examples: 6,
+  _source: { model: "BertModel", note: "12 texts", no_effects: "" },
+  _heads: {
+    layers: 2,
+    heads: 2,
+    name: ["det to governor", "", "previous token", "[CLS]"],
+    runner_up: ["", "", "rare words", ""],
+    outcome: ["null", "", "primary cause", "correlate"],
+    strength: wireOf(Float32Array.of(0.5, Number.NaN, 0.9, 0.5), [4]),
+    held_out: wireOf(Float32Array.of(0.6, Number.NaN, 0.91, 0.4), [4]),
+    held_out_control: wireOf(Float32Array.of(0.2, Number.NaN, 0.1, 0.2), [4]),
+    auc: wireOf(Float32Array.of(0.6, Number.NaN, 0.9, 0.7), [4]),
+  },
+  _card: card(),
+  ...change,
+});

@@ -1,0 +1,245 @@
+import { describe, expect, test } from "vitest";
+import { captionOf, effectRows, exampleText } from "../src/atlas_view/card_text.js";
+import { exampleLine, lengthOf } from "../src/atlas_view/example_line.js";
+import { layoutOf } from "../src/atlas_view/layout.js";
+import { pageModel } from "../src/atlas_view/page.js";
+import { effectRange } from "../src/atlas_view/paint.js";
+import { drawPicture } from "../src/atlas_view/picture.js";
+import { anchorOf, headOf, rowsOf, shownRows, sorted } from "../src/atlas_view/rows.js";
+import type { AtlasState, Effect } from "../src/atlas_view/state.js";
+import atlas from "../src/atlas_view/widget.js";
+import { captionText } from "../src/shared/caption.js";
+import { tableRuler } from "../src/shared/labels.js";
+import { atlasState, card } from "./atlas_state.js";
+import { frame, mounted } from "./mounted.js";
+import { request } from "./relation_state.js";
+
+const measure = tableRuler("12px Arial");
+
+async function show(change: Partial<AtlasState> = {}) {
+  const { model, el, find } = await mounted(atlas(), atlasState(change));
+  const heads = () =>
+    [...el.querySelectorAll(".attnw-atlas-table tbody th")].map((cell) => cell.textContent);
+  const button = (text: string) =>
+    [...el.querySelectorAll<HTMLButtonElement>("button")].find(
+      ({ textContent }) => textContent?.trim() === text,
+    );
+  const press = async (target: Element, key: string) => {
+    target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    await frame();
+  };
+  return { model, el, find, heads, button, press };
+}
+
+const order = (change: Partial<AtlasState>) => {
+  const state = atlasState(change);
+  const rows = state._heads ? rowsOf(state._heads) : [];
+  return shownRows(rows, state).map(({ head }) => anchorOf(head));
+};
+
+describe("rows", () => {
+  test("heads without a value come last, and equal heads keep their order", () => {
+    expect(order({})).toEqual(["L1H0", "L0H0", "L1H1", "L0H1"]);
+    expect(order({ descending: false })).toEqual(["L0H0", "L1H1", "L1H0", "L0H1"]);
+    expect(order({ sort: "head", descending: true })[0]).toBe("L1H1");
+    expect(order({ sort: "name", descending: false })).toEqual(["L1H1", "L0H0", "L1H0", "L0H1"]);
+    expect(order({ sort: "outcome", descending: false })).toEqual(["L1H0", "L1H1", "L0H0", "L0H1"]);
+  });
+
+  test("a search finds heads by number, name, runner-up and outcome", () => {
+    expect(order({ search: "l1 h0" })).toEqual(["L1H0"]);
+    expect(order({ search: "RARE" })).toEqual(["L1H0"]);
+    expect(order({ search: "governor" })).toEqual(["L0H0"]);
+    expect(order({ search: "cause" })).toEqual(["L1H0"]);
+    expect(order({ search: "[cls]" })).toEqual(["L1H1"]);
+    expect(order({ search: "nothing" })).toEqual([]);
+  });
+
+  test("a click on a heading sorts by it, and a second click turns the order", () => {
+    const state = atlasState();
+    expect(sorted(state, "strength")).toEqual({ sort: "strength", descending: false });
+    expect(sorted(state, "name")).toEqual({ sort: "name", descending: false });
+    expect(sorted(state, "held out")).toEqual({ sort: "held out", descending: true });
+  });
+
+  test("anchors name heads", () => {
+    expect(headOf("#L1H3")).toEqual([1, 3, "self"]);
+    expect(headOf("#l11h0")).toEqual([11, 0, "self"]);
+    for (const text of ["", "#", "#L1", "#L1H3x", "#L-1H3"]) expect(headOf(text)).toBeUndefined();
+  });
+});
+
+describe("an example", () => {
+  const long = {
+    pieces: Array.from({ length: 60 }, (_, i) => ` word${i}`),
+    query: 50,
+    key: 10,
+    weight: 0.5,
+  };
+
+  test.each([160, 240, 400, 900])("fits into %s pixels and keeps both ends", (room) => {
+    const line = exampleLine(long, measure, room);
+    expect(lengthOf(line)).toBeLessThanOrEqual(room);
+    expect(line.filter(({ end }) => end === "query").map(({ text }) => text)).toEqual(["word50"]);
+    expect(line.filter(({ end }) => end === "key").map(({ text }) => text)).toEqual(["word10"]);
+    expect(line.some(({ text }) => text === "…")).toBe(true);
+    for (const [i, { x }] of line.slice(1).entries())
+      expect(x).toBeGreaterThanOrEqual((line[i]?.x ?? 0) + (line[i]?.width ?? 0));
+  });
+
+  test("pieces of a word have no space between them", () => {
+    const example = { pieces: [" him", "self"], query: 1, key: 0, weight: 1 };
+    const [first, second] = exampleLine(example, measure, 200);
+    expect(second?.x).toBe(first?.width);
+  });
+
+  test("ends that are too long are shortened", () => {
+    const example = { pieces: [` ${"x".repeat(99)}`, ` ${"y".repeat(99)}`], query: 0, key: 1 };
+    const line = exampleLine({ ...example, weight: 1 }, measure, 100);
+    expect(lengthOf(line)).toBeLessThanOrEqual(100);
+    expect(line.map(({ text }) => text.at(-1))).toEqual(["…", "…"]);
+  });
+
+  test("a token that attends to itself is both ends", () => {
+    const example = { pieces: [" a", " b"], query: 1, key: 1, weight: 1 };
+    expect(exampleLine(example, measure, 100).map(({ end }) => end)).toEqual(["", "both"]);
+    expect(exampleText(example)).toBe("b → b, 1.00: a b");
+  });
+});
+
+test("an effect has its controls, and an axis with all numbers and 0", () => {
+  const effect = card().effect as Effect;
+  const rows = effectRows(effect);
+  expect(rows.map(({ label, text }) => [label, text])).toEqual([
+    ["where it applies", "+0.100"],
+    ["elsewhere", "−0.010"],
+    ["1 other head", "+0.010"],
+  ]);
+  const [low, high] = effectRange(rows);
+  expect(low).toBeLessThan(-0.01);
+  expect(high).toBeGreaterThan(0.15);
+  expect(effectRows({ ...effect, matched: null, random: [] })).toHaveLength(1);
+});
+
+test.each([320, 380, 480, 750, 1020, 1420, 1600])("parts fit into %s pixels", (width) => {
+  const { isWide, table, card, column, label, bar, hasTwoColumns } = layoutOf(width);
+  expect(isWide ? table + card + 24 : Math.max(table, card)).toBe(width);
+  expect(hasTwoColumns ? 2 * column + 24 : column).toBeLessThanOrEqual(card);
+  expect(label + bar + 120 + 16).toBe(column);
+  expect(bar).toBeGreaterThan(60);
+});
+
+test("a table with the card of the selected head", async () => {
+  const { el, find, heads } = await show();
+  expect(heads()).toEqual(["L1 H0", "L0 H0", "L1 H1", "L0 H1"]);
+  expect(find("[aria-sort]").textContent).toBe("strength▼");
+  expect(find("[aria-pressed=true]").textContent).toBe("L1 H0");
+  const region = find("[role=region]");
+  expect(region.textContent).toContain("L1 H0 (2-1) · previous token");
+  expect(region.textContent).toContain("Score 0.92 against 0.10 by the keys beside it, p < 0.001.");
+  expect(region.textContent).toContain("Also: rare words.");
+  expect(region.textContent).toContain("effect: primary cause");
+  expect(region.textContent).toContain("reads cat: promotes cats, dog; suppresses the");
+  expect(find(".attnw-atlas-examples").textContent).toContain("self → <b>, 0.42: the <b> saw him");
+  expect(el.querySelector("ol b")).toBeNull();
+});
+
+test("a row, a search, a heading and Escape each save their trait", async () => {
+  const { model, find, heads, button, press } = await show();
+  button("L0 H1")?.click();
+  await frame();
+  expect(model.sent.at(-1)).toEqual({ selected: [[0, 1, "self"]], layer: 0 });
+  await press(find(".attnw-atlas-table tbody button"), "Escape");
+  expect(model.sent.at(-1)).toEqual({ selected: [[1, 0, "self"]], layer: 1 });
+  const search = find<HTMLInputElement>("input[type=search]");
+  search.value = "gov";
+  search.dispatchEvent(new Event("input", { bubbles: true }));
+  await frame();
+  expect(model.sent.at(-1)).toEqual({ search: "gov" });
+  expect(heads()).toEqual(["L0 H0"]);
+  expect(find(".attnw-atlas-count").textContent).toBe("1 of 4 heads · search: “gov”");
+  button("head")?.click();
+  expect(model.sent.at(-1)).toEqual({ sort: "head", descending: false });
+});
+
+test("arrows move between rows, and one row is a tab stop", async () => {
+  const { model, el, find, press } = await show();
+  const body = find(".attnw-atlas-table tbody");
+  await press(body, "ArrowDown");
+  expect(el.ownerDocument.activeElement?.textContent).toBe("L0 H0");
+  await press(body, "End");
+  expect(el.ownerDocument.activeElement?.textContent).toBe("L0 H1");
+  expect(body.querySelectorAll("[tabindex='0']")).toHaveLength(1);
+  expect(model.sent).toEqual([]);
+  await press(body, "[");
+  expect(model.sent.at(-1)).toEqual({ selected: [[0, 0, "self"]], layer: 0 });
+});
+
+test("more scores and examples on request", async () => {
+  const { model, el, find, button } = await show({ examples: "middle" });
+  const scores = () => el.querySelectorAll(".attnw-atlas-bars")[0]?.querySelectorAll("tr").length;
+  expect(scores()).toBe(7);
+  button("all 11")?.click();
+  await frame();
+  expect(model.sent.at(-1)).toEqual({ all_scores: true });
+  expect(scores()).toBe(11);
+  expect(el.querySelectorAll("ol li")).toHaveLength(6);
+  button("all 10")?.click();
+  await frame();
+  expect(el.querySelectorAll("ol li")).toHaveLength(10);
+  button("L0 H1")?.click();
+  const select = find<HTMLSelectElement>("select");
+  expect([...select.options].map(({ value }) => value)).toEqual(["strongest", "middle"]);
+});
+
+test("without a card it says what to do; a head without a name has a card", async () => {
+  const { find, model } = await show({ selected: [], _card: null });
+  expect(find("[role=region]").textContent).toContain("Select a head");
+  model.fromKernel({
+    _card: card({ name: "", named_by: null, effect: null, writes: [], feeds: [], examples: {} }),
+  });
+  await frame();
+  expect(find("[role=region]").textContent).toContain("no name");
+  expect(find("[role=region]").textContent).toContain("No behaviour describes this head.");
+});
+
+test("a saved page has the cards of all heads, and follows its address", async () => {
+  history.replaceState(null, "", "#L0H1");
+  const other = card({ head: [0, 1, "self"], name: "" });
+  const model = pageModel(
+    {
+      name: "atlas_view",
+      label: "",
+      remark: "",
+      state: atlasState(),
+      own: { cards: { L1H0: card(), L0H1: other } },
+      shapes: { self: [2, 2] },
+      relations: null,
+    },
+    {},
+  );
+  expect(model.get("_card")).toEqual(other);
+  model.set("selected", [[1, 0, "self"]]);
+  expect(model.get("_card")?.name).toBe("previous token");
+  expect(location.hash).toBe("#L1H0");
+  history.replaceState(null, "", "#L9H9");
+  dispatchEvent(new Event("hashchange"));
+  expect(model.get("selected")).toEqual([[1, 0, "self"]]);
+});
+
+test.each([380, 700, 984, 1400])("a picture of %s pixels has the table and the card", (width) => {
+  const { sheet, caption, table } = drawPicture(atlasState(), request(width));
+  expect(sheet.width).toBe(width);
+  expect(sheet.height).toBeGreaterThan(300);
+  expect(captionText(caption)).toContain("Atlas of attention heads · BertModel · L1 H0 (2-1)");
+  expect(table.rows[0]).toEqual(["L1 H0", "previous token", "0.90", "0.91", "primary cause"]);
+  const empty = drawPicture(atlasState({ search: "nothing", _card: null }), request(width));
+  expect(empty.table.rows).toEqual([]);
+});
+
+test("the caption says what is searched and how to read the figure", () => {
+  const state = atlasState({ search: "gov" });
+  const said = captionText(captionOf(state, [], 4));
+  expect(said).toContain("0 of 4 heads · search: “gov”");
+  expect(said).toContain("strength: (score − control) / (1 − control)");
+});

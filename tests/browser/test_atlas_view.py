@@ -1,0 +1,133 @@
+"""AtlasView live in JupyterLab, and the page of an atlas that opens from a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from attnwidget.demo import demo_atlas
+from browser.axe import AXE, complaints
+from browser.figures import SETUP
+from browser.notebook import OpenNotebook
+from browser.overflow import overflowing
+from browser.pages import watched
+
+pytestmark = pytest.mark.browser
+
+LINKED = """
+from attnwidget import AtlasView, link
+from attnwidget.demo import demo_atlas
+view, grid = AtlasView(demo_atlas()), HeadGrid(attention)
+both = link(view, grid)
+view
+"""
+
+
+def row(root: Locator, head: str) -> Locator:
+    return root.get_by_role("table", name="heads").get_by_role("button", name=head, exact=True)
+
+
+def test_a_head_is_searched_and_chosen_and_its_card_follows_linked_figures(
+    in_lab: OpenNotebook,
+) -> None:
+    notebook = in_lab([SETUP + LINKED])
+    notebook.run_cell(0)
+    root = notebook.output(0).locator(".attnw-root")
+    card = root.get_by_role("region", name="card of the head")
+    expect(card).to_contain_text("L0 H2 (1-3) · previous token")
+    root.get_by_role("searchbox").fill("det to")
+    expect(root).to_contain_text("search: “det to”")
+    expect(row(root, "L0 H2")).to_have_count(0)
+    row(root, "L2 H8").click()
+    expect(card).to_contain_text("L2 H8 (3-9) · det to governor")
+    expect(card.get_by_role("table", name="effect on the loss")).to_contain_text("elsewhere")
+    notebook.wait_for_value("grid.head[:2]", (2, 8))
+    notebook.run_in_kernel("grid.selected = [(1, 4)]")
+    expect(card).to_contain_text("case to governor")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
+def test_the_keyboard_alone_and_axe_in_both_themes(in_lab: OpenNotebook) -> None:
+    notebook = in_lab([SETUP + LINKED])
+    notebook.run_cell(0)
+    root = notebook.output(0).locator(".attnw-root")
+    row(root, "L0 H2").focus()
+    notebook.page.keyboard.press("ArrowDown")
+    expect(row(root, "L2 H8")).to_be_focused()
+    notebook.page.keyboard.press("Enter")
+    notebook.wait_for_value("view.head[:2]", (2, 8))
+    notebook.page.keyboard.press("[")
+    notebook.wait_for_value("view.head[:2]", (1, 8))
+    notebook.page.keyboard.press("Escape")
+    notebook.wait_for_value("view.head[:2]", (2, 8))
+    root.get_by_role("button", name="all 38").click()
+    notebook.wait_for_value("view.all_scores", True)
+    root.get_by_role("combobox", name="examples").select_option("missed")
+    notebook.wait_for_value("view.examples", "missed")
+    root.get_by_role("button", name="show the keys").click()
+    for theme in ("dark", "light"):
+        notebook.use_theme(theme)
+        expect(root).to_have_attribute("data-theme", theme)
+        notebook.page.wait_for_timeout(300)
+        assert complaints(notebook.page) == []
+    assert overflowing(root) == []
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("atlas") / "atlas.html"
+    demo_atlas().save(path)
+    return Path(path).as_uri()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page that is offline; nothing may go wrong on it."""
+    with watched(browser) as seen:
+        seen.page.context.set_offline(True)
+        yield seen.page
+        seen.assert_quiet()
+
+
+@pytest.mark.slow
+def test_a_saved_atlas_searches_sorts_and_opens_the_card_of_its_anchor(
+    page: Page, saved: str
+) -> None:
+    page.goto(f"{saved}#L1H3")
+    root = page.locator(".attnw-root")
+    card = root.get_by_role("region", name="card of the head")
+    expect(card).to_contain_text("L1 H3 (2-4) · no name")
+    row(root, "L2 H8").click()
+    expect(card).to_contain_text("det to governor")
+    expect(page).to_have_url(f"{saved}#L2H8")
+    expect(card.get_by_role("link", name=re.compile("L2 H8"))).to_have_attribute("href", "#L2H8")
+    root.get_by_role("button", name="head", exact=True).click()
+    first = root.get_by_role("table", name="heads").locator("tbody th").first
+    expect(first).to_have_text("L0 H0")
+    root.get_by_role("searchbox").fill("primary")
+    expect(root).to_contain_text(re.compile(r"\d of 72 heads · search: “primary”"))
+    page.evaluate("location.hash = '#L0H2'")
+    expect(card).to_contain_text("previous token")
+    expect(row(root, "L0 H2")).to_have_attribute("aria-pressed", "true")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_saved_atlas_fits_all_widths(page: Page, saved: str, theme: str) -> None:
+    page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+    page.goto(f"{saved}#L2H8")
+    root = page.locator(".attnw-root")
+    expect(root).to_have_attribute("data-theme", theme)
+    for width in (480, 900, 1200, 1600):
+        page.set_viewport_size({"width": width, "height": 900})
+        expect(root.locator(".attnw-atlas-examples canvas").first).to_be_visible()
+        page.wait_for_timeout(200)
+        assert overflowing(root) == [], width
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert complaints(page) == [], width

@@ -1,0 +1,156 @@
+"""AtlasView with a recording comm: rows, cards, links, refusals, pictures and saved pages."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import traitlets
+
+from attnwidget import AtlasView, Head, HeadMap, link
+from attnwidget.demo import demo_atlas
+from attnwidget.head_atlas.cards.atlas_result import Atlas
+from attnwidget.head_atlas.examples.example_link import ExampleLink
+from attnwidget.text.tokens import Tokens
+from attnwidget.widgets.atlas_view.card_wire import card_to_wire, example_to_wire
+from attnwidget.widgets.atlas_view.head_rows import COLUMNS
+from fixtures.recording import from_page, on_page, updates
+from fixtures.svg_picture import texts
+from fixtures.tiers import only_first_is_fast
+
+pytestmark = pytest.mark.usefixtures("recording")
+
+
+@pytest.fixture(scope="module")
+def atlas() -> Atlas:
+    return demo_atlas()
+
+
+def test_it_opens_on_the_strongest_name_with_its_card(atlas: Atlas) -> None:
+    view = AtlasView(atlas)
+    strongest = atlas.to_frame().sort_values("strength", na_position="first").iloc[-1]
+    assert view.selected == [Head(int(strongest["layer"]), int(strongest["head"]))]
+    card = on_page(view, "card")
+    assert card["name"] == strongest["name"]
+    named = card["scores"][card["named_by"]]
+    assert named["behaviour"] == card["name"]
+    assert named["score"] == pytest.approx(strongest["score"], rel=1e-5)
+    assert len(on_page(view, "heads")["name"]) == 72
+    json.dumps([card, on_page(view, "source")], allow_nan=False)
+
+
+@pytest.mark.parametrize("column", only_first_is_fast(COLUMNS))
+def test_python_and_the_page_agree_on_the_rows(atlas: Atlas, column: str) -> None:
+    view = AtlasView(atlas, sort=column)
+    for search, descending in (("", True), ("govern", False), ("l1 h", True), ("no such", True)):
+        view.search = search
+        view.descending = descending
+        shown = view.to_frame()
+        drawn = view.figure().table
+        wanted = [f"L{row.layer} H{row.head}" for row in shown.itertuples()]
+        assert drawn["head"].tolist() == wanted
+        assert drawn["name"].tolist() == shown["name"].tolist()
+        assert drawn["outcome"].tolist() == shown["outcome"].tolist()
+
+
+def test_a_choice_on_the_page_sends_a_card_and_reaches_linked_figures(atlas: Atlas) -> None:
+    positions = np.random.default_rng(0).normal(size=(6, 12, 2))
+    view, heads = AtlasView(atlas), HeadMap.from_positions(positions)
+    link(view, heads)
+    assert heads.selected == view.selected
+    before = len(updates(view))
+    from_page(view, {"selected": [[2, 8, "self"]], "layer": 2})
+    assert heads.selected == [Head(2, 8)]
+    sent = [state for state, _ in updates(view)[before:]]
+    assert [state["_card"]["head"] for state in sent if "_card" in state] == [[2, 8, "self"]]
+    heads.selected = [(0, 2)]
+    assert on_page(view, "card")["head"] == [0, 2, "self"]
+    heads.selected = []
+    assert on_page(view, "card") is None and "Select a head" in " ".join(texts(view.figure()))
+    before = len(updates(view))
+    from_page(view, {"search": "det"})
+    assert all("_heads" not in state for state, _ in updates(view)[before:])
+
+
+def test_the_words_of_an_example_are_near_its_ends() -> None:
+    words = [f"w{i}" for i in range(90)]
+    link_of = ExampleLink(Tokens.plain(words), 0, query=80, key=30, weight=0.25, strength=1.0)
+    sent = example_to_wire(link_of)
+    assert sent["pieces"][sent["query"]] == " w80" and sent["pieces"][sent["key"]] == " w30"
+    assert sent["pieces"].count(" …") == 2 and sent["pieces"][0] == " …"
+    assert len(sent["pieces"]) == 16 + 1 + 16 + 16 + 1 + 9 + 2
+    own = example_to_wire(replace(link_of, key=80))
+    assert own["query"] == own["key"]
+
+
+def test_cards_of_all_heads_are_json(atlas: Atlas) -> None:
+    for layer, head in np.ndindex(*atlas.names.shape):
+        card = card_to_wire(atlas.card(layer, head))
+        assert json.loads(json.dumps(card, allow_nan=False))["name"] == atlas.names[layer, head]
+        strengths = [score["score"] - score["control"] for score in card["scores"]]
+        assert len(strengths) == len(atlas.card(layer, head).scores)
+
+
+def test_wrong_options_are_refused(atlas: Atlas) -> None:
+    with pytest.raises(TypeError, match=r"AtlasView shows an Atlas, got dict\. Make one with"):
+        AtlasView({})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="did you mean 'search'"):
+        AtlasView(atlas, serach="det")
+    for options in ({"sort": "auc"}, {"examples": "best"}, {"n_examples": 0}, {"selected": (9, 0)}):
+        with pytest.raises(traitlets.TraitError):
+            AtlasView(atlas, **options)
+
+
+def test_another_atlas_keeps_what_it_has(atlas: Atlas) -> None:
+    view = AtlasView(atlas, selected=[(5, 3)])
+    view.open()
+    view.atlas = replace(atlas, effects={}, reasons={"effects": "no vocabulary"}, complete=False)
+    assert view.selected == [Head(5, 3)]
+    assert on_page(view, "card")["effect"] is None
+    assert on_page(view, "source")["no_effects"] == "no vocabulary"
+    assert "interrupted" in str(view.caption)
+
+
+def test_the_code_says_what_differs_from_the_default(atlas: Atlas) -> None:
+    assert AtlasView(atlas).code().splitlines()[-1] == "AtlasView(atlas)"
+    said = AtlasView(atlas, selected=[(2, 8)], search="det").code()
+    assert said.splitlines()[-1] == 'AtlasView(atlas, selected=[(2, 8)], search="det")'
+    assert "selected=[]" in AtlasView(atlas, selected=[]).code()
+    assert repr(AtlasView(atlas, selected=[])).endswith("selected: none)")
+
+
+def test_a_picture_has_the_table_and_the_evidence(atlas: Atlas) -> None:
+    view = AtlasView(atlas, selected=[(2, 8)])
+    written = texts(view.figure(width=1200))
+    card = atlas.card(2, 8)
+    assert "72 of 72 heads, the first 24 are drawn" in written
+    assert any(text.startswith("L2 H8 (3-9)") for text in written)
+    assert card.name in " ".join(written) and "scores" in written
+    assert card.effect is not None and f"effect: {card.effect.outcome}" in written
+    assert "examples: strongest" in written
+    assert view.caption.text().startswith("Atlas of attention heads · small BERT")
+
+
+def data_of(path: Path) -> dict[str, Any]:
+    found = re.search(r'id="attnw-data">(.*?)</script>', path.read_text("utf-8"), re.S)
+    assert found
+    (figure,) = json.loads(found[1])["figures"]
+    return dict(figure)
+
+
+def test_a_saved_atlas_has_the_cards_of_all_heads(atlas: Atlas, tmp_path: Path) -> None:
+    atlas.save(tmp_path / "atlas.html")
+    assert (tmp_path / "atlas.html").stat().st_size < 5e6
+    held = data_of(tmp_path / "atlas.html")
+    assert (held["name"], held["shapes"]) == ("atlas_view", {"self": [6, 12]})
+    cards = held["own"]["cards"]
+    assert len(cards) == 72 and "_card" not in held["state"]
+    assert cards["L2H8"]["name"] == atlas.names[2, 8]
+    view = AtlasView(atlas, search="det", selected=[(2, 8)])
+    state = data_of(view.save(tmp_path / "view.html"))["state"]
+    assert (state["search"], state["selected"]) == ("det", [[2, 8, "self"]])
