@@ -52,6 +52,7 @@ def main() -> None:
                     draw(value, folder / "figures" / block.figure)
         print(f"{page.stem}: {time.perf_counter() - start:.1f} s", flush=True)
     write_first_look(folder)
+    attnwidget.demo.demo_atlas().save(folder / "atlas.html")
 
 
 def write_first_look(folder: Path) -> None:

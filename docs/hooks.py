@@ -57,8 +57,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         add(f"tutorials/{source.stem}.md", content=page.markdown)
         for name, picture in page.pictures.items():
             add(f"tutorials/{name}", content=picture)
-    _part("first-look.html")
-    for path in [*PARTS.glob("figures/*.svg"), PARTS / "first-look.html"]:
+    pages = [_part(name) for name in ("first-look.html", "atlas.html")]
+    for path in [*PARTS.glob("figures/*.svg"), *pages]:
         place = path.relative_to(PARTS)
         folder = "" if place.parts[0] == "figures" else "assets/"
         add(f"{folder}{place.as_posix()}", abs_src_path=str(path))

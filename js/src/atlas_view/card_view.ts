@@ -71,6 +71,10 @@ const columns = ({ label }: AtlasLayout) =>
   html`<colgroup><col .style=${`width: ${label}px`}><col><col class="attnw-atlas-numbers"
     ></colgroup>`;
 
+const moreButton = (text: string, isExpanded: boolean, press: () => void) =>
+  html`<button type="button" class="attnw-atlas-more" aria-expanded=${isExpanded}
+    @click=${press}>${text}</button>`;
+
 function scoresView(
   card: Card,
   { all_scores }: AtlasState,
@@ -79,13 +83,12 @@ function scoresView(
   { change }: Actions,
 ) {
   const shown = shownScores(card, all_scores);
-  const hasMore = card.scores.length > shown.length || all_scores;
-  const more = all_scores ? "fewer" : `all ${card.scores.length}`;
+  const offersMore = card.scores.length > shown.length || all_scores;
+  const more = moreButton(all_scores ? "fewer" : `all ${card.scores.length}`, all_scores, () =>
+    change({ all_scores: !all_scores }),
+  );
   return html`<div class="attnw-atlas-heading"><span>scores</span>${
-    hasMore
-      ? html`<button type="button" class="attnw-atlas-more" aria-pressed=${all_scores}
-          @click=${() => change({ all_scores: !all_scores })}>${more}</button>`
-      : nothing
+    offersMore ? more : nothing
   }<span class="attnw-muted attnw-atlas-unit">score · control</span></div>
     <table class="attnw-atlas-bars" aria-label="scores and controls">${columns(layout)}
       <tbody>${shown.map((score) => scoreView(score, layout, look))}</tbody></table>`;
@@ -161,11 +164,10 @@ function examplesView(
   const shown = all.slice(0, state.n_examples);
   const hasMore = all.length > shown.length;
   const n_examples = hasMore ? MOST_EXAMPLES : FEW_EXAMPLES;
-  const more =
-    hasMore || shown.length > FEW_EXAMPLES
-      ? html`<button type="button" class="attnw-atlas-more" aria-pressed=${!hasMore}
-          @click=${() => change({ n_examples })}>${hasMore ? `all ${all.length}` : "fewer"}</button>`
-      : nothing;
+  const button = moreButton(hasMore ? `all ${all.length}` : "fewer", !hasMore, () =>
+    change({ n_examples }),
+  );
+  const more = hasMore || shown.length > FEW_EXAMPLES ? button : nothing;
   const choice = select<Kind>({
     name: "examples",
     values: kinds,

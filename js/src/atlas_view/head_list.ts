@@ -8,7 +8,7 @@ import { anchorOf, printed, type Row } from "./rows.js";
 import { type AtlasState, COLUMNS, type Column } from "./state.js";
 
 /** Pixels of a bar of strength 1. */
-const STRENGTH = 40;
+const STRENGTH = 28;
 const NUMBERS: ReadonlySet<Column> = new Set(["strength", "held out"]);
 
 const tableClass = ({ hasStrengthBars, hasShortLines }: AtlasLayout) =>

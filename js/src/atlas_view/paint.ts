@@ -16,6 +16,9 @@ const ARC_FOOT = 16;
 const ARC_TOP = 3;
 const ARROW = 3.5;
 const HALF_LINE = 8;
+/** Places on the colour scale of scores that may name the head, and of other scores. */
+const NAMED = 0.75;
+const UNNAMED = 0.45;
 
 /**
  * A score as a bar on an axis from 0 to 1: its control as a tick, and the interval of the score
@@ -26,7 +29,7 @@ export function paintScore(pen: Pen, theme: Theme, score: Score, width: number):
   const at = (value: number) => 1 + Math.max(0, Math.min(1, value)) * length;
   pen.fillStyle = theme.hairline;
   pen.fillRect(1, MIDDLE + 6, length, 1);
-  pen.fillStyle = css(theme, score.names ? 0.6 : 0.3);
+  pen.fillStyle = css(theme, score.names ? NAMED : UNNAMED);
   pen.fillRect(1, MIDDLE - 4, at(score.score) - 1, 8);
   if (score.low !== null && score.high !== null)
     paintWhisker(pen, theme, at(score.control + score.low), at(score.control + score.high));
