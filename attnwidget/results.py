@@ -52,7 +52,7 @@ from attnwidget.studies.metrics.entropy import ConfidenceResult, EntropyResult
 from attnwidget.studies.metrics.gradients import GradientsResult
 from attnwidget.studies.metrics.head_distances import HeadDistances
 from attnwidget.studies.metrics.induction import InductionResult
-from attnwidget.studies.metrics.measure_checkpoints import MeasuredCheckpoints
+from attnwidget.studies.metrics.measured_checkpoints import MeasuredCheckpoints
 from attnwidget.studies.metrics.norms import NormsResult
 from attnwidget.studies.metrics.patterns import PatternsResult
 from attnwidget.studies.metrics.position import PositionResult

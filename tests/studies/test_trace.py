@@ -77,8 +77,10 @@ def test_named_checkpoints_are_loaded_one_at_a_time(
 
     monkeypatch.setattr(trace_module, "load_model", loaded)
     texts = [Segment(("w1", "w2", "w3"))]
-    found = measure_checkpoints(folders, texts, ["entropy"], progress=False)
+    with pytest.warns(UserWarning, match="have equal weights"):
+        found = measure_checkpoints(folders, texts, ["entropy"], progress=False)
     assert found.checkpoints == ("checkpoint-100", "checkpoint-200", "checkpoint-300")
+    assert found.steps == (100, 200, 300)
     assert len(alive) == 3
 
 
@@ -97,7 +99,8 @@ def test_an_interrupted_trace_keeps_the_checkpoints_that_are_done(
 
     monkeypatch.setattr(ModelReader, "read", stopping)
     steps = [(name, embedded) for name in "abc"]
-    found = measure_checkpoints(steps, segments, ["entropy"], batch_size=2, progress=False)
+    with pytest.warns(UserWarning, match="'a' and 'b' have equal weights"):
+        found = measure_checkpoints(steps, segments, ["entropy"], batch_size=2, progress=False)
     assert found.checkpoints == ("a",) and not found.complete and "interrupted" in repr(found)
     count = 3
     with pytest.raises(KeyboardInterrupt):

@@ -16,12 +16,19 @@ from attnwidget.capture.hub_model.weight_placement import weight_of
 
 # Number of weights from each parameter, which distinguish models of the same class.
 _SAMPLED = 64
+# Number of weights that are hashed at a time.
+_PART = 1 << 22
 # The received models that this process still uses, for sharing.
 _received: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
 
 
-def weights_digest(module: nn.Module) -> str:
-    """Return a fingerprint that distinguishes weights of the same shapes."""
+def weights_digest(module: nn.Module, *, whole: bool = False) -> str:
+    """Return a fingerprint that distinguishes weights of the same shapes.
+
+    Args:
+        module: The model.
+        whole: Whether to read all weights; False reads 64 of each parameter.
+    """
     digest = blake2b(digest_size=16)
     for name, _ in module.named_parameters():
         path, _, attribute = name.rpartition(".")
@@ -30,9 +37,11 @@ def weights_digest(module: nn.Module) -> str:
         kind = parameter.__tensor_flatten__()[1] if _is_nested(parameter) else ""
         digest.update(f"{name}{kind}".encode())
         for numbers in _stored(parameter.detach()):
-            step = max(1, numbers.numel() // _SAMPLED)
-            sample = numbers.flatten()[::step].double().cpu().numpy()
-            digest.update(np.ascontiguousarray(sample).tobytes())
+            step = 1 if whole else max(1, numbers.numel() // _SAMPLED)
+            # In parts, because float64 takes up to eight times the memory of the weights.
+            for part in numbers.flatten()[::step].split(_PART):
+                sample = part.double().cpu().numpy()
+                digest.update(np.ascontiguousarray(sample).tobytes())
     for path, part in module.named_modules():
         if isinstance(off := getattr(part, "disable_adapters", None), bool):  # a layer of peft
             adapter: Any = part

@@ -15,16 +15,14 @@ from attnwidget.head_atlas.behaviours.not_applicable import NotApplicableError
 from attnwidget.head_atlas.behaviours.random_heads import RandomHeads
 from attnwidget.head_atlas.behaviours.repetitions import DuplicateToken, InductionInText
 from attnwidget.probes.untrained_model import untrained_like
-from attnwidget.studies.metrics.induction import sequence_result, start_and_vocabulary
+from attnwidget.studies.metrics.induction import sequence_result
+from attnwidget.studies.metrics.repeated_tokens import Pair, repeated_and_other
 from attnwidget.studies.streaming.checkpoint import digest_of
 from attnwidget.studies.streaming.input_numbers import ReadInputs, input_numbers
 
 #: Number of sequences: half of them score heads, and half check the result.
 SEQUENCES = 16
 _LENGTH = 50
-_SHORTEST = 4
-
-Pair = tuple[list[int], list[int]]
 
 
 class RepeatedRandomTokens(StudyBehaviour):
@@ -106,21 +104,10 @@ def _read(
 
 def _sequences(model: AttentionModel, seed: int) -> list[Pair]:
     """Return pairs of a repeated and an unrepeated sequence of ids."""
-    start, vocabulary = start_and_vocabulary(model)
-    limit = model.length_limit.tokens
-    room = _LENGTH if limit is None else (limit - len(start)) // 2
-    length = min(_LENGTH, room, len(vocabulary) // 2)
-    if length < _SHORTEST:
-        raise NotApplicableError(
-            f"repeated random tokens need {_SHORTEST} tokens twice, and the model has room for "
-            f"{length}"
-        )
-    draw = np.random.default_rng(seed)
-    pairs = []
-    for _ in range(SEQUENCES):
-        ids = draw.choice(vocabulary, 2 * length, replace=False).tolist()
-        pairs.append(([*start, *ids[:length], *ids[:length]], [*start, *ids]))
-    return pairs
+    try:
+        return repeated_and_other(model, SEQUENCES, _LENGTH, seed)
+    except ValueError as error:
+        raise NotApplicableError(str(error)) from error
 
 
 def _pair_scores(model: AttentionModel, batch: Sequence[Pair]) -> NDArray[np.float64]:

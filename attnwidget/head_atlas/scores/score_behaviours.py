@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from attnwidget.capture.maps.stack_axes import chosen_stack
 from attnwidget.head_atlas.behaviours.behaviour import (
     Behaviour,
     LinkBehaviour,
@@ -31,6 +30,7 @@ from attnwidget.head_atlas.scores.behaviour_table import BehaviourTable
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.probes.untrained_model import untrained_like
 from attnwidget.studies.argument_checks import all_of, each_of, refuse_no_model
+from attnwidget.studies.metrics.causal_model import is_causal_model
 from attnwidget.studies.metrics.measure import measure
 from attnwidget.studies.streaming.accumulator import Accumulator
 from attnwidget.studies.streaming.batches import HOW
@@ -152,7 +152,7 @@ def evidence_of(
         run.folder.mkdir(parents=True, exist_ok=True)
     return Evidence(
         model=model,
-        causal=_is_causal(model),
+        causal=is_causal_model(model),
         segments=listed,
         treebank=all_of(Sentence, sentences, "read them with load_treebank(path)"),
         documents=all_of(Document, documents, "read them with load_coreference(path)"),
@@ -280,13 +280,3 @@ def _measured(
     if not measured.complete:
         raise KeyboardInterrupt
     return cast("BehaviourMeans", measured[metrics[0].name])
-
-
-def _is_causal(model: AttentionModel) -> bool:
-    """Return whether tokens of a model see no later tokens, from a short input."""
-    if getattr(model.hf_model.config, "is_encoder_decoder", False):
-        return False  # only the encoder is read
-    attention = model.attend([*range(4)])
-    stack = chosen_stack(attention.stacks, None, attention.model_name)
-    weights = attention.weights(stack.layers.numbers[0])
-    return not np.triu(weights, 1).any()

@@ -1,0 +1,140 @@
+"""Losses and scores of heads over a training, on one axis of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from attnwidget.charts.frame_columns import head_names, in_order, inline
+from attnwidget.charts.layer_curves import NUMBER
+from attnwidget.charts.offline_chart import offline
+from attnwidget.charts.series_style import colours
+from attnwidget.charts.theme import LIGHT, WIDTH, panel_width, publication
+
+_HEIGHTS = {"losses": 110, "heads": 200}
+"""Pixels of the panels."""
+_NAMED = 5
+"""Heads that have a colour and a name."""
+_AXIS = 140
+"""Pixels that the y axis and the legend of a panel take."""
+_GAP = 16
+_EXCESS = "score minus control"
+
+
+def emergence_panels(
+    heads: pd.DataFrame,
+    losses: pd.DataFrame,
+    emerged: pd.DataFrame,
+    *,
+    steps: Sequence[int] | None,
+    title: str,
+    width: int = WIDTH,
+) -> alt.VConcatChart:
+    """Losses of both copies above score minus control of every head: Olsson et al. 2022.
+
+    The heads with the largest final values have colours, bands and a mark where they emerged. Known
+    steps are on a logarithmic axis that contains 0.
+
+    Args:
+        heads: columns checkpoint (in the order of its rows), layer, head (both from 0), value, low
+            and high.
+        losses: columns checkpoint, copy, loss, low and high; no row = no panel of losses.
+        emerged: columns layer, head, final and checkpoint (None = the head did not emerge).
+        steps: the step of each checkpoint; None = the labels of the checkpoints are shown.
+        title: what is shown; further lines become the subtitle.
+        width: pixels of the whole figure.
+
+    Returns:
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
+
+    Example:
+        >>> import pandas as pd
+        >>> from attnwidget.charts.emergence_panels import emergence_panels
+        >>> heads = pd.DataFrame({"checkpoint": ["0", "8"], "layer": 0, "head": 0,
+        ...                       "value": [0.1, 0.4], "low": 0.0, "high": 0.5})
+        >>> emerged = pd.DataFrame({"layer": [0], "head": [0], "final": [0.4], "checkpoint": ["8"]})
+        >>> chart = emergence_panels(heads, pd.DataFrame(), emerged, steps=[0, 8], title="Training")
+        >>> len(chart.vconcat)
+        1
+    """
+    labels = in_order(heads["checkpoint"])
+    along = _along(labels, steps)
+    places = dict(zip(labels, labels if steps is None else steps, strict=True))
+
+    def placed(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame.assign(at=frame["checkpoint"].map(places))
+
+    plot = panel_width(width, 1, gap=0, axis=_AXIS)
+    panels = []
+    if len(losses):
+        table = placed(losses.rename(columns={"copy": "series", "loss": "value"}))
+        copies = list(dict.fromkeys(table["series"]))
+        panel = alt.layer(*_series(table, "loss (nats)", along, copies))
+        panels.append(panel.properties(width=plot, height=_HEIGHTS["losses"]))
+    table = placed(heads.assign(series=head_names(heads)))
+    marks = emerged.assign(series=head_names(emerged)).sort_values(
+        "final", ascending=False, kind="stable"
+    )
+    found = marks[marks["checkpoint"].notna()]
+    named = (found if len(found) else marks)["series"].head(_NAMED).tolist()
+    strongest = table["series"].isin(named)
+    others = alt.Chart(inline(table[~strongest])).mark_line(
+        strokeWidth=1, opacity=0.4, color=LIGHT.rest
+    )
+    value = alt.Y("value:Q", title=_EXCESS)
+    tooltip = _tooltip("head", _EXCESS)
+    layers = [
+        others.encode(x=along, y=value, detail="series:N", tooltip=tooltip),
+        *_series(table[strongest], _EXCESS, along, named),
+    ]
+    at_marks = table[strongest].merge(found[["series", "checkpoint"]], on=["series", "checkpoint"])
+    if len(at_marks):
+        diamonds = alt.Chart(inline(at_marks)).mark_point(
+            filled=True, shape="diamond", size=90, opacity=1, stroke=LIGHT.ground
+        )
+        colour = alt.Color("series:N", scale=colours(named, "emergence_panels"))
+        layers.append(diamonds.encode(x=along, y=value, color=colour, tooltip=tooltip))
+    panels.append(alt.layer(*layers).properties(width=plot, height=_HEIGHTS["heads"]))
+    figure = alt.vconcat(*panels, spacing=_GAP).resolve_scale(color="independent")
+    return offline(publication(figure, title, width))
+
+
+def _along(labels: Sequence[Any], steps: Sequence[int] | None) -> alt.X:
+    """Return the axis of steps, or of labels in their order."""
+    if steps is None:
+        return alt.X("at:O", title="checkpoint", sort=list(labels))
+    smallest = min((step for step in steps if step > 0), default=1)
+    scale = alt.Scale(type="symlog", constant=smallest, domain=[steps[0], steps[-1]])
+    axis = alt.Axis(values=list(steps), labelOverlap="greedy", grid=False)
+    return alt.X("at:Q", title="step of training", scale=scale, axis=axis)
+
+
+def _series(
+    table: pd.DataFrame, value_title: str, along: alt.X, names: Sequence[str]
+) -> list[alt.Chart]:
+    """Draw a line with points and a band per series, with a legend."""
+    base = alt.Chart(inline(table))
+    colour = alt.Color(
+        "series:N", scale=colours(names, "emergence_panels"), legend=alt.Legend(title=None)
+    )
+    bands = base.mark_area(opacity=0.2).encode(
+        x=along, y=alt.Y("low:Q", title=value_title), y2="high:Q", color=colour
+    )
+    lines = base.mark_line(strokeWidth=1.5, point={"size": 14}).encode(
+        x=along,
+        y=alt.Y("value:Q", title=value_title),
+        color=colour,
+        tooltip=_tooltip("series", value_title),
+    )
+    return [bands, lines]
+
+
+def _tooltip(series: str, value_title: str) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("series:N", title=series),
+        alt.Tooltip("checkpoint:N"),
+        alt.Tooltip("value:Q", title=value_title, format=NUMBER),
+    ]
