@@ -1,9 +1,10 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
+import { labelOfHead, titleName } from "../shared/head_names.js";
 import type { MapState, PlacedHeads } from "../shared/head_types.js";
 import type { Look } from "../shared/mount.js";
 import { counted } from "../shared/numbers.js";
 import type { Theme } from "../shared/theme.js";
-import { headName, paperName, sameHead } from "../shared/types.js";
+import { type HeadLabel, sameHead } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
 import { type GroupName, groupNames } from "./group_names.js";
 import type { MapLayout, Point } from "./map_points.js";
@@ -137,6 +138,7 @@ export interface MapScene {
   selected: Point[];
   /** Layers to colour by, or 0 to colour by behaviour. */
   layers: number;
+  labels: HeadLabel[] | undefined;
   /** The mark of each behaviour. */
   slots: number[];
   /** The names of behaviours that stand on the map. */
@@ -168,6 +170,7 @@ export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
     points,
     size,
     selected,
+    labels: state.labels,
     touching: touching(points, APART * size.text),
     layers: byLayer ? (state._heads?.positions.shape[0] ?? 1) : 0,
     slots: groups.map(({ slot }) => slot),
@@ -196,26 +199,36 @@ const NAMED = 12;
 const headsOf = (points: Point[]) => points.map(({ head }) => head);
 
 /** What is written beside a head: its names and its behaviour. */
-export function pointLabel({ head, group }: Point, groups: Groups): string {
+export function pointLabel({ head, group }: Point, groups: Groups, labels?: HeadLabel[]): string {
   const behaviour = groups[group]?.name;
-  return [headName(head), paperName(head), behaviour].filter(Boolean).join(" · ");
+  return [titleName(head, labels), behaviour].filter(Boolean).join(" · ");
 }
 
 /** A head in words, for assistive technology. */
-export function describePoint(point: Point, groups: Groups, selected: boolean): string {
+export function describePoint(
+  point: Point,
+  groups: Groups,
+  selected: boolean,
+  labels?: HeadLabel[],
+): string {
   const [layer, head] = point.head;
   const behaviour = groups[point.group]?.name;
-  return [`layer ${layer} head ${head}`, behaviour, selected && "selected"]
+  return [
+    `layer ${layer} head ${head}`,
+    labelOfHead(point.head, labels),
+    behaviour,
+    selected && "selected",
+  ]
     .filter(Boolean)
     .join(", ");
 }
 
 /** Which heads are selected; "" where none is. */
-export function readoutOf(selected: Point[]): string {
+export function readoutOf(selected: Point[], labels?: HeadLabel[]): string {
   const heads = headsOf(selected);
   if (!heads.length) return "";
   const count = heads.length > 1 ? `${heads.length} heads: ` : "";
-  return `selected ${count}${headNames(heads, NAMED, headName)}`;
+  return `selected ${count}${headNames(heads, { most: NAMED, short: true, labels })}`;
 }
 
 const stackOf = ({ _heads }: MapState) => (_heads && _heads.stack !== "self" ? _heads.stack : "");
@@ -232,7 +245,7 @@ export function captionOf(state: MapState, points: Point[]): Caption {
   return caption(FIGURE, {
     model,
     quantity,
-    head: headNames(headsOf(selectedOf(state, points)), NAMED),
+    head: headNames(headsOf(selectedOf(state, points)), { most: NAMED, labels: state.labels }),
     scale: byLayer ? "numbers and colours: layers, from 0" : "colours and shapes: behaviours",
     notes: [stack && `stack: ${stack}`, counted(points.length, "head"), note],
   });
@@ -243,7 +256,7 @@ export function tableOf(state: MapState, points: Point[]): Table {
   const rows: Table["rows"] = selectedOf(state, points).map(({ head }) => [
     "selected",
     1,
-    headNames([head]),
+    headNames([head], state),
   ]);
   const layers = state._heads?.positions.shape[0] ?? 0;
   const byLayer = state.color === "layer";
@@ -252,7 +265,11 @@ export function tableOf(state: MapState, points: Point[]): Table {
     : (state._heads?.groups ?? []).map(({ name }) => name);
   for (const [i, name] of groups.entries()) {
     const heads = headsOf(points.filter(({ head, group }) => (byLayer ? head[0] : group) === i));
-    rows.push([name, heads.length, headNames(heads, NAMED, headName)]);
+    rows.push([
+      name,
+      heads.length,
+      headNames(heads, { most: NAMED, short: true, labels: state.labels }),
+    ]);
   }
   return { columns: ["group", "count", "heads"], rows };
 }
