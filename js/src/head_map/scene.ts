@@ -1,12 +1,14 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
-import { labelOfHead, titleName } from "../shared/head_names.js";
+import { labelOfHead, shortName, titleName } from "../shared/head_names.js";
 import type { MapState, PlacedHeads } from "../shared/head_types.js";
+import { LABEL_SIZE, labelFont, tableRuler } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { counted } from "../shared/numbers.js";
 import type { Theme } from "../shared/theme.js";
 import { type HeadLabel, sameHead } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
 import { type GroupName, groupNames } from "./group_names.js";
+import { type Beside, headTexts } from "./head_numbers.js";
 import type { MapLayout, Point } from "./map_points.js";
 
 /** All heads that have a place, layer by layer: the heads of layers without attention have none. */
@@ -139,6 +141,8 @@ export interface MapScene {
   /** Layers to colour by, or 0 to colour by behaviour. */
   layers: number;
   labels: HeadLabel[] | undefined;
+  /** Numbers and labels of heads, where they cover nothing. */
+  texts: Beside[];
   /** The mark of each behaviour. */
   slots: number[];
   /** The names of behaviours that stand on the map. */
@@ -158,10 +162,21 @@ export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
   const byLayer = state.color === "layer";
   const groups = state._heads?.groups ?? [];
   const selected = selectedOf(state, points);
+  const labels = state.labels ?? [];
   // The shown head's own name stands beside it.
-  const taken = selected
-    .slice(-1)
-    .map(({ x, y }) => ({ x0: x - size.ring, x1: x + 64, y0: y - 24, y1: y + size.ring }));
+  const taken = selected.slice(-1).map(({ head, x, y }) => {
+    const width = tableRuler(labelFont("", false, LABEL_SIZE))(shortName(head, labels));
+    return { x0: x - size.ring, x1: x + size.ring + width + 12, y0: y - 24, y1: y + size.ring };
+  });
+  const names = byLayer ? [] : groupNames(points, groups, layout, size.radius, taken);
+  const texts = headTexts(points, {
+    labels,
+    byLayer,
+    layout,
+    size,
+    selected,
+    taken: [...taken, ...names.map(({ box }) => box)],
+  });
   return {
     theme,
     font,
@@ -170,11 +185,12 @@ export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
     points,
     size,
     selected,
-    labels: state.labels,
+    labels,
     touching: touching(points, APART * size.text),
     layers: byLayer ? (state._heads?.positions.shape[0] ?? 1) : 0,
     slots: groups.map(({ slot }) => slot),
-    names: byLayer ? [] : groupNames(points, groups, layout, size.radius, taken),
+    names,
+    texts,
   };
 }
 
@@ -246,7 +262,9 @@ export function captionOf(state: MapState, points: Point[]): Caption {
     model,
     quantity,
     head: headNames(headsOf(selectedOf(state, points)), { most: NAMED, labels: state.labels }),
-    scale: byLayer ? "numbers and colours: layers, from 0" : "colours and shapes: behaviours",
+    scale: byLayer
+      ? "numbers and colours: layers, small numbers: heads, from 0"
+      : "colours and shapes: behaviours, numbers: layer·head",
     notes: [stack && `stack: ${stack}`, counted(points.length, "head"), note],
   });
 }
