@@ -209,6 +209,7 @@ def link_cases() -> dict[str, Any]:
         ("unit", "words"),
         ("scale", "log"),
         ("token_size", "L"),
+        ("labels", [[head, f"label {i}"] for i, head in enumerate(heads)]),
     ]
     cases = [
         {

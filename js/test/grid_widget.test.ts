@@ -669,3 +669,36 @@ test(
     expect([...painted].sort()).toEqual([accent, text, muted, hairline, background].sort());
   },
 );
+
+test("a label is typed for the selected head, and taken back with Escape", async () => {
+  const { model, find } = await show({ selected: [[1, 0, "self"]] });
+  const field = find<HTMLInputElement>("[data-control=label]");
+  const press = (key: string) =>
+    field.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  expect(field.closest("label")?.textContent).toContain("label of L1 H0");
+  field.value = "to next";
+  press("x");
+  expect(model.get("disabled")).toEqual([]);
+  field.dispatchEvent(new Event("change", { bubbles: true }));
+  expect(model.sent).toEqual([{ labels: [[[1, 0, "self"], "to next"]] }]);
+  await frame();
+  expect(find("[data-caption]").textContent).toContain("L1 H0 (2-1) “to next”");
+  field.value = "other";
+  press("Escape");
+  expect(field.value).toBe("to next");
+  field.value = "";
+  field.dispatchEvent(new Event("change", { bubbles: true }));
+  expect(model.get("labels")).toEqual([]);
+});
+
+test("labels stand under large cells, and the caption lists them", () => {
+  const labels: GridState["labels"] = [[[0, 1, "self"], "to <next>"]];
+  const request = { theme: THEMES.light, density: 1, blank: false, dense: false };
+  const drawn = (width: number) =>
+    drawPicture(state({ labels }), { ...request, width, brief: false, caption: false });
+  const printed = (width: number) =>
+    drawn(width).sheet.pen.body.split("to &lt;next&gt;").length - 1;
+  // Under the cell and in the note; where cells are small, in the note alone.
+  expect([printed(480), printed(120)]).toEqual([2, 1]);
+  expect(captionText(drawn(120).caption)).toContain("corner: labelled, L0 H1 “to <next>”");
+});

@@ -153,7 +153,7 @@ test(
     expect(model.sent).toEqual([{ color: "layer" }]);
     expect(find(".attnw-map-groups").hidden).toBe(true);
     expect(find(".attnw-map-caption").textContent).toBe(
-      "Map of attention heads · BertModel · distances · numbers and colours: layers, from 0 · " +
+      "Map of attention heads · BertModel · distances · numbers and colours: layers, small numbers: heads, from 0 · " +
         "6 heads · metric MDS · stress 0.1",
     );
     const plain = state({ color: "layer" });

@@ -132,6 +132,27 @@ def assert_fits(root: Locator, where: object) -> None:
 
 
 @pytest.mark.slow
+def test_a_label_is_typed_in_the_menu_and_shown_in_all_figures(
+    notebook: LiveNotebook, root: Locator
+) -> None:
+    set_window(notebook, 1200, False)
+    root.get_by_role("button", name="View").click()
+    field = root.locator(".attnw-ex-menu").get_by_role("textbox", name="label of L1 H3")
+    field.fill("pronoun x")
+    field.press("Enter")
+    notebook.wait_for_value("dict(explorer.grid.labels)", {(1, 3, "self"): "pronoun x"})
+    expect(root.locator(".attnw-ex-look")).to_contain_text("L1 H3 “pronoun x” looks")
+    expect(root.locator(".attnw-view-head .attnw-title").first).to_contain_text("“pronoun x”")
+    expect(root.locator(".attnw-grid-caption")).to_contain_text("L1 H3 “pronoun x”")
+    assert notebook.value("explorer.disabled") == [], "a letter was taken for a key of the figure"
+    assert_fits(root, "with a label")
+    field.fill("")
+    field.press("Enter")
+    notebook.wait_for_value("dict(explorer.labels)", {})
+    expect(root.locator(".attnw-ex-look")).to_contain_text("L1 H3 looks")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -37,7 +37,8 @@ def expected(explorer: Explorer) -> list[str]:
     hidden = [special[kind] for kind in explorer.hidden]
     shown = [i for i, token in enumerate(tokens) if token not in hidden]
     weights = explorer.attention.weights(head.layer, head.head)
-    said = [str(head)]
+    label = explorer.labels.get(head)
+    said = [f"{head} “{label}”" if label else str(head)]
     queries = [i for side, i in explorer.tokens if side == "query" and i in shown]
     keys = [i for side, i in explorer.tokens if side == "key" and i in shown]
     if queries and not keys:
@@ -64,9 +65,10 @@ def expected(explorer: Explorer) -> list[str]:
 def test_the_line_names_what_the_kernel_holds_in_300_random_states(model: AttentionModel) -> None:
     rng = random.Random(28)
     explorer = explore(model, TEXTS[0], treebank=False)
+    compared: set[bool] = set()
     for _ in range(300):
         n = len(explorer.attention.tokens)
-        change = rng.randrange(8)
+        change = rng.randrange(11)
         if change == 0:
             explorer.text = rng.choice(TEXTS)
         elif change == 1:
@@ -81,17 +83,31 @@ def test_the_line_names_what_the_kernel_holds_in_300_random_states(model: Attent
         elif change == 6:
             off = rng.sample(range(12), rng.randrange(3))
             explorer.disabled = [(rng.randrange(6), head) for head in off]
+        elif change == 7:
+            explorer.labels = {(rng.randrange(6), rng.randrange(12)): "name" for _ in range(20)}
+        elif change == 8:
+            from_page(explorer, {"versus_text": rng.choice(TEXTS)})
+        elif change == 9:
+            from_page(explorer, {"versus_text": None})
         else:
             explorer.layer = rng.randrange(6)
         line = on_page(explorer, "look")
         assert line == explorer._look
         assert explorer.hidden == explorer.grid.hidden == explorer.view.hidden
         assert explorer.tokens == explorer.view.tokens
+        assert explorer.head is not None
+        name = explorer.labels.named(explorer.head)
+        compared.add(explorer.versus_text is not None)
+        if explorer.versus_text is not None:
+            changes = explorer.attention.changes(explorer.view.versus)
+            assert explorer.view.versus.tokens == model.attend(explorer.versus_text).tokens
+            assert line.startswith(f"{name} changes by {changes[explorer.head[:2]]:.3g} nats")
+            continue
         if explorer.head in explorer.disabled:
-            assert f"{explorer.head} is switched off (uniform)" in line
+            assert f"{name} is switched off (uniform)" in line
             continue
         demo = demo_texts().get(explorer.example or "")
-        if demo is not None and line.startswith(demo.look):
+        if demo is not None and demo.look.removeprefix(str(explorer.head)) in line:
             assert explorer.head == Head(*demo.head) and not explorer.disabled
             continue
         place = 0
@@ -100,6 +116,7 @@ def test_the_line_names_what_the_kernel_holds_in_300_random_states(model: Attent
             assert place >= 0, (part, line)
         for head in explorer.disabled:
             assert str(head) in line
+    assert compared == {False, True}
 
 
 def test_a_causal_model_opens_on_the_last_word() -> None:

@@ -41,7 +41,7 @@ def answer_told(view: PredictionView) -> str:
         float(predictions.probabilities[0][answered.question.answer])
         for predictions in (answered.before, answered.after)
     )
-    return _sentence(view.disabled, answered.name, before, after)
+    return _sentence(view, view.disabled, answered.name, before, after)
 
 
 def effect_told(view: PredictionView) -> EffectTold | None:
@@ -56,11 +56,16 @@ def effect_told(view: PredictionView) -> EffectTold | None:
         return None
     before = float(answered.before.probabilities[0][answered.question.answer])
     strongest = Head(int(layer), int(head), view.stack)
-    return EffectTold(_sentence([strongest], answered.name, before, before + effect), strongest)
+    return EffectTold(
+        _sentence(view, [strongest], answered.name, before, before + effect), strongest
+    )
 
 
-def _sentence(heads: list[Head], name: str, before: float, after: float) -> str:
+def _sentence(
+    view: PredictionView, heads: list[Head], name: str, before: float, after: float
+) -> str:
+    heads_off = names_of(heads, view.labels)
     if f"{before:.3f}" == f"{after:.3f}":
-        return f"Without {names_of(heads)}, “{name}” stays at {before:.3f}"
+        return f"Without {heads_off}, “{name}” stays at {before:.3f}"
     way = "falls" if after < before else "rises"
-    return f"Without {names_of(heads)}, “{name}” {way} from {before:.3f} to {after:.3f}"
+    return f"Without {heads_off}, “{name}” {way} from {before:.3f} to {after:.3f}"

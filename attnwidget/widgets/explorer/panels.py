@@ -131,6 +131,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
                 "scale",
                 "disabled",
                 "method",
+                "labels",
             )
             if name in traits
         }

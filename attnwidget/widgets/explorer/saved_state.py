@@ -16,6 +16,7 @@ from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.panels import OF_METRIC, PANELS
 from attnwidget.widgets.explorer.relation_panels import RelationPanels
 from attnwidget.widgets.explorer.treebank import DEMO, given_treebank
+from attnwidget.widgets.shared.head_labels import HeadLabels
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.wire.linked_traits import SHARED
 
@@ -140,6 +141,8 @@ def _options(widget: HeadWidget) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """A value with lists for tuples, as it comes back from JSON."""
+    if isinstance(value, HeadLabels):
+        return _plain(value.pairs())
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
     if isinstance(value, np.ndarray):

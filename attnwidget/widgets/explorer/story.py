@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.tokens import Tokens
+from attnwidget.widgets.shared.head_labels import labelled
 from attnwidget.widgets.wire.values import in_unit, masked_map
 
 #: Special tokens are hidden if they get more than this share of a head's attention.
@@ -43,6 +44,7 @@ class Shown:
         disabled: The heads that are switched off.
         method: What stands in the place of these heads.
         renormalise: Whether the view divides each row by the sum of its visible weights.
+        labels: The labels of heads.
     """
 
     attention: Attention
@@ -54,6 +56,7 @@ class Shown:
     disabled: Sequence[Head] = ()
     method: str = "uniform"
     renormalise: bool = False
+    labels: Mapping[Head, str] = field(default_factory=dict)
 
 
 def focus_of(
@@ -122,7 +125,7 @@ def is_causal(attention: Attention, head: Head) -> bool:
 def told(shown: Shown, name: str = "") -> str:
     """Return the sentence about a picture: which word looks where, and what is hidden.
 
-    `name` is the name of the head in the sentence; "" = its usual name.
+    `name` is the name of the head in the sentence; "" = its usual name with its label.
 
     Example:
         >>> from attnwidget import Head, load_model
@@ -135,8 +138,8 @@ def told(shown: Shown, name: str = "") -> str:
     if head is None:
         return ""
     if head in shown.disabled:
-        return f"{head} is switched off ({shown.method})"
-    subject = name or str(head)
+        return f"{labelled(head, shown.labels)} is switched off ({shown.method})"
+    subject = name or labelled(head, shown.labels)
     if shown.quantity != "weights":
         subject = f"{subject} by {shown.quantity}"
     if shown.attention.is_long:
@@ -171,9 +174,9 @@ def left_out(shown: Shown) -> str:
     return f"{said}, {share * 100:.0f} % of its attention"
 
 
-def names_of(heads: Sequence[Head]) -> str:
-    """Return the names of heads: all of them, or the first three and the number of the rest."""
-    names = ", ".join(map(str, heads[:_MOST_NAMED]))
+def names_of(heads: Sequence[Head], labels: Mapping[Head, str]) -> str:
+    """Return the names of heads with their labels: of many heads, the first three names."""
+    names = ", ".join(labelled(head, labels) for head in heads[:_MOST_NAMED])
     rest = len(heads) - _MOST_NAMED
     return f"{names} and {rest} more" if rest > 0 else names
 

@@ -135,6 +135,7 @@ class ToldPanels(RelationPanels):
         "quantity",
         "disabled",
         "method",
+        "labels",
         "_story",
         "_retold",
     )
@@ -155,24 +156,31 @@ class ToldPanels(RelationPanels):
             self.disabled,
             self.method,
             self.view is not None and self.view.renormalise,
+            self.labels,
         )
         metric = self._metric_told(head)
         story = self._story
         is_plain = not self.disabled and not metric and story is not None and story.head == head
         if is_plain and story is not None and story.line and self._shows(story):
-            return "; ".join(filter(None, [story.line, left_out(shown)]))
-        name = story.name if is_plain and story is not None else ""
+            line = self._with_label(story.line, head)
+            return "; ".join(filter(None, [line, left_out(shown)]))
+        name = self._with_label(story.name, head) if is_plain and story is not None else ""
         answer = self._answer_told()
         if self.disabled and head not in self.disabled and not answer:
-            name = f"{head} without {names_of(self.disabled)}"
+            name = f"{self.labels.named(head)} without {names_of(self.disabled, self.labels)}"
         return "; ".join(filter(None, [answer, told(shown, name), metric]))
+
+    def _with_label(self, said: str, head: Head) -> str:
+        """Return a text that begins with the name of a head, with the label after that name."""
+        rest = said.removeprefix(str(head))
+        return self.labels.named(head) + rest if rest != said else said
 
     def _shows(self, story: Story) -> bool:
         """Whether the words of an example are the ones that are seen."""
         is_usual = (self.unit, self.quantity) == ("tokens", "weights")
         return is_usual and list(map(tuple, self.tokens)) == list(story.tokens)
 
-    @computed("attention", "tokens", "unit", "disabled", "method", "_retold")
+    @computed("attention", "tokens", "unit", "disabled", "method", "labels", "_retold")
     def _effect_told(self) -> dict[str, Any] | None:
         """The head on which the answer depends most, for the page; None before it is known."""
         view = self._answering_view()
@@ -253,4 +261,4 @@ class ToldPanels(RelationPanels):
         rank = self._rank(changes, head)
         most = rank.startswith("number 1 of")
         said = rank.replace("number 1 of", "the most of") if most else rank
-        return f"{head} changes by {value:.3g} nats {names}: {said}"
+        return f"{self.labels.named(head)} changes by {value:.3g} nats {names}: {said}"

@@ -162,7 +162,7 @@ class HeadMap(HeadWidget):
         with self._together():
             self.behaviours = None
             self._placed = placed
-            self.selected = [head for head in self.selected if self.has(head)]
+            self._leave_missing_heads()
             self.layer = min(self.layer, self.n_layers - 1)
             self.behaviours = behaviours
 

@@ -60,7 +60,7 @@ class MetricStrip(HeadWidget):
 
     @when_open("metrics")
     def _keep_heads(self, change: object) -> None:
-        self.selected = [head for head in self.selected if self.has(head)]
+        self._leave_missing_heads()
         self.layer = min(self.layer, self.n_layers - 1)
 
     @computed("metrics", "selected", sync=False)

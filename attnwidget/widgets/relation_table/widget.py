@@ -90,7 +90,7 @@ class RelationTable(DirectionChoice):
 
     @when_open("accuracies")
     def _keep_choices(self, change: object) -> None:
-        self.selected = [head for head in self.selected if self.has(head)]
+        self._leave_missing_heads()
         self.layer = min(self.layer, self.n_layers - 1)
         if not self.has_relation(self.relation):
             self.relation = "all"

@@ -128,7 +128,7 @@ class AttentionWidget(HeadWidget):
     def _show_another(self, change: dict[str, Any]) -> None:
         if change["old"].intact is not self.attention.intact:
             self.tokens = []
-        self.selected = [head for head in self.selected if self.has(head)]
+        self._leave_missing_heads()
         shown = self._stepped_stack()
         # The new attention may have other stacks.
         stack = shown if shown in self.attention.stacks else next(iter(self._shapes()))

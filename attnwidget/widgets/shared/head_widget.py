@@ -19,6 +19,7 @@ from attnwidget.widgets.pages.registry import figure as figure_named
 from attnwidget.widgets.shared.computed import ComputedTraits
 from attnwidget.widgets.shared.engine_start import warm_up
 from attnwidget.widgets.shared.exporting import Exporting
+from attnwidget.widgets.shared.head_labels import Labels
 from attnwidget.widgets.shared.save_menu import answer_page
 from attnwidget.widgets.shared.session_options import options
 from attnwidget.widgets.shared.traits import Heads
@@ -44,7 +45,8 @@ Shapes = Mapping[str, tuple[int, int]]
 class HeadWidget(Exporting, ComputedTraits):
     """A figure of the heads of a model, whatever it shows of them.
 
-    Assign a new list to change a list trait: changes inside one are not seen.
+    Assign a new list to change a list trait: changes inside one are not seen. Only `labels` sees
+    its changes.
     """
 
     selected = Heads(
@@ -55,6 +57,11 @@ class HeadWidget(Exporting, ComputedTraits):
         min=0,
         help="The stepped layer, 0-based; the selection follows to the same head of that layer.",
     ).tag(sync=True)
+
+    labels = Labels(
+        help='Labels of heads, for example {(1, 3): "pronoun"}; labels[(1, 3)] = "pronoun" changes '
+        "a single label."
+    ).tag(sync=True, to_json=lambda labels, widget: labels.pairs())
 
     # A name shared by all figures that are linked, also indirectly; "" for a figure without links.
     _circle = traitlets.Unicode().tag(sync=True)
@@ -157,6 +164,11 @@ class HeadWidget(Exporting, ComputedTraits):
         """Return the options that differ from their defaults."""
         return chosen_options(self)
 
+    def _leave_missing_heads(self) -> None:
+        """Drop the selection and the labels of heads that the figure no longer has."""
+        self.selected = [head for head in self.selected if self.has(head)]
+        self.labels = [pair for pair in self.labels.pairs() if self.has(pair[0])]
+
     @property
     def head(self) -> Head | None:
         """The head that a view of one head shows: the last selected head, or None."""
@@ -223,7 +235,7 @@ class HeadWidget(Exporting, ComputedTraits):
             raise traitlets.TraitError(f"a page changes options by name, got {sync_data!r}")
         private = [name for name in sync_data if name in self.keys and not self._page_sets(name)]
         forwarded = {name: value for name, value in sync_data.items() if name not in private}
-        kept = {name: getattr(self, name) for name in forwarded if name in self.keys}
+        kept = {name: self._trait_values[name] for name in forwarded if name in self._trait_values}
         try:
             super().set_state(forwarded)
         except traitlets.TraitError:

@@ -70,6 +70,8 @@ def chosen_options(widget: Any, *, always: Collection[str] = ()) -> dict[str, An
     if widget.selected or "selected" in always:
         options.pop("selected", None)
         options = {"selected": _heads(widget), **options}
+    if "labels" in options:
+        options["labels"] = widget.labels.short()
     if widget.head:
         options = {key: value for key, value in options.items() if key not in ("layer", "stack")}
     return options

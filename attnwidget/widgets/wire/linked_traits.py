@@ -22,6 +22,7 @@ SHARED = (
     "direction",
     "disabled",
     "method",
+    "labels",
 )
 
 
@@ -40,7 +41,7 @@ def fitting(
 
     Args:
         name: of the trait.
-        value: what the linked figure has.
+        value: what the linked figure has; labels as a mapping, or as the pairs that a page has.
         shapes: layers and heads of each stack of the figure.
         relations: The relations of the figure, or None if it shows none.
         layers: the layers with attention of each stack; None if every layer has attention.
@@ -55,6 +56,10 @@ def fitting(
     """
     if name in ("selected", "disabled"):
         return [head for head in value if _is_among(head, shapes, layers)]
+    if name == "labels":
+        if isinstance(value, Mapping):
+            return dict(fitting(name, list(value.items()), shapes, layers=layers))
+        return [(head, text) for head, text in value if _is_among(head, shapes, layers)]
     if name == "layer":
         last = max(n_layers for n_layers, _ in shapes.values()) - 1
         layer = min(value, last)

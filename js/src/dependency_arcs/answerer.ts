@@ -63,12 +63,12 @@ export interface Answerer {
   /** The look of right and wrong arcs, in words. */
   legend: readonly (readonly [Outcome, string])[];
   /** The meaning of the bars under the words; "" without bars. */
-  barsOf(options: Pick<ArcsState, "direction">): string;
-  named(options: Pick<ArcsState, "direction">, drawn: DrawnSentence): Named;
+  barsOf(options: Pick<ArcsState, "direction" | "labels">): string;
+  named(options: Pick<ArcsState, "direction" | "labels">, drawn: DrawnSentence): Named;
   /** The answers for a sentence; undefined without answers. */
   reading(
     drawn: DrawnSentence,
     tree: Tree,
-    options: Pick<ArcsState, "direction">,
+    options: Pick<ArcsState, "direction" | "labels">,
   ): Reading | undefined;
 }

@@ -1,6 +1,7 @@
 import { headNames, NO_HEAD } from "../shared/caption.js";
+import { titleName } from "../shared/head_names.js";
 import { DIRECTIONS, type DrawnSentence } from "../shared/relation_types.js";
-import { headName, paperName } from "../shared/types.js";
+import { headName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
 import type { Answerer, Reading } from "./answerer.js";
 import type { Tree } from "./tree_types.js";
@@ -20,7 +21,7 @@ export const HEADS: Answerer = {
   legend: LEGEND,
   barsOf: ({ direction = FORWARD }) =>
     direction === FORWARD ? "what the word attends to" : "who attends to the word",
-  named({ direction = FORWARD }, { head }) {
+  named({ direction = FORWARD, labels }, { head }) {
     if (!head)
       return {
         title: NO_HEAD,
@@ -29,8 +30,8 @@ export const HEADS: Answerer = {
         arcs: "annotated arcs",
       };
     return {
-      title: `${headName(head)} · ${paperName(head)}`,
-      caption: headNames([head]),
+      title: titleName(head, labels),
+      caption: headNames([head], { labels }),
       predicts: `${headName(head)} predicts, ${direction}`,
       arcs: direction,
     };

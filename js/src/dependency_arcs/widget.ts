@@ -17,6 +17,7 @@ import { captionOf, type Scene, sceneOf, wordTexts } from "./scene.js";
 
 const WATCHED: (keyof ArcsState)[] = [
   "selected",
+  "labels",
   "layer",
   "relation",
   "direction",

@@ -5,6 +5,7 @@ import { ARRANGEMENTS, type Arrangement } from "../head_view/several/map_types.j
 import { hideable, twoSentences } from "../head_view/source/visible_map.js";
 import type { ViewState } from "../head_view/state.js";
 import { rangeInput, select, tickBox } from "../shared/controls.js";
+import { labelField } from "../shared/label_field.js";
 import type { Mounted } from "../shared/mount.js";
 import { save } from "../shared/snapshot.js";
 import { type Model, SCALES } from "../shared/types.js";
@@ -76,7 +77,8 @@ export function viewMenu(
       values: SCALES,
       value: model.get("scale"),
       pick: (scale) => save(model, { scale }),
-    })}`;
+    })}
+    ${labelField(model)}`;
 
   function ofGrid(grid: Model<GridState>) {
     const compared = grid.get("_compared") ?? [];

@@ -32,6 +32,7 @@ const WATCHED: (keyof ExplorerState)[] = [
   "quantity",
   "scale",
   "disabled",
+  "labels",
   ...PANELS,
   "_shown",
   "_notes",

@@ -1,6 +1,7 @@
 import { html, type TemplateResult } from "lit-html";
 import { barView } from "../shared/colour_bar_view.js";
 import { hiddenTicks, rangeInput, select, signButton, tickBox } from "../shared/controls.js";
+import { labelField } from "../shared/label_field.js";
 import { specialName } from "../shared/labels.js";
 import type { Mounted } from "../shared/mount.js";
 import { save } from "../shared/snapshot.js";
@@ -77,6 +78,7 @@ export function gridControls(
           ${playButton(layers)}
         </span>
         ${headSwitch(state, switching)}
+        ${labelField(model)}
         <button type="button" class="attnw-grid-more attnw-button" aria-expanded=${isOpen}
           @click=${fold}>${`controls ${isOpen ? "▾" : "▸"}`}</button>
         ${select<OfTwo>({

@@ -1,9 +1,10 @@
 import { html, nothing } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
 import { type Cell, corner, type GridLayout } from "../shared/cells.js";
+import { titleName } from "../shared/head_names.js";
 import { painted } from "../shared/painted.js";
 import { fresh, paintRaster } from "../shared/pen.js";
-import { type Head, headName, paperName } from "../shared/types.js";
+import type { Head } from "../shared/types.js";
 import { drawHead, type SmallMaps } from "./grid_pixels.js";
 import { editText, metricText, strongest } from "./grid_text.js";
 import { headIn } from "./head_order.js";
@@ -63,7 +64,7 @@ function contents(scene: Scene, maps: SmallMaps, at: Cell) {
   const number = [metricText(metric, at, maps.cols), editText(scene, at)].filter(Boolean);
   return html`<canvas ${painted(paint, scene, at[0], at[1])}></canvas>
     <div class="attnw-grid-name">
-      <span>${[headName(head), paperName(head), ...of].join(" · ")}</span>
+      <span>${[titleName(head, state.labels), ...of].join(" · ")}</span>
       <span>${sharing > 1 ? `keys ${Math.floor(at[1] / sharing)}` : ""}</span>
     </div>
     <div class="attnw-grid-pair" ?hidden=${!most}>

@@ -63,11 +63,19 @@ export function describe(
   metric: string,
   selected: boolean,
   edit = "",
+  label = "",
 ) {
   if (!head) return "no head: filtered out";
   const what = pair && /^[+−]/.test(pair.weight) ? "largest difference" : "strongest";
   const most = pair && `${what} ${pair.query} to ${pair.key} ${pair.weight}`;
-  const parts = [`layer ${head[0]} head ${head[1]}`, edit, metric, most, selected && "selected"];
+  const parts = [
+    `layer ${head[0]} head ${head[1]}`,
+    label,
+    edit,
+    metric,
+    most,
+    selected && "selected",
+  ];
   return parts.filter(Boolean).join(", ");
 }
 
@@ -154,7 +162,7 @@ export function captionOf(scene: Scene): Caption {
   const quantity = [quantityName(state.quantity, source.loss), times, minus, lengths(scene)];
   return caption(`All heads, ${stack?.name === "self" ? "self-" : `${stack?.name} `}attention`, {
     model: source.model,
-    head: headNames(state.selected),
+    head: headNames(state.selected, state),
     quantity: quantity.filter(Boolean).join(" · "),
     scale: `${SCALE_WORDS[state.scale]} colour scale, ${range}`,
     notes: [
@@ -162,11 +170,18 @@ export function captionOf(scene: Scene): Caption {
       state.unit === "words" ? MERGED : "",
       pooled(scene),
       ...editNotes(scene),
+      labelNote(state),
       ...(metric ? metricNotes(metric, order, state) : []),
       bands ? `bands: heads that share keys (${bands})` : "",
       source.note,
     ],
   });
+}
+
+/** What a caption says of the corners of cells. */
+function labelNote({ labels = [], stack }: GridState): string {
+  const heads = labels.map(([head]) => head).filter(([, , name]) => name === stack);
+  return heads.length ? `corner: labelled, ${headNames(heads, { short: true, labels })}` : "";
 }
 
 /** What a caption says of heads that are off. */
@@ -254,7 +269,7 @@ export function tableOf(scene: Scene): Table {
       const head: Head = [Math.floor(i / cols), i % cols, maps.stack];
       const most = strongest(maps, state._axes, [head[0], head[1]]);
       return [
-        headNames([head]),
+        headNames([head], state),
         chosen.includes(i) ? "yes" : "",
         ...(changes ? [editText(scene, [head[0], head[1]]).replace("changed ", "")] : []),
         ...(metric ? [figures(metric.values[i] ?? 0)] : []),

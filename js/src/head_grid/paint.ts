@@ -6,13 +6,20 @@ import {
   hasText,
   outline,
 } from "../shared/cells.js";
-import { AXIS_LABEL_SIZE, labelFont, type Measure, shorten, write } from "../shared/labels.js";
+import {
+  AXIS_LABEL_SIZE,
+  labelFont,
+  type Measure,
+  shorten,
+  withControls,
+  write,
+} from "../shared/labels.js";
 import { aligned } from "../shared/numbers.js";
 import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
 import type { Theme } from "../shared/theme.js";
 import { hairline } from "./grid_pixels.js";
 import { barRange, headIn, type Metric, type Order, passes } from "./head_order.js";
-import type { Scene } from "./scene.js";
+import { hasLabels, type Scene } from "./scene.js";
 
 /** Middle of the line of column labels. */
 const LABEL_LINE = 9;
@@ -51,6 +58,7 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
   if (hand) paintLayerLine(pen, scene);
   if (metric) paintBadges(pen, scene, metric);
   paintEdits(pen, scene);
+  paintHeadLabels(pen, scene);
   for (const [i, at] of selected.entries())
     paintFrame(pen, layout, at, theme, i === selected.length - 1);
   if (pointer.hovered) outline(pen, layout, pointer.hovered, theme.text, 1);
@@ -223,6 +231,53 @@ function paintLayerLine(pen: Pen, { layout, theme, order, state: { layer } }: Sc
 }
 
 const BADGE_SIZE = 10;
+const LABEL_CORNER = 8;
+const LABEL_GAP = 6;
+
+/** A corner on each head with a label, and the labels under the cells where there is room. */
+function paintHeadLabels(pen: Pen, scene: Scene): void {
+  const { layout, theme, labels } = scene;
+  const side = Math.min(LABEL_CORNER, layout.cell / 4);
+  for (const { at } of labels) {
+    const [x, y] = corner(layout, at);
+    const bottom = y + layout.cell;
+    for (const [colour, size] of [
+      [theme.background, side + 2],
+      [theme.text, side],
+    ] as const) {
+      pen.fillStyle = colour;
+      pen.beginPath();
+      pen.moveTo(x, bottom - size);
+      pen.lineTo(x + size, bottom);
+      pen.lineTo(x, bottom);
+      pen.closePath();
+      pen.fill();
+    }
+  }
+  if (hasLabels(scene)) paintLabelTexts(pen, scene);
+}
+
+/** Each label under its cell; a long one takes the free places beside it. */
+function paintLabelTexts(pen: Pen, { layout, theme, font, labels }: Scene): void {
+  const { cell, band } = layout;
+  pen.font = labelFont(font, false, BADGE_SIZE);
+  const measure = (text: string) => pen.measureText(text).width;
+  const [end] = corner(layout, [0, layout.cols]);
+  let row = -1;
+  let free = 0;
+  for (const [i, { at, text }] of labels.entries()) {
+    const [x, y] = corner(layout, at);
+    if (at[0] !== row) free = layout.x0;
+    row = at[0];
+    const next = labels[i + 1]?.at;
+    const right = next && next[0] === row ? corner(layout, next)[0] - LABEL_GAP : end;
+    const fitted = shorten(measure, withControls(text), right - free);
+    const width = measure(fitted);
+    const left = Math.max(free, Math.min(x + (cell - width) / 2, right - width));
+    write(pen, fitted, [left, y + cell + band / 2 + 1], theme.text);
+    free = left + width + LABEL_GAP;
+  }
+}
 
 /** Weights, selection and metrics each have a colour of their own. */
 const metricColour = ({ dark, forced, text }: Theme) =>

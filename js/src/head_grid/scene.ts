@@ -33,6 +33,8 @@ export interface Scene extends Omit<Page, "width"> {
   selected: Cell[];
   /** Heads of the stack that are off, as layer * heads + head. */
   off: Set<number>;
+  /** The labels of heads that have a cell, from the top left to the bottom right. */
+  labels: { at: Cell; text: string }[];
   /** How far each head is from the intact one, in nats; null where none is off. */
   changes: Float32Array | null;
 }
@@ -52,7 +54,9 @@ export function sceneOf(
   const without = stack?.without_attention ?? [];
   const order = orderHeads(rows, cols, metric, state, without);
   const { width: room, density, font, ruler } = page;
-  const below = order.sort !== "none" ? "name" : metric ? "bar" : "nothing";
+  const labels = (state.labels ?? []).filter(([[, , name]]) => name === state.stack);
+  const bare = labels.length ? "label" : "nothing";
+  const below = order.sort !== "none" ? "name" : metric ? "bar" : bare;
   const shared = stack && stack.n_key_heads < stack.n_heads && order.sort === "none";
   const bands = shared ? stack.n_key_heads : 0;
   const layout = gridLayout(room, order.rows, cols, bands > 0, density, below, highest);
@@ -85,6 +89,12 @@ export function sceneOf(
         .filter(([, , name]) => name === state.stack)
         .map(([layer, head]) => layer * cols + head),
     ),
+    labels: labels
+      .flatMap(([[layer, head], text]) => {
+        const at = cellOf(order, [layer, head]);
+        return at ? [{ at, text }] : [];
+      })
+      .sort((a, b) => a.at[0] - b.at[0] || a.at[1] - b.at[1]),
     changes: maps?.stack === state.stack ? maps.changes : null,
     // A few heads are narrower than what is said of their order.
     width: snap(sorting ? Math.max(width, Math.min(room, sortingEnd)) : width),
@@ -101,6 +111,10 @@ function sortingText(order: Order, metric: Metric | undefined, descending: boole
   if (order.sort === "none" || !metric) return "";
   return `${metric.title}, ${descending ? "largest" : "smallest"} first →`;
 }
+
+/** Whether labels are printed under their cells. */
+export const hasLabels = ({ metric, layout, labels }: Scene): boolean =>
+  labels.length > 0 && !metric && layout.band > 0;
 
 /** The small maps as pixels; undefined where there are none to see. */
 export const composed = ({ maps, layout, order, look }: Scene): Raster | undefined =>

@@ -72,6 +72,7 @@ export const WATCHED: (keyof GridState)[] = [
   "stack",
   "disabled",
   "method",
+  "labels",
   "versus",
   "of_two",
   "_compared",

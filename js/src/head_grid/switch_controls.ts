@@ -3,7 +3,7 @@ import { headNames } from "../shared/caption.js";
 import { select, tickBox } from "../shared/controls.js";
 import { counted } from "../shared/numbers.js";
 import { save } from "../shared/snapshot.js";
-import { type Head, headName, type Model, sameHead } from "../shared/types.js";
+import { type Head, type HeadLabel, headName, type Model, sameHead } from "../shared/types.js";
 import type { GridState } from "./state.js";
 
 const METHODS = {
@@ -20,7 +20,8 @@ export interface Switching {
   clear(): void;
 }
 
-const named = (heads: Head[]) => headNames(heads, 4, headName);
+const named = (heads: Head[], labels?: HeadLabel[]) =>
+  headNames(heads, { most: 4, short: true, labels });
 
 /** What is read aloud after heads were switched. */
 export const offText = (off: Head[]) =>
@@ -45,9 +46,10 @@ export function headSwitch(state: GridState, { toggle }: Switching) {
 /** The row for heads that are off; hidden while none is. */
 export function offControls(model: Model<GridState>, state: GridState, { clear }: Switching) {
   const isFixed = Boolean(state._source.fixed);
+  const off = named(state.disabled, state.labels);
   return html`<div class="attnw-controls attnw-off-controls" role="group"
     aria-label="heads that are off" ?hidden=${!state.disabled.length}>
-    <span>${`off: ${named(state.disabled)}${isFixed ? ` (${state.method})` : ""}`}</span>
+    <span>${`off: ${off}${isFixed ? ` (${state.method})` : ""}`}</span>
     ${switchButton("switch all on", clear, isFixed)}
     ${select<GridState["method"]>({
       name: "method",

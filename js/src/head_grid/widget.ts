@@ -4,6 +4,7 @@ import { captionText } from "../shared/caption.js";
 import { elementIds, gridCell } from "../shared/cell_cursor.js";
 import { cellGestures } from "../shared/cell_input.js";
 import { type Cell, inside, rowsInSight, sameCell } from "../shared/cells.js";
+import { labelOfHead } from "../shared/head_names.js";
 import { hideOffer } from "../shared/hide_offer.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
@@ -250,6 +251,7 @@ function render(context: RenderContext<GridState>): void {
       head ? metricText(metric, head, cols) : "",
       isSelected,
       head && editText(now, head),
+      head && labelOfHead([...head, state.stack], state.labels),
     );
     return html`<div class="attnw-grid-box attnw-drawn" role="grid" tabindex="0"
       aria-multiselectable="true" aria-busy=${!areCurrent(maps, state)} aria-rowcount=${rows}

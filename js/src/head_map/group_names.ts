@@ -1,4 +1,5 @@
 import { LABEL_SIZE, labelFont, shorten, tableRuler } from "../shared/labels.js";
+import type { Box } from "./head_numbers.js";
 import type { MapLayout, Point } from "./map_points.js";
 
 /** The name of a behaviour, written where most of its heads are. */
@@ -8,13 +9,8 @@ export interface GroupName {
   /** Its middle, in pixels of the map. */
   x: number;
   y: number;
-}
-
-interface Box {
-  x0: number;
-  y0: number;
-  x1: number;
-  y1: number;
+  /** Its place on the map. */
+  box: Box;
 }
 
 /** Of a group, nearest to its middle: stragglers do not say where it is. */
@@ -72,8 +68,14 @@ export function groupNames(
         if (cost < best.cost) best = { cost, x, y };
       }
     const { x, y } = best;
-    boxes.push({ x0: x - width / 2, x1: x + width / 2, y0: y - HEIGHT / 2, y1: y + HEIGHT / 2 });
-    return { text, slot, x, y };
+    const box = {
+      x0: x - width / 2,
+      x1: x + width / 2,
+      y0: y - HEIGHT / 2,
+      y1: y + HEIGHT / 2,
+    };
+    boxes.push(box);
+    return { text, slot, x, y, box };
   });
 }
 

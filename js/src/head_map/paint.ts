@@ -1,10 +1,11 @@
 import { blend, channels } from "../shared/colour.js";
+import { shortName } from "../shared/head_names.js";
 import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont, type Ruler, write } from "../shared/labels.js";
 import palette from "../shared/palette.json" with { type: "json" };
 import type { Pen } from "../shared/pen.js";
 import { wrapped } from "../shared/text_width.js";
 import type { Theme } from "../shared/theme.js";
-import { headName } from "../shared/types.js";
+import { NUMBER_SIZE } from "./head_numbers.js";
 import type { Point } from "./map_points.js";
 import { type MapScene, type Rectangle, within } from "./scene.js";
 
@@ -161,12 +162,21 @@ function paintNames(pen: Pen, { names, theme, font }: MapScene): void {
   }
 }
 
+/** Numbers and labels beside their heads. */
+function paintTexts(pen: Pen, { texts, theme, font }: MapScene): void {
+  for (const { text, isLabel, x, y } of texts) {
+    pen.font = labelFont(font, false, isLabel ? LABEL_SIZE : NUMBER_SIZE);
+    write(pen, text, [x, y], isLabel ? theme.text : theme.muted);
+  }
+}
+
 /** The heads, the selected ones ringed; `pointed` is a page's alone. */
 export function paintMap(pen: Pen, scene: MapScene, pointed?: Pointed): void {
   const { theme, font, points, selected, size } = scene;
   const around = size.ring;
   const chosen = new Set(selected);
   pen.textBaseline = "middle";
+  paintTexts(pen, scene);
   pen.textAlign = "center";
   pen.lineJoin = "round";
   pen.font = labelFont(font, true, size.text);
@@ -191,7 +201,8 @@ export function paintMap(pen: Pen, scene: MapScene, pointed?: Pointed): void {
   pen.font = labelFont(font, false, LABEL_SIZE);
   const shown = selected.at(-1);
   const near = hovered ?? focused;
-  if (shown && shown !== near) paintLabel(pen, scene, shown, headName(shown.head), around + 2);
+  if (shown && shown !== near)
+    paintLabel(pen, scene, shown, shortName(shown.head, scene.labels), around + 2);
   if (near) paintLabel(pen, scene, near, label, around + 4);
   if (brush) paintBrush(pen, scene, brush);
 }

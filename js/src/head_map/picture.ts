@@ -29,7 +29,7 @@ export const drawPicture: DrawPicture<MapState> = (state, request) => {
     ? layerLegend(scene)
     : groupLegend(scene, names, sheet.room, tableRuler);
   sheet.place(legend.width, legend.height, legend.paint);
-  const readout = readoutOf(scene.selected);
+  const readout = readoutOf(scene.selected, state.labels);
   if (readout) sheet.text(readout, { size: LABEL_SIZE, colour: theme.text, line: 20 });
   const [table, cut] = keptRows(tableOf(state, plane), request.brief);
   const said = captionOf(state, plane);

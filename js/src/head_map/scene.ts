@@ -1,11 +1,14 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
+import { labelOfHead, shortName, titleName } from "../shared/head_names.js";
 import type { MapState, PlacedHeads } from "../shared/head_types.js";
+import { LABEL_SIZE, labelFont, tableRuler } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { counted } from "../shared/numbers.js";
 import type { Theme } from "../shared/theme.js";
-import { headName, paperName, sameHead } from "../shared/types.js";
+import { type HeadLabel, sameHead } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
 import { type GroupName, groupNames } from "./group_names.js";
+import { type Beside, headTexts } from "./head_numbers.js";
 import type { MapLayout, Point } from "./map_points.js";
 
 /** All heads that have a place, layer by layer: the heads of layers without attention have none. */
@@ -137,6 +140,9 @@ export interface MapScene {
   selected: Point[];
   /** Layers to colour by, or 0 to colour by behaviour. */
   layers: number;
+  labels: HeadLabel[] | undefined;
+  /** Numbers and labels of heads, where they cover nothing. */
+  texts: Beside[];
   /** The mark of each behaviour. */
   slots: number[];
   /** The names of behaviours that stand on the map. */
@@ -156,10 +162,21 @@ export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
   const byLayer = state.color === "layer";
   const groups = state._heads?.groups ?? [];
   const selected = selectedOf(state, points);
+  const labels = state.labels ?? [];
   // The shown head's own name stands beside it.
-  const taken = selected
-    .slice(-1)
-    .map(({ x, y }) => ({ x0: x - size.ring, x1: x + 64, y0: y - 24, y1: y + size.ring }));
+  const taken = selected.slice(-1).map(({ head, x, y }) => {
+    const width = tableRuler(labelFont("", false, LABEL_SIZE))(shortName(head, labels));
+    return { x0: x - size.ring, x1: x + size.ring + width + 12, y0: y - 24, y1: y + size.ring };
+  });
+  const names = byLayer ? [] : groupNames(points, groups, layout, size.radius, taken);
+  const texts = headTexts(points, {
+    labels,
+    byLayer,
+    layout,
+    size,
+    selected,
+    taken: [...taken, ...names.map(({ box }) => box)],
+  });
   return {
     theme,
     font,
@@ -168,10 +185,12 @@ export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
     points,
     size,
     selected,
+    labels,
     touching: touching(points, APART * size.text),
     layers: byLayer ? (state._heads?.positions.shape[0] ?? 1) : 0,
     slots: groups.map(({ slot }) => slot),
-    names: byLayer ? [] : groupNames(points, groups, layout, size.radius, taken),
+    names,
+    texts,
   };
 }
 
@@ -196,26 +215,36 @@ const NAMED = 12;
 const headsOf = (points: Point[]) => points.map(({ head }) => head);
 
 /** What is written beside a head: its names and its behaviour. */
-export function pointLabel({ head, group }: Point, groups: Groups): string {
+export function pointLabel({ head, group }: Point, groups: Groups, labels?: HeadLabel[]): string {
   const behaviour = groups[group]?.name;
-  return [headName(head), paperName(head), behaviour].filter(Boolean).join(" · ");
+  return [titleName(head, labels), behaviour].filter(Boolean).join(" · ");
 }
 
 /** A head in words, for assistive technology. */
-export function describePoint(point: Point, groups: Groups, selected: boolean): string {
+export function describePoint(
+  point: Point,
+  groups: Groups,
+  selected: boolean,
+  labels?: HeadLabel[],
+): string {
   const [layer, head] = point.head;
   const behaviour = groups[point.group]?.name;
-  return [`layer ${layer} head ${head}`, behaviour, selected && "selected"]
+  return [
+    `layer ${layer} head ${head}`,
+    labelOfHead(point.head, labels),
+    behaviour,
+    selected && "selected",
+  ]
     .filter(Boolean)
     .join(", ");
 }
 
 /** Which heads are selected; "" where none is. */
-export function readoutOf(selected: Point[]): string {
+export function readoutOf(selected: Point[], labels?: HeadLabel[]): string {
   const heads = headsOf(selected);
   if (!heads.length) return "";
   const count = heads.length > 1 ? `${heads.length} heads: ` : "";
-  return `selected ${count}${headNames(heads, NAMED, headName)}`;
+  return `selected ${count}${headNames(heads, { most: NAMED, short: true, labels })}`;
 }
 
 const stackOf = ({ _heads }: MapState) => (_heads && _heads.stack !== "self" ? _heads.stack : "");
@@ -232,8 +261,10 @@ export function captionOf(state: MapState, points: Point[]): Caption {
   return caption(FIGURE, {
     model,
     quantity,
-    head: headNames(headsOf(selectedOf(state, points)), NAMED),
-    scale: byLayer ? "numbers and colours: layers, from 0" : "colours and shapes: behaviours",
+    head: headNames(headsOf(selectedOf(state, points)), { most: NAMED, labels: state.labels }),
+    scale: byLayer
+      ? "numbers and colours: layers, small numbers: heads, from 0"
+      : "colours and shapes: behaviours, numbers: layer·head",
     notes: [stack && `stack: ${stack}`, counted(points.length, "head"), note],
   });
 }
@@ -243,7 +274,7 @@ export function tableOf(state: MapState, points: Point[]): Table {
   const rows: Table["rows"] = selectedOf(state, points).map(({ head }) => [
     "selected",
     1,
-    headNames([head]),
+    headNames([head], state),
   ]);
   const layers = state._heads?.positions.shape[0] ?? 0;
   const byLayer = state.color === "layer";
@@ -252,7 +283,11 @@ export function tableOf(state: MapState, points: Point[]): Table {
     : (state._heads?.groups ?? []).map(({ name }) => name);
   for (const [i, name] of groups.entries()) {
     const heads = headsOf(points.filter(({ head, group }) => (byLayer ? head[0] : group) === i));
-    rows.push([name, heads.length, headNames(heads, NAMED, headName)]);
+    rows.push([
+      name,
+      heads.length,
+      headNames(heads, { most: NAMED, short: true, labels: state.labels }),
+    ]);
   }
   return { columns: ["group", "count", "heads"], rows };
 }

@@ -28,7 +28,7 @@ import {
   sceneOf,
 } from "./scene.js";
 
-const WATCHED: (keyof MapState)[] = ["selected", "layer", "color", "_heads", "_source"];
+const WATCHED: (keyof MapState)[] = ["selected", "layer", "labels", "color", "_heads", "_source"];
 
 function render(context: RenderContext<MapState>): void {
   const { model, signal } = context;
@@ -84,7 +84,7 @@ function render(context: RenderContext<MapState>): void {
       id,
       html`<div id=${id} role="option" aria-selected=${isSelected}
         aria-posinset=${points().indexOf(at) + 1} aria-setsize=${points().length}
-        aria-label=${describePoint(at, groups(), isSelected)}></div>`,
+        aria-label=${describePoint(at, groups(), isSelected, model.get("labels"))}></div>`,
     );
   }
 
@@ -102,6 +102,7 @@ function render(context: RenderContext<MapState>): void {
   function view(): unknown {
     if (!scene) return nothing;
     const cursor = scene.points[place.focused];
+    const readout = readoutOf(scene.selected, model.get("labels")) || HINT;
     return html`<div class="attnw-map-box attnw-drawn" role="listbox" tabindex="0"
         aria-multiselectable="true"
         aria-label="map of attention heads; question mark lists the keys"
@@ -111,7 +112,7 @@ function render(context: RenderContext<MapState>): void {
           ${ref(canvas)}></canvas>
         <div class="attnw-unseen" role="presentation">${cursor ? option(cursor) : nothing}</div>
       </div>
-      ${aside.view(scene, readoutOf(scene.selected) || HINT, caption)}${live.view()}`;
+      ${aside.view(scene, readout, caption)}${live.view()}`;
   }
 
   function paint(): void {
@@ -120,7 +121,7 @@ function render(context: RenderContext<MapState>): void {
     const cursor = scene.points[place.focused];
     const focused = byKeyboard ? cursor : undefined;
     const pointed = hovered ?? focused;
-    const label = pointed ? pointLabel(pointed, groups()) : "";
+    const label = pointed ? pointLabel(pointed, groups(), model.get("labels")) : "";
     const pen = fresh(canvas.value, scene.layout.width, scene.layout.height);
     if (pen) paintMap(pen, scene, { hovered, focused, brush, label });
   }

@@ -1,10 +1,10 @@
 import { ALL_HIDDEN, caption, NO_HEAD } from "../shared/caption.js";
 import { barTexts } from "../shared/colour_bar.js";
+import { wholeName } from "../shared/head_names.js";
 import { LABEL_SIZE, tableRuler } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
 import { type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
 import { symbolOf } from "../shared/quantity.js";
-import { headName, paperName } from "../shared/types.js";
 import { isWhole } from "../shared/window.js";
 import { hasMinimap, MINIMAP, paintMinimap } from "./aside/minimap.js";
 import { curveSize, lockedRow, paintCurve } from "./aside/row_curve.js";
@@ -64,14 +64,18 @@ export const drawPicture: DrawPicture<ViewState> = (state, request) => {
     sheet.text(state._error || NO_SELECTION, { size: LABEL_SIZE, colour: request.theme.text });
     const none = caption(FIGURE, {
       model,
-      head: head ? `${headName(head)} (${paperName(head)})` : NO_HEAD,
+      head: head ? wholeName(head, state.labels) : NO_HEAD,
       notes: [state._error],
     });
     return { sheet, caption: none, table: { columns: ["from", "to", "weight"], rows: [] } };
   }
   const map = visibleOf(state, shown);
   const { several, quantity, unit } = shown;
-  sheet.title(several ? severalTitle(several, quantity, unit) : title(head, quantity, unit), model);
+  const { labels } = state;
+  sheet.title(
+    several ? severalTitle(several, quantity, unit, labels) : title(head, quantity, unit, labels),
+    model,
+  );
   const room = roomFor(sheet.room, several);
   const scene = sceneOf(state, shown, map, {
     theme: request.theme,

@@ -45,6 +45,7 @@ export const WATCHED: (keyof ViewState)[] = [
   "quantity",
   "unit",
   "scale",
+  "labels",
   "mode",
   "top_mass",
   "renormalise",

@@ -7,11 +7,11 @@ import {
   type Table,
 } from "../shared/caption.js";
 import { barTexts } from "../shared/colour_bar.js";
+import { titleName } from "../shared/head_names.js";
 import { labelOf, quoted } from "../shared/labels.js";
 import { counted } from "../shared/numbers.js";
 import { type Print, printValue, quantityName } from "../shared/quantity.js";
-import type { Axes, Head, StackInfo } from "../shared/types.js";
-import { headName, paperName } from "../shared/types.js";
+import type { Axes, Head, HeadLabel, StackInfo } from "../shared/types.js";
 import { lengthOf } from "./aside/tiled_text.js";
 import { isMany, listName, printerOf, tokenName } from "./aside/token_name.js";
 import type { Range } from "./lines/lines_focus.js";
@@ -26,8 +26,8 @@ import { hideable, twoSentences, type VisibleMap } from "./source/visible_map.js
 import type { ViewState } from "./state.js";
 import type { Shown } from "./view_shown.js";
 
-export const title = (head: Head, quantity: string, unit: string) =>
-  [headName(head), paperName(head), quantity, unit].join(" · ");
+export const title = (head: Head, quantity: string, unit: string, labels?: HeadLabel[]) =>
+  [titleName(head, labels), quantity, unit].join(" · ");
 
 /** Which heads read the same keys, where heads share them. */
 export function keyGroup(stack: StackInfo | undefined, [, head]: Head): string {
@@ -85,7 +85,7 @@ export function captionOf(
   const figure = together?.names ? COMPARED : together ? SEVERAL : FIGURE;
   return caption(head[2] === "self" ? figure : `${figure}, ${head[2]} attention`, {
     model: source.model,
-    head: namesOf(together?.heads ?? [head]),
+    head: namesOf(together?.heads ?? [head], state.labels),
     quantity: `${quantityName(quantity, source.loss)} · ${
       lengthOf(map, shown.unit) ||
       (map.rows.length === map.cols.length
@@ -266,7 +266,7 @@ export function figureName(
     .map((pair) => describe(map, axes, pair, print));
   const of = quantity === "weights" ? "Attention" : `Attention ${quantity}`;
   return (
-    `${of} of ${headNames(heads, MOST_NAMED, headName)}${over}; strongest: ` +
+    `${of} of ${headNames(heads, { most: MOST_NAMED, short: true })}${over}; strongest: ` +
     `${pairs.join(", ")}. Question mark lists the keys.`
   );
 }

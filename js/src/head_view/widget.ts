@@ -190,11 +190,12 @@ function render(context: RenderContext<ViewState>): void {
     const peek = peeked && peekShown(state, selected, peeked);
     shown = peek?.shown ?? selected;
     const { several } = shown ?? {};
-    const { quantity, unit } = state;
-    if (peek) heading = { title: title(peek.shown.head, quantity, unit), note: "peek" };
+    const { quantity, unit, labels } = state;
+    if (peek) heading = { title: title(peek.shown.head, quantity, unit, labels), note: "peek" };
     else if (several)
-      heading = { title: severalTitle(several, quantity, unit), note: shareOf(several) };
-    else heading = { title: title(head, quantity, unit), note: keyGroup(stackOf(head), head) };
+      heading = { title: severalTitle(several, quantity, unit, labels), note: shareOf(several) };
+    else
+      heading = { title: title(head, quantity, unit, labels), note: keyGroup(stackOf(head), head) };
     message = "";
     parts.busy = (shownNow.busy || requests.isOpen()) && !peek;
     if (shown) showMap(peek?.state ?? state, shown, look);

@@ -1,8 +1,9 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
+import { wholeName } from "../shared/head_names.js";
 import { labelOf, specialName } from "../shared/labels.js";
 import { aligned, counted, digits, figures, percent } from "../shared/numbers.js";
 import { signedValue } from "../shared/quantity.js";
-import { headName, paperName } from "../shared/types.js";
+import { headName } from "../shared/types.js";
 import type { Link, LinkState, Part, Rest } from "./state.js";
 import { isAbout } from "./state.js";
 
@@ -50,7 +51,7 @@ const weightOf = (link: Link, key: number) =>
 /** The link in one line. */
 export function titleOf(state: LinkState, link: Link): string {
   const { head, key, versus, weight } = link;
-  const from = `${headName(head)} (${paperName(head)}): ${queryOf(state, link)}`;
+  const from = `${wholeName(head, state.labels)}: ${queryOf(state, link)}`;
   const to = `${keyName(state, key)} ${digits(weight)}`;
   const rival =
     versus === null ? "" : `, not ${keyName(state, versus)} ${digits(weightOf(link, versus))}`;
@@ -201,13 +202,17 @@ export function captionOf(state: LinkState): Caption {
   const link = state._link;
   const { model, note, edits } = state._source;
   if (!link)
-    return caption(FIGURE, { model, head: headNames(state.selected), notes: [messageOf(state)] });
+    return caption(FIGURE, {
+      model,
+      head: headNames(state.selected, state),
+      notes: [messageOf(state)],
+    });
   const rival = link.versus === null ? "" : ` against ${keyName(state, link.versus)}`;
   const by = state._why?.found?.by;
   const hidden = state.hidden.map((kind) => specialName(state._token_axes, kind)).filter(Boolean);
   return caption(FIGURE, {
     model,
-    head: headNames([link.head]),
+    head: headNames([link.head], state),
     quantity: `${queryOf(state, link)} → ${keyName(state, link.key)}${rival}`,
     scale: by
       ? `parts of log a(${keyName(state, link.key)}) − log a(rival) by ${by}, with their sum`

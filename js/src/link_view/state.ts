@@ -95,6 +95,7 @@ export interface LinkState extends SharedState {
 /** The traits that are drawn. */
 export const WATCHED: (keyof LinkState)[] = [
   "selected",
+  "labels",
   "layer",
   "tokens",
   "hidden",

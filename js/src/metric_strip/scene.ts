@@ -1,8 +1,9 @@
 import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared/caption.js";
+import { titleName } from "../shared/head_names.js";
 import type { StripState } from "../shared/head_types.js";
 import { counted, figures } from "../shared/numbers.js";
 import { percentile } from "../shared/tick_strip.js";
-import { type Head, headName, paperName } from "../shared/types.js";
+import type { Head, HeadLabel } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
 
 export const FIGURE = "Metrics of one head";
@@ -26,6 +27,7 @@ export interface Row {
 /** What the figure shows of a head. */
 export interface StripScene {
   head: Head;
+  labels: HeadLabel[] | undefined;
   /** All heads of its stack. */
   count: number;
   rows: Row[];
@@ -34,7 +36,7 @@ export interface StripScene {
 }
 
 /** All that is shown of a state; null without a head whose metrics are there. */
-export function sceneOf({ selected, _metrics: metrics }: StripState): StripScene | null {
+export function sceneOf({ selected, labels, _metrics: metrics }: StripState): StripScene | null {
   const head = selected.at(-1);
   if (!head || !metrics || metrics.stack !== head[2]) return null;
   const [, layers = 0, heads = 0] = metrics.values.shape;
@@ -57,11 +59,11 @@ export function sceneOf({ selected, _metrics: metrics }: StripState): StripScene
       percentile: percentile(values, index),
     };
   });
-  return { head, count: measured.length, rows, marked };
+  return { head, labels, count: measured.length, rows, marked };
 }
 
 /** What stands over the table. */
-export const titleOf = ({ head }: StripScene): string => `${headName(head)} · ${paperName(head)}`;
+export const titleOf = ({ head, labels }: StripScene): string => titleName(head, labels);
 
 /** A row's numbers as texts. */
 export type RowTexts = Record<"value" | "low" | "high" | "percentile", string>;
@@ -78,7 +80,7 @@ export function captionOf(scene: StripScene | null): Caption {
   if (!scene) return caption(FIGURE, { head: NO_HEAD });
   const { head, count, rows, marked } = scene;
   return caption(FIGURE, {
-    head: headNames([head]),
+    head: headNames([head], scene),
     quantity: `${rows.length} metric${rows.length === 1 ? "" : "s"}`,
     scale: "each strip from the smallest value to the largest",
     notes: [

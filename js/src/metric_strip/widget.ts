@@ -13,7 +13,7 @@ import type { RenderContext } from "../shared/types.js";
 import { captionOf, HEADINGS, NO_SELECTION, type StripScene, sceneOf, titleOf } from "./scene.js";
 import { GAP, type PlacedRow, STRIP_HEIGHT, type StripLayout, stripLayout } from "./strip_table.js";
 
-const WATCHED: (keyof StripState)[] = ["selected", "_metrics"];
+const WATCHED: (keyof StripState)[] = ["selected", "labels", "_metrics"];
 
 function render(context: RenderContext<StripState>): void {
   const { model } = context;

@@ -1,8 +1,9 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
+import { wholeName } from "../shared/head_names.js";
 import { labelOf } from "../shared/labels.js";
 import { alignedWeights } from "../shared/numbers.js";
-import { headName, paperName } from "../shared/types.js";
+import { headName } from "../shared/types.js";
 import { effectAt, effectPrinter, headAt, isOff, type Scene, signedChange } from "./scene.js";
 import type { PredictionState } from "./state.js";
 
@@ -47,7 +48,7 @@ export function mapTitle({ state, answered, effects, off }: Scene): string {
 export function describe(scene: Scene, cell: Cell): string {
   const head = headAt(scene, cell);
   if (!head) return "";
-  const name = `${headName(head)} (${paperName(head)})`;
+  const name = wholeName(head, scene.state.labels);
   if (isOff(scene, head)) return `${name}: off`;
   const { answered, effects } = scene;
   const effect = effectAt(scene, cell);
@@ -87,7 +88,7 @@ export function captionOf(state: PredictionState, scene: Scene | null): Caption 
     : `${change}${off ? " too" : ""}`;
   return caption(FIGURE, {
     model: answered.model,
-    head: headNames(state.selected),
+    head: headNames(state.selected, state),
     quantity:
       `${questionOf(state)} Probabilities of ` +
       `answers${off ? ", before and after heads were switched off" : ""}`,

@@ -69,6 +69,7 @@ export const WATCHED: (keyof PredictionState)[] = [
   "layer",
   "disabled",
   "method",
+  "labels",
   "stack",
   "position",
   "answer",

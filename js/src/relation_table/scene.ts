@@ -280,10 +280,10 @@ export const ofStack = (stack: string) => (stack === "self" ? "" : `, ${stack} a
 
 /** What the table shows, in words; `bars`: whether accuracies are drawn. */
 export function captionOf({ state, said, stack, heat, rows }: Scene, bars: boolean): Caption {
-  const { relation, direction, selected, _source } = state;
+  const { relation, direction, selected, labels, _source } = state;
   return caption(FIGURE + ofStack(stack), {
     model: _source.model,
-    head: headNames(selected),
+    head: headNames(selected, { labels }),
     quantity: "accuracy: how often the most attended word is the governor",
     scale: heat ? `map: linear colour scale, 0 to ${percent(heat.most, 100)} %` : "",
     notes: [

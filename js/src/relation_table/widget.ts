@@ -28,6 +28,7 @@ import {
 
 const WATCHED: (keyof TableState)[] = [
   "selected",
+  "labels",
   "layer",
   "relation",
   "direction",

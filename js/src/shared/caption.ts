@@ -1,4 +1,5 @@
-import { type Head, headName, paperName } from "./types.js";
+import { shortName, wholeName } from "./head_names.js";
+import type { Head, HeadLabel } from "./types.js";
 
 /** What a figure shows, in words: under a picture, in a file's metadata, and read aloud. */
 export interface Caption {
@@ -42,11 +43,21 @@ export const MERGED = "words: sum over the attended word's tokens, mean over the
 export const NO_HEAD = "no head selected";
 
 const MOST_NAMED = 6;
-const bothNames = (head: Head) => `${headName(head)} (${paperName(head)})`;
 
-/** `L7 H9 (8-10)` of each head; of many the first ones and their number. */
-export function headNames(heads: Head[], most = MOST_NAMED, name = bothNames): string {
-  const names = heads.slice(0, most).map(name);
+/** How heads are named in a list. */
+interface Naming {
+  labels?: HeadLabel[] | undefined;
+  /** The number of heads that are named. */
+  most?: number;
+  /** Whether the 1-based name is left out. */
+  short?: boolean;
+}
+
+/** `L7 H9 (8-10) “label”` of each head; of many the first ones and their number. */
+export function headNames(heads: Head[], naming: Naming = {}): string {
+  const { labels, most = MOST_NAMED, short = false } = naming;
+  const name = short ? shortName : wholeName;
+  const names = heads.slice(0, most).map((head) => name(head, labels));
   const rest = heads.length - names.length;
   return names.join(", ") + (rest > 0 ? ` and ${rest} more` : "");
 }

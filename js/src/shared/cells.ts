@@ -30,13 +30,16 @@ const HIGHEST = 780;
 /** A bar alone, and with a line of text. */
 const BAR = 5;
 const BAR_AND_TEXT = 20;
+/** A line of text alone. */
+const LABEL = 14;
 /** From this size on a cell has its number printed; a name needs less. */
 const PRINTED = 40;
 const NAMED = 29;
 
 /**
  * Cells as large as `width` and the height in sight allow; a grid whose smallest cells do not fit
- * is larger, and scrolls. `below` each cell can be a bar, or a bar and a name.
+ * is larger, and scrolls. `below` each cell can be a bar, a bar and a name, or
+ * a label if the cells stay large enough for one.
  */
 export function gridLayout(
   width: number,
@@ -44,7 +47,7 @@ export function gridLayout(
   cols: number,
   banded: boolean,
   dpr: number,
-  below: "nothing" | "bar" | "name" = "nothing",
+  below: "nothing" | "bar" | "name" | "label" = "nothing",
   highest = HIGHEST,
 ): GridLayout {
   const snap = (x: number) => Math.round(x * dpr) / dpr;
@@ -57,6 +60,11 @@ export function gridLayout(
     const down = (highest - y0 - MARGIN) / Math.max(rows, 1) - gap - band;
     return Math.floor(Math.max(smallest, Math.min(LARGEST, across, down)) * dpr) / dpr;
   };
+  if (below === "label") {
+    const isLegible = cellOver(LABEL) >= PRINTED;
+    const band = isLegible ? snap(LABEL) : 0;
+    return { x0, y0, cell: cellOver(band), gap, band, dpr, rows, cols };
+  }
   const text = below === "name" || (below === "bar" && cellOver(BAR_AND_TEXT) >= PRINTED);
   const band = below === "nothing" ? 0 : snap(text ? BAR_AND_TEXT : BAR);
   return { x0, y0, cell: cellOver(band), gap, band, dpr, rows, cols };

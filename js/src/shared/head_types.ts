@@ -1,10 +1,11 @@
-import type { Head } from "./types.js";
+import type { Head, HeadLabel } from "./types.js";
 import type { WireArray } from "./wire.js";
 
 /** Traits of every widget of heads, whether or not it shows an attention. */
 export interface HeadsState {
   selected: Head[];
   layer: number;
+  labels?: HeadLabel[];
   _error: string;
 }
 

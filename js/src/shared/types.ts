@@ -38,6 +38,9 @@ export interface StackInfo {
   n_key: number;
 }
 
+/** A text that a reader gave to a head. */
+export type HeadLabel = [head: Head, text: string];
+
 /** Traits every widget has under the same names, so that any two can be linked. */
 export interface SharedState {
   selected: Head[];
@@ -52,6 +55,7 @@ export interface SharedState {
   disabled: Head[];
   /** What stands in their place. */
   method: "uniform" | "zero" | "first";
+  labels?: HeadLabel[];
   /** `loss`: what the gradients are of; "" without any. */
   _source: {
     model: string;

@@ -8,9 +8,10 @@ import {
 } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
 import { barTexts } from "../shared/colour_bar.js";
+import { wholeName } from "../shared/head_names.js";
 import { labelOf, specialName } from "../shared/labels.js";
 import { printValue, quantityName, symbolOf } from "../shared/quantity.js";
-import { type Head, headName, paperName, type Side } from "../shared/types.js";
+import type { Head, Side } from "../shared/types.js";
 import { headAt, largestIn, type Scene, valueAt } from "./scene.js";
 import { lockedOf } from "./shown_tokens.js";
 
@@ -77,7 +78,7 @@ export function describe(scene: Scene, cell: Cell): string {
   const from = scene.side === "key" ? other : tokenOf(scene, "query").slice(1, -1);
   const to = scene.side === "query" ? other : tokenOf(scene, "key").slice(1, -1);
   const goes = scene.goes?.[cell[0] * scene.layout.cols + cell[1]] ? ", its strongest key" : "";
-  return `${headName(head)} (${paperName(head)}): ${from} → ${to} ${weight}${goes}`;
+  return `${wholeName(head, scene.state.labels)}: ${from} → ${to} ${weight}${goes}`;
 }
 
 /** The text without a pointer: the selected head, or the largest value. */
@@ -122,7 +123,7 @@ export function captionOf(scene: Scene): Caption {
     quantity: `${pair} · ${quantityName(lens.quantity, source.loss)}`,
     scale: `${SCALE_WORDS[state.scale]} colour scale, 0 to ${print(maximum)}, all heads`,
     notes: [
-      state.selected.length ? `selected: ${headNames(state.selected)}` : "",
+      state.selected.length ? `selected: ${headNames(state.selected, state)}` : "",
       side && state.sort === "weight" ? `heads by their largest ${whole}` : "",
       side
         ? ""
@@ -148,7 +149,7 @@ export function tableOf(scene: Scene): Table {
     const { cols } = scene.layout;
     const cell: Cell = side ? [largestIn(scene, i), i] : [Math.floor(i / cols), i % cols];
     const place = side ? labelOf(other, tokens[cell[0]] ?? -1) : goes?.[i] ? "yes" : "";
-    return { name: `${headName(head)} (${paperName(head)})`, value: valueAt(scene, cell), place };
+    return { name: wholeName(head, scene.state.labels), value: valueAt(scene, cell), place };
   });
   rows.sort((a, b) => (b.value || 0) - (a.value || 0));
   return {

@@ -1,5 +1,6 @@
 import { headNames } from "../../shared/caption.js";
-import { type Head, headName, paperName, sameHead } from "../../shared/types.js";
+import { wholeName } from "../../shared/head_names.js";
+import { type Head, type HeadLabel, sameHead } from "../../shared/types.js";
 
 /** The first and the last head, if the heads are neighbours in a layer; "" for other heads. */
 export function span(heads: Head[], name: (head: Head) => string): string {
@@ -14,5 +15,5 @@ export const distinct = (heads: Head[]) =>
   heads.filter((head, i) => heads.findIndex((other) => sameHead(head, other)) === i);
 
 /** The heads as a caption names them. */
-export const namesOf = (heads: Head[]): string =>
-  span(heads, (head) => `${headName(head)} (${paperName(head)})`) || headNames(distinct(heads));
+export const namesOf = (heads: Head[], labels?: HeadLabel[]): string =>
+  span(heads, (head) => wholeName(head, labels)) || headNames(distinct(heads), { labels });

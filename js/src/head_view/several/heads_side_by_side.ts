@@ -1,7 +1,7 @@
+import { shortName } from "../../shared/head_names.js";
 import { AXIS_LABEL_SIZE, labelFont, shorten } from "../../shared/labels.js";
 import type { Pen } from "../../shared/pen.js";
 import { wrapped } from "../../shared/text_width.js";
-import { headName } from "../../shared/types.js";
 import { HEADING, type LinesLayout } from "../lines/lines_layout.js";
 import { arrangeLines } from "../lines/lines_paint.js";
 import type { MatrixLayout } from "../matrix/matrix_layout.js";
@@ -92,7 +92,7 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Besid
     const head = several?.heads[i];
     panels.push({
       scene: matrix ? { ...part, labelled } : part,
-      name: several?.names?.[i] ?? (head ? headName(head) : ""),
+      name: several?.names?.[i] ?? (head ? shortName(head, scene.state.labels) : ""),
       x,
       y,
       middle,

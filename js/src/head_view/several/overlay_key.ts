@@ -1,6 +1,6 @@
+import { shortName } from "../../shared/head_names.js";
 import { labelFont } from "../../shared/labels.js";
 import type { Pen } from "../../shared/pen.js";
-import { headName } from "../../shared/types.js";
 import type { Scene } from "../scene.js";
 
 const SWATCH = 10;
@@ -21,14 +21,14 @@ export interface Key {
   height: number;
 }
 
-export function headKey({ several, colours = [], ruler, font }: Scene, room: number): Key {
+export function headKey({ several, colours = [], ruler, font, state }: Scene, room: number): Key {
   const measure = ruler(labelFont(font));
   const entries: Entry[] = [];
   let x = 0;
   let y = 0;
   let width = 0;
   for (const [i, head] of (several?.heads ?? []).entries()) {
-    const name = headName(head);
+    const name = shortName(head, state.labels);
     const wide = SWATCH + 4 + measure(name);
     if (x > 0 && x + wide > room) [x, y] = [0, y + LINE];
     entries.push({ name, colour: colours[i] ?? "", x, y });

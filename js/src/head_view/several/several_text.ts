@@ -1,6 +1,7 @@
 import { headNames, type Table } from "../../shared/caption.js";
+import { titleName } from "../../shared/head_names.js";
 import { signedValue } from "../../shared/quantity.js";
-import { type Axes, type Head, headName, paperName } from "../../shared/types.js";
+import { type Axes, type Head, type HeadLabel, headName } from "../../shared/types.js";
 import { listName, tokenName } from "../aside/token_name.js";
 import { leads, type Scene } from "../scene.js";
 import { sourceOf, weightAt } from "../source/source_of.js";
@@ -14,11 +15,16 @@ const MOST_NAMED = 4;
 /** Heads beside the pointer, where there is little room. */
 const MOST_POINTED = 3;
 
-export const severalTitle = ({ heads, names }: Several, quantity: string, unit: string) =>
+export const severalTitle = (
+  { heads, names }: Several,
+  quantity: string,
+  unit: string,
+  labels?: HeadLabel[],
+) =>
   [
     names
-      ? `${headName(heads[0] as Head)} · ${paperName(heads[0] as Head)}`
-      : span(heads, headName) || headNames(heads, MOST_NAMED, headName),
+      ? titleName(heads[0] as Head, labels)
+      : span(heads, headName) || headNames(heads, { most: MOST_NAMED, short: true, labels }),
     quantity,
     unit,
   ].join(" · ");
@@ -40,7 +46,7 @@ export function severalNotes({ several, colours = [], theme, state }: Scene): st
     shareOf(several),
     overlay ? "a colour for each head" : "",
     overlay && state.mode === "matrix" ? "cells show the strongest head" : "",
-    grey.length ? `in grey: ${headNames(grey, 2 * MOST_NAMED, headName)}` : "",
+    grey.length ? `in grey: ${headNames(grey, { most: 2 * MOST_NAMED, short: true })}` : "",
   ].filter(Boolean);
 }
 

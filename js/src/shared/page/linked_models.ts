@@ -1,7 +1,7 @@
 import type { HeadsState } from "../head_types.js";
 import type { TokenSize } from "../labels.js";
 import type { RelationsState } from "../relation_types.js";
-import type { Head, Model, SharedState } from "../types.js";
+import type { Head, HeadLabel, Model, SharedState } from "../types.js";
 import type { Limits } from "./page_data.js";
 
 /** Traits under the same name in every figure. */
@@ -18,6 +18,7 @@ export const SHARED = [
   "direction",
   "disabled",
   "method",
+  "labels",
 ] as const;
 type Shared = SharedState & RelationsState & { token_size: TokenSize };
 
@@ -28,11 +29,12 @@ export interface Linked extends Limits {
 
 /** What a figure takes of the value that a linked figure has of a trait, as `fitting` in Python. */
 export function fitting(name: string, value: unknown, { shapes, relations }: Limits): unknown {
-  if (name === "selected" || name === "disabled")
-    return (value as Head[]).filter(([layer, head, stack]) => {
-      const [layers, heads] = shapes[stack] ?? [0, 0];
-      return layer < layers && head < heads;
-    });
+  const has = ([layer, head, stack]: Head) => {
+    const [layers, heads] = shapes[stack] ?? [0, 0];
+    return layer < layers && head < heads;
+  };
+  if (name === "selected" || name === "disabled") return (value as Head[]).filter(has);
+  if (name === "labels") return (value as HeadLabel[]).filter(([head]) => has(head));
   if (name === "layer") {
     const layers = Math.max(...Object.values(shapes).map(([count]) => count));
     return Math.min(value as number, layers - 1);

@@ -1,0 +1,148 @@
+"""Labels of heads: short texts that a reader gives to heads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from typing import Any
+
+import traitlets
+
+from attnwidget.capture.tapping.head import Head
+
+#: Most characters of a label: a name or a short note, which fits one line.
+LONGEST = 80
+
+
+class HeadLabels(MutableMapping[Any, str]):
+    """The labels of a figure by `Head`; each change reaches the page and all linked figures.
+
+    Keys are heads in any form that names one: `Head`, (layer, head) or (layer, head, stack).
+
+    Example:
+        >>> from attnwidget import HeadGrid, load_model
+        >>> grid = HeadGrid(load_model().attend("The cat sat."))
+        >>> grid.labels[(1, 3)] = "pronoun"
+        >>> grid.labels
+        {(1, 3): 'pronoun'}
+        >>> del grid.labels[(1, 3)]
+        >>> len(grid.labels)
+        0
+    """
+
+    def __init__(self, owner: Any, trait: str) -> None:
+        self._owner = owner
+        self._trait = trait
+
+    def __getitem__(self, key: Any) -> str:
+        return self._texts[self._known(key)]
+
+    def __setitem__(self, key: Any, text: str) -> None:
+        # Another thread may change the labels between reading and writing.
+        with self._owner._lock:
+            setattr(self._owner, self._trait, [*self.pairs(), (key, text)])
+
+    def __delitem__(self, key: Any) -> None:
+        with self._owner._lock:
+            texts = dict(self._texts)
+            del texts[self._known(key)]
+            setattr(self._owner, self._trait, texts)
+
+    def __iter__(self) -> Iterator[Head]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __repr__(self) -> str:
+        return repr(self.short())
+
+    def pairs(self) -> list[tuple[Head, str]]:
+        """Return pairs of a head and its label, as the page receives them."""
+        return list(self._texts.items())
+
+    def short(self) -> dict[tuple[Any, ...], str]:
+        """Return the labels by (layer, head), or by (layer, head, stack) if there are stacks."""
+        size = 3 if len(self._owner._shapes()) > 1 else 2
+        return {tuple(head[:size]): text for head, text in self._texts.items()}
+
+    def named(self, head: Head) -> str:
+        """Return the name of a head with its label, for example "L1 H3 “pronoun”"."""
+        return labelled(head, self._texts)
+
+    @property
+    def _texts(self) -> dict[Head, str]:
+        texts: dict[Head, str] = self._owner._trait_values[self._trait]
+        return texts
+
+    def _known(self, key: Any) -> Head:
+        try:
+            head: Head = self._owner._named(key)
+        except (ValueError, TypeError) as error:
+            raise KeyError(str(error)) from None
+        return head
+
+
+def labelled(head: Head, labels: Mapping[Head, str]) -> str:
+    """Return the name of a head, with its label in quotes if it has one.
+
+    Example:
+        >>> from attnwidget import Head
+        >>> from attnwidget.widgets.shared.head_labels import labelled
+        >>> labelled(Head(1, 3), {Head(1, 3): "pronoun"}), labelled(Head(2, 0), {})
+        ('L1 H3 “pronoun”', 'L2 H0')
+    """
+    return f"{head} “{labels[head]}”" if head in labels else str(head)
+
+
+class Labels(traitlets.TraitType[HeadLabels, Any]):
+    """A trait of labels by head: it takes a mapping or pairs, and gives a `HeadLabels`.
+
+    Heads are checked against the owner's stacks. Spaces at the ends of a label are removed.
+    """
+
+    info_text = 'labels by head such as {(1, 3): "pronoun"}'
+
+    def make_dynamic_default(self) -> dict[Head, str]:
+        """Return no labels."""
+        return {}
+
+    def get(self, obj: Any, cls: type | None = None) -> HeadLabels:
+        """Return the labels of the owner as a mapping that can be changed."""
+        super().get(obj, cls)
+        return HeadLabels(obj, str(self.name))
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """The value as a dictionary of labels by `Head`; the last label of a head counts."""
+        if isinstance(value, Mapping):
+            value = list(value.items())
+        if not isinstance(value, Sequence) or not all(map(_is_pair, value)):
+            raise traitlets.TraitError(f"{self.name!r} takes {self.info_text}, got {value!r}")
+        texts: dict[Head, str] = {}
+        for key, text in value:
+            try:
+                head = obj._named(key)
+            except (ValueError, TypeError) as error:
+                raise traitlets.TraitError(
+                    f"{self.name!r}: {key!r} is no head of this figure: {error}"
+                ) from None
+            texts[head] = self._checked(head, text)
+        return texts
+
+    def _checked(self, head: Head, text: Any) -> str:
+        """Return a label without spaces at its ends; TraitError if it is no short text."""
+        expected = f"the label of {head} is a text of 1 to {LONGEST} characters in one line"
+        if not isinstance(text, str):
+            raise traitlets.TraitError(f"{self.name!r}: {expected}, got {text!r}")
+        label = text.strip()
+        if not label:
+            raise traitlets.TraitError(
+                f"{self.name!r}: {expected}, got {text!r}; remove a label with "
+                f"del figure.{self.name}[({head.layer}, {head.head})]"
+            )
+        if len(label) > LONGEST or not label.isprintable():
+            raise traitlets.TraitError(f"{self.name!r}: {expected}, got {text!r}")
+        return label
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, (list, tuple)) and len(item) == 2

@@ -1,0 +1,111 @@
+import { labelOfHead } from "../shared/head_names.js";
+import { LABEL_SIZE, labelFont, tableRuler } from "../shared/labels.js";
+import type { HeadLabel } from "../shared/types.js";
+import type { MapLayout, Point } from "./map_points.js";
+
+export const NUMBER_SIZE = 10;
+
+/** A text beside a head: its number, or its label. */
+export interface Beside {
+  text: string;
+  /** Whether a reader gave the text to the head. */
+  isLabel: boolean;
+  /** The left end and the middle of the line. */
+  x: number;
+  y: number;
+}
+
+export interface Box {
+  x0: number;
+  y0: number;
+  x1: number;
+  y1: number;
+}
+
+const GAP = 3;
+const LABEL_GAP = 4;
+const meets = (a: Box, b: Box) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
+
+/**
+ * The label or the number of each head that has room for it beside its mark. No text covers a mark,
+ * a second text or a `taken` place. Labels come first; the name of the shown head, the last of
+ * `selected`, is drawn elsewhere. The width includes the table on pages too,
+ * so that pictures and pages have the texts at the same places.
+ *
+ * `byLayer`: marks are numbers of layers, and the number of the head follows: "3" and "·7".
+ */
+export function headTexts(
+  points: Point[],
+  of: {
+    labels: HeadLabel[];
+    byLayer: boolean;
+    layout: MapLayout;
+    size: { text: number; radius: number; ring: number };
+    selected: Point[];
+    taken: Box[];
+  },
+): Beside[] {
+  const { labels, byLayer, layout, size, selected, taken } = of;
+  const number = tableRuler(labelFont("", true, size.text));
+  const rings = new Set(selected);
+  const half = (point: Point) =>
+    rings.has(point) ? size.ring : byLayer ? number(String(point.head[0])) / 2 : size.radius;
+  const marks = points.map((point): Box => {
+    const across = half(point);
+    const down = rings.has(point) ? size.ring : byLayer ? size.text / 2 : size.radius;
+    return boxAt(point.x - across, point.y - down, 2 * across, 2 * down);
+  });
+  const texts: Beside[] = [];
+  const boxes = [...taken];
+  const named = new Set(selected.slice(-1));
+  const place = (point: Point, text: string, isLabel: boolean) => {
+    const height = isLabel ? LABEL_SIZE : NUMBER_SIZE;
+    const width = tableRuler(labelFont("", false, height))(text);
+    const joins = byLayer && !isLabel && !rings.has(point);
+    const away = half(point) + (joins ? 0 : isLabel ? LABEL_GAP : GAP);
+    const [right, ...others] = placesBeside(point, away, width, height);
+    // The number of a head is read after the number of its layer.
+    const places = isLabel || !byLayer ? [right, ...others] : [right];
+    const box = places.find(
+      (place): place is Box =>
+        place !== undefined &&
+        isWithin(place, layout) &&
+        !boxes.some((other) => meets(place, other)) &&
+        !marks.some((mark, i) => points[i] !== point && meets(place, mark)),
+    );
+    if (!box) return;
+    boxes.push(box);
+    texts.push({ text, isLabel, x: box.x0, y: (box.y0 + box.y1) / 2 });
+    named.add(point);
+  };
+  for (const point of points) {
+    const label = labelOfHead(point.head, labels);
+    if (label && !named.has(point)) place(point, label, true);
+  }
+  for (const point of points) {
+    const [layer, head] = point.head;
+    if (!named.has(point)) place(point, byLayer ? `·${head}` : `${layer}·${head}`, false);
+  }
+  return texts;
+}
+
+const boxAt = (x0: number, y0: number, width: number, height: number): Box => ({
+  x0,
+  y0,
+  x1: x0 + width,
+  y1: y0 + height,
+});
+
+/** Boxes right of a point, left of it, above it and below it. */
+function placesBeside({ x, y }: Point, away: number, width: number, height: number): Box[] {
+  const top = y - height / 2;
+  return [
+    boxAt(x + away, top, width, height),
+    boxAt(x - away - width, top, width, height),
+    boxAt(x - width / 2, y - away - height, width, height),
+    boxAt(x - width / 2, y + away, width, height),
+  ];
+}
+
+const isWithin = ({ x0, y0, x1, y1 }: Box, { width, height }: MapLayout) =>
+  x0 >= 0 && y0 >= 0 && x1 <= width && y1 <= height;

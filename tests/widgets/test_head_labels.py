@@ -1,0 +1,160 @@
+"""Labels of heads: from Python and the page to all figures, captions, files and states."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import traitlets
+
+from attnwidget import (
+    Attention,
+    AttentionModel,
+    Head,
+    HeadGrid,
+    HeadMap,
+    HeadView,
+    MetricStrip,
+    TokenLens,
+    explore,
+    link,
+)
+from attnwidget.widgets.explorer.widget import Explorer
+from fixtures.recording import from_page, on_page, updates
+
+pytestmark = pytest.mark.usefixtures("recording")
+
+TEXT = "The captain told his men that he would not leave the ship."
+PRONOUN = Head(1, 3)
+
+
+@pytest.fixture
+def attention(model: AttentionModel) -> Attention:
+    return model.attend(TEXT)
+
+
+def sent_labels(figure: HeadGrid) -> list[Any]:
+    """The labels that the figure sent to its page after it opened."""
+    return [state["labels"] for state, _ in updates(figure) if "labels" in state]
+
+
+def test_a_label_reaches_the_page_in_one_message(attention: Attention) -> None:
+    grid = HeadGrid(attention)
+    labels = grid.labels
+    labels[(1, 3)] = " pronoun "
+    grid.labels[Head(2, 0)] = "previous token"
+    assert dict(labels) == {PRONOUN: "pronoun", Head(2, 0): "previous token"}
+    assert labels[1, 3] == "pronoun" and (1, 3) in labels and (0, 0) not in labels
+    del labels[(2, 0)]
+    assert json.loads(json.dumps(sent_labels(grid))) == [
+        [[[1, 3, "self"], "pronoun"]],
+        [[[1, 3, "self"], "pronoun"], [[2, 0, "self"], "previous token"]],
+        [[[1, 3, "self"], "pronoun"]],
+    ]
+    grid.labels[(1, 3)] = "pronoun"
+    assert len(sent_labels(grid)) == 3
+
+
+def test_a_label_typed_on_the_page_is_kept_and_not_sent_back(attention: Attention) -> None:
+    grid = HeadGrid(attention)
+    from_page(grid, {"labels": [[[1, 3, "self"], "pronoun"]]})
+    assert grid.labels == {PRONOUN: "pronoun"} and sent_labels(grid) == []
+    from_page(grid, {"labels": [[[1, 3, "self"], ""]], "scale": "log"})
+    assert grid.labels == {PRONOUN: "pronoun"} and grid.scale == "sqrt"
+    assert grid.labels[(1, 3)] == "pronoun"
+    assert sent_labels(grid) == [[(PRONOUN, "pronoun")]]
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "says"),
+    [
+        ((6, 0), "x", r"\(6, 0\) is no head of this figure: layer 6 is not among 0 to 5"),
+        ((1, 3, "cross"), "x", r"there is no stack 'cross'"),
+        ("L1 H3", "x", r"'L1 H3' is no head of this figure: a head is \(layer, head\)"),
+        (3, "x", r"3 is no head of this figure"),
+        ((1, 3), "", r"the label of L1 H3 is a text of 1 to 80 .* del figure.labels\[\(1, 3\)\]"),
+        ((1, 3), 5, r"the label of L1 H3 is a text .*, got 5"),
+        ((1, 3), "x" * 81, r"1 to 80 characters in one line"),
+        ((1, 3), "two\nlines", r"in one line, got 'two\\nlines'"),
+    ],
+)
+def test_a_bad_label_is_refused_with_its_value(
+    attention: Attention, key: Any, text: Any, says: str
+) -> None:
+    grid = HeadGrid(attention, labels={(0, 0): "kept"})
+    with pytest.raises(traitlets.TraitError, match=says):
+        grid.labels[key] = text
+    with pytest.raises(traitlets.TraitError, match="labels"):
+        grid.labels = 3  # type: ignore[assignment]
+    assert grid.labels == {Head(0, 0): "kept"}
+    with pytest.raises(KeyError, match="layer 9 is not among"):
+        grid.labels[(9, 9)]
+
+
+def test_linked_figures_share_labels_of_the_heads_that_they_have(attention: Attention) -> None:
+    grid = HeadGrid(attention, labels={PRONOUN: "pronoun", (5, 0): "last"})
+    small = HeadMap.from_positions(np.random.default_rng(0).normal(size=(2, 12, 2)))
+    link(grid, small)
+    assert small.labels == {PRONOUN: "pronoun"}
+    grid.labels[(0, 0)] = "first"
+    assert small.labels == {PRONOUN: "pronoun", Head(0, 0): "first"}
+    assert grid.labels[(5, 0)] == "last"
+
+
+def test_captions_and_code_have_labels(attention: Attention) -> None:
+    labels = {(1, 3): "pronoun"}
+    selected = [(1, 3)]
+    name = "L1 H3 (2-4) “pronoun”"
+    grid = HeadGrid(attention, selected=selected, labels=labels)
+    assert grid.caption.head == name
+    assert 'labels={(1, 3): "pronoun"}' in grid.code()
+    view = HeadView(attention, selected=selected, labels=labels)
+    assert view.caption.head == name
+    lens = TokenLens(attention, selected=selected, labels=labels, tokens=[("query", 7)])
+    assert f"selected: {name}" in lens.caption.notes
+    strip = MetricStrip({"x": np.arange(72.0).reshape(6, 12)}, selected=selected, labels=labels)
+    assert strip.caption.head == name
+    positions = np.random.default_rng(0).normal(size=(6, 12, 2))
+    head_map = HeadMap.from_positions(positions, selected=selected, labels=labels)
+    assert head_map.caption.head == name
+    assert "pronoun" in head_map.figure().svg and "pronoun" in view.figure().svg
+    assert "labels" not in HeadGrid(attention).code()
+
+
+def test_a_figure_of_another_model_keeps_the_labels_of_heads_that_it_has() -> None:
+    strip = MetricStrip({"x": np.zeros((6, 12))}, labels={(1, 3): "pronoun", (5, 0): "last"})
+    strip.metrics = {"x": np.zeros((2, 12))}
+    assert strip.labels == {PRONOUN: "pronoun"}
+
+
+def test_an_explorer_tells_links_and_keeps_labels(model: AttentionModel) -> None:
+    explorer = explore(model, example="pronouns", treebank=False)
+    explorer.grid.labels[(1, 3)] = "pronoun"
+    assert explorer.view.labels == explorer.labels == {PRONOUN: "pronoun"}
+    assert on_page(explorer, "look").startswith("L1 H3 “pronoun” looks from a pronoun")
+    explorer.tokens = [("query", 1)]
+    assert on_page(explorer, "look").startswith("L1 H3 “pronoun”: “the” looks")
+    explorer.disabled = [(1, 3)]
+    assert "L1 H3 “pronoun” is switched off" in on_page(explorer, "look")
+    explorer.selected = [(2, 0)]
+    assert "without L1 H3 “pronoun”" in on_page(explorer, "look")
+    explorer.disabled = []
+    explorer.text = TEXT
+    assert explorer.labels == {PRONOUN: "pronoun"}
+    state = json.loads(json.dumps(explorer.to_state()))
+    again = Explorer.from_state(state, model)
+    assert again.labels == again.grid.labels == again.view.labels == {PRONOUN: "pronoun"}
+    assert again.to_state() == state
+    del state["explorer"]["labels"]
+    assert Explorer.from_state(state, model).labels == {}
+    assert 'labels={(1, 3): "pronoun"}' in explorer.code()
+
+
+def test_saved_files_have_labels(attention: Attention, tmp_path: Path) -> None:
+    grid = HeadGrid(attention, selected=[(1, 3)], labels={(1, 3): "pronoun"})
+    assert "pronoun" in grid.save(tmp_path / "grid.svg").read_text("utf-8")
+    page = grid.save(tmp_path / "grid.html").read_text("utf-8")
+    assert '"labels":[[[1,3,"self"],"pronoun"]]' in page.replace(", ", ",").replace(": ", ":")
