@@ -79,8 +79,6 @@ export const atlasState = (change: Partial<AtlasState> = {}): AtlasState => ({
     outcome: ["null", "", "primary cause", "correlate"],
     strength: wireOf(Float32Array.of(0.5, Number.NaN, 0.9, 0.5), [4]),
     held_out: wireOf(Float32Array.of(0.6, Number.NaN, 0.91, 0.4), [4]),
-    held_out_control: wireOf(Float32Array.of(0.2, Number.NaN, 0.1, 0.2), [4]),
-    auc: wireOf(Float32Array.of(0.6, Number.NaN, 0.9, 0.7), [4]),
   },
   _card: card(),
   ...change,

@@ -18,7 +18,7 @@ COLUMNS = ("head", "name", "strength", "held out", "outcome")
 #: Outcomes from the strongest evidence to none.
 OUTCOMES: tuple[str, ...] = (*get_args(Outcome), "")
 _TEXTS = ("name", "runner_up", "outcome")
-_NUMBERS = ("strength", "held_out", "held_out_control", "auc")
+_NUMBERS = ("strength", "held_out")
 
 
 def rows_to_wire(atlas: Atlas) -> dict[str, Any]:

@@ -2,7 +2,16 @@ import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared
 import { counted, printP } from "../shared/numbers.js";
 import { headName, paperName } from "../shared/types.js";
 import { printed, type Row } from "./rows.js";
-import type { AtlasState, Card, Column, Effect, Example, Kind, Score } from "./state.js";
+import {
+  type AtlasState,
+  type Card,
+  COLUMNS,
+  type Column,
+  type Effect,
+  type Example,
+  type Kind,
+  type Score,
+} from "./state.js";
 
 export const FIGURE = "Atlas of attention heads";
 export const NOTHING = "No head is left: search for less.";
@@ -12,13 +21,6 @@ export const NO_EXAMPLES = "No examples of this kind.";
 /** Numbers of the strongest scores on a card that does not have all: at least, and at most. */
 const FEW = { least: 3, most: 8 };
 
-export const TITLES: Record<Column, string> = {
-  head: "head",
-  name: "name",
-  strength: "strength",
-  "held out": "held out",
-  outcome: "outcome",
-};
 export const MEANINGS: Record<Column, string> = {
   head: "layer and head, from 0",
   name: "the behaviour that describes the head best",
@@ -163,7 +165,7 @@ export function captionOf(state: AtlasState, rows: Row[], all: number): Caption 
 
 /** The rows of the table. */
 export const tableOf = (rows: Row[]): Table => ({
-  columns: ["head", "name", "strength", "held out", "outcome"],
+  columns: [...COLUMNS],
   rows: rows.map((row) => {
     const { head, strength, "held out": heldOut } = printed(row);
     return [head, row.name, strength, heldOut, row.outcome];

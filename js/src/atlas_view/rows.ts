@@ -10,13 +10,11 @@ export interface Row {
   outcome: string;
   strength: number;
   heldOut: number;
-  heldOutControl: number;
 }
 
 export function rowsOf(numbers: HeadNumbers): Row[] {
   const strength = asFloat32(numbers.strength);
   const heldOut = asFloat32(numbers.held_out);
-  const heldOutControl = asFloat32(numbers.held_out_control);
   return numbers.name.map((name, i) => ({
     head: [Math.floor(i / numbers.heads), i % numbers.heads, "self"],
     name,
@@ -24,7 +22,6 @@ export function rowsOf(numbers: HeadNumbers): Row[] {
     outcome: numbers.outcome[i] ?? "",
     strength: strength[i] ?? Number.NaN,
     heldOut: heldOut[i] ?? Number.NaN,
-    heldOutControl: heldOutControl[i] ?? Number.NaN,
   }));
 }
 

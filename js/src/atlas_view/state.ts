@@ -24,8 +24,6 @@ export interface HeadNumbers {
   outcome: string[];
   strength: WireArray;
   held_out: WireArray;
-  held_out_control: WireArray;
-  auc: WireArray;
 }
 
 /** One behaviour on the card of a head; null where a number is not finite. */
