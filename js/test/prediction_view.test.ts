@@ -64,6 +64,7 @@ const state = (change: Partial<PredictionState> = {}): PredictionState => ({
   position: null,
   answer: null,
   effects_by: "passes",
+  corrupted: "",
   lens: false,
   _lens: null,
   _message: "",
@@ -204,6 +205,28 @@ describe("direct effects and the logit lens", () => {
     expect(mapTitle(scene({ effects_by: "direct", _effects: null }))).toContain(" …");
   });
 
+  test("patching names the second text, and what each head adds there", () => {
+    const patch: Partial<PredictionState> = {
+      effects_by: "patch",
+      corrupted: "the dog sat",
+      _effects: {
+        ...EFFECTS,
+        versus: "ran",
+        patched: { text: "the dog sat", differences: [-2, 3] },
+        values: wireOf(Float32Array.of(1.5, 0, -0.5, 0), [2, 2]),
+      },
+    };
+    const shown = scene(patch);
+    expect(mapTitle(shown)).toBe("Effect of patching on “sat” against “ran”");
+    expect(inWords(shown, [0, 0])).toBe(
+      "L0 H0 (1-1): its outputs add +1.50 to “sat” against “ran” in the second text",
+    );
+    const said = captionText(captionOf(state(patch), shown));
+    expect(said).toContain("effect of patching each head on the logit of “sat” against “ran”");
+    expect(said).toContain("the logit difference is −2.00 in that text and +3.00 in this text");
+    expect(said).not.toContain("direct effects");
+  });
+
   test("the answer after each layer stands below, with its probability", () => {
     expect(scene().layers).toBeNull();
     const shown = scene({ lens: true, _lens: LENS });
@@ -277,6 +300,19 @@ describe("the widget", () => {
     select.value = "ran";
     select.dispatchEvent(new Event("change"));
     expect(model.sent).toEqual([{ answer: "ran" }]);
+  });
+
+  test("the second text is asked for in a patching map only", async () => {
+    const hidden = await asking(state());
+    expect(hidden.find("[data-label='second text']").hidden).toBe(true);
+    const { model, find } = await asking(state({ effects_by: "patch", corrupted: "the dog" }));
+    const line = find<HTMLInputElement>("[data-control='second text']");
+    expect(line.value).toBe("the dog");
+    press(line, "x");
+    expect(model.sent).toEqual([]);
+    line.value = "the dog sat";
+    line.dispatchEvent(new Event("change"));
+    expect(model.sent).toEqual([{ corrupted: "the dog sat" }]);
   });
 
   test("a page without a kernel asks nothing", async () => {

@@ -183,6 +183,15 @@ def test_direct_effects_are_saved_as_they_are_seen(desk: Desk) -> None:
     assert_all_alike(desk, widget)
 
 
+@pytest.mark.slow
+def test_patching_is_saved_as_it_is_seen(desk: Desk, inputs: dict[str, Attention]) -> None:
+    second = inputs["6 tokens"].tokens[1:-1]
+    second[0] = "dogs"
+    widget = PredictionView(inputs["6 tokens"], 3, effects_by="patch", corrupted=" ".join(second))
+    assert widget.wait()
+    assert_all_alike(desk, widget)
+
+
 @pytest.mark.parametrize("options", only_first_is_fast(PREDICTIONS))
 def test_predictions_are_saved_as_they_are_seen(
     desk: Desk, inputs: dict[str, Attention], options: str

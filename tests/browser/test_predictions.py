@@ -76,3 +76,23 @@ def test_the_keyboard_alone_chooses_a_token_and_switches_a_head(in_lab: OpenNote
     notebook.wait_for_value("predictions.answer", wanted)
     root.get_by_role("combobox", name="effects", exact=True).select_option("direct")
     expect(root).to_contain_text("No effects of heads: the logits of BertForMaskedLM")
+
+
+@pytest.mark.slow
+def test_a_second_text_is_patched_and_refusals_stand_on_the_figure(in_lab: OpenNotebook) -> None:
+    notebook = in_lab([SETUP + VIEW])
+    notebook.run_cell(0)
+    root = notebook.output(0).locator(".attnw-root")
+    second = root.get_by_role("textbox", name="second text")
+    expect(second).to_be_hidden()
+    root.get_by_role("combobox", name="effects", exact=True).select_option("patch")
+    expect(root).to_contain_text("No effects of heads: patching compares with a second text")
+    second.fill("The man [MASK] hands.")
+    second.press("Enter")
+    expect(root).to_contain_text("the second text has 7 tokens and this text has 8")
+    second.fill("The man washed [MASK] hands.")
+    second.press("Enter")
+    notebook.wait_for_value("predictions.corrupted", "The man washed [MASK] hands.")
+    caption = root.locator(".attnw-prediction-caption")
+    expect(caption).to_contain_text("put into the text “[CLS] the man washed [MASK] hands . [SEP]”")
+    expect(root.get_by_role("grid")).to_have_attribute("aria-busy", "false")

@@ -19,6 +19,7 @@ from attnwidget import (
     link,
     load_model,
     logit_lens,
+    patch_heads,
 )
 from capture.test_predict import words
 from fixtures import zoo
@@ -251,6 +252,71 @@ def test_direct_effects_of_bert_are_refused_with_the_reason(attention: Attention
         view.wait()
     assert "BertForMaskedLM" in on_page(view, "problem") and view.effects is None
     assert "no effects of heads: the logits of BertForMaskedLM" in str(view.caption)
+
+
+def test_patching_puts_each_head_into_a_second_text(
+    model: AttentionModel, attention: Attention
+) -> None:
+    other = "The man washed [MASK] hands."
+    view = PredictionView(attention, effects_by="patch", corrupted=other)
+    assert view.wait() and view.is_estimate is False
+    rival = model.predict(other).to_frame()["id"][0]
+    wanted = patch_heads(model, (TEXT, "her"), (other, int(rival)), progress=False)
+    np.testing.assert_allclose(view.effects, wanted.of_heads.difference, atol=1e-6)
+    name = model.predict(other).to_frame()["answer"][0]
+    assert list(view.effect_metric) == [f"effect of patching on “her” against “{name}”"]
+    said = str(view.caption)
+    assert f"effect of patching each head on the logit of “her” against “{name}”" in said
+    assert "put into the text “[CLS] the man washed [MASK] hands . [SEP]”" in said
+    assert f"Effect of patching on “her” against “{name}”" in texts(view.figure())
+    patched = on_page(view, "effects")["patched"]
+    assert patched["differences"] == pytest.approx([wanted.corrupted[0], wanted.clean[0]], abs=1e-5)
+    assert 'effects_by="patch"' in view.code() and f'corrupted="{other}"' in view.code()
+    from_page(view, {"corrupted": "The girl washed [MASK] hands.", "versus": "my"})
+    assert view.wait() and on_page(view, "effects")["versus"] == "my"
+    view.attention = model.attend("It is [MASK].")
+    assert view.corrupted == ""
+
+
+def test_patching_masks_the_same_token_and_reads_up_to_the_same_token(
+    model: AttentionModel,
+) -> None:
+    view = PredictionView(model.attend("The cat sat."), 2, effects_by="patch")
+    view.corrupted = "The dog sat."
+    assert view.wait() and "the [MASK] sat" in str(view.caption)
+    causal = load_model(zoo.build("gpt2"), words())
+    whole = PredictionView(causal.attend("w7 w8 w9 w11"), 3, effects_by="patch", answer="w3")
+    whole.corrupted = "w7 w5 w9 w30"
+    part = PredictionView(causal.attend("w7 w8 w9"), effects_by="patch", answer="w3")
+    part.corrupted = "w7 w5 w9"
+    assert whole.wait() and part.wait()
+    np.testing.assert_allclose(whole.effects, part.effects, atol=1e-6)
+
+
+def test_refusals_of_patching_stand_on_the_figure(
+    model: AttentionModel, attention: Attention
+) -> None:
+    view = PredictionView(attention, effects_by="patch")
+    with pytest.raises(ValueError, match="second text of as many tokens, and there is none"):
+        view.wait()
+    assert "there is none" in on_page(view, "problem") and "corrupted=" not in on_page(
+        view, "problem"
+    )
+    assert "no effects of heads: patching compares" in str(view.caption)
+    view.corrupted = "The man washed his own [MASK] hands."
+    with pytest.raises(ValueError, match="has 10 tokens and this text has 8"):
+        view.wait()
+    view.corrupted = "The man washed [MASK] hands."
+    view.disabled = OFF
+    with pytest.raises(ValueError, match="effects of patching are those of the whole model"):
+        view.wait()
+    pair = PredictionView(
+        model.attend("He has [MASK].", "It was late."),
+        effects_by="patch",
+        corrupted="She has [MASK]. It was late.",
+    )
+    with pytest.raises(ValueError, match="this input has two"):
+        pair.wait()
 
 
 def test_the_answers_after_each_layer_are_those_of_the_lens(attention: Attention) -> None:

@@ -17,6 +17,7 @@ from attnwidget.capture.tapping.edits import EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.mechanisms.direct_effects import direct_effects
 from attnwidget.widgets.prediction_view.answers_by_layer import FoundLens, answers_by_layer
+from attnwidget.widgets.prediction_view.patched_effects import PatchedEffects, patched_effects
 from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
     ShownQuestion,
@@ -52,8 +53,10 @@ class Wanted(NamedTuple):
         heads: The heads that are off already.
         method: What stands in the place of heads that are off.
         stack: The stack of the heads.
-        effects_by: "passes", "gradient" or "direct".
-        versus: The id of the other answer of direct effects, else None.
+        effects_by: "passes", "gradient", "direct" or "patch".
+        versus: The id of the other answer of direct effects; of patching, None is the likeliest
+            other answer to the second text.
+        corrupted: The second text of patching; "" for other effects.
     """
 
     attention: Attention
@@ -64,6 +67,7 @@ class Wanted(NamedTuple):
     stack: str
     effects_by: str
     versus: int | None
+    corrupted: str
 
 
 class Found(NamedTuple):
@@ -73,13 +77,16 @@ class Found(NamedTuple):
         wanted: The question that they answer.
         values: The effects [layers, heads].
         is_estimate: Whether they are an estimate.
-        versus: The other answer of direct effects, in words; "" for changes of a probability.
+        versus: The other answer of direct effects and of patching, in words; "" for changes of a
+            probability.
+        patched: The second text and the logit differences of patching; None for other effects.
     """
 
     wanted: Wanted
     values: NDArray[np.float64]
     is_estimate: bool
     versus: str = ""
+    patched: PatchedEffects | None = None
 
 
 class PredictionView(StackChoice):
@@ -90,8 +97,9 @@ class PredictionView(StackChoice):
     head, the change in one answer's probability if that head is switched off too. These effects are
     first estimated by one backward pass, and then computed in the background with one pass per
     head: `wait()` returns when they are done. With `effects_by="direct"` the map shows the exact
-    share of each head in the difference of two logits instead, and `lens=True` adds the answer
-    after each layer.
+    share of each head in the difference of two logits instead. With `effects_by="patch"` and a
+    second text in `corrupted`, the map shows how much of the answer each head carries over: its
+    outputs are put into a pass over the second text. `lens=True` adds the answer after each layer.
 
     Linked to a `HeadView` or `TokenLens`, the last query locked there is the token asked about; of
     a causal model what follows that token. Options are the traits, as keywords. An unknown one
@@ -134,17 +142,22 @@ class PredictionView(StackChoice):
         sync=True
     )
     effects_by = traitlets.Enum(
-        ["passes", "gradient", "direct"],
+        ["passes", "gradient", "direct", "patch"],
         "passes",
         help='How effects are found: "passes" (an estimate first, then one pass a head), '
-        '"gradient" (the estimate alone, for large models) or "direct" (the exact share of each '
-        "head in the difference of two logits, of causal models).",
+        '"gradient" (the estimate alone, for large models), "direct" (the exact share of each '
+        'head in the difference of two logits, of causal models) or "patch" (the change of this '
+        "difference in the text `corrupted` with the outputs of each head from this text).",
     ).tag(sync=True)
     versus = traitlets.Unicode(
         None,
         allow_none=True,
-        help="The other answer of direct effects, as the vocabulary spells it; None = the "
-        "likeliest other answer.",
+        help="The other answer of direct effects and of patching, as the vocabulary spells it; "
+        "None = the likeliest other answer, in patching the likeliest to the second text.",
+    ).tag(sync=True)
+    corrupted = traitlets.Unicode(
+        help='Second text of patching, of as many tokens as this text; "" = none. It is asked '
+        "about the same token, with a mask token in its place for a masked model."
     ).tag(sync=True)
     lens = traitlets.Bool(
         False, help="Show the answer after each layer below the answers (a logit lens)."
@@ -214,7 +227,8 @@ class PredictionView(StackChoice):
             return {}
         title = f"effect on “{found.wanted.name}”{' (estimate)' if found.is_estimate else ''}"
         if found.versus:
-            title = f"direct effect on “{found.wanted.name}” against “{found.versus}”"
+            kind = "effect of patching" if found.patched else "direct effect"
+            title = f"{kind} on “{found.wanted.name}” against “{found.versus}”"
         metric = {title: found.values.copy()}
         return {self.stack: metric} if len(self.attention.stacks) > 1 else metric
 
@@ -282,6 +296,7 @@ class PredictionView(StackChoice):
         self.position = None
         self.answer = None
         self.versus = None
+        self.corrupted = ""
 
     @when_open("tokens")
     def _ask_locked(self, change: object) -> None:
@@ -366,7 +381,7 @@ class PredictionView(StackChoice):
 
     # Effects
 
-    @computed("_answered", "stack", "effects_by", "versus", sync=False)
+    @computed("_answered", "stack", "effects_by", "versus", "corrupted", sync=False)
     def _wanted(self) -> Wanted | None:
         """The effects to compute for the shown question; None without a question."""
         answered = self._answered
@@ -380,13 +395,18 @@ class PredictionView(StackChoice):
             self.method,
             self.stack,
             self.effects_by,
-            self._rival(answered) if self.effects_by == "direct" else None,
+            self._rival(answered),
+            self.corrupted if self.effects_by == "patch" else "",
         )
 
-    def _rival(self, answered: Answered) -> int:
-        """The id of the other answer of direct effects."""
+    def _rival(self, answered: Answered) -> int | None:
+        """The id of the other answer; None if there is none, or the second text gives it."""
+        if self.effects_by not in ("direct", "patch"):
+            return None
         if self.versus is not None:
             return id_of(answered.before, self.versus)
+        if self.effects_by == "patch":
+            return None
         order = answered.before.log_probabilities[0].argsort()[::-1]
         return int(order[order != answered.question.answer][0])
 
@@ -398,6 +418,11 @@ class PredictionView(StackChoice):
             "stack": found.wanted.stack,
             "name": found.wanted.name,
             "versus": found.versus,
+            "patched": found.patched
+            and {
+                "text": found.patched.corrupted,
+                "differences": list(found.patched.logit_differences),
+            },
             "estimate": found.is_estimate,
             "values": array_to_wire(found.values.astype(np.float32)),
         }
@@ -417,8 +442,8 @@ class PredictionView(StackChoice):
         def stopped() -> bool:
             return self._sought is not wanted or self._background.closed
 
-        if wanted.effects_by == "direct":
-            found = _direct(wanted)
+        if wanted.effects_by in ("direct", "patch"):
+            found = _direct(wanted) if wanted.effects_by == "direct" else _patched(wanted)
             with self._lock:
                 if not stopped():
                     self._found = found
@@ -485,11 +510,7 @@ def _direct(wanted: Wanted) -> Found:
     Raises:
         TypeError, ValueError: As `direct_effects`; or heads are off.
     """
-    if wanted.heads:
-        raise ValueError(
-            "direct effects are those of the whole model: switch all heads on, or choose another "
-            "kind of effects"
-        )
+    _refuse_heads_off("direct effects", wanted)
     assert wanted.versus is not None
     effects = direct_effects(
         wanted.attention,
@@ -498,3 +519,23 @@ def _direct(wanted: Wanted) -> Found:
         position=None if wanted.question.position < 0 else wanted.question.position,
     )
     return Found(wanted, effects.head_effects, False, effects.versus)
+
+
+def _patched(wanted: Wanted) -> Found:
+    """Return the effects of patching each head.
+
+    Raises:
+        TypeError, ValueError: As `patched_effects`; or heads are off.
+    """
+    _refuse_heads_off("effects of patching", wanted)
+    patched = patched_effects(wanted.attention, wanted.question, wanted.corrupted, wanted.versus)
+    return Found(wanted, patched.effects, False, patched.versus, patched)
+
+
+def _refuse_heads_off(effects: str, wanted: Wanted) -> None:
+    """Raise ValueError if heads are off, for effects that are of the whole model."""
+    if wanted.heads:
+        raise ValueError(
+            f"{effects} are those of the whole model: switch all heads on, or choose another kind "
+            "of effects"
+        )

@@ -2,10 +2,11 @@ import { type Caption, caption, headNames, type Table } from "../shared/caption.
 import type { Cell } from "../shared/cells.js";
 import { wholeName } from "../shared/head_names.js";
 import { labelOf } from "../shared/labels.js";
-import { alignedWeights } from "../shared/numbers.js";
+import { aligned, alignedWeights } from "../shared/numbers.js";
+import { signedValue } from "../shared/quantity.js";
 import { headName } from "../shared/types.js";
 import { effectAt, effectPrinter, headAt, isOff, type Scene, signedChange } from "./scene.js";
-import type { PredictionState } from "./state.js";
+import type { Effects, PredictionState } from "./state.js";
 
 export const FIGURE = "What the model answers";
 export const HINT =
@@ -36,9 +37,10 @@ export function questionOf(state: PredictionState): string {
 /** What the map shows, above it. */
 export function mapTitle({ state, answered, effects, off }: Scene): string {
   const more = off ? " too" : "";
-  if (state.effects_by === "direct") {
+  if (state.effects_by === "direct" || state.effects_by === "patch") {
     const against = effects?.versus ? ` against “${effects.versus}”` : state._problem ? "" : " …";
-    return `Direct effect on “${answered.name}”${against}`;
+    const kind = state.effects_by === "patch" ? "Effect of patching" : "Direct effect";
+    return `${kind} on “${answered.name}”${against}`;
   }
   const how = effects ? (effects.estimate ? " (estimate)" : "") : state._problem ? "" : " …";
   return `Change of “${answered.name}” without each head${more}${how}`;
@@ -55,6 +57,11 @@ export function describe(scene: Scene, cell: Cell): string {
   if (effect === undefined || !effects) return `${name}: effect not known yet`;
   if (effects.versus) {
     const added = effectPrinter(scene)(effect);
+    if (effects.patched)
+      return (
+        `${name}: its outputs add ${added} to “${effects.name}” against “${effects.versus}” ` +
+        "in the second text"
+      );
     return `${name}: adds ${added} to the logit of “${effects.name}” against “${effects.versus}”`;
   }
   const now = answered.rows.find(({ token }) => token === answered.followed)?.after ?? 0;
@@ -76,6 +83,16 @@ function strongest(scene: Scene): Cell[] {
   return order.slice(0, OTHERS).map((i) => [Math.floor(i / map.cols), i % map.cols] as const);
 }
 
+/** The second text, and how far the answers to both texts are apart. */
+function patchingNote({ text, differences }: NonNullable<Effects["patched"]>): string {
+  const print = signedValue(aligned(Math.max(...differences.map(Math.abs), 1e-3)));
+  const [there, here] = differences;
+  return (
+    `outputs of heads in this text are put into the text “${text}”: the logit difference is ` +
+    `${print(there)} in that text and ${print(here)} in this text`
+  );
+}
+
 /** What the figure shows, in words. */
 export function captionOf(state: PredictionState, scene: Scene | null): Caption {
   if (!scene) return caption(FIGURE, { model: state._source.model, notes: [state._message] });
@@ -83,8 +100,9 @@ export function captionOf(state: PredictionState, scene: Scene | null): Caption 
   const print = effectPrinter(scene);
   const range = reach ? `${print(-reach)} to ${print(reach)}` : "all 0";
   const change = `change of the probability of “${answered.name}” without each head`;
+  const kind = effects?.patched ? "effect of patching each head" : "direct effect of each head";
   const what = effects?.versus
-    ? `direct effect of each head on the logit of “${effects.name}” against “${effects.versus}”`
+    ? `${kind} on the logit of “${effects.name}” against “${effects.versus}”`
     : `${change}${off ? " too" : ""}`;
   return caption(FIGURE, {
     model: answered.model,
@@ -96,7 +114,10 @@ export function captionOf(state: PredictionState, scene: Scene | null): Caption 
     notes: [
       answered.masks ? "this token was masked for the question" : "",
       effects?.estimate ? "effects are a first-order estimate" : "",
-      effects?.versus ? "direct effects with norms as they are in this text; biases left out" : "",
+      effects?.versus && !effects.patched
+        ? "direct effects with norms as they are in this text; biases left out"
+        : "",
+      effects?.patched ? patchingNote(effects.patched) : "",
       scene.layers ? "below: the likeliest answer after each layer, each with its own norm" : "",
       effects
         ? ""

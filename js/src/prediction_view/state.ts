@@ -28,14 +28,17 @@ export interface Answered {
 }
 
 /**
- * By how much an answer's probability changes without each head, or the share of each head in the
- * difference of two logits, float32 [layers, heads].
+ * By how much an answer's probability changes without each head, the share of each head in the
+ * difference of two logits, or the change of this difference in a second text by the outputs of
+ * each head, float32 [layers, heads].
  */
 export interface Effects {
   stack: string;
   name: string;
-  /** The other answer of direct effects; "" for changes of a probability. */
+  /** The other answer of direct effects and of patching; "" for changes of a probability. */
   versus: string;
+  /** The second text of patching, and the logit difference in it and in this text. */
+  patched?: { text: string; differences: [number, number] } | null;
   /** By one backward pass, and not by a pass a head. */
   estimate: boolean;
   values: WireArray;
@@ -52,7 +55,9 @@ export interface PredictionState extends SharedState {
   stack: string;
   position: number | null;
   answer: string | null;
-  effects_by: "passes" | "gradient" | "direct";
+  effects_by: "passes" | "gradient" | "direct" | "patch";
+  /** The second text of patching. */
+  corrupted: string;
   /** Whether the answers after each layer are shown. */
   lens: boolean;
   _lens: Lens | null;
@@ -74,6 +79,7 @@ export const WATCHED: (keyof PredictionState)[] = [
   "position",
   "answer",
   "effects_by",
+  "corrupted",
   "lens",
   "_lens",
   "_predictions",

@@ -4,7 +4,7 @@ import { captionText } from "../shared/caption.js";
 import { elementIds, gridCell } from "../shared/cell_cursor.js";
 import { cellGestures } from "../shared/cell_input.js";
 import { type Cell, inside, sameCell } from "../shared/cells.js";
-import { select, tickBox } from "../shared/controls.js";
+import { select, textInput, tickBox } from "../shared/controls.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
@@ -35,6 +35,7 @@ const EFFECTS = {
   passes: "without each head",
   gradient: "without each head, estimated",
   direct: "direct, on the logit",
+  patch: "patched into a second text",
 };
 
 function render(context: RenderContext<PredictionState>): void {
@@ -145,7 +146,7 @@ function render(context: RenderContext<PredictionState>): void {
   }
 
   function controlsView(shown: PredictionState) {
-    const { _predictions, _stacks, answer, stack, effects_by, lens } = shown;
+    const { _predictions, _stacks, answer, stack, effects_by, corrupted, lens } = shown;
     const rows = _predictions?.rows ?? [];
     return html`${select<string>({
       name: "effects on",
@@ -155,10 +156,15 @@ function render(context: RenderContext<PredictionState>): void {
       print: nameOf,
     })}${select<PredictionState["effects_by"]>({
       name: "effects",
-      values: asks ? ["passes", "gradient", "direct"] : [],
+      values: asks ? ["passes", "gradient", "direct", "patch"] : [],
       value: effects_by,
       pick: (kind) => save(model, { effects_by: kind }),
       print: (kind) => EFFECTS[kind],
+    })}${textInput({
+      name: "second text",
+      value: corrupted,
+      enter: (text) => save(model, { corrupted: text }),
+      hidden: !asks || effects_by !== "patch",
     })}${tickBox({
       name: "lens",
       text: "answer after each layer",

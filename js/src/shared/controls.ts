@@ -47,6 +47,20 @@ export function tickBox(of: {
       .checked=${live(checked)} @change=${ticked}><span>${text}</span></label>`;
 }
 
+/** A labelled line of text, whose value is taken with Enter or when the line loses the focus. */
+export function textInput(of: {
+  name: string;
+  value: string;
+  enter(text: string): void;
+  hidden?: boolean;
+}) {
+  const { name, value, enter, hidden = false } = of;
+  const entered = ({ currentTarget }: Event) => enter((currentTarget as HTMLInputElement).value);
+  return html`<label data-label=${name} ?hidden=${hidden}>${name}
+    <input type="text" data-control=${name} autocomplete="off" .value=${live(value)}
+      @change=${entered} @keydown=${(event: KeyboardEvent) => event.stopPropagation()}></label>`;
+}
+
 /** JupyterLab would take the arrow keys of a slider for its own. */
 const keepArrows = (event: KeyboardEvent) => {
   if (/^Arrow/.test(event.key)) event.stopPropagation();

@@ -1,0 +1,104 @@
+"""Effects of heads by patching: outputs of the shown text put into a pass over a second text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.hub_model.advised_error import AdvisedError
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.model import AttentionModel
+from attnwidget.capture.predict import prediction_task
+from attnwidget.mechanisms.model_reading import whole_reading_of
+from attnwidget.mechanisms.patching.patch_heads import patch_heads
+from attnwidget.widgets.prediction_view.shown_question import ShownQuestion
+
+
+class PatchedEffects(NamedTuple):
+    """What each head of the shown text changes in a pass over the second text.
+
+    Attributes:
+        effects: Change of the logit difference by each head, in nats, [L, H].
+        versus: The answer that the followed answer competes with, in words.
+        corrupted: The second text, in its tokens.
+        logit_differences: The difference in the second text, and in the shown text.
+    """
+
+    effects: NDArray[np.float64]
+    versus: str
+    corrupted: str
+    logit_differences: tuple[float, float]
+
+
+def patched_effects(
+    attention: Attention, question: ShownQuestion, corrupted: str, versus: int | None
+) -> PatchedEffects:
+    """Return the effects of all heads, each patched by itself, as `patch_heads` does.
+
+    The second text is asked about the same token as the shown text.
+
+    Args:
+        attention: The attention of the shown text.
+        question: The question about this text, and the answer that is followed.
+        corrupted: The second text, of as many tokens; "" = none was given.
+        versus: Id of the other answer; None = the likeliest other answer to the second text.
+
+    Raises:
+        TypeError: As `patch_heads`.
+        ValueError: No second text, another number of tokens, an attention without a model or of two
+            texts, or as `patch_heads`.
+    """
+    if not corrupted:
+        raise AdvisedError(
+            "patching compares with a second text of as many tokens, and there is none",
+            'set corrupted="..."',
+        )
+    reading = whole_reading_of(attention, "patching")
+    model = reading.model
+    assert isinstance(model, AttentionModel)
+    segments = reading.tokens.segments if reading.tokens is not None else ()
+    if len(set(segments)) > 1:
+        raise ValueError("patching in this figure is of one text, and this input has two")
+    inputs = model.question(reading.inputs, question.position).inputs
+    clean = inputs["input_ids"][0].tolist()
+    other = list(model._encoder(corrupted).ids)
+    if len(other) != len(clean):
+        raise ValueError(
+            f"the second text has {len(other)} tokens and this text has {len(clean)}: outputs of "
+            "heads are patched token by token, so write a text of as many tokens"
+        )
+    task = prediction_task(model.hf_model)
+    if task == "masked":
+        other[question.position] = model.tokenizer.mask_token_id
+    if task == "next":
+        clean, other = clean[: question.position], other[: question.position]
+    rival = _likeliest_other(model, other, question) if versus is None else versus
+    patches = patch_heads(
+        model, (clean, question.answer), (other, rival), heads=_all_heads(attention), progress=False
+    )
+    answers = model.predict(other, at=_at(question)).answers
+    return PatchedEffects(
+        effects=patches.of_heads.difference,
+        versus=answers.spelt([rival])[0][0],
+        corrupted=" ".join(model._encoder.axis(other).text),
+        logit_differences=(float(patches.corrupted[0]), float(patches.clean[0])),
+    )
+
+
+def _all_heads(attention: Attention) -> list[tuple[int, int]]:
+    (axes,) = attention.stacks.values()
+    return [(layer, head) for layer in axes.layers.numbers for head in range(axes.n_heads)]
+
+
+def _at(question: ShownQuestion) -> list[int] | None:
+    return None if question.position < 0 else [question.position]
+
+
+def _likeliest_other(model: AttentionModel, ids: Sequence[int], question: ShownQuestion) -> int:
+    """Return the id of the likeliest answer to a text that is not the followed answer."""
+    predictions = model.predict(list(ids), at=_at(question))
+    order = predictions.log_probabilities[0].argsort()[::-1]
+    return int(order[order != question.answer][0])
