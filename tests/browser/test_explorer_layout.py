@@ -39,6 +39,13 @@ IN_SIGHT = """([canvas, layer]) => {
 # The class that says how the panels are arranged.
 PLAN = """(root) => [...root.classList].filter((name) =>
   /^attnw-ex-(one|two|under|three|broad)$/.test(name))"""
+# The caption of the picture in the second cell, once the picture has more than grid and view.
+STORED = """() => {
+  const [, cell] = window.jupyterapp.shell.currentWidget.content.widgets;
+  const { metadata } = cell.model.outputs.toJSON().at(-1);
+  const caption = metadata["image/png"]?.alt ?? "";
+  return caption.includes("one head,") && caption;
+}"""
 # Width of the window, and whether the file browser is open.
 WINDOWS = [(480, False), (900, False), (1200, True), (1200, False), (1600, False)]
 # How far the last head is from the right edge of the panel, and the lines' room.
@@ -129,6 +136,15 @@ def assert_fits(root: Locator, where: object) -> None:
     assert overflowing(root) == [], where
     assert nested_scrolling(root) == [], where
     assert root.evaluate("(root) => root.scrollWidth <= root.clientWidth"), where
+
+
+@pytest.mark.slow
+def test_the_picture_that_the_notebook_stores_has_the_measured_tab(
+    notebook: LiveNotebook, root: Locator
+) -> None:
+    stored = notebook.page.wait_for_function(STORED).json_value()
+    assert "panels: all heads, one head, token lens" in stored
+    expect(notebook.output(1).locator("[data-kept]")).to_be_hidden()
 
 
 @pytest.mark.slow

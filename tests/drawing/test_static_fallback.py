@@ -19,6 +19,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 from PIL import Image
 
+from attnwidget import AttentionModel, explore
 from attnwidget.drawing.caption import Caption
 from attnwidget.drawing.engine import Drawing, draw
 from attnwidget.drawing.figure_html import figure_html
@@ -340,3 +341,27 @@ def test_a_live_notebook_starts_to_draw_ahead(
     MetricStrip(metrics).close()
     assert started.wait(10 if wanted else 0.2) == wanted
     engine_start.warm_up.cache_clear()
+
+
+def test_the_picture_in_a_notebook_is_renewed_when_all_is_measured(
+    model: AttentionModel, notebook: list[dict[str, Any]]
+) -> None:
+    explorer = explore(model, "The cat sat on the mat.", treebank=False, tab="strip")
+    display(explorer)
+    assert explorer.wait(120)
+    _, first, *renewed = notebook
+    assert [output["update"] for output in renewed] == [True]
+    assert renewed[0]["transient"] == first["transient"] != {}
+    assert "percentile" in renewed[0]["data"]["text/html"]
+    assert "percentile" not in first["data"]["text/html"]
+    name = f'data-kept="{on_page(explorer, "figure")}"'
+    assert all(name in output["data"]["text/html"] for output in (first, *renewed))
+    explorer.close()
+
+
+def test_nothing_is_put_out_of_an_explorer_that_was_not_displayed(
+    model: AttentionModel, notebook: list[dict[str, Any]]
+) -> None:
+    explorer = explore(model, "The cat sat on the mat.", treebank=False)
+    assert explorer.wait(120) and notebook == []
+    explorer.close()

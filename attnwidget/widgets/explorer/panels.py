@@ -117,7 +117,9 @@ class LinkedPanels(TokenSize, AttentionWidget):
         self._effect = ""
         self._effect_shown = False
         self._links: list[FigureLink] = []
-        self._background = Background(("text", "effects", "answers", "treebank"), self._failed)
+        self._background = Background(
+            ("text", "effects", "answers", "treebank", "picture"), self._failed
+        )
         if attention.is_long:
             traits = {"scale": "log", **traits}
         shared = {
@@ -236,6 +238,16 @@ class LinkedPanels(TokenSize, AttentionWidget):
         with self._lock:
             now = {**self.progress, **shares}
             self.progress = {name: share for name, share in now.items() if name not in done}
+
+    @traitlets.observe("progress")
+    def _renew_pictures(self, change: dict[str, Any]) -> None:
+        """Renew the pictures of notebooks when all is measured, in the thread of measurements."""
+        if change["old"] and not change["new"] and self._kept_pictures:
+            self._background.add("picture", self._picture_job(), delay=_PAUSE)
+
+    def _picture_job(self) -> Job:
+        self._renew_kept_pictures()
+        yield
 
     def _measure_text(self, delay: float) -> None:
         """Begin to measure the attention shown; what was measured of its text is taken up again."""

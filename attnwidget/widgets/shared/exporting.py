@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 
 _HTML = "text/html"
+#: Data and metadata of an output, by format.
+_Bundle = tuple[dict[str, Any], dict[str, Any]]
 
 
 class Exporting:
@@ -29,6 +32,8 @@ class Exporting:
     kind: ClassVar[str]
 
     _lock: threading.RLock
+    # Names of the outputs that keep a picture of this figure in a notebook.
+    _kept_pictures: tuple[str, ...] = ()
 
     def figure(
         self, *, width: float | None = None, theme: ThemeName = "light", title: bool = True
@@ -185,26 +190,42 @@ class Exporting:
             raise NotImplementedError("one output does")
         from IPython.display import publish_display_data
 
-        from attnwidget.drawing.kept_picture import kept_picture
-
         data, metadata = bundle
         # Readers that cannot run the view show the next format: an empty output, and then the
         # picture.
         publish_display_data({**data, _HTML: ""}, metadata)
-        picture = self._fallback()
-        if picture is not None:
-            shown, about = picture
-            html = kept_picture(shown[_HTML], self._figure)  # type: ignore[attr-defined]
-            publish_display_data({**shown, _HTML: html}, about)
+        self._publish_picture(self._fallback(), secrets.token_hex(8), update=False)
 
-    def _fallback(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    def _publish_picture(self, picture: _Bundle | None, display_id: str, *, update: bool) -> None:
+        """Put a picture out as an output of its own, or in place of the one with this name."""
+        from IPython.display import publish_display_data
+
+        from attnwidget.drawing.kept_picture import kept_picture
+
+        if picture is None:
+            return
+        shown, about = picture
+        html = kept_picture(shown[_HTML], self._figure)  # type: ignore[attr-defined]
+        publish_display_data(
+            {**shown, _HTML: html}, about, transient={"display_id": display_id}, update=update
+        )
+        if not update:
+            self._kept_pictures = (*self._kept_pictures, display_id)
+
+    def _renew_kept_pictures(self) -> None:
+        """Draw the pictures anew that notebooks keep of this figure, with all that is measured."""
+        if self._kept_pictures and (picture := self._fallback(brief=False)) is not None:
+            for display_id in self._kept_pictures:
+                self._publish_picture(picture, display_id, update=True)
+
+    def _fallback(self, *, brief: bool = True) -> _Bundle | None:
         """Picture and table as notebooks hold them; None where they are not wanted, or fail."""
         if not options.static_fallback:
             return None
         try:
             from attnwidget.drawing.static_figure import static_figure
 
-            return static_figure(self.figure(), brief=True).fallback()
+            return static_figure(self.figure(), brief=brief).fallback()
         except Exception as error:
             _warn_once(type(self).__name__, error)
             return None
