@@ -31,6 +31,7 @@ def row(root: Locator, head: str) -> Locator:
     return root.get_by_role("table", name="heads").get_by_role("button", name=head, exact=True)
 
 
+@pytest.mark.slow
 def test_a_head_is_searched_and_chosen_and_its_card_follows_linked_figures(
     in_lab: OpenNotebook,
 ) -> None:

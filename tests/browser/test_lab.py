@@ -80,6 +80,7 @@ def test_an_assignment_in_the_kernel_reaches_the_page(in_lab: OpenNotebook) -> N
     assert notebook.run_in_kernel(SAME_MAP).strip() == "True"
 
 
+@pytest.mark.slow
 def test_the_theme_changes_on_the_live_page(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + LINKED, "grid", "view"])
     for cell in range(3):

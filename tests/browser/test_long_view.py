@@ -247,6 +247,7 @@ attention, other = (made(strength).attend(inputs) for strength in (1.0, 1.5))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [100, 3600])
 def test_the_same_gestures_do_the_same_at_every_length(in_lab: OpenNotebook, length: int) -> None:
     notebook = in_lab(

@@ -114,7 +114,8 @@ SOME = [(kind, INPUTS[i % len(INPUTS)]) for i, kind in enumerate(VIEWS)]
 @pytest.mark.parametrize(
     ("desk", "kind", "name"),
     [
-        *(("pairwise", *pair) for pair in SOME),
+        *(("pairwise", *pair) for pair in SOME[:2]),
+        *(pytest.param("pairwise", *pair, marks=pytest.mark.slow) for pair in SOME[2:]),
         *(pytest.param("whole", *pair, marks=pytest.mark.slow) for pair in EVERY),
     ],
     indirect=["desk"],
@@ -192,6 +193,7 @@ def test_patching_is_saved_as_it_is_seen(desk: Desk, inputs: dict[str, Attention
     assert_all_alike(desk, widget)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", only_first_is_fast(PREDICTIONS))
 def test_predictions_are_saved_as_they_are_seen(
     desk: Desk, inputs: dict[str, Attention], options: str
@@ -209,6 +211,7 @@ LENSES: dict[str, dict[str, object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", only_first_is_fast(LENSES))
 def test_a_lens_is_saved_as_it_is_seen(
     desk: Desk, inputs: dict[str, Attention], options: str
@@ -300,6 +303,7 @@ TABLES: dict[str, dict[str, object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", only_first_is_fast(TABLES))
 def test_a_table_of_relations_is_saved_as_it_is_seen(
     desk: Desk, relations: RelationAccuracies, kind: str

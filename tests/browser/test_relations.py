@@ -79,6 +79,7 @@ def assert_chosen(notebook: LiveNotebook, relation: str) -> None:
     assert set(labels.all_text_contents()) == {relation}
 
 
+@pytest.mark.slow
 def test_a_row_selects_its_head_in_grid_arcs_kernel_and_next_cell(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)
     table = notebook.output(1).get_by_role("table")

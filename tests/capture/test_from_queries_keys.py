@@ -183,6 +183,7 @@ def test_weights_follow_the_definition_for_every_shape(data: st.DataObject) -> N
         np.testing.assert_allclose(attention.row_sums(), 1, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_two_thousand_tokens_are_served_in_parts() -> None:
     length = 2000
     query, key = states(1, 2, 1, length, length)

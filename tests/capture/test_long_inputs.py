@@ -19,6 +19,7 @@ from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
 from attnwidget.studies.metrics.measure import measure, measure_attention
 from attnwidget.text.segments import Segment
 from fixtures import zoo
+from fixtures.tiers import only_first_is_fast
 
 STREAMED = [name for name in zoo.ZOO if name not in zoo.WEIGHTS_ONLY]
 TEXT = "The captain told his men to leave the ship before the storm reached the harbour. "
@@ -65,7 +66,7 @@ def map_of(attention: Attention, layer: int, head: int, stack: str) -> np.ndarra
     return values if seen is None else np.where(seen, values, np.nan)
 
 
-@pytest.mark.parametrize("name", STREAMED)
+@pytest.mark.parametrize("name", only_first_is_fast(STREAMED))
 def test_every_part_of_every_map_is_that_of_the_whole(name: str) -> None:
     whole, long = whole_and_long(name, 512 if name != "vit" else 17)
     assert long.is_long

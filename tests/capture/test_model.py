@@ -460,6 +460,7 @@ def test_compiled_models_are_read_as_they_were_written(name: str, form: str) -> 
     assert (given.forward, hf_model.forward, hf_model._compiled_call_impl) == calls
 
 
+@pytest.mark.slow
 def test_a_compiled_part_of_a_model_is_measured() -> None:
     hf_model = zoo.build("bert")
     hf_model.bert = torch.compile(hf_model.bert, backend="eager")

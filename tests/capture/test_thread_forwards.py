@@ -80,6 +80,7 @@ def test_a_block_that_cannot_be_entered_leaves_all_modules_as_they_were() -> Non
     assert not any("forward" in vars(module) for module in modules)
 
 
+@pytest.mark.slow
 def test_effects_of_heads_and_sources_of_scores_may_be_computed_side_by_side() -> None:
     model = load_model(device="cpu")
     attention = model.attend("The woman washed [MASK] hands.")

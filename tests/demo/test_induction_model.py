@@ -75,6 +75,7 @@ def losses_of(model: AttentionModel) -> tuple[float, float]:
     return float(losses[:REPEATED].mean()), float(losses[REPEATED + 1 :].mean())
 
 
+@pytest.mark.slow
 def test_induction_comes_with_the_training() -> None:
     steps = induction_checkpoints()
     assert [step for step, _ in steps] == sorted(step for step, _ in steps)

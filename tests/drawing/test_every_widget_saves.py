@@ -33,6 +33,7 @@ from attnwidget.demo import demo_atlas
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from fixtures.svg_picture import texts
+from fixtures.tiers import only_first_is_fast
 
 TEXT = "The captain told his men a story."
 SENTENCE = Sentence.from_lists(
@@ -95,7 +96,7 @@ def widgets() -> Iterator[dict[str, HeadWidget]]:
         widget.close()
 
 
-@pytest.mark.parametrize("name", HOLDS)
+@pytest.mark.parametrize("name", only_first_is_fast(HOLDS))
 def test_as_svg_pdf_png_and_page(widgets: dict[str, HeadWidget], name: str, tmp_path: Path) -> None:
     widget = widgets[name]
     wanted = HOLDS[name]

@@ -56,6 +56,7 @@ def of_circuit(circuit: AttentionModel, texts: list[Segment]) -> Atlas:
     return planted_atlas(circuit, texts)
 
 
+@pytest.mark.slow
 def test_planted_heads_are_causes_that_feed_each_other(of_circuit: Atlas) -> None:
     assert set(of_circuit.find("induction")) == {Head(*planted.INDUCTION)}
     assert of_circuit.find("previous") == [Head(*planted.PREVIOUS)]

@@ -31,6 +31,7 @@ def test_the_stored_atlas_is_of_the_embedded_model(stored: Atlas, model: Attenti
     assert len(links) == 72 * make_atlas.K
 
 
+@pytest.mark.slow
 def test_scores_made_again_are_the_stored_scores(stored: Atlas, model: AttentionModel) -> None:
     names = ["previous token", "[CLS]", "rare words"]
     table = score_behaviours(model, treebank=(), behaviours=names, random_models=0, progress=False)

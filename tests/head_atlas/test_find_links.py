@@ -39,6 +39,7 @@ def test_queries_find_pairs(conditions: dict[str, str], pairs: list[tuple[int, i
     assert WordQuery(**conditions).pairs(SENTENCE.words, SENTENCE) == pairs
 
 
+@pytest.mark.slow
 def test_weights_are_means_over_the_places(model: AttentionModel) -> None:
     sentences = demo_treebank()[:12]
     found = find_links(model, sentences, relation="nsubj", k=4, progress=False, batch_size=5)

@@ -247,6 +247,7 @@ def test_a_treebank_of_one_relation_is_refused_with_a_way_out() -> None:
             relation_counts(sentences, 1)
 
 
+@pytest.mark.slow
 def test_it_is_saved_and_refuses_another_model(probe: PairProbe, tmp_path: Path) -> None:
     path = probe.save(tmp_path / "pairs.npz")
     again = load_probe(path, load_model())

@@ -192,6 +192,7 @@ def test_vectors_that_are_trees_are_read_without_error() -> None:
     assert np.isnan(deviations).all()
 
 
+@pytest.mark.slow
 def test_training_finds_trees_behind_a_rotation() -> None:
     dim = 8
     random = np.random.default_rng(0)

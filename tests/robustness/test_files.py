@@ -219,6 +219,7 @@ def test_a_cell_without_a_value_is_no_word() -> None:
         load_links(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [

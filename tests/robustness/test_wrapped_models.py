@@ -19,6 +19,7 @@ from torch.nn import functional
 from attnwidget import AttentionModel, Segment, ablate, load_model, measure
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from fixtures import zoo
+from fixtures.tiers import only_first_is_fast
 from fixtures.vocabularies import word_tokenizer
 from references import reference_surface as reference
 from references.hooked_heads import SIZE, layers
@@ -172,7 +173,7 @@ def own(model: Any, inputs: dict[str, Tensor]) -> Any:
     return output
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", only_first_is_fast(FORMS))
 def test_maps_and_measures_are_its_own(name: str) -> None:
     _, wrapped, atol = form(name)
     with torch.no_grad():
@@ -245,7 +246,7 @@ def test_gradients_are_its_own(name: str) -> None:
     np.testing.assert_allclose(found, expected, atol=10 * atol * expected.max())
 
 
-@pytest.mark.parametrize("name", sorted(FORMS))
+@pytest.mark.parametrize("name", only_first_is_fast(sorted(FORMS)))
 def test_predictions_are_its_own(name: str) -> None:
     kind, wrapped, atol = form(name)
     if kind == "mpnet":

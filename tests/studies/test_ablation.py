@@ -101,6 +101,7 @@ def test_all_heads_and_layers_of_a_classifier() -> None:
     assert found.chart().to_dict() and layers.chart().to_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt2", "llama", "gemma2", "bert", "bloom", "albert"])
 def test_a_function_sees_what_a_loop_sees(name: str) -> None:
     tokenizer = words()

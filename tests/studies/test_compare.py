@@ -63,6 +63,7 @@ def same(first: ModelComparison, second: ModelComparison, atol: float = 0) -> No
         np.testing.assert_allclose(second.pairs, first.pairs, rtol=0, atol=atol)
 
 
+@pytest.mark.slow
 def test_a_model_beside_itself_has_not_changed(
     embedded: AttentionModel, segments: list[Segment]
 ) -> None:

@@ -57,6 +57,7 @@ def test_results_depend_neither_on_batches_nor_on_padding(
     same(together, apart)
 
 
+@pytest.mark.slow
 @kinds
 @given(seed=seeds)
 def test_heads_permute(kind: str, seed: int) -> None:

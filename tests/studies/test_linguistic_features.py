@@ -91,6 +91,7 @@ def test_feature_weights_equal_the_reference(
         assert np.allclose(found.from_first[number], np.mean(from_first, axis=0), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_feature_result(model: Any) -> None:
     found = probe_features(model, SENTENCES[1:3], progress=False)
     heads = found.heads()

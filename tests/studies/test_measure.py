@@ -29,6 +29,7 @@ from attnwidget.studies.streaming.accumulator import LayerBatch
 from attnwidget.studies.streaming.results import Measurements
 from attnwidget.studies.streaming.segmenting import make_segments
 from attnwidget.text.segments import Segment
+from fixtures.tiers import only_first_is_fast
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import ZOO, build
 from references import reference_surface as reference
@@ -70,7 +71,7 @@ def identical(first: Measurements, second: Measurements) -> None:
         np.testing.assert_array_equal(second.heads()[title], values, title)
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", only_first_is_fast(READERS))
 def test_every_architecture_as_transformers_has_it(name: str) -> None:
     model = small(name)
     segments = random_segments(5)
@@ -295,6 +296,7 @@ def broken_off(segments: Sequence[Segment], after: int) -> Iterator[Segment]:
         yield segment
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batches_done", [1, 3, 5])
 def test_an_interrupted_checkpoint_goes_on(
     tmp_path: Path, batches_done: int, monkeypatch: pytest.MonkeyPatch

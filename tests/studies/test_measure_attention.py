@@ -15,6 +15,7 @@ from attnwidget.studies.metrics.induction import Induction
 from attnwidget.studies.metrics.measure import METRICS, measure_attention
 from attnwidget.studies.metrics.position import Position
 from attnwidget.text.tokens import Tokens
+from fixtures.tiers import only_first_is_fast
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
 
@@ -33,7 +34,9 @@ def metrics(causal: bool) -> list[Any]:
 
 
 @pytest.mark.parametrize("pair", [None, PAIR])
-@pytest.mark.parametrize("name", ["bert", "roberta", "distilbert", "gpt2", "t5"])
+@pytest.mark.parametrize(
+    "name", only_first_is_fast(["bert", "roberta", "distilbert", "gpt2", "t5"])
+)
 def test_measure_attention_equals_measure_on_one_segment(name: str, pair: str | None) -> None:
     torch.manual_seed(0)
     model = load_model(build(name), word_tokenizer())

@@ -25,6 +25,7 @@ from attnwidget.studies.words.word_segments import WordSegmenter
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.treebank_files import load_treebank
 from fixtures.probed_sentences import SENTENCES, reader
+from fixtures.tiers import only_first_is_fast
 from fixtures.vocabularies import byte_level, sentencepiece, wordpiece
 from references import reference_language as reference
 
@@ -105,7 +106,7 @@ def check(
         assert row["accuracy"] == top / row["n"]
 
 
-@pytest.mark.parametrize("unit", ["words", "first", "tokens"])
+@pytest.mark.parametrize("unit", only_first_is_fast(["words", "first", "tokens"]))
 @pytest.mark.parametrize("possessive", ["clark", None])
 def test_the_probe_equals_the_loops(model: AttentionModel, unit: Any, possessive: Any) -> None:
     found = probe_relations(

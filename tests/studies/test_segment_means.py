@@ -21,6 +21,7 @@ from attnwidget.studies.metrics.position_content import PositionContent
 from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.studies.streaming.segment_means import SegmentMeans
 from attnwidget.text.segments import Segment
+from fixtures.tiers import only_first_is_fast
 from references import reference_surface as reference
 
 seeds = st.integers(0, 2**31 - 1)
@@ -191,7 +192,7 @@ def test_results_equal_the_reference(seed: int, lengths: list[int], padding: int
     assert found["entropy"].uniform == pytest.approx(np.mean(np.log(lengths)))
 
 
-@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize("kind", only_first_is_fast(MAKERS))
 @given(seed=seeds, lengths=several_lengths, padding=st.integers(1, 9))
 def test_padding_changes_nothing(kind: str, seed: int, lengths: list[int], padding: int) -> None:
     batch = make_batch(seed, lengths)
@@ -289,7 +290,7 @@ def test_what_is_nowhere_is_left_out() -> None:
     assert list(entropies.heads()) == ["entropy", "entropy from first token"]
 
 
-@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize("kind", only_first_is_fast(MAKERS))
 def test_results_have_a_table_and_a_chart(kind: str) -> None:
     result = seen(started(kind), make_batch(1, [5, 4]), random_maps(1, [5, 4])).compute()
     table = result.to_frame()

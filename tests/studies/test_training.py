@@ -113,6 +113,7 @@ def test_each_head_has_the_step_of_its_emergence(training: MeasuredCheckpoints) 
         training.emergence("entropy")
 
 
+@pytest.mark.slow
 def test_tables_and_charts(training: MeasuredCheckpoints) -> None:
     frame = training.to_frame()
     assert len(frame) == 12 * 4 * 8
@@ -129,6 +130,7 @@ def test_tables_and_charts(training: MeasuredCheckpoints) -> None:
     assert repr(training).startswith(short) and len(repr(training)) < 200
 
 
+@pytest.mark.slow
 def test_equal_checkpoints_are_named(steps: list[tuple[int, Load]]) -> None:
     doubled = [("early", steps[0][1]), ("late", steps[-1][1]), ("wrong", steps[-1][1])]
     with pytest.warns(UserWarning, match="'late' and 'wrong' have equal weights"):

@@ -88,6 +88,7 @@ def test_the_words_of_an_example_are_near_its_ends() -> None:
     assert own["query"] == own["key"]
 
 
+@pytest.mark.slow
 def test_cards_of_all_heads_are_json(atlas: Atlas) -> None:
     for layer, head in np.ndindex(*atlas.names.shape):
         card = card_to_wire(atlas.card(layer, head))
@@ -143,6 +144,7 @@ def data_of(path: Path) -> dict[str, Any]:
     return dict(figure)
 
 
+@pytest.mark.slow
 def test_a_saved_atlas_has_the_cards_of_all_heads(atlas: Atlas, tmp_path: Path) -> None:
     atlas.save(tmp_path / "atlas.html")
     assert (tmp_path / "atlas.html").stat().st_size < 5e6

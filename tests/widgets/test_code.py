@@ -87,6 +87,7 @@ VIEWS: dict[str, Callable[[Attention], HeadWidget]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VIEWS)
 def test_views_and_grids(name: str) -> None:
     assert_same(VIEWS[name](load_model().attend(TEXT, "A pair.", truncate=True)))

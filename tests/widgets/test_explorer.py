@@ -115,6 +115,7 @@ def test_choosing_a_relation_selects_its_best_head_and_a_sentence_with_it(
         explorer.relation = "verb"
 
 
+@pytest.mark.slow
 def test_metrics_and_distances_are_those_of_the_text(model: AttentionModel) -> None:
     explorer = measured(model)
     segments = make_segments([TEXT], model)

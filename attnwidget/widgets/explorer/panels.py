@@ -242,7 +242,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
     @traitlets.observe("progress")
     def _renew_pictures(self, change: dict[str, Any]) -> None:
         """Renew the pictures of notebooks when all is measured, in the thread of measurements."""
-        if change["old"] and not change["new"] and self._kept_pictures:
+        if change["old"] and not change["new"]:
             self._background.add("picture", self._picture_job(), delay=_PAUSE)
 
     def _picture_job(self) -> Job:
