@@ -55,9 +55,12 @@ def test_the_wheel_has_every_licence() -> None:
     licences = listed("LICENCES")
     assert licences == [
         "LICENSE",
-        *sorted(f"LICENSES/{p.name}" for p in (ROOT / "LICENSES").iterdir()),
+        *sorted(
+            f"docs/packaging/licences/{p.name}"
+            for p in (ROOT / "docs/packaging/licences").iterdir()
+        ),
     ]
-    assert PROJECT["license-files"] == ["LICENSE", "LICENSES/*.txt"]
+    assert PROJECT["license-files"] == ["LICENSE", "docs/packaging/licences/*.txt"]
     text = (ROOT / "LICENSE").read_text("utf-8")
     assert all(name in text for name in licences[1:])
     named = re.findall(r"attnwidget/demo/[\w./-]+\.\w+", text)

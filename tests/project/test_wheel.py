@@ -63,7 +63,13 @@ def test_holds_every_module_and_says_that_it_is_typed(wheel: dict[str, int]) -> 
 
 
 def test_holds_the_licence(wheel: dict[str, int]) -> None:
-    licences = ["LICENSE", *(f"LICENSES/{path.name}" for path in (ROOT / "LICENSES").iterdir())]
+    licences = [
+        "LICENSE",
+        *(
+            f"docs/packaging/licences/{path.name}"
+            for path in (ROOT / "docs/packaging/licences").iterdir()
+        ),
+    ]
     for licence in licences:
         assert any(name.endswith(f".dist-info/licenses/{licence}") for name in wheel)
 
