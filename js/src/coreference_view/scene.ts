@@ -177,14 +177,15 @@ export function captionOf(scene: Scene): Caption {
 /** The choices for the window's evaluated mentions, the selected mention first. */
 export function tableOf(scene: Scene): Table {
   const { drawn, evaluated, own } = scene;
-  const ordered = [...(own ? [own] : []), ...evaluated.filter((mention) => mention !== own)];
-  const listed = ordered.slice(0, MOST_ROWS);
-  const rows = listed.map((mention) => [
-    mentionName(scene, mention.mention),
-    ...(mention.choice ? [chosenText(scene, mention.choice), verdict(mention.choice.right)] : []),
-    antecedentsText(scene, mention),
-    ...ruleLines(scene, mention).map(({ text }) => text),
-  ]);
+  const others = evaluated.filter((mention) => mention !== own);
+  const listed = (own ? [own, ...others] : others).slice(0, MOST_ROWS);
+  const rows = listed.map((mention) => {
+    const { choice } = mention;
+    const ofHead = choice ? [chosenText(scene, choice), verdict(choice.right)] : [];
+    const ofRules = ruleLines(scene, mention).map(({ text }) => text);
+    const name = mentionName(scene, mention.mention);
+    return [name, ...ofHead, antecedentsText(scene, mention), ...ofRules];
+  });
   const head = drawn.head ? [headName(drawn.head), "right or wrong"] : [];
   const rules = evaluated[0]?.baselines.map(([rule]) => rule) ?? [];
   return { columns: ["mention", ...head, "antecedents", ...rules], rows };
@@ -204,7 +205,8 @@ const chosenText = ({ drawn }: Scene, { word, weight }: NonNullable<Evaluated["c
 function antecedentsText(scene: Scene, { antecedents }: Evaluated): string {
   const named = antecedents.slice(-MOST_NAMED).map((antecedent) => mentionName(scene, antecedent));
   const more = antecedents.length - named.length;
-  return [...named, ...(more > 0 ? [`${more} before these`] : [])].join(", ");
+  if (more > 0) named.push(`${more} before these`);
+  return named.join(", ");
 }
 
 const ruleLines = (scene: Scene, { baselines, antecedents }: Evaluated) =>

@@ -175,11 +175,11 @@ export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
         Math.round(1000 * (least + (most - least) * strength)) / 1000;
       // The system's colours may have no contrast to spare.
       const opacity = theme.forced ? 1 : between(FAINTEST, 1);
-      const look = {
+      const look: Record<string, number | string> = {
         "stroke-width": between(THINNEST, THICKEST),
         "stroke-opacity": opacity,
-        ...(arc.right ? {} : { "stroke-dasharray": DASH }),
       };
+      if (!arc.right) look["stroke-dasharray"] = DASH;
       const parts = [line(hangingPath(arc, isWhole(arc) ? UNDER : MARKS + 2), colour, look)];
       if (!arc.isLink)
         parts.push(arrow(arc.x1, MARKS - 2, -1, { fill: colour, "fill-opacity": opacity }));

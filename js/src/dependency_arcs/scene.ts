@@ -66,6 +66,7 @@ export function captionOf(scene: Scene, brief = false): Caption {
   const hidden = own.length - shown.length;
   const words = drawn.problem ? 0 : listed(scene).length;
   const cut = `the table lists the first ${MOST_ROWS} of ${words} words`;
+  const answers = reading?.notes(rightness) ?? [];
   return caption(`Dependency arcs${reading ? ": annotated above, predicted below" : ""}`, {
     model,
     head: named.caption,
@@ -75,7 +76,7 @@ export function captionOf(scene: Scene, brief = false): Caption {
       ...source,
       `sentence ${drawn.sentence}`,
       relation === ALL ? "all relations" : `relation ${relation}`,
-      ...(reading?.notes(rightness) ?? []),
+      ...answers,
       hidden ? `${counted(hidden, "arc")} below ${digits(threshold)} not drawn` : "",
       heldTexts(scene).join("; "),
       brief && words > MOST_ROWS ? cut : "",
@@ -115,14 +116,14 @@ export function tableOf(scene: Scene, brief = false): Table {
   if (drawn.problem) return { columns: ["problem"], rows: [[drawn.problem]] };
   const rows = listed(scene).map((word) => {
     const governor = tree.governors[word] ?? -1;
-    return [
+    const annotated = [
       numberedWord(tree, word),
       tree.relations[word] ?? "",
       governor < 0 ? "" : numberedWord(tree, governor),
-      ...(reading?.cells(word) ?? []),
     ];
+    return annotated.concat(reading?.cells(word) ?? []);
   });
-  const columns = ["word", "relation", "governor", ...(reading?.columns ?? [])];
+  const columns = ["word", "relation", "governor"].concat(reading?.columns ?? []);
   return { columns, rows: brief ? rows.slice(0, MOST_ROWS) : rows };
 }
 

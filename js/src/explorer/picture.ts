@@ -99,6 +99,7 @@ function captionOf(state: Whole, shown: Panel[], drawn: Partial<Record<Panel, Dr
   const alone = shown.filter((name) => name in state._notes);
   const isMissing = state.tab in state.progress && state.panels.includes(state.tab);
   const of = drawn.grid?.caption ?? drawn.view?.caption;
+  const figureNotes = of?.notes ?? [];
   return caption("Attention to a text", {
     model: state._source.model,
     head: of?.head ?? "",
@@ -109,7 +110,7 @@ function captionOf(state: Whole, shown: Panel[], drawn: Partial<Record<Panel, Dr
       `panels: ${names(shown).join(", ") || "none"}`,
       alone.length ? `${names(alone).join(" and ")} of this text alone` : "",
       isMissing ? `not measured yet: ${TITLES[state.tab]}` : "",
-      ...(of?.notes ?? []),
+      ...figureNotes,
     ],
   });
 }

@@ -103,7 +103,8 @@ export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: A
     const take = (way: Way) => {
       if (!view) return;
       if (way === "several") save(view, { arrangement: "beside" });
-      else save(view, { mode: way, ...(isTwo ? {} : { arrangement: "one" as const }) });
+      else if (isTwo) save(view, { mode: way });
+      else save(view, { mode: way, arrangement: "one" });
     };
     return html`<span role="group" aria-label="how heads are drawn" class="attnw-ex-ways"
       ?hidden=${!view}>${WAYS.map(

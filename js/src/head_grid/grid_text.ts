@@ -158,6 +158,7 @@ export function captionOf(scene: Scene): Caption {
   const range = maps?.signed ? `−${maximum} to +${maximum}, shared by all heads` : shared;
   const names = hidden.map((kind) => specialName(axes, kind) ?? kind).join(", ");
   const minus = maps?.signed ? differenceName(state) : comparedName(state);
+  const ofMetric = metric ? metricNotes(metric, order, state) : [];
   const times = maps?.times_keys ? "times the keys that the query sees (1× is even attention)" : "";
   const quantity = [quantityName(state.quantity, source.loss), times, minus, lengths(scene)];
   return caption(`All heads, ${stack?.name === "self" ? "self-" : `${stack?.name} `}attention`, {
@@ -171,7 +172,7 @@ export function captionOf(scene: Scene): Caption {
       pooled(scene),
       ...editNotes(scene),
       labelNote(state),
-      ...(metric ? metricNotes(metric, order, state) : []),
+      ...ofMetric,
       bands ? `bands: heads that share keys (${bands})` : "",
       source.note,
     ],
@@ -242,16 +243,11 @@ function pooled({ maps, state: { _axes: axes, hidden } }: Scene): string {
  */
 export function tableOf(scene: Scene): Table {
   const { state, maps, metric, off, changes } = scene;
-  const columns = [
-    "head",
-    "selected",
-    ...(changes ? ["changed"] : []),
-    ...(metric ? [metric.title] : []),
-    `largest ${maps?.signed ? "difference" : state.quantity.slice(0, -1)}${
-      maps?.times_keys ? " × keys" : ""
-    }`,
-    "from → to",
-  ];
+  const quantity = maps?.signed ? "difference" : state.quantity.slice(0, -1);
+  const columns = ["head", "selected"];
+  if (changes) columns.push("changed");
+  if (metric) columns.push(metric.title);
+  columns.push(`largest ${quantity}${maps?.times_keys ? " × keys" : ""}`, "from → to");
   if (!maps) return { columns, rows: [] };
   const { rows, cols, maxima } = maps;
   const chosen = state.selected.flatMap(([layer, head, stack]) =>
@@ -268,14 +264,11 @@ export function tableOf(scene: Scene): Table {
     rows: listed.map((i) => {
       const head: Head = [Math.floor(i / cols), i % cols, maps.stack];
       const most = strongest(maps, state._axes, [head[0], head[1]]);
-      return [
-        headNames([head], state),
-        chosen.includes(i) ? "yes" : "",
-        ...(changes ? [editText(scene, [head[0], head[1]]).replace("changed ", "")] : []),
-        ...(metric ? [figures(metric.values[i] ?? 0)] : []),
-        print(maxima[i] ?? 0),
-        most ? `${most.query} → ${most.key}` : "",
-      ];
+      const row = [headNames([head], state), chosen.includes(i) ? "yes" : ""];
+      if (changes) row.push(editText(scene, [head[0], head[1]]).replace("changed ", ""));
+      if (metric) row.push(figures(metric.values[i] ?? 0));
+      row.push(print(maxima[i] ?? 0), most ? `${most.query} → ${most.key}` : "");
+      return row;
     }),
   };
 }

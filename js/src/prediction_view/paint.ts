@@ -174,8 +174,8 @@ function paintNames(
   const { cell, rows, cols } = map;
   const step = (size: number) =>
     [1, 2, 5, 10, 20].find((every) => every * (cell + 1) >= size) ?? 50;
-  const marked = (side: 0 | 1) =>
-    new Set([...selected.slice(-1), ...(at ? [at] : [])].map((cell) => cell[side]));
+  const cells = at ? [...selected.slice(-1), at] : selected.slice(-1);
+  const marked = (side: 0 | 1) => new Set(cells.map((cell) => cell[side]));
   const name = (text: string, place: [number, number], strong: boolean, align: CanvasTextAlign) => {
     pen.font = labelFont(font, strong, AXIS_LABEL_SIZE);
     write(pen, text, place, strong ? theme.text : theme.muted, align);

@@ -82,7 +82,7 @@ function render(context: RenderContext<TableState>): void {
     () => snapshot(model, ["relation", "direction", "selected"]),
     (choice) => {
       const last = choice.selected.at(-1);
-      save(model, { ...choice, ...(last ? { layer: last[0] } : {}) });
+      save(model, last ? { ...choice, layer: last[0] } : choice);
     },
   );
 

@@ -304,7 +304,7 @@ function mark(pen: Pen, x: number, y: number, colour: string): void {
 function paintNames(pen: Pen, scene: Scene, { hovered, focused, scrolled: [x] }: Pointer): void {
   const { layout, theme, selected } = scene;
   const { x0, cell, rows, cols } = layout;
-  const marked = [...selected, ...(hovered ? [hovered] : []), ...(focused ? [focused] : [])];
+  const marked = [...selected, hovered, focused].filter((at) => at !== undefined);
   for (let col = 0; col < cols; col++) {
     const strong = marked.some((at) => at[1] === col);
     pen.font = labelFont(scene.font, strong, AXIS_LABEL_SIZE);
