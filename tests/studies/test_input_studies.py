@@ -16,10 +16,12 @@ from attnwidget import (
     head_importance,
     induction_scores,
     load_model,
+    patch_heads,
     score_pairs,
 )
 from attnwidget.demo import demo_pairs
 from attnwidget.studies.streaming import checkpoint as checkpoints
+from capture.test_predict import words
 from fixtures.zoo import build
 
 PAIRS = demo_pairs()[:6]
@@ -50,11 +52,22 @@ def of_induction(**options: Any) -> np.ndarray[Any, Any]:
     return np.stack([found.induction, found.duplicate, found.previous])
 
 
+def of_patches(**options: Any) -> np.ndarray[Any, Any]:
+    model = load_model(build("llama"), words())
+    clean = [("w7 w8 w9 w11", "w3"), ("w12 w8 w30", "w6"), ("w2 w8 w9 w11", "w5")]
+    corrupted = [("w7 w20 w9 w11", "w4"), ("w12 w21 w30", "w9"), ("w1 w8 w9 w11", "w6")]
+    # Heads that are off in this process are off for workers too.
+    with model.disabled([(1, 1)]):
+        found = patch_heads(model, clean, corrupted, progress=False, **options)
+    return np.concatenate([found.head_scores.ravel(), found.layer_scores.ravel(), found.clean])
+
+
 STUDIES: dict[str, Callable[..., np.ndarray[Any, Any]]] = {
     "minimal pairs": of_pairs,
     "head importance": of_importance,
     "head importance on pairs": of_importance_on_pairs,
     "induction scores": of_induction,
+    "patches": of_patches,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,6 @@ from attnwidget.capture.disabled import intact_edits
 from attnwidget.capture.tapping.replay import replaying
 from attnwidget.mechanisms.patching.patch_pairs import (
     Into,
-    PatchPair,
     longest_and_shortest,
     pairs_of,
 )
@@ -23,10 +22,12 @@ from attnwidget.mechanisms.patching.patch_scores import (
     check_patch_score,
     patch_score_name,
 )
-from attnwidget.mechanisms.patching.patched_passes import Unit, pair_numbers, units_of
+from attnwidget.mechanisms.patching.patched_passes import PatchedScores, Unit, units_of
 from attnwidget.studies.argument_checks import refuse_no_model
 from attnwidget.studies.streaming.checkpoint import digest_of
 from attnwidget.studies.streaming.input_numbers import input_numbers
+from attnwidget.studies.streaming.replayed_batches import ReplayedBatches
+from attnwidget.studies.streaming.shards import Executor, Workers
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -43,6 +44,7 @@ def patch_heads(
     positions: bool = False,
     checkpoint: str | Path | None = None,
     progress: bool = True,
+    executor: Executor | None = None,
 ) -> HeadPatches:
     """Patch the outputs of each head from the clean input into the corrupted input.
 
@@ -66,6 +68,7 @@ def patch_heads(
         positions: Patch every head at every token by itself too; the pairs then have equal lengths.
         checkpoint: An .npz file that keeps what is done. If it exists, the study goes on there.
         progress: Show a progress bar.
+        executor: Executor whose workers read all pairs except the first, as in `measure`.
 
     Raises:
         TypeError: No model, an encoder-decoder, no head that answers, or other examples.
@@ -73,6 +76,7 @@ def patch_heads(
             a model that does not show the values of its heads; a checkpoint of another study.
         RuntimeError: The model was closed, or changed meanwhile.
         OSError: The checkpoint cannot be written.
+        WorkersError: As in `measure`.
         KeyboardInterrupt: Ctrl-C before the first pair was done; later the result has the pairs
             that are done.
 
@@ -111,18 +115,14 @@ def patch_heads(
         }
         edits = intact_edits(model.hf_model)
         batches = [[pair] for pair in pairs]
+        work = ReplayedBatches(model, dict(model.edits.changes), PatchedScores(units, score, into))
+        workers = None if executor is None else Workers(executor, work)
         with replaying(model.hf_model, model.edits, edits) as replay:
-
-            def read_from(n_done: int) -> Generator[tuple[Sequence[PatchPair], Any]]:
-                for batch in batches[n_done:]:
-                    numbers = pair_numbers(model, replay, batch[0], units, score, into)
-                    yield batch, numbers[:, None]
-
             numbers, complete = input_numbers(
                 "patching",
                 about,
                 model,
-                read_from,
+                lambda n_done: work.each(replay, batches, list, workers, n_done),
                 batches,
                 checkpoint=checkpoint,
                 progress=progress,

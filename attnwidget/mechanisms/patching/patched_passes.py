@@ -123,35 +123,46 @@ def outputs_of_heads(hf_model: Any, inputs: Mapping[str, Tensor]) -> tuple[dict[
     return outputs, output
 
 
-def pair_numbers(
-    model: AttentionModel,
-    replay: Replay,
-    pair: PatchPair,
-    units: Sequence[Unit],
-    score: PatchScore,
-    into: Into,
-) -> NDArray[np.float64]:
-    """Return the scores of the run that is patched, of the other run, and of every unit, [2 + U].
+@dataclass(frozen=True, eq=False)
+class PatchedScores:
+    """Function from a batch of one pair to the scores of both runs and of each patched unit.
 
-    Raises:
-        ValueError: As `outputs_of_heads` and `patch_scores`.
+    Attributes:
+        units: What is patched in turn.
+        score: The score.
+        into: The run that is patched.
     """
-    base, source = pair.batches(model, into)
-    outputs, source_output = outputs_of_heads(model.hf_model, source.inputs)
-    numbers = [
-        patch_scores(score, replay.intact(base.inputs), base, pair),
-        patch_scores(score, source_output, source, pair),
-    ]
-    places = None
-    if not callable(score) and base.columns is not None:
-        places = base.rows, base.columns
-    passes = replay.without(
-        base.inputs,
-        [unit.changes(outputs) for unit in units],
-        places=places,
-        together=not callable(score),
-    )
-    for first, last, output in passes:
-        parts = last - first
-        numbers.append(patch_scores(score, output, base, pair, parts, narrowed=replay.narrows))
-    return np.concatenate(numbers)
+
+    units: Sequence[Unit]
+    score: PatchScore
+    into: Into
+
+    def __call__(
+        self, model: AttentionModel, replay: Replay, pairs: Sequence[PatchPair]
+    ) -> NDArray[np.float64]:
+        """Return the scores of the run that is patched, of the other, and of units, [2 + U, 1].
+
+        Raises:
+            ValueError: As `outputs_of_heads` and `patch_scores`.
+        """
+        (pair,) = pairs
+        score = self.score
+        base, source = pair.batches(model, self.into)
+        outputs, source_output = outputs_of_heads(model.hf_model, source.inputs)
+        numbers = [
+            patch_scores(score, replay.intact(base.inputs), base, pair),
+            patch_scores(score, source_output, source, pair),
+        ]
+        places = None
+        if not callable(score) and base.columns is not None:
+            places = base.rows, base.columns
+        passes = replay.without(
+            base.inputs,
+            [unit.changes(outputs) for unit in self.units],
+            places=places,
+            together=not callable(score),
+        )
+        for first, last, output in passes:
+            parts = last - first
+            numbers.append(patch_scores(score, output, base, pair, parts, narrowed=replay.narrows))
+        return np.concatenate(numbers)[:, None]

@@ -14,7 +14,7 @@ from attnwidget.capture.tapping.edits import EditMethod, Edits
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import replaying
 from attnwidget.studies.argument_checks import refuse_no_model
-from attnwidget.studies.interventions.ablate_batches import AblateBatches
+from attnwidget.studies.interventions.ablated_scores import AblatedScores
 from attnwidget.studies.interventions.ablation_results import Ablation
 from attnwidget.studies.interventions.ablation_scores import (
     Score,
@@ -22,10 +22,11 @@ from attnwidget.studies.interventions.ablation_scores import (
     example_scores,
     score_name,
 )
-from attnwidget.studies.interventions.inputs_with_answers import asked_of
+from attnwidget.studies.interventions.inputs_with_answers import Asked, asked_of
 from attnwidget.studies.streaming.checkpoint import digest_of
 from attnwidget.studies.streaming.equal_lengths import of_one_length
 from attnwidget.studies.streaming.input_numbers import input_numbers
+from attnwidget.studies.streaming.replayed_batches import ReplayedBatches
 from attnwidget.studies.streaming.shards import Executor, Workers
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def ablate(
     with model.lock:
         units, edits = _units(model, heads, method, reference)
         changes = [{head: edits.changes[head] for head in unit} for unit in units]
-        work = AblateBatches(model, dict(model.edits.changes), changes, score)
+        work = ReplayedBatches(model, dict(model.edits.changes), AblatedScores(changes, score))
         workers = None if executor is None else Workers(executor, work)
         about = {
             "edits": edits.digest,
@@ -114,12 +115,16 @@ def ablate(
             "batch_size": batch_size,
         }
         batches = list(of_one_length(questions, batch_size))
+
+        def with_examples(asked: Sequence[Asked]) -> tuple[list[Any], Sequence[Asked]]:
+            return [listed[question.example] for question in asked], asked
+
         with replaying(model.hf_model, model.edits, edits) as replay:
             numbers, complete = input_numbers(
                 "ablation",
                 about,
                 model,
-                lambda n_done: work.each(replay, listed, batches[n_done:], workers, n_done),
+                lambda n_done: work.each(replay, batches, with_examples, workers, n_done),
                 batches,
                 checkpoint=checkpoint,
                 progress=progress,
