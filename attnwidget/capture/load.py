@@ -227,14 +227,20 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
         shown = logging.is_progress_bar_enabled()
         logging.disable_progress_bar()
         try:
-            # The class of attention whose maps are read: under another one the layers below a map
-            # would round differently outside of the tap and within.
+            # Eager attention is what the maps are read from, so that layers below a map round alike
+            # outside of the tap and within. The eager BERT of transformers 4 shows no queries and
+            # keys.
+            eager = int(transformers.__version__.split(".")[0]) >= 5
             model = model_class.from_pretrained(
                 weights,
                 config=config,
-                generation_config=transformers.GenerationConfig.from_model_config(config),
+                generation_config=transformers.GenerationConfig(
+                    bos_token_id=getattr(config, "bos_token_id", None),
+                    eos_token_id=getattr(config, "eos_token_id", None),
+                    pad_token_id=config.pad_token_id,
+                ),
                 dtype=torch.float32,
-                attn_implementation="eager",
+                attn_implementation="eager" if eager else "sdpa",
                 use_safetensors=True,
                 local_files_only=True,
             )

@@ -131,11 +131,6 @@ def test_the_script_writes_a_model_and_its_steps(
     printed = capsys.readouterr().out
     assert "step 0, " in printed and "step 2, " in printed
     assert "first copy" in printed and "induction: L0 H0" in printed
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "config.json",
-        "step0",
-        "step2",
-        "tokenizer.json",
-        "tokenizer_config.json",
-    ]
+    written = {path.name for path in tmp_path.iterdir()} - {"special_tokens_map.json"}
+    assert written == {"config.json", "step0", "step2", "tokenizer.json", "tokenizer_config.json"}
     assert [path.name for path in (tmp_path / "step0").iterdir()] == ["model.safetensors"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from transformers import CONFIG_MAPPING, PreTrainedConfig
+from transformers import CONFIG_MAPPING, PretrainedConfig
 
 VOCABULARY = 128
 #: Ids below this one are special tokens; inputs are drawn from the others.
@@ -190,7 +190,7 @@ for _name in ("dots3_note_text", "esmc", "glm5_next_text"):
     BY_TYPE[_name] = BY_TYPE.get(_name, {}) | _ALL_HEADS
 
 
-def small_config(model_type: str, model_class: type) -> PreTrainedConfig:
+def small_config(model_type: str, model_class: type) -> PretrainedConfig:
     """The configuration of a small model of this type, or the part of it that the class takes.
 
     Raises:
@@ -203,7 +203,7 @@ def small_config(model_type: str, model_class: type) -> PreTrainedConfig:
     return parts[0] if parts else config
 
 
-def _shrunk(config_class: type[PreTrainedConfig]) -> PreTrainedConfig:
+def _shrunk(config_class: type[PretrainedConfig]) -> PretrainedConfig:
     own = BY_TYPE.get(config_class.model_type, {})
     try:
         default = config_class()
@@ -215,7 +215,7 @@ def _shrunk(config_class: type[PreTrainedConfig]) -> PreTrainedConfig:
     for name, value in vars(default).items():
         if name.startswith("_") or name in config_class.attribute_map:
             continue
-        if isinstance(value, PreTrainedConfig):
+        if isinstance(value, PretrainedConfig):
             fields[name] = _shrunk(type(value))
         elif name in _SIZES and value is not None:
             fields[name] = _SIZES[name]
@@ -239,7 +239,7 @@ def _shrunk(config_class: type[PreTrainedConfig]) -> PreTrainedConfig:
     return config_class(**fields | own)
 
 
-def _count_layers(config: PreTrainedConfig) -> int:
+def _count_layers(config: PretrainedConfig) -> int:
     for name in ("num_hidden_layers", "n_layer", "n_layers", "num_layers"):
         count = getattr(config, name, None)
         if isinstance(count, int):
