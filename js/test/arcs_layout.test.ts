@@ -201,6 +201,26 @@ test.each([120, 160, 200, 260, 330])("no row of %i pixels begins with a full sto
   }
 });
 
+test("names of governors in other rows stand below the arcs that pass them", () => {
+  const words = ["longest", "two", "at", "no", "dog", "end", "six"];
+  const tree = { ...flatTree(words), annotated: [] };
+  const row = rowsOf(tree, WIDTHS, 150)[1];
+  if (!row) throw new Error("one row");
+  const { start } = row;
+  const pairs: [number, number][] = [
+    [start + 1, start],
+    [0, start + 1],
+  ];
+  const predicted = pairs.map(([governor, dependent]): Predicted => {
+    return { governor, dependent, weight: 0.5, right: true };
+  });
+  const [near, far] = hangingIn(tree, row, predicted, WIDTHS);
+  expect(far?.edge?.text).toBe("longest");
+  expect(far?.depth).toBeGreaterThanOrEqual((near?.depth ?? 0) + 12);
+  const [alone] = hangingIn(tree, row, predicted.slice(1), WIDTHS);
+  expect(alone?.depth).toBeLessThan(near?.depth ?? 0);
+});
+
 test("a path goes up from the governor and down to the dependent", () => {
   const ends = { governor: 1, dependent: 0, relation: "x", x0: 50, x1: 10, labelX: 30 };
   const arc = { ...ends, height: 30, edge: undefined };

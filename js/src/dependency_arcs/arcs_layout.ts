@@ -228,6 +228,7 @@ function ports(tree: Tree, start: number, end: number, annotated: Annotated[]) {
 /** The predicted arcs of a row. */
 export function hangingIn(tree: Tree, row: Row, arcs: Predicted[], widths: Widths): HangingArc[] {
   const inRow = arcs.filter(({ dependent }) => isIn(row, dependent));
+  const near = inRow.filter(({ governor }) => isIn(row, governor)).map((arc) => nearArc(arc, row));
   const far = inRow.filter(({ governor }) => governor >= 0 && !isIn(row, governor));
   const levels = arcLevels(
     far.map(({ dependent, governor }) => [
@@ -235,19 +236,25 @@ export function hangingIn(tree: Tree, row: Row, arcs: Predicted[], widths: Width
       governor < row.start ? row.start - 1 : row.end,
     ]),
   );
+  /** Below the arcs that pass the names of governors at an edge of the row. */
+  const depthAt = (side: number) => {
+    const names = far.filter(({ governor }) => (governor < row.start ? 0 : row.across) === side);
+    const widest = Math.max(0, ...names.map((arc) => governorName(tree, arc, widths).width));
+    const passing = near.filter(({ x0, x1 }) =>
+      side === 0 ? Math.min(x0, x1) < widest : Math.max(x0, x1) > side - widest,
+    );
+    return Math.max(8, ...passing.map(({ depth }) => depth + BELOW - LEVEL));
+  };
+  const depths = { left: depthAt(0), right: depthAt(row.across) };
   const named = inRow
     .filter(({ governor }) => governor >= 0)
     .map((arc): HangingArc => {
+      if (isIn(row, arc.governor)) return nearArc(arc, row);
       const x1 = centreOf(row, arc.dependent);
-      if (isIn(row, arc.governor)) {
-        const governor = centreOf(row, arc.governor);
-        const inwards = Math.sign(x1 - governor) * PORT;
-        const ends = { x0: governor + inwards, x1: arc.isLink ? x1 - inwards : x1 };
-        return { ...arc, ...ends, depth: 10 + 15 * Math.sqrt(length(arc)), edge: undefined };
-      }
       const { text, width } = governorName(tree, arc, widths);
-      const depth = 8 + LEVEL * (levels[far.indexOf(arc)] ?? 0);
-      const [side, way] = arc.governor < row.start ? [0, 1] : [row.across, -1];
+      const isLeft = arc.governor < row.start;
+      const depth = (isLeft ? depths.left : depths.right) + LEVEL * (levels[far.indexOf(arc)] ?? 0);
+      const [side, way] = isLeft ? [0, 1] : [row.across, -1];
       // Too near for a bend the name stands below the end of a straight line.
       if (Math.abs(x1 - side) < width + 12) {
         const x = Math.min(Math.max(x1, width / 2), row.across - width / 2);
@@ -260,6 +267,15 @@ export function hangingIn(tree: Tree, row: Row, arcs: Predicted[], widths: Width
   for (const arc of inRow)
     if (arc.governor < 0) placed.push(rootArc(arc, tree, row, placed, widths));
   return placed;
+}
+
+/** An arc between two words of a row. */
+function nearArc(arc: Predicted, row: Row): HangingArc {
+  const x1 = centreOf(row, arc.dependent);
+  const governor = centreOf(row, arc.governor);
+  const inwards = Math.sign(x1 - governor) * PORT;
+  const ends = { x0: governor + inwards, x1: arc.isLink ? x1 - inwards : x1 };
+  return { ...arc, ...ends, depth: 10 + 15 * Math.sqrt(length(arc)), edge: undefined };
 }
 
 /** An arrow straight up to a word that is predicted to be the root, with its name below all arcs. */
