@@ -129,6 +129,98 @@ test(
   },
 );
 
+/** Governors of words without relations; -1 is the root. */
+const flatTree = (words: string[]): Tree => ({
+  words,
+  relations: words.map(() => "dep"),
+  governors: words.map((_, i) => (i ? 0 : -1)),
+  annotated: words.slice(1).map((_, i) => ({ governor: 0, dependent: i + 1, relation: "dep" })),
+  root: 0,
+});
+
+test("the name of a predicted root stands below its word and below all arcs that pass", () => {
+  const tree = flatTree(["We", "a", ".", "saw", "the", "old", "man", "."]);
+  const row = layoutOf(tree);
+  const arc = (governor: number, dependent: number): Predicted => ({
+    governor,
+    dependent,
+    weight: 0.5,
+    right: false,
+  });
+  const pairs: [number, number][] = [
+    [-1, 0],
+    [-1, 1],
+    [-1, 2],
+    [3, 7],
+    [-1, 3],
+    [-1, 5],
+    [4, 6],
+  ];
+  const placed = hangingIn(
+    tree,
+    row,
+    pairs.map(([governor, dependent]) => arc(governor, dependent)),
+    WIDTHS,
+  );
+  const roots = placed.filter(({ governor }) => governor < 0);
+  const others = placed.filter(({ governor }) => governor >= 0);
+  expect(roots.map(({ dependent }) => dependent)).toEqual([0, 1, 2, 3, 5]);
+  for (const { dependent, x0, x1, depth, edge } of roots) {
+    const centre = row.centres[dependent] ?? 0;
+    const half = (edge?.width ?? 0) / 2;
+    expect([x0, x1, edge?.text]).toEqual([centre, centre, "root"]);
+    // Nothing is cut at the sides of the figure.
+    expect((edge?.x ?? 0) - half).toBeGreaterThanOrEqual(0);
+    expect((edge?.x ?? 0) + half).toBeLessThanOrEqual(row.across);
+    for (const other of others) {
+      const passes =
+        Math.min(other.x0, other.x1) < centre + half &&
+        Math.max(other.x0, other.x1) > centre - half;
+      if (passes) expect(depth).toBeGreaterThan(other.depth + 8);
+    }
+  }
+  for (const [i, a] of roots.entries())
+    for (const b of roots.slice(i + 1)) {
+      const apart = Math.abs((a.edge?.x ?? 0) - (b.edge?.x ?? 0));
+      expect(apart >= (a.edge?.width ?? 0) || Math.abs(a.depth - b.depth) >= 12).toBe(true);
+    }
+  const [free] = roots;
+  const passed = roots.at(-1);
+  expect(passed?.depth).toBeGreaterThan(free?.depth ?? 0);
+});
+
+test.each([120, 160, 200, 260, 330])("no row of %i pixels begins with a full stop", (room) => {
+  for (const last of [".", ",", "!", ")"]) {
+    const words = [..."abcdefgh"].flatMap((letter) => [letter.repeat(5), last]);
+    const rows = rowsOf(flatTree(words), WIDTHS, room);
+    expect(rows.length).toBeGreaterThan(1);
+    for (const { start, end } of rows) {
+      const isAlone = end - start === 1;
+      expect(words[start] === last && !isAlone).toBe(false);
+    }
+  }
+});
+
+test("names of governors in other rows stand below the arcs that pass them", () => {
+  const words = ["longest", "two", "at", "no", "dog", "end", "six"];
+  const tree = { ...flatTree(words), annotated: [] };
+  const row = rowsOf(tree, WIDTHS, 150)[1];
+  if (!row) throw new Error("one row");
+  const { start } = row;
+  const pairs: [number, number][] = [
+    [start + 1, start],
+    [0, start + 1],
+  ];
+  const predicted = pairs.map(([governor, dependent]): Predicted => {
+    return { governor, dependent, weight: 0.5, right: true };
+  });
+  const [near, far] = hangingIn(tree, row, predicted, WIDTHS);
+  expect(far?.edge?.text).toBe("longest");
+  expect(far?.depth).toBeGreaterThanOrEqual((near?.depth ?? 0) + 12);
+  const [alone] = hangingIn(tree, row, predicted.slice(1), WIDTHS);
+  expect(alone?.depth).toBeLessThan(near?.depth ?? 0);
+});
+
 test("a path goes up from the governor and down to the dependent", () => {
   const ends = { governor: 1, dependent: 0, relation: "x", x0: 50, x1: 10, labelX: 30 };
   const arc = { ...ends, height: 30, edge: undefined };

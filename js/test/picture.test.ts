@@ -158,6 +158,8 @@ describe("a sheet", () => {
 });
 
 test("words longer than a line are broken, and no letter is lost", () => {
+  const pair = wrapped("heads L0 H0, L11 H10 “x”", 10, (text) => text.length);
+  expect(pair).toEqual(["heads", "L0 H0,", "L11 H10", "“x”"]);
   const lines = wrapped(`a ${"x".repeat(30)} · b`, 10, (text) => text.length);
   expect(lines.every((line) => line.length <= 12)).toBe(true);
   expect(lines.join("").replaceAll(" ", "")).toBe(`a${"x".repeat(30)}·b`);

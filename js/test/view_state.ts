@@ -46,5 +46,6 @@ export const viewState = (patch: Partial<ViewState> = {}): ViewState => ({
   _row: null,
   _jump: {},
   _jumped: {},
+  _steps: null,
   ...patch,
 });

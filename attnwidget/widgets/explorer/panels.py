@@ -251,7 +251,9 @@ class LinkedPanels(TokenSize, AttentionWidget):
 
     def _measure_text(self, delay: float) -> None:
         """Begin to measure the attention shown; what was measured of its text is taken up again."""
-        shown = (*self._shown.values(), self.attention.edits)
+        # The model may have written tokens after the text.
+        n_tokens = len(self.attention.tokens)
+        shown = (*self._shown.values(), n_tokens, self.attention.edits)
         # An assigned attention belongs to no text, also while `_shown` has the text before.
         is_of_text = self.attention.intact is self._of_text.intact
         key = shown if is_of_text and self._shown.get("text") else None

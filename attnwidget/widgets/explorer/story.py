@@ -66,9 +66,10 @@ def focus_of(
 
     Special tokens are hidden if words give them more than a third of their attention. The locked
     token is the query of the largest weight from a word to another word. The next prediction of a
-    causal model depends on the last word, which is therefore locked in a causal map. A masked model
-    predicts the mask token, which is therefore locked in a text with a mask. In a model without
-    [CLS] the first token counts as special. Long inputs keep all tokens.
+    causal model depends on the last word, which is therefore locked in a causal map. In a text that
+    the model wrote, the locked token is the query of its last step. A masked model predicts the
+    mask token, which is therefore locked in a text with a mask. In a model without [CLS] the first
+    token counts as special. Long inputs keep all tokens.
 
     Args:
         attention: The attention.
@@ -98,7 +99,10 @@ def focus_of(
         owners = _owners(axes.query)
         allowed &= np.not_equal.outer(owners, owners)
         if is_causal(attention, head) and asking.any():
-            return Focus((("query", int(np.flatnonzero(asking)[-1])),), hidden)
+            is_generated = attention.n_prompt is not None and unit == "tokens"
+            # The last token of a generated text is written from the token before it.
+            last = len(asking) - 2 if is_generated else int(np.flatnonzero(asking)[-1])
+            return Focus((("query", last),), hidden)
     if not (allowed & (weights > 0)).any():
         return Focus((), hidden)
     query, _ = np.unravel_index(np.where(allowed, weights, -1).argmax(), weights.shape)

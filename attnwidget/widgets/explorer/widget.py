@@ -44,6 +44,7 @@ def explore(
     target: str | None = None,
     versus: Any = None,
     versus_text: str | None = None,
+    max_new_tokens: int | None = None,
     treebank: Any = None,
     probe: DependencyProbe | StructuralProbe | None = None,
     metrics: Any = None,
@@ -70,6 +71,8 @@ def explore(
             show the difference: the first model minus the second model.
         versus_text: A second text, which is compared with the first text. The second model reads
             it, or the same model if there is no second model.
+        max_new_tokens: Largest number of tokens that the model writes after the text, greedily. The
+            view then has a slider over the tokens that it wrote. None = the model writes nothing.
         treebank: Sentences to measure relations on: the path of a CoNLL-U file, a list of
             `Sentence`s, the result of `probe_relations`, or `(accuracies, sentences)`. True =
             `demo_treebank()`. False = no relations. None = `demo_treebank()` for the embedded
@@ -82,7 +85,8 @@ def explore(
         traits: Options of the explorer: `example`, `selected`, `layer`, `quantity`, `tab`, …
 
     Raises:
-        ValueError: The text is empty or too long for the model, the treebank has no sentences, both
+        ValueError: The text is empty or too long for the model, the model writes no text, or is
+            given a second sentence or a target to write after, the treebank has no sentences, both
             a text and an example are given, the second model has another shape, the texts have no
             common token, or the probe was trained on another model.
         TypeError: An option is unknown, or the treebank has another form.
@@ -101,6 +105,7 @@ def explore(
     """
     options = {"pair": pair, "target": target, "treebank": treebank, "metrics": metrics}
     options |= {"versus": versus, "versus_text": versus_text, "probe": probe}
+    options["max_new_tokens"] = max_new_tokens
     with said_when_slow("Reading the text …"):
         return Explorer(model, text, **options, **traits)
 
@@ -144,6 +149,12 @@ class Explorer(ToldPanels):
         None,
         allow_none=True,
         help="The text to compare with; None = the same text.",
+    ).tag(sync=True)
+    max_new_tokens = traitlets.Int(
+        None,
+        allow_none=True,
+        min=1,
+        help="Largest number of tokens that the model writes after the text; None = nothing.",
     ).tag(sync=True)
     example = traitlets.Unicode(
         None,
@@ -191,14 +202,21 @@ class Explorer(ToldPanels):
             if (text, pair or None) != (demo.text, demo.pair):
                 raise ValueError(f"the example {name!r} has a text of its own: pass one of the two")
         shown = {"text": text, "pair": pair, "target": target, "versus_text": versus_text}
-        attention = _attention(loaded, shown)
+        count = traits.setdefault("max_new_tokens", None)
+        if count is not None and (not isinstance(count, int) or count < 1):
+            raise traitlets.TraitError(
+                f"'max_new_tokens' is a number of tokens from 1 on, or None; got {count!r}"
+            )
+        attention = _attention(loaded, shown, count)
         self._shown = _input_of(shown)
         self._of_text = attention
         if versus is not None and not isinstance(versus, AttentionModel):
             versus = load_model(versus)
         self._versus_model: AttentionModel | None = versus
         other = (
-            _compared_with(versus or loaded, attention, shown) if versus or versus_text else None
+            _compared_with(versus or loaded, attention, shown, count)
+            if versus or versus_text
+            else None
         )
         chooses = bool({"selected", "layer"} & traits.keys())
         if is_embedded(loaded) and name is not None and (text, pair) == (demo.text, demo.pair):
@@ -277,7 +295,7 @@ class Explorer(ToldPanels):
         text = self.arcs.sentences[self.arcs.sentence].text
         texts = {"text": text, "pair": None, "target": None, "versus_text": None}
         with self._answering():
-            self._show(_attention(self._model, texts), texts)
+            self._show(_attention(self._model, texts, self.max_new_tokens), texts)
 
     @when_open("_sentence_asked")
     def _asked_for_sentence(self, change: object) -> None:
@@ -292,7 +310,9 @@ class Explorer(ToldPanels):
             demo = self._demos[self.example]
             texts = {"text": demo.text, "pair": demo.pair, "target": None, "versus_text": None}
             known = texts == self._shown
-            attention = self.attention if known else _attention(self._model, texts)
+            attention = (
+                self.attention if known else _attention(self._model, texts, self.max_new_tokens)
+            )
             # Another text may be requested during the pass; it is read next.
             if before == self._asked():
                 self._show(attention, texts)
@@ -306,13 +326,21 @@ class Explorer(ToldPanels):
             if texts == self._shown:
                 return
             try:
-                attention = _attention(self._model, texts)
+                attention = _attention(self._model, texts, self.max_new_tokens)
                 if texts == self._asked():
                     self._show(attention, texts)
             except TooLongError as error:
                 if can_be_shortened(self._model, texts):
                     self._way_out = f"read the first {error.limit:,} tokens"
                 raise
+
+    @when_open("max_new_tokens")
+    def _write_on(self, change: object) -> None:
+        """Let the model write more or fewer tokens after the shown text."""
+        texts = self._asked()
+        if texts["text"]:
+            with self._answering():
+                self._show(_attention(self._model, texts, self.max_new_tokens), texts)
 
     @when_open("_way_out_taken")
     def _read_beginning(self, change: object) -> None:
@@ -356,7 +384,8 @@ class Explorer(ToldPanels):
         model = self._versus_model or self._model
         compares = shown["text"] and (self._versus_model or shown["versus_text"])
         # Compare before anything changes, because the comparison may fail.
-        other = _compared_with(model, attention, shown) if compares else None
+        count = self.max_new_tokens
+        other = _compared_with(model, attention, shown, count) if compares else None
         if self.disabled:
             # Switch heads off before anything changes, because this may fail too.
             attention = attention.without(self.disabled, self.method)
@@ -499,10 +528,14 @@ class Explorer(ToldPanels):
 
 
 def _compared_with(
-    model: AttentionModel, attention: Attention, texts: Mapping[str, Any]
+    model: AttentionModel,
+    attention: Attention,
+    texts: Mapping[str, Any],
+    max_new_tokens: int | None,
 ) -> Attention:
     """Return the attention to compare with: of the second text, or of the second model."""
-    other = _attention(model, {**texts, "text": texts["versus_text"] or texts["text"]})
+    texts = {**texts, "text": texts["versus_text"] or texts["text"]}
+    other = _attention(model, texts, max_new_tokens)
     if attention.is_long or other.is_long:
         longest = max(len(compared.tokens) for compared in (attention, other))
         raise ValueError(
@@ -519,7 +552,17 @@ def _input_of(texts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: text if name == "text" else text or None for name, text in texts.items()}
 
 
-def _attention(model: AttentionModel, texts: Mapping[str, Any]) -> Attention:
-    """Return the attention of an input."""
+def _attention(
+    model: AttentionModel, texts: Mapping[str, Any], max_new_tokens: int | None
+) -> Attention:
+    """Return the attention of an input, and of the tokens that the model writes after it."""
+    if max_new_tokens is not None:
+        if texts["pair"] or texts["target"]:
+            after = "pair" if texts["pair"] else "target"
+            raise ValueError(
+                f"the model writes after a single text, and {after!r} is given too: leave out "
+                f"{after!r}, or set max_new_tokens=None"
+            )
+        return model.generate(texts["text"], max_new_tokens)
     options = {"target": texts["target"]} if texts["target"] else {}
     return model.attend(texts["text"], texts["pair"], **options)

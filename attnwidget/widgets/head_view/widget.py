@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.tapping.head import Head
+from attnwidget.widgets.head_view.generation_steps import generation_steps
 from attnwidget.widgets.head_view.highlighted import highlighted
 from attnwidget.widgets.head_view.long_traits import LongInput
 from attnwidget.widgets.head_view.map_cells import cells_of, whole_of
@@ -44,6 +45,10 @@ class HeadView(TokenSize, LongInput):
     colour. Further options are the traits below, as keywords. An unknown one raises TypeError, a
     value out of range traitlets.TraitError, a highlighted word that the input lacks
     traitlets.TraitError.
+
+    For a text that `AttentionModel.generate` wrote, a slider goes from one generated token to the
+    next. It locks the query that the model wrote the token from, and the page shows the probability
+    of the token and of its likeliest rivals.
 
     Example:
         >>> from attnwidget import HeadView, load_model
@@ -251,6 +256,14 @@ class HeadView(TokenSize, LongInput):
             sent = of, maps_to_wire(self.attention, heads, self.quantity, self.unit)
             self._sent_together = sent
         return sent[1]
+
+    @computed("attention", "versus")
+    def _steps(self) -> dict[str, Any] | None:
+        """The steps in which the model wrote the text; None if it wrote none of it."""
+        two = self._two()
+        if two is not None and not two.is_same("tokens"):
+            return None
+        return generation_steps(self.attention, *self._edit)
 
     def _choose_mode(self, change: object) -> None:
         self._mode_is_chosen = True

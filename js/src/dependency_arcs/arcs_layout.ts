@@ -18,6 +18,10 @@ const LOWEST = 10;
 const TOP = 12;
 /** Between predicted arcs from other rows. */
 const LEVEL = 13;
+/** Below a word that is predicted to be the root, down to the name of the root. */
+const ROOT_DEPTH = 21;
+/** Between the deepest arc and the name of the root below it. */
+const BELOW = 12;
 
 /** Widths of texts in pixels. */
 export interface Widths {
@@ -224,30 +228,73 @@ function ports(tree: Tree, start: number, end: number, annotated: Annotated[]) {
 /** The predicted arcs of a row. */
 export function hangingIn(tree: Tree, row: Row, arcs: Predicted[], widths: Widths): HangingArc[] {
   const inRow = arcs.filter(({ dependent }) => isIn(row, dependent));
-  const far = inRow.filter(({ governor }) => !isIn(row, governor));
+  const near = inRow.filter(({ governor }) => isIn(row, governor)).map((arc) => nearArc(arc, row));
+  const far = inRow.filter(({ governor }) => governor >= 0 && !isIn(row, governor));
   const levels = arcLevels(
     far.map(({ dependent, governor }) => [
       dependent,
       governor < row.start ? row.start - 1 : row.end,
     ]),
   );
-  return inRow.map((arc): HangingArc => {
-    const x1 = centreOf(row, arc.dependent);
-    if (isIn(row, arc.governor)) {
-      const governor = centreOf(row, arc.governor);
-      const inwards = Math.sign(x1 - governor) * PORT;
-      const ends = { x0: governor + inwards, x1: arc.isLink ? x1 - inwards : x1 };
-      return { ...arc, ...ends, depth: 10 + 15 * Math.sqrt(length(arc)), edge: undefined };
-    }
-    const { text, width } = governorName(tree, arc, widths);
-    const depth = 8 + LEVEL * (levels[far.indexOf(arc)] ?? 0);
-    const [side, way] = arc.governor < row.start ? [0, 1] : [row.across, -1];
-    // Too near for a bend the name stands below the end of a straight line.
-    if (Math.abs(x1 - side) < width + 12) {
-      const x = Math.min(Math.max(x1, width / 2), row.across - width / 2);
-      return { ...arc, x0: x1, x1, depth, edge: { text, x, width } };
-    }
-    const edge = { text, x: side + (way * width) / 2, width };
-    return { ...arc, x0: side + way * (width + 4), x1, depth, edge };
-  });
+  /** Below the arcs that pass the names of governors at an edge of the row. */
+  const depthAt = (side: number) => {
+    const names = far.filter(({ governor }) => (governor < row.start ? 0 : row.across) === side);
+    const widest = Math.max(0, ...names.map((arc) => governorName(tree, arc, widths).width));
+    const passing = near.filter(({ x0, x1 }) =>
+      side === 0 ? Math.min(x0, x1) < widest : Math.max(x0, x1) > side - widest,
+    );
+    return Math.max(8, ...passing.map(({ depth }) => depth + BELOW - LEVEL));
+  };
+  const depths = { left: depthAt(0), right: depthAt(row.across) };
+  const named = inRow
+    .filter(({ governor }) => governor >= 0)
+    .map((arc): HangingArc => {
+      if (isIn(row, arc.governor)) return nearArc(arc, row);
+      const x1 = centreOf(row, arc.dependent);
+      const { text, width } = governorName(tree, arc, widths);
+      const isLeft = arc.governor < row.start;
+      const depth = (isLeft ? depths.left : depths.right) + LEVEL * (levels[far.indexOf(arc)] ?? 0);
+      const [side, way] = isLeft ? [0, 1] : [row.across, -1];
+      // Too near for a bend the name stands below the end of a straight line.
+      if (Math.abs(x1 - side) < width + 12) {
+        const x = Math.min(Math.max(x1, width / 2), row.across - width / 2);
+        return { ...arc, x0: x1, x1, depth, edge: { text, x, width } };
+      }
+      const edge = { text, x: side + (way * width) / 2, width };
+      return { ...arc, x0: side + way * (width + 4), x1, depth, edge };
+    });
+  const placed = [...named];
+  for (const arc of inRow)
+    if (arc.governor < 0) placed.push(rootArc(arc, tree, row, placed, widths));
+  return placed;
+}
+
+/** An arc between two words of a row. */
+function nearArc(arc: Predicted, row: Row): HangingArc {
+  const x1 = centreOf(row, arc.dependent);
+  const governor = centreOf(row, arc.governor);
+  const inwards = Math.sign(x1 - governor) * PORT;
+  const ends = { x0: governor + inwards, x1: arc.isLink ? x1 - inwards : x1 };
+  return { ...arc, ...ends, depth: 10 + 15 * Math.sqrt(length(arc)), edge: undefined };
+}
+
+/** An arrow straight up to a word that is predicted to be the root, with its name below all arcs. */
+function rootArc(
+  arc: Predicted,
+  tree: Tree,
+  row: Row,
+  others: HangingArc[],
+  widths: Widths,
+): HangingArc {
+  const x1 = centreOf(row, arc.dependent);
+  const { text, width } = governorName(tree, arc, widths);
+  const x = Math.min(Math.max(x1, width / 2), row.across - width / 2);
+  const passes = ({ x0, x1: end, edge }: HangingArc) => {
+    const half = (edge?.width ?? 0) / 2;
+    const middle = edge?.x ?? end;
+    const ends = [x0, end, middle - half, middle + half];
+    return Math.min(...ends) < x + width / 2 && Math.max(...ends) > x - width / 2;
+  };
+  const deepest = Math.max(0, ...others.filter(passes).map(({ depth }) => depth + BELOW));
+  return { ...arc, x0: x1, x1, depth: Math.max(ROOT_DEPTH, deepest), edge: { text, x, width } };
 }

@@ -3,6 +3,19 @@ import type { AttentionMap, SharedState, Side } from "../shared/types.js";
 import type { Arrangement, Maps } from "./several/map_types.js";
 import type { LongMaps, NoHead, Sentences, Tile, TileRow } from "./source/tile_types.js";
 
+/** The steps in which a model wrote a text. */
+export interface Steps {
+  /** The query of the first step: the last token of the prompt. */
+  first: number;
+  count: number;
+  /** The probability of the chosen token, per step; empty if the model cannot be asked. */
+  chosen: number[];
+  /** The likeliest other tokens with their probabilities, per step. */
+  rivals: [text: string, probability: number][][];
+  /** Why there are no probabilities, or "". */
+  problem: string;
+}
+
 /** The traits of `HeadView`. */
 export interface ViewState extends SharedState {
   mode: "lines" | "matrix";
@@ -33,6 +46,8 @@ export interface ViewState extends SharedState {
   _row: TileRow | null;
   /** A search: `n` counts them, -1 goes backwards; and its answer. */
   _jump: { n?: number; text?: string; side?: Side; step?: 1 | -1 };
+  /** The steps of a generated text; null for other texts. */
+  _steps: Steps | null;
   _jumped: { n?: number; count?: number; at?: number; nth?: number };
 }
 
@@ -68,4 +83,5 @@ export const WATCHED: (keyof ViewState)[] = [
   "_row",
   "_jump",
   "_jumped",
+  "_steps",
 ];

@@ -12,6 +12,7 @@ import { labelOf, quoted } from "../shared/labels.js";
 import { counted } from "../shared/numbers.js";
 import { type Print, printValue, quantityName } from "../shared/quantity.js";
 import type { Axes, Head, HeadLabel, StackInfo } from "../shared/types.js";
+import { stepNote } from "./aside/generation_steps.js";
 import { lengthOf } from "./aside/tiled_text.js";
 import { isMany, listName, printerOf, tokenName } from "./aside/token_name.js";
 import type { Range } from "./lines/lines_focus.js";
@@ -99,6 +100,7 @@ export function captionOf(
       }`,
     notes: [
       shown.peek ?? "",
+      stepNote(state),
       together ? "" : keyGroup(stack, head),
       state.mode === "lines" && state.top_mass < 1
         ? `lines that make up ${Math.round(100 * state.top_mass)} % of each row`

@@ -29,6 +29,7 @@ import {
 import { findForm } from "./aside/find_form.js";
 import { hasMinimap, MINIMAP, paintMinimap } from "./aside/minimap.js";
 import { curveSize, keyAt, lockedRow, paintCurve } from "./aside/row_curve.js";
+import { stepsView } from "./aside/steps_view.js";
 import { tiledNotes } from "./aside/tiled_text.js";
 import { printerOf } from "./aside/token_name.js";
 import { tooltip } from "./aside/tooltip.js";
@@ -255,6 +256,7 @@ function render(context: RenderContext<ViewState>): void {
       <div class="attnw-view-controls" ?hidden=${!heading}>
         ${guard([controlled], () => controlled && viewControls(model, controlled))}${find.view()}
       </div>
+      ${heading ? stepsView(model, snapshot(model, WATCHED)) : nothing}
       ${offerView()}
       <p class="attnw-message" ?hidden=${!message}>${message}</p>
       ${guard([chips, colourOf], () => chipRow(chips, colourOf, choose))}

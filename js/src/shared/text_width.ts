@@ -85,8 +85,8 @@ export function wrapped(text: string, room: number, measure: (text: string) => n
     }
     lines.push(part);
   };
-  // A point between two parts ends a line and never begins one.
-  for (const word of text.match(/\S+(?: ·(?= |$))?/g) ?? []) {
+  // A point between two parts ends a line and never begins one. The name of a head is one word.
+  for (const word of text.match(/(?:\S*\bL\d+ H\d+\S*|\S+)(?: ·(?= |$))?/g) ?? []) {
     const last = lines.at(-1);
     if (last !== undefined && measure(`${last} ${word}`) <= room)
       lines[lines.length - 1] = `${last} ${word}`;

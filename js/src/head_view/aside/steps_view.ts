@@ -1,0 +1,56 @@
+import { html } from "lit-html";
+import { rangeInput } from "../../shared/controls.js";
+import { save } from "../../shared/snapshot.js";
+import type { Model } from "../../shared/types.js";
+import type { ViewState } from "../state.js";
+import {
+  type Answer,
+  answerPrinter,
+  answersOf,
+  type Stepped,
+  shownStep,
+  stepNote,
+  stepsOn,
+} from "./generation_steps.js";
+
+const HINT = "Move the slider to follow the text from token to token.";
+
+/**
+ * A slider over the tokens that a model wrote. Each step locks the query that the token was written
+ * from, in this figure and in linked figures; locked keys stay locked. Below the slider stand the
+ * probability of the chosen token and of its rivals.
+ */
+export function stepsView(model: Model<ViewState>, state: Stepped) {
+  const steps = stepsOn(state);
+  const step = shownStep(state);
+  const { count = 0, first = 0, problem = "" } = steps ?? {};
+  const answers = steps ? answersOf(steps, state._axes, step) : [];
+  const go = (to: number) => {
+    const keys = model.get("tokens").filter(([side]) => side === "key");
+    save(model, { tokens: to > 0 ? [...keys, ["query", first + to - 1]] : keys });
+  };
+  const said = problem || (step === 0 ? HINT : "");
+  return html`<div class="attnw-steps" ?hidden=${!steps}>
+    <label class="attnw-step">generated token
+      ${rangeInput({
+        max: count,
+        value: step,
+        slide: go,
+        valueText: stepNote(state) || `none of ${count}`,
+      })}<output>${step || "–"} of ${count}</output></label>
+    <p class="attnw-step-said" ?hidden=${!said}>${said}</p>
+    <ol class="attnw-answers" aria-label="the chosen token and its rivals"
+      ?hidden=${!answers.length}>${answerItems(answers)}</ol>
+  </div>`;
+}
+
+/** Each answer with its probability, as a number and as a bar. */
+function answerItems(answers: Answer[]) {
+  const print = answerPrinter(answers);
+  return answers.map(
+    ({ label, probability }) => html`<li title=${label}>
+      <span class="attnw-answer">${label}</span> <span>${print(probability)}</span>
+      <span class="attnw-answer-bar" .style=${`--attnw-share: ${100 * probability}%`}></span>
+    </li>`,
+  );
+}
