@@ -31,9 +31,11 @@ from attnwidget.capture.maps.python_call import Call, call
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.predict import predictions_of, question_of
 from attnwidget.capture.tapping.attention_sites import find_sites
-from attnwidget.capture.tapping.edits import EditMethod, Edits
+from attnwidget.capture.tapping.edit_methods import EditMethod
+from attnwidget.capture.tapping.edits import Edits
 from attnwidget.capture.tapping.gradients import attention_gradients
-from attnwidget.capture.tapping.layer_numbers import LayerNumbers, layer_numbers
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.output_check import OutputCheck
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.tap import open_edits

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attnwidget.kernels.pooling import block_maxima
+from attnwidget.kernels.pooling import SIDE, block_maxima
 
-#: Cells on a side of the small picture that a pass leaves of every map.
-SIDE = 64
 # Scores and weights of so many cells stay in a core's cache together.
 _CELLS_AT_ONCE = 1024 * 1024
 

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.tapping.lazy_mask import LazyMask, LazyRows, split_mask
+from attnwidget.capture.tapping.lazy_mask import LazyMask, split_mask
+from attnwidget.capture.tapping.lazy_rows import LazyRows
 from attnwidget.capture.tapping.rows_without_keys import rows_without_keys, weight_without_keys
 from attnwidget.capture.tapping.torch_functions import additive
 from attnwidget.capture.tapping.weights_agree import spread_rows, weights_agree

@@ -20,8 +20,9 @@ from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.tapping.attention_arguments import check_arguments, with_selected_keys
 from attnwidget.capture.tapping.attention_sites import Site, StackName, find_sites
 from attnwidget.capture.tapping.edits import Edits, LayerChanges
-from attnwidget.capture.tapping.layer_numbers import LayerNumbers, layer_numbers
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.lazy_mask import LazyMask
+from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.rows_without_keys import rows_without_keys
 from attnwidget.capture.tapping.streamed_layer import StreamedItem, stream_layer
 from attnwidget.capture.tapping.torch_functions import FunctionWatch, Seen, additive, summed_values

@@ -20,7 +20,7 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
-from attnwidget.capture.tapping.layer_numbers import layer_numbers
+from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
 from attnwidget.studies.streaming.accumulator import (
     Accumulator,
