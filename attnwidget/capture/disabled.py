@@ -13,16 +13,15 @@ from torch import Tensor
 from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
+from attnwidget.capture.tapping.edit_methods import METHODS, REFERRING, EditMethod
 from attnwidget.capture.tapping.edits import (
-    METHODS,
-    REFERRING,
     Change,
-    EditMethod,
     Edits,
     edge_change,
 )
 from attnwidget.capture.tapping.head import Head, named_head
-from attnwidget.capture.tapping.layer_numbers import LayerNumbers, layer_numbers
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.tap import LayerAttention, open_edits, tap
 from attnwidget.capture.tapping.torch_functions import summed_values
 from attnwidget.text.counted import counted

@@ -23,10 +23,11 @@ from attnwidget.capture.hub_model.question import Question
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.tapping.attention_sites import find_sites
-from attnwidget.capture.tapping.edits import Change, EditMethod, LayerChanges
+from attnwidget.capture.tapping.edit_methods import EditMethod
+from attnwidget.capture.tapping.edits import Change, LayerChanges
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.capture.tapping.head import Head
-from attnwidget.capture.tapping.layer_numbers import layer_numbers
+from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.replay import replaying
 from attnwidget.capture.tapping.tap import LayerAttention, open_edits, tap
 

@@ -12,7 +12,12 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.disabled import Heads, disabled
-from attnwidget.capture.hub_model.generate import continuation, translation
+from attnwidget.capture.hub_model.generate import (
+    check_generates,
+    continuation,
+    decoder_ids,
+    translation,
+)
 from attnwidget.capture.hub_model.length_limit import LengthLimit
 from attnwidget.capture.hub_model.losses import Loss, LossFunction, LossName, task_for
 from attnwidget.capture.hub_model.model_tensors import fitting_axis, input_names, unpadded
@@ -20,6 +25,7 @@ from attnwidget.capture.hub_model.pickled_model import SentModel, received_model
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.predictions import Predictions
 from attnwidget.capture.hub_model.question import Question
+from attnwidget.capture.hub_model.replayed_text import check_log_probabilities, generated_ids
 from attnwidget.capture.hub_model.text_encoder import Encoded, Text
 from attnwidget.capture.hub_model.weight_placement import check_has_weights, device_of
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
@@ -31,9 +37,11 @@ from attnwidget.capture.maps.python_call import Call, call
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.predict import predictions_of, question_of
 from attnwidget.capture.tapping.attention_sites import find_sites
-from attnwidget.capture.tapping.edits import EditMethod, Edits
+from attnwidget.capture.tapping.edit_methods import EditMethod
+from attnwidget.capture.tapping.edits import Edits
 from attnwidget.capture.tapping.gradients import attention_gradients
-from attnwidget.capture.tapping.layer_numbers import LayerNumbers, layer_numbers
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.output_check import OutputCheck
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.tap import open_edits
@@ -357,6 +365,76 @@ class AttentionModel:
             attention = self._attentions(inputs, [whole.tokens], len(encoded.ids))[0]
             attention.made_by = made_by
             return attention
+
+    def replay(
+        self,
+        text: Text,
+        generated: Text,
+        *,
+        log_probabilities: Sequence[float] | None = None,
+        tolerance: float = 0.1,
+        long: bool | None = None,
+    ) -> Attention:
+        """Return the attention over a prompt and the text that a server generated from it.
+
+        One causal pass reads prompt and generated text, as in `generate`, and the result is marked
+        in the same way: `n_prompt` is the number of tokens of the prompt. For an encoder-decoder,
+        `text` is the encoder's text. With log probabilities of the server, a second pass checks
+        that this model gives the same.
+
+        Args:
+            text: Prompt, as in `attend`, with the special tokens that the server added. A list of
+                vocabulary ids is taken as it is.
+            generated: Generated text, or the vocabulary ids of its tokens. Ids are safer, because a
+                server may join other tokens to the same text.
+            log_probabilities: Log probability of each generated token given all tokens before it,
+                in nats, without temperature and penalties; None = no check.
+            tolerance: Largest accepted difference of a log probability, in nats. The default allows
+                for a server in half precision; 0.001 is enough for float32 on both sides.
+            long: As in `attend`.
+
+        Raises:
+            ValueError: as `attend`; the model does not generate; prompt and generated text exceed
+                its limit; it is not known which tokens were generated; the model gives a token
+                another log probability. The error names the first such token.
+            TypeError: `generated` is of another form; with `log_probabilities`, the model has no
+                head that predicts tokens.
+            RuntimeError: the model was closed.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> model = load_model("attnwidget/induction")
+            >>> attention = model.replay("The cat sat. The cat", " sat.")
+            >>> attention.n_prompt, attention.tokens[attention.n_prompt :]
+            (13, ['s', '##a', '##t', '.'])
+        """
+        check_generates(self.hf_model, "attend(text) reads a text as it is")
+        encoded = self._encoder(text)
+        arguments = {"text": text, "generated": generated}
+        if self._encodes_apart:
+            if isinstance(generated, str):
+                generated = self._encoder(generated, target=True).ids
+            prompt = decoder_ids(self.hf_model, [])
+        else:
+            prompt = encoded.ids
+        new = generated_ids(self._encoder, self.tokenizer, text, prompt, generated)
+        whole = self._encoder([*prompt, *new])
+        inputs = self._inputs.padded([encoded if self._encodes_apart else whole])
+        written = torch.tensor([whole.ids], device=self.device)
+        if self._encodes_apart:
+            inputs["decoder_input_ids"] = written
+        with self.lock:
+            self._check_open()
+            if log_probabilities is not None:
+                names = whole.tokens.text[len(prompt) :]
+                check_log_probabilities(
+                    self.hf_model, inputs, written, names, log_probabilities, tolerance
+                )
+            tokens = encoded.tokens if self._encodes_apart else whole.tokens
+            attention = self._attentions(inputs, [tokens], len(prompt), long=long)[0]
+        if not self.edits:
+            attention.made_by = self.made_by.then(call("replay", arguments, {"long": long}))
+        return attention
 
     @contextmanager
     def disabled(

@@ -1,13 +1,17 @@
-"""Maps made small enough to draw many of."""
+"""Maps made small enough to draw many of, as arrays of numpy or tensors of torch."""
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-from torch.nn.functional import adaptive_max_pool2d
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.kernels.array_library import Array, library_of, take
+
+#: Cells on a side of the small picture of a map.
+SIDE = 64
 
 
-def max_pool(maps: Tensor, side: int = 64) -> Tensor:
+def max_pool(maps: Array, side: int = SIDE) -> Array:
     """The maximum under each thumbnail cell; a map already small enough is returned as it is.
 
     `maps` [..., Q, K]; returns [..., min(Q, side), min(K, side)]. Where `side` does not divide a
@@ -20,15 +24,26 @@ def max_pool(maps: Tensor, side: int = 64) -> Tensor:
         tensor([[ 5.,  7.],
                 [13., 15.]])
     """
-    rows = min(maps.shape[-2], side)
-    columns = min(maps.shape[-1], side)
-    if (rows, columns) == maps.shape[-2:]:
-        return maps
-    flat = maps.reshape(-1, 1, *maps.shape[-2:])
-    return adaptive_max_pool2d(flat, (rows, columns)).reshape(*maps.shape[:-2], rows, columns)
+    for axis in (-2, -1):
+        if maps.shape[axis] <= side:
+            continue
+        first, *others = _places_of_cells(maps.shape[axis], side)
+        maxima = take(maps, first, axis)
+        for places in others:
+            maxima = library_of(maps).maximum(maxima, take(maps, places, axis))
+        maps = maxima
+    return maps
 
 
-def block_maxima(values: Tensor, block: int) -> Tensor:
+def _places_of_cells(length: int, side: int) -> list[NDArray[np.int64]]:
+    """Return the n-th place of every cell, for each n; short cells repeat their last place."""
+    cells = np.arange(side)
+    starts = cells * length // side
+    ends = -(-(cells + 1) * length // side)
+    return [np.minimum(starts + n, ends - 1) for n in range(int((ends - starts).max()))]
+
+
+def block_maxima(values: Array, block: int) -> Array:
     """The maximum of every `block` neighbours on the last axis; the last block may be shorter.
 
     `values` [..., n]; returns [..., ceil(n / block)].
@@ -41,14 +56,19 @@ def block_maxima(values: Tensor, block: int) -> Tensor:
     """
     if block == 1:
         return values
+    library = library_of(values)
     whole = values.shape[-1] // block * block
-    maxima = values[..., :whole].unflatten(-1, (-1, block)).amax(-1) if whole else values[..., :0]
+    maxima = values[..., :0]
+    if whole:
+        blocks = values[..., :whole].reshape(*values.shape[:-1], -1, block)
+        maxima = library.amax(blocks, -1)
     if whole == values.shape[-1]:
         return maxima
-    return torch.cat([maxima, values[..., whole:].amax(-1, keepdim=True)], -1)
+    rest = library.amax(values[..., whole:], -1)[..., None]
+    return library.concatenate([maxima, rest], -1)
 
 
-def farthest_pool(maps: Tensor, side: int = 64) -> Tensor:
+def farthest_pool(maps: Array, side: int = SIDE) -> Array:
     """The value farthest from 0 under each thumbnail cell, as `max_pool`; of equals the positive.
 
     Example:
@@ -59,10 +79,10 @@ def farthest_pool(maps: Tensor, side: int = 64) -> Tensor:
     """
     above = max_pool(maps, side)
     below = max_pool(-maps, side)
-    return torch.where(below > above, -below, above)
+    return library_of(maps).where(below > above, -below, above)
 
 
-def quantise(maps: Tensor) -> tuple[Tensor, Tensor]:
+def quantise(maps: Array) -> tuple[Array, Array]:
     """Weights as bytes of round(255 sqrt(weight / the map's maximum)), and those maxima.
 
     `maps` [..., Q, K] non-negative; returns uint8 of the same shape and float32 [...]. The square
@@ -74,12 +94,13 @@ def quantise(maps: Tensor) -> tuple[Tensor, Tensor]:
         >>> quantise(torch.tensor([[0.25, 1.0]]))
         (tensor([[128, 255]], dtype=torch.uint8), tensor(1.))
     """
-    maxima = maps.amax(dim=(-2, -1))
-    scaled = maps / maxima.clamp_min(torch.finfo(maps.dtype).tiny)[..., None, None]
-    return scaled.sqrt().mul(255).round().to(torch.uint8), maxima.float()
+    library = library_of(maps)
+    maxima = _largest(maps)
+    steps = library.round(255 * library.sqrt(maps / _above_zero(maxima)))
+    return library.asarray(steps, dtype=library.uint8), _float32(maxima)
 
 
-def quantise_signed(maps: Tensor) -> tuple[Tensor, Tensor]:
+def quantise_signed(maps: Array) -> tuple[Array, Array]:
     """Return differences as bytes around 128, keeping the value farthest from 0 in each block.
 
     `maps` [..., Q, K] of any sign; returns uint8 of 128 + sign round(127 sqrt(|value| / largest))
@@ -91,10 +112,28 @@ def quantise_signed(maps: Tensor) -> tuple[Tensor, Tensor]:
         >>> quantise_signed(torch.tensor([[0.25, 0.0, -1.0]]))
         (tensor([[192, 128,   1]], dtype=torch.uint8), tensor(-1.))
     """
-    sizes = maps.abs()
-    largest = sizes.amax(dim=(-2, -1))
-    scaled = sizes / largest.clamp_min(torch.finfo(maps.dtype).tiny)[..., None, None]
-    steps = maps.sign() * scaled.sqrt().mul(127).round()
-    return (128 + steps).to(torch.uint8), torch.where(
-        maps.amax((-2, -1)) < largest, -largest, largest
-    ).float()
+    library = library_of(maps)
+    sizes = library.abs(maps)
+    largest = _largest(sizes)
+    sizes = library.round(127 * library.sqrt(sizes / _above_zero(largest)))
+    steps = 128 + library.sign(maps) * sizes
+    signed = library.where(_largest(maps) < largest, -largest, largest)
+    return library.asarray(steps, dtype=library.uint8), _float32(signed)
+
+
+def _largest(maps: Array) -> Array:
+    """Return the largest value of each map, [...]."""
+    library = library_of(maps)
+    return library.asarray(library.amax(maps, (-2, -1)))
+
+
+def _above_zero(maxima: Array) -> Array:
+    """Return positive divisors of maps, [..., 1, 1]."""
+    library = library_of(maxima)
+    tiny = float(library.finfo(maxima.dtype).tiny)
+    return library.clip(maxima, tiny, None)[..., None, None]
+
+
+def _float32(array: Array) -> Array:
+    library = library_of(array)
+    return library.asarray(array, dtype=library.float32)

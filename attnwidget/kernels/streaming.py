@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attnwidget.kernels.pooling import block_maxima
+from attnwidget.kernels.pooling import SIDE, block_maxima
+from attnwidget.kernels.row_sums import RowSums, Tile
 
-#: Cells on a side of the small picture that a pass leaves of every map.
-SIDE = 64
 # Scores and weights of so many cells stay in a core's cache together.
 _CELLS_AT_ONCE = 1024 * 1024
 
@@ -52,6 +51,7 @@ def stream_attention(
     bias: Rows | None = None,
     without_keys: Tensor | None = None,
     weight_without_keys: float = 0.0,
+    sums: RowSums | None = None,
 ) -> tuple[Tensor, Streamed]:
     """The outputs of a layer's heads, [H, Q, Dv], and what its maps tell, without whole maps.
 
@@ -70,6 +70,7 @@ def stream_attention(
         without_keys: [1 or H, Q] bool, queries that see no key and whose weights are
             `weight_without_keys`; None = these queries attend to all keys equally.
         weight_without_keys: Weight of every key for these queries, 0 or NaN.
+        sums: Sums over the keys of every query that are filled; None = no sums.
 
     Example:
         >>> import torch
@@ -104,6 +105,7 @@ def stream_attention(
         bias=bias,
         without_keys=without_keys,
         weight_without_keys=weight_without_keys,
+        sums=sums,
     )
     step = max(1, _CELLS_AT_ONCE // n_key)
     # No row of the picture belongs to two threads, because each would write a separate maximum.
@@ -133,6 +135,7 @@ class _Given:
     bias: Rows | None
     without_keys: Tensor | None
     weight_without_keys: float
+    sums: RowSums | None
 
 
 def _stream_rows(stored: _Given, rows: slice, outputs: Tensor, streamed: Streamed) -> None:
@@ -186,6 +189,8 @@ def _stream_rows(stored: _Given, rows: slice, outputs: Tensor, streamed: Streame
         low = rows.start // block
         left = keys.start // block
         streamed.blocks[head, low : low + len(pooled), left : left + pooled.shape[1]] = pooled
+        if stored.sums is not None:
+            stored.sums.add(head, rows, keys, Tile(weights, scores, top, largest))
         torch.mm(weights.to(stored.value.dtype), stored.value[head // group, keys], out=outputs[at])
 
 

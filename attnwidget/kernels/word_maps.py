@@ -1,8 +1,8 @@
 """Attention between words from attention between tokens (Clark et al. 2019, section 4.1).
 
 A word map is the sum over the attended word's tokens and the mean over the attending word's:
-`word_weights` of one text with all its tokens, `WordMaps` of a batch without special tokens and
-padding, `word_rows` of chosen words of a batch.
+`WordMaps` of a batch without special tokens and padding, `word_rows` of chosen words of a batch.
+`kernels/word_weights.py` has the map of one text with all its tokens.
 """
 
 from __future__ import annotations
@@ -10,31 +10,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch.nn import functional
-
-
-def word_weights(weights: Tensor, query_words: Tensor, key_words: Tensor) -> Tensor:
-    """The word map of one text: sums over attended words' tokens, means over attending words'.
-
-    Every token is of a word; a special token is its own.
-
-    `weights` [..., Q, K]; `query_words` [Q] and `key_words` [K] int64 give the word of each token,
-    0-based and without gaps. Returns [..., Wq, Wk]; rows that summed to 1 still do.
-
-    Example:
-        >>> import torch
-        >>> from attnwidget.kernels.word_maps import word_weights
-        >>> owner = torch.tensor([0, 1, 1])
-        >>> word_weights(torch.full((3, 3), 1 / 3), owner, owner)[0]
-        tensor([0.3333, 0.6667])
-    """
-    n_query = int(query_words.max()) + 1
-    n_key = int(key_words.max()) + 1
-    to_words = weights.new_zeros(*weights.shape[:-1], n_key)
-    to_words.index_add_(-1, key_words.to(weights.device), weights)
-    rows = weights.new_zeros(*weights.shape[:-2], n_query, n_key)
-    rows.index_add_(-2, query_words.to(weights.device), to_words)
-    counts = torch.bincount(query_words, minlength=n_query).to(weights)
-    return rows / counts.unsqueeze(-1)
 
 
 class WordMaps:

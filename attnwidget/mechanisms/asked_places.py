@@ -10,7 +10,7 @@ from attnwidget.capture.tapping.head import Head
 
 if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
-    from attnwidget.capture.maps.kept_layer import ScoreParts
+    from attnwidget.capture.maps.products import ScoreParts
 
 
 def head_at(attention: Attention, layer: int, head: int, stack: str | None) -> Head:

@@ -20,7 +20,8 @@ from attnwidget.capture.hub_model.model_tensors import input_names, without_cach
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
-from attnwidget.capture.tapping.layer_numbers import LayerNumbers, layer_numbers
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.projection import Projections, projection_of
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.linear_maps import linear_map, unit_probes

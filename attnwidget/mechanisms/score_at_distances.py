@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.maps.kept_layer import ScoreParts
+from attnwidget.capture.maps.products import ScoreParts
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.rotary import pair_products
 from attnwidget.kernels.score_parts import capped

@@ -14,7 +14,7 @@ from attnwidget.capture.maps import collect_long, head_maps
 from attnwidget.capture.maps.collect_long import LONG_FROM, shows_products
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.model import AttentionModel
-from attnwidget.kernels.streaming import SIDE
+from attnwidget.kernels.pooling import SIDE
 from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
 from attnwidget.studies.metrics.measure import measure, measure_attention
 from attnwidget.text.segments import Segment

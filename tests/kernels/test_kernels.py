@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from attnwidget.kernels.pooling import max_pool, quantise
 from attnwidget.kernels.weights import attention_weights
-from attnwidget.kernels.word_maps import word_weights
+from attnwidget.kernels.word_weights import word_weights
 from references import reference_kernels as reference
 
 seeds = st.integers(0, 2**31 - 1)

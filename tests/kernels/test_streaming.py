@@ -7,10 +7,11 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from attnwidget.capture.tapping.lazy_mask import LazyMask, LazyRows, split_mask
+from attnwidget.capture.tapping.lazy_mask import LazyMask, split_mask
+from attnwidget.capture.tapping.lazy_rows import LazyRows
 from attnwidget.kernels import streaming
-from attnwidget.kernels.pooling import block_maxima
-from attnwidget.kernels.streaming import SIDE, stream_attention
+from attnwidget.kernels.pooling import SIDE, block_maxima
+from attnwidget.kernels.streaming import stream_attention
 from attnwidget.kernels.weights import attention_scores, attention_weights
 
 LOWEST = torch.finfo(torch.float32).min

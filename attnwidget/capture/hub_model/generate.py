@@ -20,7 +20,7 @@ def continuation(
     Raises:
         ValueError: the model does not generate.
     """
-    _check_generates(hf_model, "attend(text) reads a text as it is")
+    check_generates(hf_model, "attend(text) reads a text as it is")
     pad = next(
         (
             token_id
@@ -46,7 +46,7 @@ def translation(
     Raises:
         ValueError: the model does not generate.
     """
-    _check_generates(hf_model, "pass the decoder's text: attend(text, target=...)")
+    check_generates(hf_model, "pass the decoder's text: attend(text, target=...)")
     known = set(inspect.signature(hf_model.get_encoder().forward).parameters)
     inputs = {name: value for name, value in inputs.items() if name in known}
     return _generate(hf_model, inputs, max_new_tokens, options)
@@ -75,7 +75,8 @@ def decoder_ids(hf_model: Any, target: Sequence[int]) -> list[int]:
     return list(target) if target and target[0] == start else [start, *target]
 
 
-def _check_generates(hf_model: Any, instead: str) -> None:
+def check_generates(hf_model: Any, instead: str) -> None:
+    """Raise ValueError if the model generates no text; `instead` says what to call."""
     able = getattr(hf_model, "can_generate", None)
     if able is None or not able():
         raise ValueError(f"{type(hf_model).__name__} generates no text; {instead}")

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.utils.dlpack import from_dlpack
 
+from attnwidget.capture.maps.real_numbers import real_numbers
+
 
 def tensor_of(array: Any, name: str, form: str) -> Tensor:
     """Return a dense tensor of real numbers or booleans, which may share memory with the array.
@@ -44,19 +46,8 @@ def _exchanged(array: Any, name: str, form: str) -> Tensor:
             return from_dlpack(array)
         except (BufferError, RuntimeError, TypeError, ValueError):
             pass  # for example on a device that this torch cannot reach: numpy copies from there
-    return _of_numpy(array, name, form)
-
-
-def _of_numpy(array: Any, name: str, form: str) -> Tensor:
-    try:
-        values = np.asarray(array)
-    except ValueError as error:
-        raise ValueError(
-            f"the {name} are no array, since parts of it have other shapes ({error}): pass {form}"
-        ) from error
-    if values.dtype.kind not in "fiub":
-        raise TypeError(f"{name} are real numbers, got an array of {values.dtype}")
     # torch does not accept a foreign byte order, negative steps, or floats of more than 64 bits.
+    values = real_numbers(array, name, form)
     wide = values.dtype.kind == "f" and values.dtype.itemsize > 8
     kind = np.dtype(np.float64) if wide else values.dtype.newbyteorder("=")
     return torch.from_numpy(np.require(values, kind, ["C_CONTIGUOUS", "WRITEABLE"]))

@@ -9,34 +9,34 @@ from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from attnwidget.capture.hub_model.losses import Loss
 from attnwidget.capture.hub_model.token_axes import plain_axis
 from attnwidget.capture.maps.comparable_maps import on_common_axes, refuse_incomparable
-from attnwidget.capture.maps.from_queries_keys import layers_of_states
 from attnwidget.capture.maps.from_weights import axes_of_stack, layers_of_weights, weights_by_stack
 from attnwidget.capture.maps.head_maps import HeadMaps, check_room
 from attnwidget.capture.maps.head_scores import HeadScores, head_scores
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.capture.maps.kept_layer import KeptLayer, ScoreParts
+from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.python_call import YOURS, Call, call
 from attnwidget.capture.maps.stack_axes import Stack, check_place
 from attnwidget.capture.maps.stack_maps import StackMaps
 from attnwidget.capture.maps.weights_frame import weights_frame
 from attnwidget.capture.maps.word_attention import WordAttention
-from attnwidget.capture.tapping.edits import REFERRING, EditMethod
+from attnwidget.capture.tapping.edit_methods import REFERRING, EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.kernels.array_library import as_numpy
 from attnwidget.kernels.arrays import Float32Array
-from attnwidget.kernels.divergence import js_changes
 from attnwidget.text.counted import counted
 from attnwidget.text.tokens import Tokens
 
 if TYPE_CHECKING:
     import pandas as pd
+    from torch import Tensor
+
+    from attnwidget.capture.hub_model.losses import Loss
+    from attnwidget.capture.maps.products import ScoreParts
 
 _NO_GRADIENTS = (
     "no loss was given; model.attend(text, loss='auto') takes the gradients of the loss that the "
@@ -327,7 +327,7 @@ class Attention:
             >>> parts.query.shape, parts.key.shape
             (torch.Size([1, 20]), torch.Size([6, 20]))
         """
-        with self.head_maps.lock, torch.no_grad():
+        with self.head_maps.reading():
             parts = self.head_maps.layers[head.stack][head.layer].score_parts(
                 head.head, queries, keys
             )
@@ -353,8 +353,8 @@ class Attention:
         """
         self.head_maps.check_quantity("norms")
         kept = self.head_maps.layer(layer, stack)
-        with self.head_maps.lock, torch.no_grad():
-            return kept.value_norms().cpu().numpy()
+        with self.head_maps.reading():
+            return as_numpy(kept.value_norms())
 
     def summed_norms(self, layer: int, *, stack: str | None = None) -> Float32Array:
         """||sum over the heads of a f(x)|| of a layer, [Q, K]: heads can add up, or cancel.
@@ -372,8 +372,8 @@ class Attention:
         self.head_maps.check_quantity("norms")
         self.head_maps.refuse_long("summed over heads")
         kept = self.head_maps.layer(layer, stack)
-        with self.head_maps.lock, torch.no_grad():
-            return kept.summed_norms().cpu().numpy()
+        with self.head_maps.reading():
+            return as_numpy(kept.summed_norms())
 
     def without(
         self, heads: Sequence[Head | Sequence[Any]], method: EditMethod = "uniform"
@@ -453,9 +453,12 @@ class Attention:
             >>> [(first, tuple(rows.shape)) for first, rows in attention.row_blocks(2)]
             [(0, (12, 6, 6))]
         """
+        import torch
+
         kept = self.head_maps.layer(layer, stack)
-        with self.head_maps.lock, torch.no_grad():
-            yield from kept.row_blocks()
+        with self.head_maps.reading():
+            for first, rows in kept.row_blocks():
+                yield first, torch.as_tensor(rows)
 
     def tile(
         self,
@@ -488,9 +491,9 @@ class Attention:
         _check_part("keys", keys, len(axes.key))
         if as_index(step) < 1:
             raise ValueError(f"step is at least 1 token, got {step}")
-        with self.head_maps.lock, torch.no_grad():
+        with self.head_maps.reading():
             tile = self.head_maps.tiles[name].tile(layer, head, queries, keys, step)
-        values: Float32Array = tile.cpu().numpy()
+        values: Float32Array = as_numpy(tile)
         return values
 
     def top_links(
@@ -524,7 +527,7 @@ class Attention:
         _check_part("keys", part[2:], len(axes.key))
         if as_index(count) < 1:
             raise ValueError(f"count is at least 1 link, got {count}")
-        with self.head_maps.lock, torch.no_grad():
+        with self.head_maps.reading():
             tiles = self.head_maps.tiles[name]
             return tiles.top_links(layer, head, count, part, diagonal=diagonal)
 
@@ -644,6 +647,10 @@ class Attention:
             >>> changes[0].any(), changes[2:].all()
             (np.False_, np.True_)
         """
+        import torch
+
+        from attnwidget.kernels.divergence import js_changes
+
         axes = self.head_maps.stack(stack)
         for attention in (self, other):
             attention.head_maps.refuse_long("compared")
@@ -701,6 +708,8 @@ class Attention:
         allow_unnormalised: bool = False,
     ) -> Attention:
         """Make an `Attention` of weights computed elsewhere.
+
+        Maps of numpy are shown, linked and saved without torch.
 
         Args:
             weights: An array [L, H, Q, K]; a sequence of layers, each [H, Q, K] or [1, H, Q, K],
@@ -809,6 +818,8 @@ class Attention:
             >>> attention, attention.weights(1, 3)[0]
             (Attention(queries and keys, self 2×4, 3 tokens), array([1., 0., 0.], dtype=float32))
         """
+        from attnwidget.capture.maps.from_queries_keys import layers_of_states
+
         query, key = _given_axes(tokens, key_tokens, segments, stack)
         axes = query, query if key is None else key
         kept = layers_of_states(

@@ -12,10 +12,11 @@ from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.losses import Loss, Task
 from attnwidget.capture.hub_model.plain_forward import uncompiled
-from attnwidget.capture.maps.kept_layer import KeptLayer, Shared, cut_map, keep_layer
+from attnwidget.capture.maps.keep_layer import Shared, cut_map, keep_layer
+from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.gradients import LayerGradient
-from attnwidget.capture.tapping.layer_numbers import layer_numbers
+from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.capture.tapping.thread_hooks import thread_hook

@@ -13,7 +13,8 @@ from torch import Tensor
 from attnwidget.capture.hub_model.free_memory import refuse_no_room
 from attnwidget.capture.hub_model.model_tensors import input_names
 from attnwidget.capture.hub_model.plain_forward import uncompiled
-from attnwidget.capture.maps.kept_layer import KeptLayer, Products
+from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.products import Products
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.streamed_layer import StreamedItem

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def refuse_incomparable(stacks: Mapping[str, Stack], others: Mapping[str, Stack]) -> None:

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from attnwidget.capture.maps.array_tensor import tensor_of
 from attnwidget.capture.maps.collect_long import LONG_FROM
-from attnwidget.capture.maps.kept_layer import KeptLayer, Products
-from attnwidget.capture.tapping.lazy_mask import Index, LazyRows
+from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.products import Products
+from attnwidget.capture.tapping.lazy_rows import Index, LazyRows
 from attnwidget.kernels.norms import (
     head_projections,
     projection_factors,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from attnwidget.capture.maps.array_tensor import tensor_of
 from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.real_numbers import real_numbers
+from attnwidget.kernels.array_library import Array, library_of
 from attnwidget.text.tokens import Tokens
 
 _STACK_OF_FIELD = {
@@ -23,14 +23,17 @@ _GET_WEIGHTS = (
     'the model with attn_implementation="eager" and call it with output_attentions=True'
 )
 # Tolerances for rounding of entries, and of sums of thousands of entries.
-_TOLERANCE = {torch.float16: 2e-2, torch.bfloat16: 5e-2}
+_TOLERANCE = {"float16": 2e-2, "bfloat16": 5e-2}
 _FLOAT32_TOLERANCE = 1e-3
 
 
 def weights_by_stack(
     weights: object, stack: str, *, allow_unnormalised: bool = False
-) -> dict[str, list[Tensor]]:
-    """Return the maps of each stack, one [H, Q, K] tensor per layer.
+) -> dict[str, list[Array]]:
+    """Return the maps of each stack, one [H, Q, K] array per layer.
+
+    Arrays of numpy, nested lists, and arrays of other libraries where torch is not installed
+    become arrays of numpy; others become tensors of torch.
 
     Args:
         weights: An array [L, H, Q, K], a sequence of layers [H, Q, K] or [1, H, Q, K], or a model
@@ -63,11 +66,11 @@ def _fields(weights: object) -> dict[str, object] | None:
     return None
 
 
-def _layers(weights: object, stack: str) -> list[Tensor]:
+def _layers(weights: object, stack: str) -> list[Array]:
     if weights is None:
         raise ValueError(f"there are no attention weights of {stack!r}, only None: {_GET_WEIGHTS}")
     if hasattr(weights, "__array__") or hasattr(weights, "__dlpack__"):
-        array = _tensor(weights)
+        array = _array(weights)
         if array.ndim == 5 and array.shape[1] == 1:
             array = array[:, 0]
         if array.ndim != 4:
@@ -75,9 +78,9 @@ def _layers(weights: object, stack: str) -> list[Tensor]:
                 f"weights of all layers have the shape [layers, heads, queries, keys], got "
                 f"{list(array.shape)}"
             )
-        layers: list[Tensor] = list(array)
+        layers: list[Array] = list(array)
     elif isinstance(weights, Sequence) and not isinstance(weights, (str, bytes)):
-        layers = [_one_layer(layer, index) for index, layer in enumerate(weights)]
+        layers = _in_one_library([_one_layer(layer, i) for i, layer in enumerate(weights)])
     else:
         raise TypeError(
             "weights are an array, a sequence of layers or a model output with attentions, got "
@@ -89,7 +92,7 @@ def _layers(weights: object, stack: str) -> list[Tensor]:
             f"output_attentions=True. {_GET_WEIGHTS}"
         )
     for index, layer in enumerate(layers):
-        if layer.shape != layers[0].shape or not layer.numel():
+        if layer.shape != layers[0].shape or 0 in layer.shape:
             raise ValueError(
                 f"all layers need the same shape [heads, queries, keys] without 0: layer 0 has "
                 f"{list(layers[0].shape)}, layer {index} {list(layer.shape)}"
@@ -97,7 +100,7 @@ def _layers(weights: object, stack: str) -> list[Tensor]:
     return layers
 
 
-def _one_layer(layer: object, index: int) -> Tensor:
+def _one_layer(layer: object, index: int) -> Array:
     if layer is None:
         raise ValueError(
             f"layer {index} is None: the model ran with sdpa attention, which computes no weights. "
@@ -108,7 +111,7 @@ def _one_layer(layer: object, index: int) -> Tensor:
             f"layer {index} is a tuple: generate() returns one tuple a step. "
             "load_model(model, tokenizer).generate(text) gives one map over prompt and continuation"
         )
-    array = _tensor(layer)
+    array = _array(layer)
     if array.ndim == 4 and array.shape[0] != 1:
         raise ValueError(
             f"layer {index} has a batch of {array.shape[0]} inputs, {list(array.shape)}: pass one "
@@ -123,22 +126,43 @@ def _one_layer(layer: object, index: int) -> Tensor:
     return array
 
 
-def _tensor(array: Any) -> Tensor:
-    tensor = tensor_of(array, "weights", "[layers, heads, queries, keys]")
-    return tensor if tensor.is_floating_point() else tensor.float()
+def _array(array: Any) -> Array:
+    form = "[layers, heads, queries, keys]"
+    if hasattr(array, "__dlpack__") and not isinstance(array, np.ndarray):
+        # torch reads the memory of devices, which numpy would copy or refuse.
+        try:
+            from attnwidget.capture.maps.array_tensor import tensor_of
+        except ImportError:
+            pass  # torch is not installed
+        else:
+            tensor = tensor_of(array, "weights", form)
+            return tensor if tensor.is_floating_point() else tensor.float()
+    values = real_numbers(array, "weights", form)
+    return values if values.dtype.kind == "f" else values.astype(np.float32)
 
 
-def _check_values(layer: Tensor, where: str, allow_unnormalised: bool) -> None:
-    maps = layer.float()
-    if not bool(torch.isfinite(maps).all()):
-        head, query, key = (~torch.isfinite(maps)).nonzero()[0].tolist()
+def _in_one_library(layers: list[Array]) -> list[Array]:
+    """Return arrays of numpy or tensors of torch; of a mixture, tensors."""
+    if len({library_of(layer).__name__ for layer in layers}) < 2:
+        return layers
+    from attnwidget.capture.maps.array_tensor import tensor_of
+
+    return [tensor_of(layer, "weights", "[heads, queries, keys]") for layer in layers]
+
+
+def _check_values(layer: Array, where: str, allow_unnormalised: bool) -> None:
+    library = library_of(layer)
+    maps = library.asarray(layer, dtype=library.float32)
+    if not bool(library.isfinite(maps).all()):
+        head, query, key = library.argwhere(~library.isfinite(maps))[0].tolist()
         raise ValueError(
             f"{where} has the value {maps[head, query, key].item()} at head {head}, query {query}, "
             f"key {key}: attention weights are finite"
         )
     if allow_unnormalised:
         return
-    tolerance = _TOLERANCE.get(layer.dtype, _FLOAT32_TOLERANCE)
+    kind = str(layer.dtype).removeprefix("torch.")
+    tolerance = _TOLERANCE.get(kind, _FLOAT32_TOLERANCE)
     low = maps.min().item()
     high = maps.max().item()
     if low < -tolerance or high > 1 + tolerance:
@@ -147,7 +171,7 @@ def _check_values(layer: Tensor, where: str, allow_unnormalised: bool) -> None:
             "1: are these scores before the softmax? (allow_unnormalised=True takes them so)"
         )
     sums = maps.sum(-1)
-    head, query = divmod(int((sums - 1).abs().argmax()), sums.shape[-1])
+    head, query = divmod(int(abs(sums - 1).argmax()), sums.shape[-1])
     if abs(sums[head, query].item() - 1) > tolerance:
         raise ValueError(
             f"{where}: the row of head {head}, query {query} sums to "
@@ -156,12 +180,13 @@ def _check_values(layer: Tensor, where: str, allow_unnormalised: bool) -> None:
         )
 
 
-def layers_of_weights(maps: Sequence[Tensor], stack: str) -> list[KeptLayer]:
+def layers_of_weights(maps: Sequence[Array], stack: str) -> list[KeptLayer]:
     """Return a kept layer for each map [H, Q, K]; causal if no query sees a later key."""
     n_heads, n_query, n_key = maps[0].shape
     mask = None
     if stack in ("self", "decoder") and n_query == n_key > 1:
-        lower = torch.ones(n_query, n_key, dtype=torch.bool, device=maps[0].device).tril()
+        lower = np.tri(n_query, n_key, dtype=bool)
+        lower = library_of(maps[0]).asarray(lower, device=maps[0].device)
         if not any(bool(layer[:, ~lower].any()) for layer in maps):
             mask = lower[None]
     return [KeptLayer(n_heads, n_heads, n_query, n_key, kept=layer, mask=mask) for layer in maps]

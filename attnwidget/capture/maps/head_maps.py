@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
 
 from attnwidget.capture.hub_model.free_memory import refuse_no_room
 from attnwidget.capture.maps.kept_layer import KeptLayer
@@ -15,6 +15,7 @@ from attnwidget.capture.maps.map_cache import MapCache
 from attnwidget.capture.maps.stack_axes import Stack, chosen_stack
 from attnwidget.capture.maps.weights_of_token import one_token
 from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.kernels.array_library import as_numpy
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.counted import counted
 
@@ -125,7 +126,7 @@ class HeadMaps(MapCache):
         quantity: str,
         layer: int | None,
         stack: str,
-        words: tuple[torch.Tensor, torch.Tensor] | None = None,
+        words: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
     ) -> Float32Array:
         """All values from a query, or to a key: [H, n] of a layer, [L, H, n] of a stack.
 
@@ -136,9 +137,9 @@ class HeadMaps(MapCache):
         layers = list(kept.values())
         if layer is not None:
             layers = [kept[self.head((layer, 0, stack)).layer]]
-        with self.lock, torch.no_grad():
+        with self.reading():
             from_token = one_token(layers, side=side, tokens=tokens, quantity=quantity, words=words)
-        values: Float32Array = from_token.cpu().numpy()
+        values: Float32Array = as_numpy(from_token)
         return axes.layers.spread(values) if layer is None else values[0]
 
     def check_quantity(self, quantity: str) -> None:

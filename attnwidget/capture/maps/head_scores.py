@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.maps.kept_layer import ScoreParts
 from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.counted import counted
@@ -16,6 +15,8 @@ from attnwidget.text.counted import counted
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
+
+    from attnwidget.capture.maps.products import ScoreParts
 
 Float64Array = NDArray[np.float64]
 

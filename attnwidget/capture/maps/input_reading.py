@@ -7,17 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from torch import Tensor
-
-from attnwidget.capture.hub_model.losses import LossFunction, LossName
-from attnwidget.capture.hub_model.predictions import Predictions
-from attnwidget.capture.hub_model.question import Question
-from attnwidget.capture.hub_model.weights_seen import WeightsSeen
-from attnwidget.capture.tapping.edits import EditMethod
+from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from attnwidget.capture.hub_model.losses import LossFunction, LossName
+    from attnwidget.capture.hub_model.predictions import Predictions
+    from attnwidget.capture.hub_model.question import Question
+    from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 
 #: The type of the attentions that a model returns.
 A = TypeVar("A")

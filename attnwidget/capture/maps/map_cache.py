@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.tiles import Tiles
+from attnwidget.kernels.array_library import as_numpy
 from attnwidget.kernels.arrays import Float32Array
 
 _REMEMBERED_BYTES = 64 * 1024 * 1024
@@ -29,7 +30,21 @@ class MapCache:
         self.layers = {name: dict(kept) for name, kept in layers.items()}
         self.lock = lock
         self.tiles = {name: Tiles(kept) for name, kept in self.layers.items()}
+        layers_of_all = (layer for kept in self.layers.values() for layer in kept.values())
+        self._needs_torch = not all(layer.is_numpy for layer in layers_of_all)
         self._latest: OrderedDict[tuple[str, str, int, int | None], Float32Array] = OrderedDict()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Hold the lock, and record no operations of torch for gradients."""
+        with self.lock:
+            if not self._needs_torch:
+                yield
+                return
+            import torch
+
+            with torch.no_grad():
+                yield
 
     @property
     def remembered_bytes(self) -> int:
@@ -39,7 +54,7 @@ class MapCache:
         self, stack: str, layer: int, head: int | None = None, quantity: str = "weights"
     ) -> Float32Array:
         """Return the map of a head [Q, K], or of a layer [H, Q, K]; do not write to the result."""
-        with self.lock, torch.no_grad():
+        with self.reading():
             cached = (quantity, stack, layer, head)
             all_heads = (quantity, stack, layer, None)
             for key, part in ((cached, ...), (all_heads, head)):
@@ -47,7 +62,7 @@ class MapCache:
                     self._latest.move_to_end(key)
                     return self._latest[key][part]
             heads = slice(None) if head is None else slice(head, head + 1)
-            values: Float32Array = self.layers[stack][layer].maps(quantity, heads).cpu().numpy()
+            values: Float32Array = as_numpy(self.layers[stack][layer].maps(quantity, heads))
             values = values if head is None else values[0]
             self._latest[cached] = values
             while self.remembered_bytes > _REMEMBERED_BYTES:
@@ -56,12 +71,12 @@ class MapCache:
 
     def rows(self, stack: str, layer: int, head: int, queries: Sequence[int]) -> Float32Array:
         """Return some rows of a head's map, [n, K]; no further rows are computed."""
-        with self.lock, torch.no_grad():
+        with self.reading():
             values = self.layers[stack][layer].weights(slice(head, head + 1), queries)[0]
-        computed: Float32Array = values.cpu().numpy()
+        computed: Float32Array = as_numpy(values)
         return computed
 
     def visible(self, stack: str, layer: int, head: int) -> NDArray[np.bool_] | None:
         """Return which keys each query may see, bool [Q, K]; None = all keys."""
         seen = self.layers[stack][layer].seen(head)
-        return None if seen is None else seen.cpu().numpy().copy()
+        return None if seen is None else as_numpy(seen).copy()

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 #: Placeholder for an argument that is written as the name of its parameter.
 YOURS: Any = object()
-_PLAIN = (bool, int, float, type(None), torch.dtype)
+_PLAIN = (bool, int, float, type(None))
 #: A longer call is written with one line per argument.
 _LINE = 88
 
@@ -93,9 +91,10 @@ def literal(value: Any) -> str | None:
     """
     if isinstance(value, (str, Path)):
         return json.dumps(str(value), ensure_ascii=False)
-    if isinstance(value, _PLAIN):
+    kind = f"{type(value).__module__}.{type(value).__name__}"
+    if isinstance(value, _PLAIN) or kind == "torch.dtype":
         return repr(value)
-    if isinstance(value, torch.device):
+    if kind == "torch.device":
         return json.dumps(str(value))
     if isinstance(value, Mapping):
         pairs = [(literal(key), literal(inner)) for key, inner in value.items()]

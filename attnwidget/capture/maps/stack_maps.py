@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from attnwidget.capture.maps.kept_layer import KeptLayer
-from attnwidget.kernels.word_maps import word_weights
+from attnwidget.kernels.array_library import Array, as_numpy, take
+from attnwidget.kernels.word_weights import word_weights
 from attnwidget.text.tokens import Tokens
 
 
@@ -28,7 +29,7 @@ class StackMaps:
     layers: Sequence[KeptLayer]
     query: Tokens
     key: Tokens
-    words: tuple[Tensor, Tensor] | None = None
+    words: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     @property
     def cells(self) -> int:
@@ -37,12 +38,7 @@ class StackMaps:
 
     def part(self, rows: Sequence[int], columns: Sequence[int]) -> MapPart:
         """The given rows and columns of every map."""
-        device = _device(self.layers[0])
-        return MapPart(
-            self,
-            torch.tensor(rows, dtype=torch.int64, device=device),
-            torch.tensor(columns, dtype=torch.int64, device=device),
-        )
+        return MapPart(self, np.array(rows, np.int64), np.array(columns, np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +47,15 @@ class MapPart:
 
     Attributes:
         maps: The whole maps.
-        rows: Indices of the rows, int64.
-        columns: Indices of the columns, int64.
+        rows: Indices of the rows.
+        columns: Indices of the columns.
     """
 
     maps: StackMaps
-    rows: Tensor
-    columns: Tensor
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
 
-    def __call__(self, layer: int, heads: slice, quantity: str) -> Tensor:
+    def __call__(self, layer: int, heads: slice, quantity: str) -> Array:
         """The part of the maps of some heads, [heads, rows, columns]."""
         kept = self.maps.layers[layer]
         all_rows = len(self.rows) == len(self.maps.query)
@@ -68,28 +64,22 @@ class MapPart:
             values = kept.maps(quantity, heads, None if all_rows else self.rows.tolist())
         else:
             values = word_weights(kept.maps(quantity, heads), *self.maps.words)
-            values = values if all_rows else values.index_select(-2, self.rows)
-        return values if all_columns else values.index_select(-1, self.columns)
+            values = values if all_rows else take(values, self.rows, -2)
+        return values if all_columns else take(values, self.columns, -1)
 
-    def key_counts(self, layer: int, heads: slice) -> Tensor:
+    def key_counts(self, layer: int, heads: slice) -> NDArray[np.int64]:
         """The number of keys that each row may see, hidden keys included, [1 or heads, rows]."""
         seen = self.maps.layers[layer].seen_by(heads)
         if seen is None:
-            return self.rows.new_full((1, len(self.rows)), len(self.maps.key))
+            return np.full((1, len(self.rows)), len(self.maps.key))
         if self.maps.words is not None:
-            seen = word_weights(seen.float(), *self.maps.words) > 0
-        return seen.sum(-1).index_select(-1, self.rows)
+            seen = word_weights(1.0 * seen, *self.maps.words) > 0
+        return as_numpy(seen.sum(-1))[..., self.rows]
 
 
-def word_of_tokens(tokens: Tokens) -> Tensor:
-    """The word of each token of an axis, int64 [n], 0-based and without gaps."""
-    words = torch.empty(len(tokens), dtype=torch.int64)
+def word_of_tokens(tokens: Tokens) -> NDArray[np.int64]:
+    """The word of each token of an axis, [n], 0-based and without gaps."""
+    words = np.empty(len(tokens), np.int64)
     for word, group in enumerate(tokens.word_groups()):
         words[group] = word
     return words
-
-
-def _device(layer: KeptLayer) -> torch.device:
-    held = layer.kept if layer.products is None else layer.products.query
-    assert held is not None
-    return held.device

@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
@@ -14,8 +13,8 @@ from attnwidget.capture.maps.comparable_maps import refuse_incomparable
 from attnwidget.capture.maps.stack_maps import MapPart, StackMaps
 from attnwidget.capture.maps.tiles import pooled_places
 from attnwidget.capture.maps.word_attention import WordAttention
-from attnwidget.kernels.pooling import farthest_pool, max_pool, quantise, quantise_signed
-from attnwidget.kernels.streaming import SIDE
+from attnwidget.kernels.array_library import Array, as_numpy, library_of
+from attnwidget.kernels.pooling import SIDE, farthest_pool, max_pool, quantise, quantise_signed
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.text.tokens import Tokens
 
@@ -101,7 +100,7 @@ def draw_thumbnails(
             compared.refuse_long("compared")
         refuse_incomparable(maps.stacks, minus.head_maps.stacks)
         other = minus.stack_maps(axes.name)
-    with maps.lock, torch.no_grad():
+    with maps.reading():
         if shown.layers[0].is_streamed:
             drawn = _of_long(shown, hidden, quantity, times_keys)
         else:
@@ -153,27 +152,37 @@ def _of_whole(
                 to_special += float(maps[..., special].sum())
                 to_all += float(maps.sum())
             if times_keys:
-                maps = maps * part.key_counts(layer, heads).unsqueeze(-1)
+                counts = part.key_counts(layer, heads)[..., None]
+                maps = maps * library_of(maps).asarray(counts, device=maps.device)
             if other is None:
-                best = maps.flatten(-2).argmax(-1)
+                sizes = maps
                 small, largest = quantise(max_pool(maps))
             else:
-                maps = maps - other(layer, heads, quantity).to(maps.device)
-                best = maps.abs().flatten(-2).argmax(-1)
+                maps = _difference(maps, other(layer, heads, quantity))
+                sizes = abs(maps)
                 small, largest = quantise_signed(farthest_pool(maps))
+            best = as_numpy(sizes.reshape(len(sizes), -1).argmax(-1))
             query = part.rows[best // len(columns)]
             key = part.columns[best % len(columns)]
-            strongest.append(torch.stack((query, key), -1).cpu())
-            values.append(small.cpu())
-            maxima.append(largest.cpu())
+            strongest.append(np.stack((query, key), -1))
+            values.append(as_numpy(small))
+            maxima.append(as_numpy(largest))
     shape = (n_layers, n_heads)
-    all_values = torch.cat(values).numpy()
+    all_values = np.concatenate(values)
     return Thumbnails(
         all_values.reshape(*shape, *all_values.shape[1:]),
-        torch.cat(maxima).numpy().reshape(shape),
-        torch.cat(strongest).numpy().astype(np.int32).reshape(*shape, 2),
+        np.concatenate(maxima).reshape(shape),
+        np.concatenate(strongest).astype(np.int32).reshape(*shape, 2),
         to_special / to_all if to_all else 0.0,
     )
+
+
+def _difference(maps: Array, others: Array) -> Array:
+    """Return the difference of two attentions' maps, whose arrays may be of two libraries."""
+    library = library_of(maps)
+    if library is library_of(others):
+        return maps - library.asarray(others, device=maps.device)
+    return as_numpy(maps) - as_numpy(others)
 
 
 def _common(axis: Tokens, other: Tokens, places: Sequence[int]) -> list[tuple[int, int]]:
@@ -221,11 +230,11 @@ def _of_long(
                     layer, head, rows, columns, step, quantity, times_keys=times_keys
                 )
             small, largest = quantise(blocks)
-            values.append(small.cpu())
-            maxima.append(largest.cpu())
+            values.append(as_numpy(small))
+            maxima.append(as_numpy(largest))
             strongest.append(link)
     return Thumbnails(
-        torch.stack(values).numpy().reshape(*shape, *values[0].shape),
-        torch.stack(maxima).numpy().reshape(shape),
+        np.stack(values).reshape(*shape, *values[0].shape),
+        np.stack(maxima).reshape(shape),
         np.array(strongest, np.int32).reshape(*shape, 2),
     )

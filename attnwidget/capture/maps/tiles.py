@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.kernels.array_library import Array, largest_entries, library_of
 from attnwidget.kernels.pooling import block_maxima
 
 # Number of cells of a map in memory at a time.
@@ -28,11 +28,11 @@ class Tiles:
 
     def __init__(self, layers: Mapping[int, KeptLayer]) -> None:
         self._layers = layers
-        self._overviews: OrderedDict[tuple[int, int, bool], Tensor] = OrderedDict()
+        self._overviews: OrderedDict[tuple[int, int, bool], Array] = OrderedDict()
 
     def tile(
         self, layer: int, head: int, queries: tuple[int, int], keys: tuple[int, int], step: int
-    ) -> Tensor:
+    ) -> Array:
         """Return the largest weight of each block of `step` by `step` tokens; NaN if masked."""
         kept = self._layers[layer]
         edges = [queries[0], keys[0], step]
@@ -43,7 +43,7 @@ class Tiles:
         else:
             part = [slice(low // _PYRAMID, -(-high // _PYRAMID)) for low, high in (queries, keys)]
             maxima = _pooled(self._overview(layer, head)[part[0], part[1]], step // _PYRAMID)
-        return maxima.masked_fill(maxima < 0, torch.nan)
+        return library_of(maxima).where(maxima < 0, np.nan, maxima)
 
     def top_links(
         self,
@@ -70,9 +70,7 @@ class Tiles:
                 values = _values(self._layers[layer], head, rows, slice(left, right))
                 if not diagonal:
                     values = _off_diagonal(values, rows.start, left)
-                values = values.flatten()
-                best = values.topk(min(count, len(values)))
-                for weight, place in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+                for weight, place in zip(*largest_entries(values.reshape(-1), count), strict=True):
                     row, column = divmod(place, right - left)
                     links += [(weight, rows.start + row, left + column)] if weight >= 0 else []
         links.sort(key=lambda link: (-link[0], link[1], link[2]))
@@ -95,7 +93,7 @@ class Tiles:
             (-(-low // _PYRAMID), high // _PYRAMID) for low, high in (queries, keys)
         )
         inside = self._overview(layer, head, diagonal)[top:bottom, left:right]
-        best = inside.flatten().topk(min(count, inside.numel())).indices.tolist()
+        _, best = largest_entries(inside.reshape(-1), count)
         parts: list[tuple[TileSpan, TileSpan]] = []
         for place in best:
             row, column = divmod(place, right - left)
@@ -115,7 +113,7 @@ class Tiles:
             if rows[0] < rows[1] and columns[0] < columns[1]
         ]
 
-    def _overview(self, layer: int, head: int, diagonal: bool = True) -> Tensor:
+    def _overview(self, layer: int, head: int, diagonal: bool = True) -> Array:
         """Return the whole map in blocks of `_PYRAMID` tokens, -1 where masked."""
         overview = self._overviews.pop((layer, head, diagonal), None)
         if overview is None:
@@ -139,7 +137,7 @@ def pooled_places(
     quantity: str = "weights",
     *,
     times_keys: bool = False,
-) -> tuple[Tensor, tuple[int, int]]:
+) -> tuple[Array, tuple[int, int]]:
     """Return the largest values of blocks of `step` of some queries and keys, 0 where masked.
 
     The second result is the query and key of the largest value. `quantity` is "weights" or "norms".
@@ -154,26 +152,28 @@ def pooled_places(
         values = values if norms is None else values * norms
         if times_keys:
             seen = layer.seen(head, rows[block])
-            values = values * (layer.n_key if seen is None else seen.sum(-1, keepdim=True))
+            values = values * (layer.n_key if seen is None else seen.sum(-1)[:, None])
         place = int(values.argmax())
-        if (largest := float(values.flatten()[place])) > top:
+        if (largest := float(values.reshape(-1)[place])) > top:
             row, column = divmod(place, len(columns))
             top = largest
             link = (rows[block][row], columns[column])
         parts.append(_pooled(values, step))
-    return torch.cat(parts).clamp_(min=0), link
+    library = library_of(parts[0])
+    return library.clip(library.concatenate(parts), 0, None), link
 
 
 def _maxima(
     layer: KeptLayer, head: int, queries: tuple[int, int], keys: tuple[int, int], step: int
-) -> Tensor:
+) -> Array:
     blocks = _row_blocks(queries, keys, step)
-    return torch.cat([_pooled(_values(layer, head, rows, slice(*keys)), step) for rows in blocks])
+    maxima = [_pooled(_values(layer, head, rows, slice(*keys)), step) for rows in blocks]
+    return library_of(maxima[0]).concatenate(maxima)
 
 
-def _without_diagonal(layer: KeptLayer, head: int, overview: Tensor) -> Tensor:
+def _without_diagonal(layer: KeptLayer, head: int, overview: Array) -> Array:
     """Return the overview of a map without its diagonal."""
-    overview = overview.clone()
+    overview = library_of(overview).asarray(overview, copy=True)
     end = min(layer.n_query, layer.n_key)
     for first in range(0, end, _DIAGONAL):
         rows = slice(first, min(first + _DIAGONAL, layer.n_query))
@@ -185,10 +185,14 @@ def _without_diagonal(layer: KeptLayer, head: int, overview: Tensor) -> Tensor:
     return overview
 
 
-def _off_diagonal(values: Tensor, query: int, key: int) -> Tensor:
+def _off_diagonal(values: Array, query: int, key: int) -> Array:
     """Return a copy of a tile from `query` and `key` on, with -1 on the diagonal of the map."""
-    values = values.clone()  # `values` may be a part of the kept map.
-    values.diagonal(query - key).fill_(-1)
+    library = library_of(values)
+    values = library.asarray(values, copy=True)  # `values` may be a part of the kept map.
+    n_query, n_key = values.shape
+    first = max(query, key)
+    places = np.arange(first, max(first, min(query + n_query, key + n_key)))
+    values[places - query, places - key] = -1
     return values
 
 
@@ -199,25 +203,25 @@ def _row_blocks(queries: tuple[int, int], keys: tuple[int, int], step: int) -> I
         yield slice(first, min(first + count, queries[1]))
 
 
-def _values(
-    layer: KeptLayer, head: int, rows: slice | list[int], keys: slice | list[int]
-) -> Tensor:
+def _values(layer: KeptLayer, head: int, rows: slice | list[int], keys: slice | list[int]) -> Array:
     """Return weights of one head, [rows, keys], -1 where masked."""
     this_head = slice(head, head + 1)
     seen = layer.seen(head, rows, keys)
     if seen is None:
         return layer.weights(this_head, rows, keys)[0]
+    library = library_of(seen)
     if not layer.is_streamed or not isinstance(keys, slice):
-        return layer.weights(this_head, rows, keys)[0].masked_fill_(~seen, -1)
+        return library.where(seen, layer.weights(this_head, rows, keys)[0], -1.0)
     # Half of a causal map, and most of a map with a sliding window, need not be computed.
-    values = torch.full(seen.shape, -1.0, device=seen.device)
-    shown = seen.any(0).nonzero()[:, 0].tolist()
+    values = library.full(seen.shape, -1.0, device=seen.device)
+    shown = library.argwhere(seen.any(0))[:, 0].tolist()
     if shown:
         among = slice(shown[0], shown[-1] + 1)
         part = slice(keys.start + among.start, keys.start + among.stop)
-        values[:, among] = layer.weights(this_head, rows, part)[0].masked_fill_(~seen[:, among], -1)
+        weights = layer.weights(this_head, rows, part)[0]
+        values[:, among] = library.where(seen[:, among], weights, -1.0)
     return values
 
 
-def _pooled(values: Tensor, step: int) -> Tensor:
+def _pooled(values: Array, step: int) -> Array:
     return block_maxima(block_maxima(values, step).T, step).T

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from attnwidget.capture.maps.kept_layer import KeptLayer
-from attnwidget.kernels.word_maps import word_weights
+from attnwidget.kernels.array_library import Array, library_of
+from attnwidget.kernels.word_weights import word_weights
 
 # Number of cells of a layer's maps in memory at a time, which limits the memory for long texts.
 _CELLS_AT_ONCE = 4 * 1024 * 1024
@@ -20,8 +21,8 @@ def one_token(
     side: str,
     tokens: Sequence[int],
     quantity: str,
-    words: tuple[Tensor, Tensor] | None = None,
-) -> Tensor:
+    words: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+) -> Array:
     """Return the row of a query, or the column of a key, for every head of `layers`.
 
     No whole map is held: a row is computed alone, a column from some rows at a time.
@@ -43,22 +44,20 @@ def one_token(
         values, seen = read(layer, tokens, quantity)
         if words is not None:
             values = word_weights(values, *words)
-            seen = None if seen is None else word_weights(seen.float(), *words) > 0
+            seen = None if seen is None else word_weights(1.0 * seen, *words) > 0
         if seen is not None:
-            values = values.masked_fill(~seen, torch.nan)
+            values = library_of(values).where(seen, values, np.nan)
         rows.append(values[:, 0] if side == "query" else values[..., 0])
-    return torch.stack(rows)
+    return library_of(rows[0]).stack(rows)
 
 
-def _rows(layer: KeptLayer, tokens: Sequence[int], quantity: str) -> tuple[Tensor, Tensor | None]:
+def _rows(layer: KeptLayer, tokens: Sequence[int], quantity: str) -> tuple[Array, Array | None]:
     """[H, tokens, K] values, and where they are seen."""
     seen = None if layer.mask is None else layer.mask[:, list(tokens)]
     return layer.maps(quantity, slice(None), tokens), seen
 
 
-def _columns(
-    layer: KeptLayer, tokens: Sequence[int], quantity: str
-) -> tuple[Tensor, Tensor | None]:
+def _columns(layer: KeptLayer, tokens: Sequence[int], quantity: str) -> tuple[Array, Array | None]:
     """[H, Q, tokens] values, and where they are seen."""
     seen = None if layer.mask is None else layer.mask[..., list(tokens)]
     if layer.is_streamed:
@@ -68,4 +67,4 @@ def _columns(
     for first in range(0, layer.n_query, step):
         rows = range(first, min(first + step, layer.n_query))
         blocks.append(layer.maps(quantity, slice(None), rows)[..., list(tokens)])
-    return torch.cat(blocks, 1), seen
+    return library_of(blocks[0]).concatenate(blocks, 1), seen

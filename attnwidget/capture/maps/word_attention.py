@@ -6,15 +6,13 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from attnwidget.capture.maps.head_maps import HeadMaps
 from attnwidget.capture.maps.stack_axes import Stack, check_place
 from attnwidget.capture.maps.stack_maps import StackMaps, word_of_tokens
 from attnwidget.kernels.arrays import Float32Array
-from attnwidget.kernels.word_maps import word_weights
+from attnwidget.kernels.word_weights import word_weights
 from attnwidget.text.counted import counted
 
 _BETWEEN_WORDS = "read between words"
@@ -147,8 +145,8 @@ class WordAttention:
         seen = self.head_maps.visible(name, layer, head)
         if seen is None:
             return None
-        share = word_weights(torch.from_numpy(seen).float(), *self._words[name])
-        return (share > 0).numpy()
+        share: Float32Array = word_weights(seen.astype(np.float32), *self._words[name])
+        return share > 0
 
     def of_token(
         self,
@@ -182,7 +180,7 @@ class WordAttention:
         axis = tokens.query if side == "query" else tokens.key
         group = axis.word_groups()[index]
         query_words, key_words = self._words[name]
-        this_word = torch.zeros(len(group), dtype=torch.int64)
+        this_word = np.zeros(len(group), np.int64)
         words = (this_word, key_words) if side == "query" else (query_words, this_word)
         return self.head_maps.of_tokens(side, group, quantity, layer, name, words)
 
@@ -204,7 +202,7 @@ class WordAttention:
         return StackMaps(layers, axes.query, axes.key, self._words[stack])
 
     @cached_property
-    def _words(self) -> dict[str, tuple[Tensor, Tensor]]:
+    def _words(self) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """The word of each query token and of each key token, by stack."""
         return {
             name: (word_of_tokens(stack.query), word_of_tokens(stack.key))
@@ -217,7 +215,7 @@ class WordAttention:
         self.head_maps.refuse_long(_BETWEEN_WORDS)
         name = self.head_maps.stack(stack).name
         values = self.head_maps.of(quantity, layer, head, name)
-        merged: Float32Array = word_weights(torch.from_numpy(values), *self._words[name]).numpy()
+        merged: Float32Array = word_weights(values, *self._words[name])
         return merged
 
     def __repr__(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -20,11 +19,6 @@ from attnwidget.kernels.ablation import (
 )
 from attnwidget.text.counted import counted
 
-EditMethod = Literal["uniform", "zero", "mean", "patch", "first"]
-METHODS: tuple[str, ...] = get_args(EditMethod)
-# The replacements that need the head outputs of another input.
-REFERRING = ("mean", "patch")
-STANDING_ALONE = tuple(method for method in METHODS if method not in REFERRING)
 # Heads that a caption lists of those edited alike.
 _LISTED = 12
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from attnwidget.capture.tapping.lazy_rows import Index, LazyRows
 from attnwidget.capture.tapping.torch_functions import visible_in
-
-Index = slice | Sequence[int]
 
 _COMPUTES_WITH_MASK = (
     "this model computes with its attention mask before its attention function gets it, so it "
@@ -85,33 +84,6 @@ class LazyMask:
             real = self.real[item, positions.clamp(max=self.real.shape[1] - 1)]
             seen = seen & (real & inside)
         return seen
-
-
-@dataclass(frozen=True, eq=False)
-class LazyRows:
-    """A tensor [n_heads, Q, K] that is computed in parts, and indexed like a tensor.
-
-    Attributes:
-        n_heads: Number of heads; 1 if the numbers are the same for all heads.
-        part: Function that computes the numbers of some queries and keys, [n_heads, q, k].
-    """
-
-    n_heads: int
-    part: Callable[[Index, Index], Tensor]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The length of the first axis; the other lengths are unknown."""
-        return (self.n_heads,)
-
-    def __getitem__(self, at: Any) -> Tensor:
-        everything = slice(None)
-        if at is Ellipsis or not isinstance(at, tuple):
-            at = (everything if at is Ellipsis else at,)
-        if at[0] is Ellipsis:
-            at = (everything, everything, *at[1:])
-        heads, rows, keys = (*at, everything, everything)[:3]
-        return self.part(rows, keys)[heads]
 
 
 def split_mask(added: Tensor) -> tuple[LazyRows | None, LazyRows | None]:

@@ -20,11 +20,13 @@ from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.tapping.attention_arguments import check_arguments, with_selected_keys
 from attnwidget.capture.tapping.attention_sites import Site, StackName, find_sites
 from attnwidget.capture.tapping.edits import Edits, LayerChanges
-from attnwidget.capture.tapping.layer_numbers import LayerNumbers, layer_numbers
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.lazy_mask import LazyMask
+from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.rows_without_keys import rows_without_keys
 from attnwidget.capture.tapping.streamed_layer import StreamedItem, stream_layer
 from attnwidget.capture.tapping.torch_functions import FunctionWatch, Seen, additive, summed_values
+from attnwidget.kernels.row_sums import RowQuestions
 
 # transformers tests names by substring: none of "sdpa", "flash", "flex", "paged|", "/" may occur.
 _NAME = "attnwidget_tap"
@@ -88,6 +90,7 @@ class _Tap:
     root: nn.Module
     edits: Edits | None = None
     on_long: OnLong | None = None
+    questions: Sequence[RowQuestions] = ()
     config_keys: frozenset[int] = frozenset()
     # Layer numbers of stacks in which some layers have no attention.
     numbers: Mapping[str, LayerNumbers] = field(default_factory=dict)
@@ -229,6 +232,7 @@ def tap(
     on_layer: OnLayer,
     edits: Edits | None = None,
     on_long: OnLong | None = None,
+    questions: Sequence[RowQuestions] = (),
 ) -> Iterator[None]:
     """Pass every attention layer of `model` to `on_layer` during forward passes in the block.
 
@@ -245,6 +249,8 @@ def tap(
             the replacements that already hold.
         on_long: Callback for long inputs in place of `on_layer`, with one `LongAttention` per
             layer, which has no map.
+        questions: With `on_long`, the sums over the keys of every query to take, one entry per
+            input; not of cross-attention.
 
     Raises:
         TypeError: the model has no attention module that can be tapped.
@@ -273,7 +279,7 @@ def tap(
             f"{type(model).__name__} shows its attention weights alone, not what they follow from: "
             "its maps can only be read whole"
         )
-    new = _Tap({site.module: site for site in sites}, on_layer, model, edits, on_long)
+    new = _Tap({site.module: site for site in sites}, on_layer, model, edits, on_long, questions)
     new.numbers = layer_numbers(model, sites)
     with ExitStack() as undo:
         # Compiled code would skip the hooks, or trace them into itself.
@@ -435,7 +441,9 @@ def _streamed(
         raise ValueError(
             "heads cannot be switched off over long inputs: pass a shorter input, or long=False"
         )
-    output, items = stream_layer(module, eager, implementation, *args, **kwargs)
+    own = taps[-1]
+    questions = () if own.sites[module].stack == "cross" else own.questions
+    output, items = stream_layer(module, eager, implementation, questions, *args, **kwargs)
     for open_tap in taps:
         open_tap.hand_over_long(module, items)
     return output, None

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.disabled import intact_edits
-from attnwidget.capture.tapping.edits import EditMethod, Edits
+from attnwidget.capture.tapping.edit_methods import EditMethod
+from attnwidget.capture.tapping.edits import Edits
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import replaying
 from attnwidget.studies.argument_checks import refuse_no_model

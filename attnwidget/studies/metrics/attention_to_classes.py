@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attnwidget.kernels.classes import class_mass
 from attnwidget.studies.argument_checks import one_of
-from attnwidget.studies.streaming.accumulator import Batch, LayerBatch
+from attnwidget.studies.streaming.accumulator import Batch, LayerBatch, LayerRows, Wanted
 from attnwidget.studies.streaming.results import HeadMetrics
 from attnwidget.studies.streaming.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.studies.streaming.token_classes import STANDARD_CLASSES, TokenClass, described
@@ -139,18 +139,35 @@ class Classes(SegmentMeans[ClassesResult]):
         return self.classes
 
     def begin_batch(self, layer: LayerBatch) -> None:
-        batch = layer.batch
+        self._begin(layer.batch)
+
+    def begin_rows(self, layer: LayerRows) -> None:
+        self._begin(layer.batch)
+
+    def _begin(self, batch: Batch) -> None:
         sep = batch.classes["[SEP]"]
         groups = [self._mean(sep, 2), self._mean(batch.real & ~sep, batch.lengths - 2)]
         self._rows = torch.stack([batch.row_weights, *groups], 1)
-        members = torch.stack([batch.classes[name] for name in self._names], 1)
-        self._members = members.to(layer.weights.dtype)
+        self._members = self._classes(batch)
         self._with_sep = sep.any(-1)[:, None, None]
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
-        mass = class_mass(layer.weights, layer.of_rows(self._rows), self._members)  # [B, H, 3, C]
+        return self._numbers(class_mass(layer.weights, layer.of_rows(self._rows), self._members))
+
+    def _numbers(self, mass: Tensor) -> Mapping[str, Tensor]:
+        """Return the numbers of a layer from the mass of each group of queries, [B, H, 3, C]."""
         to_sep = mass[:, :, 1:, self._names.index("[SEP]")] * self._with_sep
         return {"mass": mass[:, :, 0], "to_sep": to_sep}
+
+    def wanted(self, batch: Batch) -> Wanted:
+        return Wanted(columns=self._classes(batch))
+
+    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
+        return self._numbers(self._rows[:, None] @ layer.columns)
+
+    def _classes(self, batch: Batch) -> Tensor:
+        """Return which tokens are in each class, float32 [B, C, n]."""
+        return torch.stack([batch.classes[name] for name in self._names], 1).float()
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         return {"with_class": self._members.amax(-1), "with_sep": self._with_sep[:, 0, 0]}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.kernels.entropy import confidence, entropy
-from attnwidget.studies.streaming.accumulator import Batch, LayerBatch
+from attnwidget.studies.streaming.accumulator import Batch, LayerBatch, LayerRows, Wanted
 from attnwidget.studies.streaming.results import HeadMetrics
 from attnwidget.studies.streaming.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.studies.streaming.token_classes import STANDARD_CLASSES
@@ -59,6 +59,14 @@ class Entropy(SegmentMeans[EntropyResult]):
     documents. `uniform` of the result is the entropy of equal attention to all tokens, ln n,
     averaged over documents. Causal heads cannot reach it.
 
+    Args:
+        smoothing: Share of the uniform distribution that is mixed with each row, 0 to below 1. The
+            default is that of the code of Clark et al., which moves a head by at most 0.0014 nats
+            at 128 tokens. 0 gives the entropy of the weights themselves.
+
+    Raises:
+        ValueError: `smoothing` is not in its range.
+
     Example:
         >>> from attnwidget import load_model
         >>> from attnwidget.studies.metrics.measure import measure
@@ -76,11 +84,30 @@ class Entropy(SegmentMeans[EntropyResult]):
     of_heads = {"all": (), "first": ()}
     of_segments = {"uniform": (), "begin_with_cls": ()}
 
+    def __init__(self, smoothing: float = 1e-4) -> None:
+        if not 0 <= smoothing < 1:
+            raise ValueError(f"smoothing is at least 0 and below 1, got {smoothing}")
+        self.smoothing = smoothing
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"smoothing": self.smoothing}
+
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
-        of_queries = entropy(layer.weights, layer.batch.lengths, first=layer.first)  # [B, H, r]
+        of_queries = entropy(  # [B, H, r]
+            layer.weights, layer.batch.lengths, smoothing=self.smoothing, first=layer.first
+        )
         mean = torch.linalg.vecdot(of_queries, layer.row_weights[:, None])
         first = of_queries[..., 0] if layer.first == 0 else torch.zeros_like(mean)
         return {"all": mean, "first": first}
+
+    def wanted(self, batch: Batch) -> Wanted:
+        return Wanted(smoothings=(self.smoothing,))
+
+    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
+        of_queries = layer.entropies[self.smoothing]
+        mean = torch.linalg.vecdot(of_queries, layer.batch.row_weights[:, None])
+        return {"all": mean, "first": of_queries[..., 0]}
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         begins = batch.classes["[CLS]"][:, 0]
@@ -167,6 +194,14 @@ class Confidence(SegmentMeans[ConfidenceResult]):
         keys = torch.stack(excluded).any(0) if excluded else None
         largest = confidence(layer.weights, keys)
         return {"largest": torch.linalg.vecdot(largest, layer.row_weights[:, None])}
+
+    def wanted(self, batch: Batch) -> Wanted | None:
+        # The largest weight of a query is known, and the largest of some keys is not.
+        return None if self.excluded else Wanted()
+
+    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
+        rows = layer.batch.row_weights[:, None]
+        return {"largest": torch.linalg.vecdot(layer.largest, rows)}
 
     def compute(self) -> ConfidenceResult:
         return ConfidenceResult(

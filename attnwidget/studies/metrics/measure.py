@@ -71,9 +71,9 @@ def measure(
 
     Memory holds the maps of one layer at a time, independent of the number of segments. Segments of
     similar length share a batch; padding changes no number by more than 1e-6. Only the encoder of
-    an encoder-decoder is measured. Segments of more than 1,024 tokens are read some rows of a map
-    at a time if all metrics allow it: "position", "classes", "entropy", "confidence" and "sinks"
-    do, and the other metrics need whole maps. Ctrl-C ends the pass and returns the result so far.
+    an encoder-decoder is measured. Segments of more than 1,024 tokens are read without maps if all
+    metrics allow it: "position", "classes", "entropy", "confidence" and "sinks" do, and the other
+    metrics need whole maps. Ctrl-C ends the pass and returns the result so far.
 
     Args:
         model: A model from `load_model`.

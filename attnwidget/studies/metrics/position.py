@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.kernels.position import mean_distances, offset_mass
 from attnwidget.studies.argument_checks import each_once
-from attnwidget.studies.streaming.accumulator import LayerBatch
+from attnwidget.studies.streaming.accumulator import Batch, LayerBatch, LayerRows, Wanted
 from attnwidget.studies.streaming.results import HeadMetrics
 from attnwidget.studies.streaming.segment_means import SegmentMeans, SegmentMeansResult
 
@@ -105,6 +106,15 @@ class Position(SegmentMeans[PositionResult]):
             "mass": offset_mass(layer.weights, rows, self.offsets, layer.first),
             "distances": mean_distances(layer.weights, rows, layer.first),
         }
+
+    def wanted(self, batch: Batch) -> Wanted:
+        return Wanted(offsets=tuple(self.offsets), distances=True)
+
+    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
+        rows = layer.batch.row_weights[:, None]
+        mass = [torch.linalg.vecdot(layer.offsets[offset], rows) for offset in self.offsets]
+        distances = layer.distances.double() * rows[..., None]
+        return {"mass": torch.stack(mass, -1), "distances": distances.sum(-2)}
 
     def compute(self) -> PositionResult:
         signed, absolute = self.mean("distances")

@@ -120,6 +120,43 @@ class LayerBatch:
         return values[..., self.first : self.first + self.weights.shape[-2]]
 
 
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """The sums over the keys of every query that an accumulator needs in place of maps.
+
+    Attributes:
+        columns: Numbers of the keys, [B, C, n]; None = none.
+        offsets, distances, smoothings: As in `kernels.row_sums.RowQuestions`.
+    """
+
+    columns: Tensor | None = None
+    offsets: tuple[int, ...] = ()
+    distances: bool = False
+    smoothings: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class LayerRows:
+    """Sums over the keys of every query of a layer in a batch of long segments without padding.
+
+    Attributes:
+        batch: The segments.
+        layer: Index of the layer among the layers with attention of its stack, from 0.
+        largest: The largest weight, float32 [B, H, n].
+        columns: Sums of the `columns` that the accumulator wants, float32 [B, H, n, C].
+        offsets, distances, later, entropies: As in `kernels.row_sums.RowSums`, with B in front.
+    """
+
+    batch: Batch
+    layer: int
+    largest: Tensor
+    columns: Tensor
+    offsets: Mapping[int, Tensor]
+    distances: Tensor
+    later: Tensor
+    entropies: Mapping[float, Tensor]
+
+
 class Accumulator(ABC, Generic[R]):
     """Sums over segments: `update` adds a layer, `merge` adds sums, `compute` returns the result.
 
@@ -179,6 +216,17 @@ class Accumulator(ABC, Generic[R]):
     @abstractmethod
     def update(self, layer: LayerBatch) -> None:
         """Add one layer of a batch; its maps are released after this call."""
+
+    def wanted(self, batch: Batch) -> Wanted | None:
+        """Return the sums over keys that replace the maps of long segments; None = maps are needed.
+
+        The accumulator then gets each layer by `update_rows`, which costs less than `update`.
+        """
+        return None
+
+    def update_rows(self, layer: LayerRows) -> None:
+        """Add one layer of a batch of long segments for which `wanted` returned sums."""
+        raise NotImplementedError(f"{self.name!r} wants sums of rows without adding them")
 
     def end_batch(self, batch: Batch) -> None:
         """Add numbers of the whole batch; called after its last layer."""

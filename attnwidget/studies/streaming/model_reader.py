@@ -20,7 +20,7 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
-from attnwidget.capture.tapping.layer_numbers import layer_numbers
+from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
 from attnwidget.studies.streaming.accumulator import (
     Accumulator,
@@ -31,6 +31,7 @@ from attnwidget.studies.streaming.accumulator import (
 )
 from attnwidget.studies.streaming.batches import BatchMaker, TokenTypes
 from attnwidget.studies.streaming.checkpoint import States
+from attnwidget.studies.streaming.long_rows import LongRows
 from attnwidget.text.segments import Segment
 
 # Number of cells of long segments' maps in memory at a time.
@@ -119,13 +120,13 @@ class ModelReader:
 
     def add(self, segments: Sequence[Segment]) -> None:
         """Read one batch and add it to every accumulator."""
-
-        def update(layer: LayerBatch) -> None:
-            for accumulator in self._accumulators:
-                accumulator.update(layer)
-
         with self._model.lock, self.edits_of_sender():
-            batch = self.read(segments, update)
+            batch = self._maker(segments)
+            if self._is_long(batch):
+                rows = LongRows(self._accumulators, batch)
+                self._read_long(batch, lambda layer: _update(rows.need_maps, layer), rows)
+            else:
+                self._read_whole(batch, lambda layer: _update(self._accumulators, layer), {})
             for accumulator in self._accumulators:
                 accumulator.end_batch(batch)
 
@@ -141,26 +142,29 @@ class ModelReader:
 
     def read(self, segments: Sequence[Segment], on_layer: Callable[[LayerBatch], None]) -> Batch:
         """Read one batch and pass each layer to `on_layer` only."""
-        return self._read_batch(segments, on_layer, {})[0]
+        batch = self._maker(segments)
+        if self._is_long(batch):
+            self._read_long(batch, on_layer)
+        else:
+            self._read_whole(batch, on_layer, {})
+        return batch
 
     def hidden_states(self, segments: Sequence[Segment]) -> tuple[Batch, tuple[Tensor, ...]]:
         """Return one batch and its states [B, n, d]: the embeddings, then each layer's output."""
-        batch, output = self._read_batch(segments, lambda _: None, {"output_hidden_states": True})
+        batch = self._maker(segments)
+        output = self._read_whole(batch, lambda _: None, {"output_hidden_states": True})
         states = getattr(output, "hidden_states", None)
         if not states:
             raise ValueError(f"{type(self._model.hf_model).__name__} gives no hidden states")
         return batch, tuple(states)
 
-    def _read_batch(
+    def _read_whole(
         self,
-        segments: Sequence[Segment],
+        batch: Batch,
         on_layer: Callable[[LayerBatch], None],
         asked: Mapping[str, Any],
-    ) -> tuple[Batch, Any]:
-        batch = self._maker(segments)
-        if not asked and self._is_long(batch):
-            self._read_long(batch, on_layer)
-            return batch, None
+    ) -> Any:
+        """Read segments whose layers have whole maps; return the output of the model."""
         padded = bool((~batch.real).any())
 
         def hand_on(seen: LayerAttention) -> None:
@@ -175,7 +179,7 @@ class ModelReader:
             options = {**self._options, **asked}
             self._model.output_check.check(self._backbone, batch.inputs, options, output)
             self._padding_checked |= padded
-        return batch, output
+        return output
 
     def _place(self, seen: LayerAttention | LongAttention) -> int:
         """Return the index of a layer among the layers with attention."""
@@ -186,20 +190,34 @@ class ModelReader:
         by_rows = all(accumulator.by_rows for accumulator in self._accumulators)
         return by_rows and is_long(self._backbone, batch.inputs, None)
 
-    def _read_long(self, batch: Batch, on_layer: Callable[[LayerBatch], None]) -> None:
+    def _read_long(
+        self,
+        batch: Batch,
+        on_layer: Callable[[LayerBatch], None],
+        rows: LongRows | None = None,
+    ) -> None:
+        """Read long segments; rows of maps go to `on_layer`, sums of rows to `rows`."""
+
         def hand_on(seen: LongAttention) -> None:
             if seen.stack == "cross":
                 return
-            kept = [kept_of(item) for item in seen.items]
+            place = self._place(seen)
             with one_thread():
+                if rows is not None:
+                    rows.update(place, seen)
+                    if not rows.need_maps:
+                        return
+                kept = [kept_of(item) for item in seen.items]
                 for blocks in zip(*(layer.row_blocks(_CELLS) for layer in kept), strict=True):
-                    weights = torch.stack([rows for _, rows in blocks])
-                    on_layer(LayerBatch(batch, self._place(seen), weights, None, blocks[0][0]))
+                    weights = torch.stack([weights for _, weights in blocks])
+                    on_layer(LayerBatch(batch, place, weights, None, blocks[0][0]))
 
+        questions = rows.questions if rows is not None else []
         with self._model.lock:
             self._check_model()
             self._model.output_check.check_beginning(self._backbone, batch.inputs, self._options)
-            with torch.no_grad(), tap(self._backbone, lambda _: None, on_long=hand_on):
+            reading = tap(self._backbone, lambda _: None, on_long=hand_on, questions=questions)
+            with torch.no_grad(), reading:
                 self._backbone(**batch.inputs, **self._options)
 
     def states(self) -> dict[str, dict[str, NDArray[Any]]]:
@@ -284,6 +302,11 @@ class ModelReader:
                 f"{type(self._model.hf_model).__name__} attends to padding: measure it with "
                 "batch_size=1"
             )
+
+
+def _update(accumulators: Sequence[Accumulator[Any]], layer: LayerBatch) -> None:
+    for accumulator in accumulators:
+        accumulator.update(layer)
 
 
 def _backbone(hf_model: Any) -> nn.Module:

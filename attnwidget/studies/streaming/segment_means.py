@@ -5,14 +5,21 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, R, Subject
+from attnwidget.studies.streaming.accumulator import (
+    Accumulator,
+    Batch,
+    LayerBatch,
+    LayerRows,
+    R,
+    Subject,
+)
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.text.counted import counted
 
@@ -66,8 +73,17 @@ class SegmentMeans(Accumulator[R]):
             self.sums["read"] = np.zeros(self.n_kept, np.int64)
         self.sums["segments"] = np.zeros((), np.int64)
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # Sums of rows would bypass numbers that a subclass computes from maps in its own way.
+        if "head_numbers" in vars(cls) and "row_numbers" not in vars(cls):
+            cls.wanted = SegmentMeans.wanted  # type: ignore[method-assign]
+
     def begin_batch(self, layer: LayerBatch) -> None:
         """Prepare the values that all layers of a batch share, given its first layer."""
+
+    def begin_rows(self, layer: LayerRows) -> None:
+        """Prepare the same values of a batch that is read without maps."""
 
     @abstractmethod
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
@@ -76,18 +92,29 @@ class SegmentMeans(Accumulator[R]):
         A number [B, 1, *its axes] holds for all heads of the layer. An empty mapping adds nothing.
         """
 
+    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
+        """Return the `head_numbers` of a layer from the sums that `wanted` names."""
+        raise NotImplementedError(f"{self.name!r} wants sums of rows without numbers of them")
+
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         """Return the counts of each segment by name, [B, *its axes], after the last layer."""
         return {}
 
     def update(self, layer: LayerBatch) -> None:
         if layer.layer == layer.first == 0:
-            self._places: list[int] = [
-                getattr(segment, "index", -1) for segment in layer.batch.segments
-            ]
+            self._find_places(layer.batch)
             self.begin_batch(layer)
         if numbers := self.head_numbers(layer):
             self.add(layer.layer, numbers)
+
+    def update_rows(self, layer: LayerRows) -> None:
+        if layer.layer == 0:
+            self._find_places(layer.batch)
+            self.begin_rows(layer)
+        self.add(layer.layer, self.row_numbers(layer))
+
+    def _find_places(self, batch: Batch) -> None:
+        self._places = [getattr(segment, "index", -1) for segment in batch.segments]
 
     def add(self, layer: int, numbers: Mapping[str, Tensor]) -> None:
         """Add the `head_numbers` of one layer.

@@ -13,7 +13,7 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.predict import prediction_task
-from attnwidget.capture.tapping.edits import EditMethod
+from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
 
 _NOT_ASKED = (

@@ -13,7 +13,7 @@ from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.hub_model.predictions import Predictions
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.capture.tapping.edits import EditMethod
+from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.mechanisms.direct_effects import direct_effects
 from attnwidget.widgets.prediction_view.answers_by_layer import FoundLens, answers_by_layer

@@ -9,7 +9,7 @@ import traitlets
 from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.attention import NO_MODEL, NOT_READ_AGAIN, Attention
 from attnwidget.capture.maps.head_maps import QUANTITIES
-from attnwidget.capture.tapping.edits import STANDING_ALONE, EditMethod
+from attnwidget.capture.tapping.edit_methods import STANDING_ALONE, EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted

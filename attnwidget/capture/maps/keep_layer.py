@@ -1,0 +1,143 @@
+"""The kept layer of a layer that a model computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.products import Products
+from attnwidget.capture.tapping.lazy_rows import LazyRows
+from attnwidget.capture.tapping.tap import LayerAttention
+from attnwidget.capture.tapping.torch_functions import visible_in
+from attnwidget.capture.tapping.weights_agree import spread_rows, weights_agree
+
+_ROWS_CHECKED = 12
+
+
+@dataclass(eq=False)
+class Shared:
+    """Masks and biases that several layers of a model have in common, each stored once."""
+
+    _stored: list[Tensor] = field(default_factory=list)
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        """`tensor`, or an equal one stored before."""
+        for known in reversed(self._stored):
+            alike = known.shape == tensor.shape and known.dtype == tensor.dtype
+            if alike and torch.equal(known, tensor):
+                return known
+        self._stored.append(tensor)
+        return tensor
+
+
+def keep_layer(
+    seen: LayerAttention,
+    item: int,
+    queries: Tensor | None,
+    keys: Tensor | None,
+    shared: Shared,
+    moved: Tensor | None = None,
+) -> KeptLayer:
+    """Return the kept layer of one item of the batch in `seen`.
+
+    Args:
+        seen: one layer's attention, batch of any size.
+        item: index in the batch.
+        queries: indices of the queries to keep (the others are padding); None = all.
+        keys: indices of the keys to keep; None = all.
+        shared: masks and biases of the layers kept before.
+        moved: [B, K, H, H], inner products of the heads' transformed vectors; None = not known.
+    """
+    maps = cut_map(seen.weights[item].detach(), queries, keys)  # [H, Q, K]
+    n_heads, n_query, n_key = maps.shape
+    if moved is not None:
+        moved = _copy(moved[item] if keys is None else moved[item, keys])
+    mask, bias = _mask_and_bias(seen, item, queries, keys)
+    mask = shared(mask) if mask is not None else None
+    if seen.query is not None and seen.key is not None and seen.scaling is not None:
+        query = seen.query[item].detach()
+        key = seen.key[item].detach()
+        sinks = seen.kwargs.get("s_aux")
+        products = Products(
+            query=_copy(query if queries is None else query[:, queries]),
+            key=_copy(key if keys is None else key[:, keys]),
+            scaling=float(seen.scaling),
+            softcap=seen.kwargs.get("softcap"),
+            bias=shared(bias) if bias is not None else None,
+            # A parameter, which training would change under the queries and keys.
+            sinks=sinks.detach().reshape(-1).clone() if isinstance(sinks, Tensor) else None,
+        )
+        layer = KeptLayer(
+            n_heads, key.shape[0], n_query, n_key, products=products, mask=mask, moved=moved
+        )
+        if _reproduces(layer, maps):
+            return layer
+    return KeptLayer(n_heads, n_heads, n_query, n_key, kept=_copy(maps), mask=mask, moved=moved)
+
+
+def _reproduces(layer: KeptLayer, maps: Tensor) -> bool:
+    """Whether the layer's own formula gives the model's `maps` [H, Q, K], on a few rows."""
+    assert layer.products is not None
+    query = layer.products.query
+    key = layer.products.key
+    if query.shape[:2] != maps.shape[:2] or key.shape[1] != maps.shape[2]:
+        return False
+    if not query.shape[0] or query.shape[0] % key.shape[0] or not maps.numel():
+        return False
+    rows = sorted({*spread_rows(layer.n_query, _ROWS_CHECKED), *_rows_without_keys(layer.mask)})
+    try:
+        computed = layer.weights(slice(0, layer.n_heads), rows)
+    except (RuntimeError, IndexError):
+        return False  # a mask or bias laid out in a way the formula does not know
+    return weights_agree(computed, maps[:, rows])
+
+
+def _rows_without_keys(mask: Tensor | LazyRows | None) -> list[int]:
+    """Return the queries that may see no key: implementations disagree about their weights."""
+    if not isinstance(mask, Tensor):
+        return []
+    rows = [int(row) for row in (~mask.any(-1)).any(0).nonzero()[:, 0]]
+    return [rows[place] for place in spread_rows(len(rows), _ROWS_CHECKED)] if rows else []
+
+
+def _mask_and_bias(
+    seen: LayerAttention, item: int, queries: Tensor | None, keys: Tensor | None
+) -> tuple[Tensor | None, Tensor | None]:
+    """Return the mask as bool, and any bias of the scores, both [1 or H, Q, K] or None."""
+    mask = None
+    bias = None
+    n_query, n_key = seen.weights.shape[-2:]
+    for added in (seen.mask, seen.kwargs.get("position_bias")):
+        if not isinstance(added, Tensor):
+            continue
+        added = added.detach()
+        while added.ndim < 4:
+            added = added[None]
+        added = added[item if added.shape[0] > 1 else 0]
+        added = cut_map(added.expand(-1, n_query, n_key), queries, keys)
+        if added.dtype == torch.bool:
+            visible = added
+        else:
+            visible = visible_in(added)
+            rest = torch.where(visible, added, 0)
+            if bool(rest.any()):
+                bias = rest if bias is None else bias + rest
+        if not bool(visible.all()):
+            mask = visible if mask is None else mask & visible
+    if mask is not None and mask.shape[0] > 1 and bool((mask == mask[:1]).all()):
+        mask = mask[:1]
+    return (None if mask is None else _copy(mask), None if bias is None else _copy(bias))
+
+
+def cut_map(tensor: Tensor, queries: Tensor | None, keys: Tensor | None) -> Tensor:
+    """The rows and columns of [H, Q, K] that are not padding."""
+    tensor = tensor if queries is None else tensor[:, queries]
+    return tensor if keys is None else tensor[..., keys]
+
+
+def _copy(tensor: Tensor) -> Tensor:
+    # A view would keep the whole batch, or queries, keys and values in one tensor, alive.
+    return tensor.contiguous() if tensor._base is None else tensor.clone()

@@ -1,0 +1,132 @@
+"""Queries and keys of one layer, and the weights that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.maps.layer_parts import part_of, place_of
+from attnwidget.capture.tapping.lazy_rows import Index, LazyRows
+from attnwidget.capture.tapping.torch_functions import additive
+from attnwidget.kernels.streaming import Streamed
+from attnwidget.kernels.weights import attention_scores, attention_weights
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreParts:
+    """The parts of the scores of one head, float64 on the CPU.
+
+    A score is `softcap` * tanh(scaling * query . key / `softcap`) + bias, or -inf where the mask
+    hides the key.
+
+    Attributes:
+        query: [Q, D] after position encoding.
+        key: [K, D] after position encoding.
+        scaling: Factor of the products.
+        softcap: Bound of the products; None = no bound.
+        bias: [Q, K] added to the scores; None = nothing.
+        visible: Bool [Q, K]; None = every query sees every key.
+        sink: Score of the attention sink of the head; None = no sink.
+    """
+
+    query: Tensor
+    key: Tensor
+    scaling: float
+    softcap: float | None
+    bias: Tensor | None
+    visible: Tensor | None
+    sink: float | None
+
+    def products(self) -> Tensor:
+        """Return scaling * query . key, [Q, K]."""
+        return self.scaling * self.query @ self.key.T
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """The tensors from which the maps of one layer are computed.
+
+    `query` [H, Q, D], `key` [Hkv, K, D], `bias` [1 or H, Q, K] added to the scores, `sinks` [H].
+    `streamed` is what a pass over a long input found, of which no map was whole; else None.
+    """
+
+    query: Tensor
+    key: Tensor
+    scaling: float
+    softcap: float | None = None
+    bias: Tensor | LazyRows | None = None
+    sinks: Tensor | None = None
+    streamed: Streamed | None = None
+
+    def weights(
+        self,
+        heads: slice,
+        rows: Index | None,
+        keys: Index | None,
+        mask: Tensor | LazyRows | None,
+    ) -> Tensor:
+        """Return the maps of consecutive heads, [heads, Q or rows, K or keys] float32.
+
+        Of a layer that was streamed, only the requested cells are computed.
+        """
+        pick = place_of(rows)
+        among = place_of(keys)
+        n_heads = len(self.query)
+        first, last, _ = heads.indices(n_heads)
+        group = n_heads // len(self.key)
+        if first % group or last % group:  # no whole groups: give every query head its own key head
+            shared = torch.arange(first, last, device=self.key.device) // group
+            key = self.key[shared]
+        else:
+            key = self.key[first // group : last // group]
+        seen: slice | list[int] = slice(None)
+        if self.streamed is not None:
+            seen, key = among, key[:, among]
+        visible = part_of(mask, heads, pick, seen)
+        scored: dict[str, Any] = {
+            "scaling": self.scaling,
+            "softcap": self.softcap,
+            "position_bias": part_of(self.bias, heads, pick, seen),
+        }
+        query = self.query[heads][:, pick]
+        if self.streamed is None:
+            sinks = None if self.sinks is None else self.sinks[heads]
+            hides = None if visible is None else additive(visible, self.query.dtype)
+            return attention_weights(query, key, **scored, mask=hides, sinks=sinks)[..., among]
+        scores = attention_scores(query, key, **scored).float()
+        top, largest = (
+            row_numbers[heads][:, pick, None]
+            for row_numbers in (self.streamed.top, self.streamed.largest)
+        )
+        weights = scores.sub_(top).exp_().mul_(largest)
+        if visible is not None:
+            weights = weights.masked_fill_(~visible, 0)
+        without_keys = top == torch.finfo(torch.float32).min
+        return torch.where(without_keys, largest, weights) if bool(without_keys.any()) else weights
+
+    def score_parts(
+        self,
+        head: int,
+        rows: Index | None,
+        keys: Index | None,
+        mask: Tensor | LazyRows | None,
+    ) -> ScoreParts:
+        """Return the parts of the scores of a head before the softmax."""
+        one = slice(head, head + 1)
+        pick = place_of(rows)
+        among = place_of(keys)
+        key_head = head // (len(self.query) // len(self.key))
+        bias = part_of(self.bias, one, pick, among)
+        visible = part_of(mask, one, pick, among)
+        return ScoreParts(
+            query=self.query[head, pick].cpu().double(),
+            key=self.key[key_head, among].cpu().double(),
+            scaling=self.scaling,
+            softcap=self.softcap,
+            bias=None if bias is None else bias[0].cpu().double(),
+            visible=None if visible is None else visible[0].cpu(),
+            sink=None if self.sinks is None else float(self.sinks[head]),
+        )

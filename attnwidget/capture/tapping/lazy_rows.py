@@ -1,0 +1,39 @@
+"""A tensor of a layer that is computed in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Index: TypeAlias = slice | Sequence[int]
+
+
+@dataclass(frozen=True, eq=False)
+class LazyRows:
+    """A tensor [n_heads, Q, K] that is computed in parts, and indexed like a tensor.
+
+    Attributes:
+        n_heads: Number of heads; 1 if the numbers are the same for all heads.
+        part: Function that computes the numbers of some queries and keys, [n_heads, q, k].
+    """
+
+    n_heads: int
+    part: Callable[[Index, Index], Tensor]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of the first axis; the other lengths are unknown."""
+        return (self.n_heads,)
+
+    def __getitem__(self, at: Any) -> Tensor:
+        everything = slice(None)
+        if at is Ellipsis or not isinstance(at, tuple):
+            at = (everything if at is Ellipsis else at,)
+        if at[0] is Ellipsis:
+            at = (everything, everything, *at[1:])
+        heads, rows, keys = (*at, everything, everything)[:3]
+        return self.part(rows, keys)[heads]

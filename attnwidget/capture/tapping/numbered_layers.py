@@ -1,0 +1,55 @@
+"""The numbers that a model gives its layers with attention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from torch import nn
+
+from attnwidget.capture.tapping.attention_sites import Site
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+
+
+def layer_numbers(model: nn.Module, sites: Sequence[Site]) -> dict[str, LayerNumbers]:
+    """Return the attention layers of each hybrid stack, which has layers without attention.
+
+    The result leaves out a stack in which every layer has attention: its layers count from 0. The
+    numbers are the indices in the `nn.ModuleList` that holds all layers of the stack.
+
+    Args:
+        model: The model, or the part of it, in which the sites were found.
+        sites: Its attention modules.
+    """
+    numbers: dict[str, LayerNumbers] = {}
+    for stack in dict.fromkeys(site.stack for site in sites):
+        own_sites = {site.module for site in sites if site.stack == stack}
+        layers = _in_one_list(model, [site.path for site in sites if site.stack == stack])
+        if layers is not None and layers.without_attention:
+            # A module that several layers share has several paths.
+            modules = model.named_modules(remove_duplicate=False)
+            paths = [path for path, module in modules if module in own_sites]
+            layers = _in_one_list(model, paths)
+        if layers is not None and layers.without_attention:
+            numbers[stack] = layers
+    return numbers
+
+
+def _in_one_list(model: nn.Module, paths: Sequence[str]) -> LayerNumbers | None:
+    """Return the indices of modules in the outermost `nn.ModuleList` that separates them.
+
+    Return None if no list holds all modules, or if the indices do not rise from module to module.
+    """
+    parts = paths[0].split(".")
+    for depth, part in enumerate(parts):
+        prefix = parts[:depth]
+        container = model.get_submodule(".".join(prefix))
+        if not isinstance(container, nn.ModuleList) or not part.isdigit():
+            continue
+        others = [path.split(".") for path in paths]
+        if any(other[:depth] != prefix for other in others):
+            return None
+        indices = tuple(int(other[depth]) for other in others)
+        if all(earlier < later for earlier, later in pairwise(indices)):
+            return LayerNumbers(indices, len(container))
+    return None
