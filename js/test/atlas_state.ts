@@ -70,6 +70,7 @@ export const atlasState = (change: Partial<AtlasState> = {}): AtlasState => ({
   all_scores: false,
   examples: "strongest",
   n_examples: 6,
+  example: null,
   _source: { model: "BertModel", note: "12 texts", no_effects: "" },
   _heads: {
     layers: 2,

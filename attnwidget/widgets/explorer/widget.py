@@ -348,6 +348,9 @@ class Explorer(ToldPanels):
             shown = {"text": text, "pair": pair, "target": target, "versus_text": None}
             self._show(attention, _input_of(shown))
 
+    def _show_input(self, attention: Attention, text: str, pair: str | None) -> None:
+        self.show(attention, text, pair)
+
     def _show(self, attention: Attention, shown: dict[str, Any]) -> None:
         """Change all figures together, with one computation and one message per figure.
 

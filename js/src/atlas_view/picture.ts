@@ -108,18 +108,21 @@ function drawCard(sheet: Sheet, state: AtlasState, card: Card, layout: AtlasLayo
   drawExamples(sheet, state, card);
 }
 
-function drawExamples(sheet: Sheet, { examples, n_examples }: AtlasState, card: Card): void {
+function drawExamples(sheet: Sheet, state: AtlasState, card: Card): void {
+  const { examples, n_examples } = state;
   const shown = (card.examples[examples] ?? []).slice(0, n_examples);
   if (!shown.length) return;
   const { theme, room } = sheet;
   const measure = tableRuler(labelFont(FONT));
   sheet.text(`examples: ${examples}`, { bold: true, colour: theme.text, line: 18 });
   sheet.place(room, EXAMPLE_HEIGHT * shown.length, (pen) => {
-    for (const example of shown) {
+    for (const [number, example] of shown.entries()) {
+      const isOpen = number === state.example;
       pen.save();
-      pen.font = labelFont(FONT);
+      pen.font = labelFont(FONT, isOpen);
       pen.textBaseline = "middle";
-      write(pen, example.weight.toFixed(2), [0, EXAMPLE_BASE], theme.muted);
+      const colour = isOpen ? theme.accent : theme.muted;
+      write(pen, example.weight.toFixed(2), [0, EXAMPLE_BASE], colour);
       pen.translate(WEIGHT + 2, 0);
       paintExample(pen, theme, FONT, exampleLine(example, measure, room - WEIGHT - 4));
       pen.restore();

@@ -91,6 +91,8 @@ export interface AtlasState extends HeadsState {
   all_scores: boolean;
   examples: Kind;
   n_examples: number;
+  /** The opened example of the shown kind. */
+  example: number | null;
   /** `no_effects`: why the atlas has no effects, or "". */
   _source: { model: string; note: string; no_effects: string };
   _heads: HeadNumbers | null;
@@ -107,6 +109,7 @@ export const WATCHED: (keyof AtlasState)[] = [
   "all_scores",
   "examples",
   "n_examples",
+  "example",
   "_source",
   "_heads",
   "_card",
