@@ -71,6 +71,7 @@ export const atlasState = (change: Partial<AtlasState> = {}): AtlasState => ({
   examples: "strongest",
   n_examples: 6,
   example: null,
+  notes: [],
   _source: { model: "BertModel", note: "12 texts", no_effects: "" },
   _heads: {
     layers: 2,

@@ -209,6 +209,34 @@ test("a click on an example opens it, and a second click closes it", async () =>
   expect(el.textContent).toContain("mark the example");
 });
 
+test("a note is typed on the card and found by the search", async () => {
+  const { model, el, find, heads, press } = await show({ search: "look" });
+  expect(heads()).toEqual([]);
+  // Without a kernel there is no field, and no note to read.
+  expect(el.querySelector("textarea, .attnw-atlas-noted")).toBeNull();
+  model.fromKernel({ notes: [[[1, 0, "self"], "look <b>\nagain"]] });
+  await frame();
+  expect(heads()).toEqual(["L1 H0"]);
+  expect(find(".attnw-atlas-noted").textContent).toBe("look <b>\nagain");
+  const live = await mounted(
+    { render: (context) => atlas().render({ ...context, model: { ...context.model, send() {} } }) },
+    atlasState(),
+  );
+  const area = live.find<HTMLTextAreaElement>("textarea");
+  await press(area, "[");
+  expect(live.model.sent).toEqual([]);
+  area.value = " two\nlines ";
+  area.dispatchEvent(new Event("change", { bubbles: true }));
+  expect(live.model.sent.at(-1)).toEqual({ notes: [[[1, 0, "self"], "two\nlines"]] });
+  await frame();
+  area.value = "typed";
+  await press(area, "Escape");
+  expect(area.value).toBe("two\nlines");
+  area.value = "";
+  area.dispatchEvent(new Event("change", { bubbles: true }));
+  expect(live.model.sent.at(-1)).toEqual({ notes: [] });
+});
+
 test("without a card it says what to do; a head without a name has a card", async () => {
   const { find, model } = await show({ selected: [], _card: null });
   expect(find("[role=region]").textContent).toContain("Select a head");

@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 import traitlets
 
-from attnwidget import AtlasView, Attention, Head, HeadGrid, HeadMap, HeadView, link, load_model
+from attnwidget import (
+    AtlasView,
+    Attention,
+    Head,
+    HeadGrid,
+    HeadMap,
+    HeadView,
+    link,
+    load_atlas,
+    load_model,
+)
 from attnwidget.demo import demo_atlas
 from attnwidget.head_atlas.cards.atlas_result import Atlas
 from attnwidget.head_atlas.examples.example_link import ExampleLink
@@ -174,6 +184,32 @@ def test_an_explorer_reads_the_text_of_an_example(atlas: Atlas) -> None:
     explorer.close()
 
 
+def test_notes_are_kept_by_the_atlas_and_its_files(atlas: Atlas, tmp_path: Path) -> None:
+    atlas = replace(atlas, notes={})
+    view = AtlasView(atlas, selected=[(1, 3)])
+    view.notes[(1, 3)] = " links pronouns\nto people "
+    from_page(view, {"notes": [*map(list, view.notes.pairs()), [[2, 8, "self"], "determiners"]]})
+    assert atlas.notes == {Head(1, 3): "links pronouns\nto people", Head(2, 8): "determiners"}
+    assert "note: determiners" in repr(atlas.card(2, 8))
+    view.search = "determiners"
+    assert len(view.to_frame()) == len(view.figure().table) == 1
+    written = texts(view.figure())
+    assert "Note: links pronouns" in written and "to people" in written
+    atlas.save(tmp_path / "atlas.json")
+    loaded = load_atlas(tmp_path / "atlas.json")
+    assert loaded.notes == atlas.notes
+    again = AtlasView(loaded)
+    assert dict(again.notes) == atlas.notes
+    assert again.code().splitlines()[-1] == "AtlasView(atlas)"
+    del again.notes[(2, 8)]
+    assert list(loaded.notes) == [Head(1, 3)]
+    again.atlas = replace(loaded, notes={Head(0, 0): "another"})
+    assert dict(again.notes) == {Head(0, 0): "another"} and list(loaded.notes) == [Head(1, 3)]
+    with pytest.raises(traitlets.TraitError, match="the note of L1 H3 is a text of 1 to 2000"):
+        view.notes[(1, 3)] = "x" * 2001
+    assert AtlasView(atlas, notes={(0, 1): "own"}).atlas.notes == {Head(0, 1): "own"}
+
+
 def test_another_atlas_keeps_what_it_has(atlas: Atlas) -> None:
     view = AtlasView(atlas, selected=[(5, 3)])
     view.open()
@@ -220,6 +256,7 @@ def test_a_saved_atlas_has_the_cards_of_all_heads(atlas: Atlas, tmp_path: Path) 
     cards = held["own"]["cards"]
     assert len(cards) == 72 and "_card" not in held["state"]
     assert cards["L2H8"]["name"] == atlas.names[2, 8]
-    view = AtlasView(atlas, search="det", selected=[(2, 8)])
+    view = AtlasView(replace(atlas, notes={Head(2, 8): "a note"}), search="det", selected=[(2, 8)])
     state = data_of(view.save(tmp_path / "view.html"))["state"]
     assert (state["search"], state["selected"]) == ("det", [[2, 8, "self"]])
+    assert state["notes"] == [[[2, 8, "self"], "a note"]]

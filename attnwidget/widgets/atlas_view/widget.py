@@ -16,6 +16,7 @@ from attnwidget.text.counted import counted
 from attnwidget.widgets.atlas_view.card_wire import MOST_EXAMPLES, card_to_wire
 from attnwidget.widgets.atlas_view.head_rows import COLUMNS, rows_to_wire, shown_rows
 from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.shared.head_labels import Notes
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
 from attnwidget.widgets.shared.linked_figures import circle_of
 from attnwidget.widgets.shared.opened_example import figures_of_texts, open_example
@@ -59,8 +60,8 @@ class AtlasView(HeadWidget):
 
     atlas = traitlets.Instance(Atlas, help="The atlas of the model.")
     search = traitlets.Unicode(
-        help="Show only heads with this text in their number, name, runner-up or outcome; case and "
-        "spaces are ignored."
+        help="Show only heads with this text in their number, name, runner-up, outcome or note; "
+        "case and spaces are ignored."
     ).tag(sync=True)
     sort = traitlets.Enum(
         COLUMNS, "strength", help="The column that sorts the rows; heads without a value come last."
@@ -83,6 +84,11 @@ class AtlasView(HeadWidget):
         "figures show its text with the link locked.",
     ).tag(sync=True)
 
+    notes = Notes(
+        help='Notes on heads, for example {(1, 3): "see the examples"}; notes[(1, 3)] = "…" '
+        "changes a single note. The atlas keeps the notes and saves them."
+    ).tag(sync=True, to_json=lambda notes, widget: notes.pairs())
+
     # Why the last example could not be opened; "" if it could.
     _refused = traitlets.Unicode().tag(sync=True)
 
@@ -95,13 +101,16 @@ class AtlasView(HeadWidget):
             )
         if not {"selected", "layer"} & traits.keys():
             traits["selected"] = _strongest(atlas)
+        traits.setdefault("notes", atlas.notes)
         super().__init__(atlas=atlas, **traits)
+        self._keep_notes()
 
     def _given(self) -> dict[str, Any]:
         return {"atlas": YOURS}
 
     def _chosen(self) -> dict[str, Any]:
         options = chosen_options(self, always=("selected",))
+        options.pop("notes", None)  # the atlas has the notes
         if self.selected == _strongest(self.atlas):
             del options["selected"]
         return options
@@ -114,6 +123,17 @@ class AtlasView(HeadWidget):
     def _keep_heads(self, change: object) -> None:
         self.selected = [head for head in self.selected if self.has(head)]
         self.layer = min(self.layer, self.n_layers - 1)
+        self.notes = self.atlas.notes
+
+    @when_open("notes")
+    def _notes_changed(self, change: object) -> None:
+        self._keep_notes()
+
+    def _keep_notes(self) -> None:
+        """Write the notes of the figure into the atlas."""
+        notes = dict(self.notes)
+        self.atlas.notes.clear()
+        self.atlas.notes.update(notes)
 
     @property
     def example_link(self) -> ExampleLink | None:

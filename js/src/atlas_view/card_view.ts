@@ -22,6 +22,7 @@ import {
 } from "./card_text.js";
 import { exampleLine, lengthOf } from "./example_line.js";
 import { type AtlasLayout, WEIGHT } from "./layout.js";
+import { noteField } from "./note_field.js";
 import {
   BAR_HEIGHT,
   EXAMPLE_HEIGHT,
@@ -59,6 +60,7 @@ export function cardView(
     ${writesView(card)}${feedsView(card, actions)}`;
   return html`<p class="attnw-atlas-title">${anchor}</p>
     ${cardSentences(card).map((text) => html`<p class="attnw-atlas-text">${text}</p>`)}
+    ${noteField(card.head, state, isPage, actions.change)}
     <div class="attnw-atlas-columns">
       <div .style=${`width: ${layout.column}px`}>${scoresView(card, state, layout, look, actions)}
       </div>

@@ -30,7 +30,7 @@ import {
   paintScore,
 } from "./paint.js";
 import { type BarRow, paintBarRows, paintRows, rowsHeight } from "./paint_rows.js";
-import { rowsOf, shownRows } from "./rows.js";
+import { noteOf, rowsOf, shownRows } from "./rows.js";
 import type { AtlasState, Card } from "./state.js";
 
 /** Width of a picture that asks for none: the card stands beside the table. */
@@ -75,6 +75,8 @@ function drawCard(sheet: Sheet, state: AtlasState, card: Card, layout: AtlasLayo
     );
   sheet.text(cardTitle(card), { ...heading, size: 13 });
   for (const text of cardSentences(card)) sheet.text(text, words);
+  const note = noteOf(card.head, state.notes);
+  if (note) for (const line of `Note: ${note}`.split("\n")) sheet.text(line, words);
   sheet.gap();
   sheet.text("scores", heading);
   bars(

@@ -1,5 +1,5 @@
 import type { HeadsState } from "../shared/head_types.js";
-import type { Head } from "../shared/types.js";
+import type { Head, HeadLabel } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
 
 export const COLUMNS = ["head", "name", "strength", "held out", "outcome"] as const;
@@ -93,6 +93,7 @@ export interface AtlasState extends HeadsState {
   n_examples: number;
   /** The opened example of the shown kind. */
   example: number | null;
+  notes: HeadLabel[];
   /** `no_effects`: why the atlas has no effects, or "". */
   _source: { model: string; note: string; no_effects: string };
   _heads: HeadNumbers | null;
@@ -110,6 +111,7 @@ export const WATCHED: (keyof AtlasState)[] = [
   "examples",
   "n_examples",
   "example",
+  "notes",
   "_source",
   "_heads",
   "_card",

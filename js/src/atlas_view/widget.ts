@@ -97,7 +97,7 @@ function render(context: RenderContext<AtlasState>): void {
 
   function key(event: KeyboardEvent): boolean {
     const { target } = event;
-    const isTyping = target instanceof HTMLInputElement;
+    const isTyping = target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
     if (isTyping || event.metaKey || (event.ctrlKey && !event.altKey)) return false;
     if (target instanceof HTMLSelectElement && event.key !== "Escape") return false;
     if (commonKey(event, keys.toggle, stepBy)) return true;
