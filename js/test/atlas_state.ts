@@ -64,6 +64,7 @@ export const atlasState = (change: Partial<AtlasState> = {}): AtlasState => ({
   selected: [[1, 0, "self"]],
   layer: 1,
   _error: "",
+  table: true,
   search: "",
   sort: "strength",
   descending: true,

@@ -59,6 +59,9 @@ class AtlasView(HeadWidget):
     kind = "atlas_view"
 
     atlas = traitlets.Instance(Atlas, help="The atlas of the model.")
+    table = traitlets.Bool(
+        True, help="Whether the table of heads is shown; the card is always shown."
+    ).tag(sync=True)
     search = traitlets.Unicode(
         help="Show only heads with this text in their number, name, runner-up, outcome or note; "
         "case and spaces are ignored."

@@ -42,20 +42,26 @@ const MOST_ROWS = 24;
 export const drawPicture: DrawPicture<AtlasState> = (state, request) => {
   const sheet = new Sheet(request, OWN);
   const { theme, room } = sheet;
-  const layout = layoutOf(room);
+  const layout = layoutOf(room, state.table);
   const all = state._heads ? rowsOf(state._heads) : [];
   const rows = shownRows(all, state);
   const drawn = rows.slice(0, MOST_ROWS);
   const said = captionOf(state, rows, all.length);
   const cut = drawn.length < rows.length ? `, the first ${drawn.length} are drawn` : "";
-  sheet.title(FIGURE, said.model, rowsText(rows.length, all.length, state) + cut);
-  const height = rowsHeight(drawn);
-  sheet.figure(layout.table, height, (pen) =>
-    paintRows(pen, theme, FONT, { rows: drawn, state, width: layout.table }),
+  sheet.title(
+    FIGURE,
+    said.model,
+    state.table ? rowsText(rows.length, all.length, state) + cut : "",
   );
-  if (!rows.length) sheet.text(NOTHING, { size: LABEL_SIZE, colour: theme.text });
-  if (layout.isWide) sheet.aside(room - layout.table - SPACE);
-  else sheet.gap();
+  if (state.table) {
+    const height = rowsHeight(drawn);
+    sheet.figure(layout.table, height, (pen) =>
+      paintRows(pen, theme, FONT, { rows: drawn, state, width: layout.table }),
+    );
+    if (!rows.length) sheet.text(NOTHING, { size: LABEL_SIZE, colour: theme.text });
+    if (layout.isWide) sheet.aside(room - layout.table - SPACE);
+    else sheet.gap();
+  }
   if (state._card) drawCard(sheet, state, state._card, layout);
   else sheet.text(NO_CARD, { size: LABEL_SIZE, colour: theme.text });
   sheet.under();

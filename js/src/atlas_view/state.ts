@@ -85,6 +85,8 @@ export interface Card {
 }
 
 export interface AtlasState extends HeadsState {
+  /** Whether the table of heads is shown. */
+  table: boolean;
   search: string;
   sort: Column;
   descending: boolean;
@@ -104,6 +106,7 @@ export interface AtlasState extends HeadsState {
 export const WATCHED: (keyof AtlasState)[] = [
   "selected",
   "layer",
+  "table",
   "search",
   "sort",
   "descending",

@@ -1,4 +1,4 @@
-import { html } from "lit-html";
+import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { captionText } from "../shared/caption.js";
 import { commonKey, type Keys, keyList } from "../shared/key_list.js";
@@ -62,20 +62,20 @@ function render(context: RenderContext<AtlasState>): void {
 
   function view(look: Look): unknown {
     const state = snapshot(model, WATCHED) as AtlasState;
-    const layout = layoutOf(look.width);
+    const layout = layoutOf(look.width, state.table);
     const all = decoded(state._heads);
     const rows = shownRows(all, state);
     const search = ({ currentTarget }: Event) =>
       save(model, { search: (currentTarget as HTMLInputElement).value });
     const actions = { choose, change: (change: Partial<AtlasState>) => save(model, change) };
     const caption = captionText(captionOf(state, rows, all.length));
-    return html`<div class="attnw-controls"><label>search <input type="search"
-        placeholder="name, outcome or L1 H3" autocomplete="off" spellcheck="false"
+    const table = html`<div class="attnw-atlas-heads" .style=${`width: ${layout.table}px`}>
+        ${list.view(rows, all.length, state, layout)}</div>`;
+    return html`<div class="attnw-controls" ?hidden=${!state.table}><label>search <input
+        type="search" placeholder="name, outcome or L1 H3" autocomplete="off" spellcheck="false"
         .value=${live(state.search)} @input=${search}></label>${keys.button()}</div>
       <div class=${`attnw-atlas-body${layout.isWide ? " attnw-atlas-wide" : ""}`}>
-        <div class="attnw-atlas-heads" .style=${`width: ${layout.table}px`}>
-          ${list.view(rows, all.length, state, layout)}
-        </div>
+        ${state.table ? table : nothing}
         <div class="attnw-atlas-card" role="region" aria-label="card of the head"
           .style=${`width: ${layout.card}px`}>
           ${cardView(state, layout, look, isPage, actions)}
