@@ -192,6 +192,51 @@ test("more scores and examples on request", async () => {
   expect([...select.options].map(({ value }) => value)).toEqual(["strongest", "middle"]);
 });
 
+test("a click on an example opens it, and a second click closes it", async () => {
+  const { model, el, button } = await show({ examples: "middle" });
+  const examples = () => [...el.querySelectorAll<HTMLButtonElement>("ol button")];
+  const pressed = () => examples().map((each) => each.getAttribute("aria-pressed") === "true");
+  expect(pressed()).toEqual(Array(6).fill(false));
+  examples()[1]?.click();
+  await frame();
+  expect(model.sent.at(-1)).toEqual({ example: 1 });
+  expect(pressed()).toEqual([false, true, false, false, false, false]);
+  examples()[1]?.click();
+  expect(model.sent.at(-1)).toEqual({ example: null });
+  button("?")?.click();
+  await frame();
+  // A figure without a kernel has no model that reads the text.
+  expect(el.textContent).toContain("mark the example");
+});
+
+test("a note is typed on the card and found by the search", async () => {
+  const { model, el, find, heads, press } = await show({ search: "look" });
+  expect(heads()).toEqual([]);
+  // Without a kernel there is no field, and no note to read.
+  expect(el.querySelector("textarea, .attnw-atlas-noted")).toBeNull();
+  model.fromKernel({ notes: [[[1, 0, "self"], "look <b>\nagain"]] });
+  await frame();
+  expect(heads()).toEqual(["L1 H0"]);
+  expect(find(".attnw-atlas-noted").textContent).toBe("look <b>\nagain");
+  const live = await mounted(
+    { render: (context) => atlas().render({ ...context, model: { ...context.model, send() {} } }) },
+    atlasState(),
+  );
+  const area = live.find<HTMLTextAreaElement>("textarea");
+  await press(area, "[");
+  expect(live.model.sent).toEqual([]);
+  area.value = " two\nlines ";
+  area.dispatchEvent(new Event("change", { bubbles: true }));
+  expect(live.model.sent.at(-1)).toEqual({ notes: [[[1, 0, "self"], "two\nlines"]] });
+  await frame();
+  area.value = "typed";
+  await press(area, "Escape");
+  expect(area.value).toBe("two\nlines");
+  area.value = "";
+  area.dispatchEvent(new Event("change", { bubbles: true }));
+  expect(live.model.sent.at(-1)).toEqual({ notes: [] });
+});
+
 test("without a card it says what to do; a head without a name has a card", async () => {
   const { find, model } = await show({ selected: [], _card: null });
   expect(find("[role=region]").textContent).toContain("Select a head");
@@ -222,6 +267,13 @@ test("a saved page has the cards of all heads, and follows its address", async (
   model.set("selected", [[1, 0, "self"]]);
   expect(model.get("_card")?.name).toBe("previous token");
   expect(location.hash).toBe("#L1H0");
+  model.set("example", 0);
+  model.set("examples", "middle");
+  expect(model.get("example")).toBeNull();
+  model.set("example", 2);
+  model.set("selected", [[0, 1, "self"]]);
+  expect(model.get("example")).toBeNull();
+  model.set("selected", [[1, 0, "self"]]);
   history.replaceState(null, "", "#L9H9");
   dispatchEvent(new Event("hashchange"));
   expect(model.get("selected")).toEqual([[1, 0, "self"]]);

@@ -65,6 +65,7 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   strip: null,
   predictions: null,
   why: null,
+  card: null,
   table: null,
   arcs: null,
   ...change,

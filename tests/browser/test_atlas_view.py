@@ -52,6 +52,35 @@ def test_a_head_is_searched_and_chosen_and_its_card_follows_linked_figures(
 
 
 @pytest.mark.slow
+def test_an_example_opens_in_linked_figures_by_click_and_by_key(in_lab: OpenNotebook) -> None:
+    notebook = in_lab([SETUP + LINKED])
+    notebook.run_cell(0)
+    root = notebook.output(0).locator(".attnw-root")
+    row(root, "L2 H8").click()
+    examples = root.locator(".attnw-atlas-examples").get_by_role("button")
+    expect(examples.first).to_have_attribute("aria-pressed", "false")
+    examples.nth(1).click()
+    notebook.wait_for_value("view.example", 1)
+    same = "grid.attention.stacks['self'].query.ids == view.example_link.tokens.ids"
+    notebook.wait_for_value(same, True)
+    locked = "dict(grid.tokens) == dict(query=view.example_link.query, key=view.example_link.key)"
+    notebook.wait_for_value(locked, True)
+    expect(examples.nth(1)).to_have_attribute("aria-pressed", "true")
+    examples.nth(2).focus()
+    notebook.page.keyboard.press("Enter")
+    notebook.wait_for_value("view.example", 2)
+    notebook.wait_for_value(same, True)
+    row(root, "L0 H2").click()
+    notebook.wait_for_value("view.example", None)
+    root.get_by_role("textbox", name="note").fill("the clearest head")
+    row(root, "L2 H8").click()
+    notebook.wait_for_value("view.atlas.notes[(0, 2, 'self')]", "the clearest head")
+    expect(root.get_by_role("textbox", name="note")).to_have_value("")
+    notebook.run_in_kernel("view.notes[(2, 8)] = 'determiners'")
+    expect(root.get_by_role("textbox", name="note")).to_have_value("determiners")
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
 def test_the_keyboard_alone_and_axe_in_both_themes(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + LINKED])
@@ -107,6 +136,9 @@ def test_a_saved_atlas_searches_sorts_and_opens_the_card_of_its_anchor(
     expect(card).to_contain_text("det to governor")
     expect(page).to_have_url(f"{saved}#L2H8")
     expect(card.get_by_role("link", name=re.compile("L2 H8"))).to_have_attribute("href", "#L2H8")
+    example = card.locator(".attnw-atlas-examples").get_by_role("button").first
+    example.click()
+    expect(example).to_have_attribute("aria-pressed", "true")
     root.get_by_role("button", name="head", exact=True).click()
     first = root.get_by_role("table", name="heads").locator("tbody th").first
     expect(first).to_have_text("L0 H0")

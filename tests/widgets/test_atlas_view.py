@@ -12,13 +12,24 @@ import numpy as np
 import pytest
 import traitlets
 
-from attnwidget import AtlasView, Head, HeadMap, link
+from attnwidget import (
+    AtlasView,
+    Attention,
+    Head,
+    HeadGrid,
+    HeadMap,
+    HeadView,
+    link,
+    load_atlas,
+    load_model,
+)
 from attnwidget.demo import demo_atlas
 from attnwidget.head_atlas.cards.atlas_result import Atlas
 from attnwidget.head_atlas.examples.example_link import ExampleLink
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.atlas_view.card_wire import card_to_wire, example_to_wire
 from attnwidget.widgets.atlas_view.head_rows import COLUMNS
+from attnwidget.widgets.explorer.widget import Explorer
 from fixtures.recording import from_page, on_page, updates
 from fixtures.svg_picture import texts
 from fixtures.tiers import only_first_is_fast
@@ -107,6 +118,98 @@ def test_wrong_options_are_refused(atlas: Atlas) -> None:
             AtlasView(atlas, **options)
 
 
+def test_an_example_opens_in_linked_figures_with_its_link_locked(atlas: Atlas) -> None:
+    attention = load_model().attend("The cat sat.")
+    view = AtlasView(atlas, selected=[(2, 8)])
+    grid, head_view = HeadGrid(attention), HeadView(attention, hidden=["sep"])
+    link(view, grid)
+    link(grid, head_view)
+    from_page(view, {"example": 1})
+    opened = view.example_link
+    assert opened == atlas.examples[Head(2, 8)]["strongest"][1]
+    assert head_view.attention is grid.attention
+    assert head_view.attention.stacks["self"].query.ids == opened.tokens.ids
+    assert head_view.tokens == [("query", opened.query), ("key", opened.key)]
+    weight = head_view.attention.weights(2, 8)[opened.query, opened.key]
+    assert weight == pytest.approx(opened.weight, abs=1e-5)
+    shown = head_view.attention
+    with_ends = next(
+        (head, links)
+        for head, kinds in atlas.examples.items()
+        for links in [kinds["heaviest"]]
+        if links[0].tokens.special[links[0].key] == "sep"
+    )
+    view.selected = [with_ends[0]]
+    assert view.example is None and head_view.attention is shown
+    head_view.unit = "words"
+    view.examples = "heaviest"
+    view.example = 0
+    ends = with_ends[1][0]
+    groups = ends.tokens.word_groups()
+    locked = dict(head_view.tokens)
+    assert ends.query in groups[locked["query"]] and ends.key in groups[locked["key"]]
+    assert head_view.hidden == []
+
+
+def test_an_example_that_no_linked_model_can_read_is_refused(atlas: Atlas) -> None:
+    view = AtlasView(atlas, selected=[(2, 8)])
+    with pytest.raises(traitlets.TraitError, match=r"L2 H8 has 10 examples .* got 10"):
+        view.example = 10
+    maps = HeadView(Attention.from_weights(np.full((6, 12, 2, 2), 0.5), ["a", "b"]))
+    link(view, maps)
+    view.example = 0  # no linked figure has a model: the example is marked
+    assert len(maps.attention.tokens) == 2
+    other = HeadView(load_model("attnwidget/induction").attend("The cat sat."))
+    before = other.attention
+    link(view, other, names=["layer"])
+    with pytest.raises(ValueError, match="another vocabulary"):
+        view.example = 1
+    assert view.example is None and "another vocabulary" in view._refused
+    assert other.attention is before
+
+
+def test_an_explorer_reads_the_text_of_an_example(atlas: Atlas) -> None:
+    explorer = Explorer(text="The cat sat.", treebank=False)
+    view = AtlasView(atlas, selected=[(1, 8)])
+    link(view, explorer)
+    for kind in ("strongest", "missed"):
+        view.examples = kind
+        view.example = 0
+        opened = view.example_link
+        assert opened is not None and explorer.head == Head(1, 8)
+        assert explorer.attention.stacks["self"].query.ids == opened.tokens.ids
+        assert explorer.view.attention is explorer.attention
+        assert explorer.view.tokens == [("query", opened.query), ("key", opened.key)]
+        assert opened.spelt(opened.key) in f"{explorer.text} {explorer.pair}"
+    explorer.close()
+
+
+def test_notes_are_kept_by_the_atlas_and_its_files(atlas: Atlas, tmp_path: Path) -> None:
+    atlas = replace(atlas, notes={})
+    view = AtlasView(atlas, selected=[(1, 3)])
+    view.notes[(1, 3)] = " links pronouns\nto people "
+    from_page(view, {"notes": [*map(list, view.notes.pairs()), [[2, 8, "self"], "determiners"]]})
+    assert atlas.notes == {Head(1, 3): "links pronouns\nto people", Head(2, 8): "determiners"}
+    assert "note: determiners" in repr(atlas.card(2, 8))
+    view.search = "determiners"
+    assert len(view.to_frame()) == len(view.figure().table) == 1
+    written = texts(view.figure())
+    assert "Note: links pronouns" in written and "to people" in written
+    atlas.save(tmp_path / "atlas.json")
+    loaded = load_atlas(tmp_path / "atlas.json")
+    assert loaded.notes == atlas.notes
+    again = AtlasView(loaded)
+    assert dict(again.notes) == atlas.notes
+    assert again.code().splitlines()[-1] == "AtlasView(atlas)"
+    del again.notes[(2, 8)]
+    assert list(loaded.notes) == [Head(1, 3)]
+    again.atlas = replace(loaded, notes={Head(0, 0): "another"})
+    assert dict(again.notes) == {Head(0, 0): "another"} and list(loaded.notes) == [Head(1, 3)]
+    with pytest.raises(traitlets.TraitError, match="the note of L1 H3 is a text of 1 to 2000"):
+        view.notes[(1, 3)] = "x" * 2001
+    assert AtlasView(atlas, notes={(0, 1): "own"}).atlas.notes == {Head(0, 1): "own"}
+
+
 def test_another_atlas_keeps_what_it_has(atlas: Atlas) -> None:
     view = AtlasView(atlas, selected=[(5, 3)])
     view.open()
@@ -153,6 +256,7 @@ def test_a_saved_atlas_has_the_cards_of_all_heads(atlas: Atlas, tmp_path: Path) 
     cards = held["own"]["cards"]
     assert len(cards) == 72 and "_card" not in held["state"]
     assert cards["L2H8"]["name"] == atlas.names[2, 8]
-    view = AtlasView(atlas, search="det", selected=[(2, 8)])
+    view = AtlasView(replace(atlas, notes={Head(2, 8): "a note"}), search="det", selected=[(2, 8)])
     state = data_of(view.save(tmp_path / "view.html"))["state"]
     assert (state["search"], state["selected"]) == ("det", [[2, 8, "self"]])
+    assert state["notes"] == [[[2, 8, "self"], "a note"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from attnwidget.head_atlas.cards.atlas_json import decoded_parts
+from attnwidget.head_atlas.cards.atlas_json import decoded_notes, decoded_parts
 from attnwidget.head_atlas.cards.atlas_result import Atlas
 from attnwidget.text.decoded_lines import refuse_no_file
 
@@ -41,6 +41,7 @@ def load_atlas(path: str | Path) -> Atlas:
             reasons=dict(stored["reasons"]),
             provenance=dict(stored["provenance"]),
             complete=bool(stored["complete"]),
+            notes=decoded_notes(stored),
         )
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} is no atlas that Atlas.save wrote: {error}") from error

@@ -121,6 +121,16 @@ def decoded_parts(stored: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def encoded_notes(notes: Mapping[Head, str]) -> dict[str, str]:
+    """Return the notes of heads as JSON."""
+    return {_name(head): text for head, text in notes.items()}
+
+
+def decoded_notes(stored: Mapping[str, Any]) -> dict[Head, str]:
+    """Return the notes of an atlas; none if the file has none."""
+    return {_head(name): str(text) for name, text in stored.get("notes", {}).items()}
+
+
 def _name(head: Head) -> str:
     return f"{head.layer},{head.head}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head
-from attnwidget.head_atlas.cards.atlas_json import encoded_parts
+from attnwidget.head_atlas.cards.atlas_json import encoded_notes, encoded_parts
 from attnwidget.head_atlas.cards.head_card import HeadCard, HeadScore
 from attnwidget.head_atlas.cards.head_writes_and_feeds import Feeds, Writes
 from attnwidget.head_atlas.effects.head_effect import HeadEffect
@@ -41,6 +41,7 @@ class Atlas(HeadResult):
         reasons: Why parts are missing, by "writes", "feeds", "effects" and the names of behaviours.
         provenance: Model, weights, tokenizer, texts, seeds and versions.
         complete: False if the study was interrupted before its end.
+        notes: Notes of the user by head, which can be changed; an `AtlasView` changes them too.
     """
 
     table: BehaviourTable
@@ -51,6 +52,7 @@ class Atlas(HeadResult):
     reasons: Mapping[str, str]
     provenance: Mapping[str, Any]
     complete: bool
+    notes: dict[Head, str] = field(default_factory=dict)
 
     @property
     def model_name(self) -> str:
@@ -85,6 +87,7 @@ class Atlas(HeadResult):
             writes=tuple(self.writes.get(chosen, ())),
             feeds=tuple(self.feeds.get(chosen, ())),
             model_name=self.model_name,
+            note=self.notes.get(chosen, ""),
         )
 
     def _rows(self, layer: int, head: int) -> tuple[HeadScore, ...]:
@@ -148,8 +151,8 @@ class Atlas(HeadResult):
 
         Columns: layer, head, name, strength, score, control, low, high, adjusted, held_out,
         held_out_control, auc (all of the name), runner_up, outcome, effect, effect_low,
-        effect_high, matched. `attrs["model"]` is the name of the model; `table.to_frame()` has all
-        behaviours.
+        effect_high, matched, note. `attrs["model"]` is the name of the model; `table.to_frame()`
+        has all behaviours.
         """
         import pandas as pd
 
@@ -172,6 +175,7 @@ class Atlas(HeadResult):
                     ("matched", "matched"),
                 )
             }
+            row["note"] = card.note
             rows.append(row)
         frame = pd.DataFrame(rows)
         frame.attrs["model"] = self.model_name
@@ -221,6 +225,7 @@ class Atlas(HeadResult):
             "reasons": dict(self.reasons),
             "provenance": dict(self.provenance),
             "complete": self.complete,
+            "notes": encoded_notes(self.notes),
         }
         text = json.dumps(parts, ensure_ascii=False, allow_nan=False)
         write_whole(path, text.encode("utf-8", "surrogatepass"))

@@ -58,6 +58,7 @@ class HeadCard:
         writes: What the head writes when it reads its most attended tokens.
         feeds: The earlier heads that feed it most.
         model_name: Name of the model.
+        note: The note of the user, or "".
     """
 
     head: Head
@@ -69,6 +70,7 @@ class HeadCard:
     writes: tuple[Writes, ...]
     feeds: tuple[Feeds, ...]
     model_name: str
+    note: str = ""
 
     @property
     def named_by(self) -> HeadScore | None:
@@ -91,6 +93,8 @@ class HeadCard:
                 f"{row.control_name}; held out {row.held_out:.2f} against "
                 f"{row.held_out_control:.2f}"
             ]
+        if self.note:
+            lines.append(f"note: {self.note}")
         if self.runner_up:
             lines.append(f"also: {self.runner_up}")
         if self.effect is not None and self.effect.outcome:

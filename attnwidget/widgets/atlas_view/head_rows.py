@@ -46,8 +46,8 @@ def shown_rows(frame: pd.DataFrame, search: str, sort: str, descending: bool) ->
 
     Args:
         frame: The rows of `Atlas.to_frame`.
-        search: Text that a head, its name, its runner-up or its outcome contains. Case and spaces
-            are ignored.
+        search: Text that a head, its name, its runner-up, its outcome or its note contains. Case
+            and spaces are ignored.
         sort: One of `COLUMNS`. Heads with equal values keep the order of layers and heads, and
             heads without a value come last.
         descending: Whether the largest value comes first.
@@ -56,14 +56,17 @@ def shown_rows(frame: pd.DataFrame, search: str, sort: str, descending: bool) ->
         >>> import pandas as pd
         >>> from attnwidget.widgets.atlas_view.head_rows import shown_rows
         >>> frame = pd.DataFrame({"layer": [0, 0], "head": [0, 1], "name": ["", "broad"],
-        ...     "runner_up": ["", ""], "outcome": ["", "null"], "strength": [float("nan"), 0.5]})
+        ...     "runner_up": ["", ""], "outcome": ["", "null"], "note": ["", ""],
+        ...     "strength": [float("nan"), 0.5]})
         >>> shown_rows(frame, "", "strength", True)["head"].tolist()
         [1, 0]
         >>> shown_rows(frame, "L0H0", "head", False)["head"].tolist()
         [0]
     """
     heads = "L" + frame["layer"].astype(str) + "H" + frame["head"].astype(str)
-    texts = heads + "\n" + frame["name"] + "\n" + frame["runner_up"] + "\n" + frame["outcome"]
+    texts = heads
+    for column in ("name", "runner_up", "outcome", "note"):
+        texts = texts + "\n" + frame[column]
     compact = texts.str.casefold().str.replace(" ", "", regex=False)
     shown = frame[compact.str.contains(search.casefold().replace(" ", ""), regex=False)]
     if sort == "head":

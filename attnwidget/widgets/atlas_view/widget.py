@@ -6,15 +6,20 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import traitlets
 
+from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.head import Head
 from attnwidget.head_atlas.cards.atlas_result import Atlas
+from attnwidget.head_atlas.examples.example_link import ExampleLink
 from attnwidget.head_atlas.examples.example_results import ExampleKind
 from attnwidget.text.counted import counted
 from attnwidget.widgets.atlas_view.card_wire import MOST_EXAMPLES, card_to_wire
 from attnwidget.widgets.atlas_view.head_rows import COLUMNS, rows_to_wire, shown_rows
 from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.shared.head_labels import Notes
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.widgets.shared.linked_figures import circle_of
+from attnwidget.widgets.shared.opened_example import figures_of_texts, open_example
 from attnwidget.widgets.shared.widget_code import chosen_options
 
 if TYPE_CHECKING:
@@ -29,8 +34,9 @@ class AtlasView(HeadWidget):
     A row of the table has the name of a head, the strength of the name, its held-out score and the
     outcome of its effect. The card has the scores of the head with their controls, its effect on
     the loss, example links, what the head writes, and which heads feed it. A linked figure shows
-    the head that is chosen here. Options are the traits, passed as keywords. The head with the
-    strongest name is selected at first.
+    the head that is chosen here, and an example that is opened: the figure reads the text of the
+    example, and the two tokens of the link are locked. Options are the traits, passed as keywords.
+    The head with the strongest name is selected at first.
 
     Args:
         atlas: The atlas, from `atlas`, `load_atlas` or `demo.demo_atlas`.
@@ -53,9 +59,12 @@ class AtlasView(HeadWidget):
     kind = "atlas_view"
 
     atlas = traitlets.Instance(Atlas, help="The atlas of the model.")
+    table = traitlets.Bool(
+        True, help="Whether the table of heads is shown; the card is always shown."
+    ).tag(sync=True)
     search = traitlets.Unicode(
-        help="Show only heads with this text in their number, name, runner-up or outcome; case and "
-        "spaces are ignored."
+        help="Show only heads with this text in their number, name, runner-up, outcome or note; "
+        "case and spaces are ignored."
     ).tag(sync=True)
     sort = traitlets.Enum(
         COLUMNS, "strength", help="The column that sorts the rows; heads without a value come last."
@@ -70,6 +79,21 @@ class AtlasView(HeadWidget):
     n_examples = traitlets.Int(
         6, min=1, max=MOST_EXAMPLES, help="The largest number of examples on the card."
     ).tag(sync=True)
+    example = traitlets.Int(
+        None,
+        allow_none=True,
+        min=0,
+        help="Number of the opened example of the chosen kind, from 0; None for none. Linked "
+        "figures show its text with the link locked.",
+    ).tag(sync=True)
+
+    notes = Notes(
+        help='Notes on heads, for example {(1, 3): "see the examples"}; notes[(1, 3)] = "…" '
+        "changes a single note. The atlas keeps the notes and saves them."
+    ).tag(sync=True, to_json=lambda notes, widget: notes.pairs())
+
+    # Why the last example could not be opened; "" if it could.
+    _refused = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, atlas: Atlas, **traits: Any) -> None:
         # The heads that can be selected are known before any trait is set.
@@ -80,13 +104,16 @@ class AtlasView(HeadWidget):
             )
         if not {"selected", "layer"} & traits.keys():
             traits["selected"] = _strongest(atlas)
+        traits.setdefault("notes", atlas.notes)
         super().__init__(atlas=atlas, **traits)
+        self._keep_notes()
 
     def _given(self) -> dict[str, Any]:
         return {"atlas": YOURS}
 
     def _chosen(self) -> dict[str, Any]:
         options = chosen_options(self, always=("selected",))
+        options.pop("notes", None)  # the atlas has the notes
         if self.selected == _strongest(self.atlas):
             del options["selected"]
         return options
@@ -99,6 +126,58 @@ class AtlasView(HeadWidget):
     def _keep_heads(self, change: object) -> None:
         self.selected = [head for head in self.selected if self.has(head)]
         self.layer = min(self.layer, self.n_layers - 1)
+        self.notes = self.atlas.notes
+
+    @when_open("notes")
+    def _notes_changed(self, change: object) -> None:
+        self._keep_notes()
+
+    def _keep_notes(self) -> None:
+        """Write the notes of the figure into the atlas."""
+        notes = dict(self.notes)
+        self.atlas.notes.clear()
+        self.atlas.notes.update(notes)
+
+    @property
+    def example_link(self) -> ExampleLink | None:
+        """The opened example; None if no example is opened."""
+        return None if self.example is None else self._examples()[self.example]
+
+    def _examples(self) -> tuple[ExampleLink, ...]:
+        """Return the examples of the chosen kind on the card."""
+        if self.head is None:
+            return ()
+        links = self.atlas.examples.get(Head(*self.head[:2]), {}).get(self.examples, ())
+        return tuple(links[:MOST_EXAMPLES])
+
+    @traitlets.validate("example")
+    def _check_example(self, proposal: dict[str, Any]) -> int | None:
+        number: int | None = proposal["value"]
+        count = len(self._examples())
+        if number is not None and number >= count:
+            raise traitlets.TraitError(
+                f"'example' is the number of an example, from 0: {self.head or 'no head'} has "
+                f"{counted(count, 'example')} of the kind {self.examples!r}, got {number}"
+            )
+        return number
+
+    @when_open("atlas", "selected", "examples")
+    def _leave_example(self, change: object) -> None:
+        self.example = None
+
+    @when_open("example")
+    def _open_example(self, change: dict[str, Any]) -> None:
+        # No lock of this figure is held here: a linked explorer takes its own lock first.
+        self._refused = ""
+        link = self.example_link
+        if link is None:
+            return
+        try:
+            open_example(figures_of_texts(circle_of(self)), link)
+        except Exception as error:
+            self.example = None
+            self._refused = on_page(error)
+            raise
 
     @computed("atlas")
     def _source(self) -> dict[str, Any]:

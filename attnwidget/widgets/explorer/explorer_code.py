@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attnwidget.capture.maps.python_call import YOURS, Call, literal
+from attnwidget.widgets.explorer.atlas_told import names_in
 from attnwidget.widgets.explorer.examples import is_embedded
 from attnwidget.widgets.explorer.panels import PANELS
 from attnwidget.widgets.explorer.relation_panels import RelationPanels
@@ -17,6 +18,8 @@ from attnwidget.widgets.wire.linked_traits import SHARED
 _ELSEWHERE = {*PANELS, "progress", "text", "pair", "target", "versus_text"}
 #: Panels that are there at once, and the options of theirs that are not.
 _AT_ONCE = ("grid", "view")
+#: Options of the card that the explorer sets, and the notes, which the atlas has.
+_OF_CARD = ("table", "notes", "example")
 _OF_METRIC = ("metric", "sort", "descending", "filter", "outside")
 
 
@@ -24,8 +27,18 @@ def code_of_explorer(explorer: RelationPanels, shown: Mapping[str, Any]) -> str:
     """A cell of Python that shows the explorer; `shown` is its input."""
     chosen = chosen_options(explorer).items()
     options = {name: value for name, value in chosen if name not in _ELSEWHERE}
+    if explorer._atlas is not None and "labels" in options:
+        # The atlas gives its names, so the code has the labels of the user.
+        names = names_in(explorer._atlas)
+        short = explorer.labels.short()
+        own = {key: text for key, text in short.items() if names.get(explorer._named(key)) != text}
+        options["labels"] = own
+        if not own:
+            del options["labels"]
     arguments: dict[str, Any] = {"metrics": YOURS if explorer._has_metrics else None}
     arguments |= _treebank(explorer)
+    if explorer._atlas is not None:
+        arguments["atlas"] = YOURS
     if explorer._probe is not None:
         arguments["probe"] = YOURS
     if explorer._versus_model is not None:
@@ -66,6 +79,8 @@ def _figures(explorer: RelationPanels) -> list[str]:
     later: list[str] = []
     for name, child in explorer.children.items():
         for option, value in chosen_options(child).items():
+            if name == "card" and option in _OF_CARD:
+                continue
             written = literal(value)
             of_effect = name == "grid" and option in _OF_METRIC and explorer._shows_effect
             if option in SHARED or option == "stack" or written is None or of_effect:

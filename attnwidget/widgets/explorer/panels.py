@@ -12,7 +12,9 @@ import traitlets
 from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
+from attnwidget.head_atlas.cards.atlas_result import Atlas
 from attnwidget.studies.metrics.head_distances import HeadDistances
+from attnwidget.widgets.atlas_view.widget import AtlasView
 from attnwidget.widgets.explorer.measures import text_distances, text_metrics
 from attnwidget.widgets.head_grid.widget import HeadGrid
 from attnwidget.widgets.head_map.widget import HeadMap
@@ -32,7 +34,18 @@ from attnwidget.widgets.shared.traits import Subset
 from attnwidget.widgets.token_lens.widget import TokenLens
 
 #: The panels in the order of the page, each the name of the widget in it.
-PANELS = ("grid", "view", "lens", "strip", "head_map", "predictions", "why", "table", "arcs")
+PANELS = (
+    "grid",
+    "view",
+    "lens",
+    "strip",
+    "head_map",
+    "predictions",
+    "why",
+    "card",
+    "table",
+    "arcs",
+)
 #: The tabs: one of these panels is open at a time.
 DETAILS = PANELS[2:]
 #: The names of the tabs on the page, where they differ from the names of the panels.
@@ -40,9 +53,10 @@ TAB_NAMES = {
     "lens": "token lens",
     "strip": "metrics",
     "head_map": "map of heads",
+    "card": "this head",
     "table": "relations",
 }
-_OF_TEXT = ("lens", "strip", "head_map", "predictions", "why")
+_OF_TEXT = ("lens", "strip", "head_map", "predictions", "why", "card")
 _NO_MAPS = "Distances between heads need whole maps, and a long input has none: shorten the text."
 #: Options of the grid that wait for its metrics.
 OF_METRIC = ("metric", "sort", "filter")
@@ -69,13 +83,13 @@ class LinkedPanels(TokenSize, AttentionWidget):
         PANELS,
         default_value=list(PANELS),
         help='The panels that there are: some of "grid", "view", "lens", "strip", "head_map", '
-        '"predictions", "why", "table", "arcs".',
+        '"predictions", "why", "card", "table", "arcs".',
     ).tag(sync=True)
     tab = traitlets.Enum(
         DETAILS,
         DETAILS[0],
         help='The detail that is open: "lens", "strip", "head_map", "predictions", "why", '
-        '"table" or "arcs".',
+        '"card", "table" or "arcs".',
     ).tag(sync=True)
     progress = traitlets.Dict(
         help="What is still being measured: the share that is done, 0 to 1, by panel."
@@ -91,6 +105,10 @@ class LinkedPanels(TokenSize, AttentionWidget):
         "predicts neither words nor classes."
     ).tag(sync=True)
     why = Child("The LinkView; None until grid and view are on the page.").tag(sync=True)
+    card = Child(
+        "The AtlasView of the shown head; None without an atlas and until grid and view are on the "
+        "page."
+    ).tag(sync=True)
 
     # The input that the figures show: behind the explorer's own while the model reads.
     _shown = traitlets.Dict().tag(sync=True)
@@ -104,10 +122,12 @@ class LinkedPanels(TokenSize, AttentionWidget):
         model: AttentionModel,
         attention: Attention,
         metrics: Any,
+        atlas: Atlas | None,
         traits: dict[str, Any],
         pending: dict[str, dict[str, Any]],
     ) -> None:
         self._model = model
+        self._atlas = atlas
         self._given_distances = _distances_in(metrics)
         self._has_metrics = metrics is not None
         self._pending = {name: dict(options) for name, options in pending.items()}
@@ -261,6 +281,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
         for name in ("lens", "why"):
             if getattr(self, name) is not None:
                 names.remove(name)
+        if self._atlas is None or self.card is not None:
+            names.remove("card")
         if self.predictions is not None or not can_be_asked(self.attention):
             names.remove("predictions")
         if self._given_distances is not None and self.head_map is not None:
@@ -279,6 +301,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
         yield
         self._show_why(attention)
         yield
+        self._show_card()
         if "predictions" in names:
             self._show_predictions(attention)
             yield
@@ -317,6 +340,12 @@ class LinkedPanels(TokenSize, AttentionWidget):
             if self.why is None and attention is self.attention and not self._background.closed:
                 self._adopt("why", LinkView(attention))
             self._set_progress({}, ("why",))
+
+    def _show_card(self) -> None:
+        with self._lock, self.hold_sync():
+            if self._atlas is not None and self.card is None and not self._background.closed:
+                self._adopt("card", AtlasView(self._atlas, table=False, selected=[]))
+            self._set_progress({}, ("card",))
 
     def _show_predictions(self, attention: Attention) -> None:
         with self._lock, self.hold_sync():

@@ -8,6 +8,7 @@ import traitlets
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
+from attnwidget.head_atlas.cards.atlas_result import Atlas
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.studies.words.relation_results import RelationAccuracies
@@ -48,6 +49,7 @@ class RelationPanels(DirectionChoice, LinkedPanels):
         treebank: Any,
         probe: DependencyProbe | StructuralProbe | None,
         metrics: Any,
+        atlas: Atlas | None,
         traits: dict[str, Any],
         pending: dict[str, dict[str, Any]],
     ) -> None:
@@ -59,7 +61,7 @@ class RelationPanels(DirectionChoice, LinkedPanels):
             self._names = _relations_of(checked)
         elif treebank is None:
             self._offer = "measure on the 115 demonstration sentences"
-        super().__init__(model, attention, metrics, traits, pending)
+        super().__init__(model, attention, metrics, atlas, traits, pending)
         if checked is not None:
             try:
                 self._take(checked)

@@ -11,6 +11,7 @@ import numpy as np
 from attnwidget.capture.load import EMBEDDED, load_model
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
+from attnwidget.head_atlas.cards.atlas_result import Atlas
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.panels import OF_METRIC, PANELS
@@ -58,7 +59,9 @@ def state_of(explorer: RelationPanels, shown: Mapping[str, Any]) -> dict[str, An
     if explorer._shows_effect:
         # It is found anew, after all that a state can wait for.
         figures["grid"] = {n: v for n, v in figures["grid"].items() if n not in OF_METRIC}
+    figures.get("card", {}).pop("example", None)  # its text is the text of the explorer
     shared = {name: getattr(explorer, name) for name in SHARED}
+    atlas = explorer._atlas
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -67,6 +70,7 @@ def state_of(explorer: RelationPanels, shown: Mapping[str, Any]) -> dict[str, An
         "treebank": treebank.described() if treebank is not None else explorer._offer != "",
         "probe": None if explorer._probe is None else _plain(explorer._probe.options),
         "metrics": sorted(_titles(explorer)) if explorer._has_metrics else None,
+        "atlas": None if atlas is None else atlas.model_name,
         "explorer": _plain(shared | _options(explorer) | dict(shown)),
         "figures": _plain(figures),
     }
@@ -80,6 +84,7 @@ def restored(
     treebank: Any,
     probe: DependencyProbe | StructuralProbe | None,
     metrics: Any,
+    atlas: Atlas | None,
 ) -> AnyExplorer:
     """The explorer of a state; `Explorer.from_state` says the rest."""
     _check_format(state)
@@ -100,12 +105,18 @@ def restored(
             f"the state has a probe trained on {state['probe']['n_train']:,} sentences, which is "
             "not part of it: pass the same, probe="
         )
+    if state.get("atlas") is not None and atlas is None:
+        raise ValueError(
+            f"the state has an atlas of {state['atlas']!r}, which is not part of it: pass the "
+            "atlas again, atlas="
+        )
     explorer = make(
         loaded,
         probe=probe,
         versus=_model(other, versus, "versus") if other else None,
         treebank=bank,
         metrics=metrics,
+        atlas=atlas,
         _figures=state["figures"],
         **state["explorer"],
     )

@@ -12,6 +12,7 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.widgets.explorer.answers_told import answer_told, effect_told
+from attnwidget.widgets.explorer.atlas_told import STACK, atlas_told
 from attnwidget.widgets.explorer.examples import Story
 from attnwidget.widgets.explorer.relation_panels import RelationPanels
 from attnwidget.widgets.explorer.story import Focus, Shown, focus_of, left_out, names_of, told
@@ -163,12 +164,29 @@ class ToldPanels(RelationPanels):
         is_plain = not self.disabled and not metric and story is not None and story.head == head
         if is_plain and story is not None and story.line and self._shows(story):
             line = self._with_label(story.line, head)
-            return "; ".join(filter(None, [line, left_out(shown)]))
+            told_by_atlas = self._atlas_told(head)
+            atlas = told_by_atlas and f"the head {told_by_atlas}"
+            return "; ".join(filter(None, [line, left_out(shown), atlas]))
         name = self._with_label(story.name, head) if is_plain and story is not None else ""
+        said = self._atlas_told(head)
+        if said:
+            known = self.labels.get(head) == self._name_in_atlas(head)
+            usual = str(head) if known else self.labels.named(head)
+            name = f"{story.name}, {said}" if name and story is not None else f"{usual} {said}"
         answer = self._answer_told()
         if self.disabled and head not in self.disabled and not answer:
             name = f"{self.labels.named(head)} without {names_of(self.disabled, self.labels)}"
         return "; ".join(filter(None, [answer, told(shown, name), metric]))
+
+    def _atlas_told(self, head: Head) -> str:
+        """What the atlas says about a head; "" if it says nothing about the shown numbers."""
+        is_usual = not self.disabled and self.quantity == "weights"
+        if self._atlas is None or head.stack != STACK or not is_usual:
+            return ""
+        return atlas_told(self._atlas.card(head.layer, head.head))
+
+    def _name_in_atlas(self, head: Head) -> str:
+        return "" if self._atlas is None else str(self._atlas.names[head.layer, head.head])
 
     def _with_label(self, said: str, head: Head) -> str:
         """Return a text that begins with the name of a head, with the label after that name."""

@@ -13,11 +13,13 @@ from attnwidget.capture.load import load_model
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.comparable_maps import refuse_incomparable
 from attnwidget.capture.model import AttentionModel
+from attnwidget.head_atlas.cards.atlas_result import Atlas
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.studies.streaming.progress_bar import said_when_slow
 from attnwidget.text.counted import counted
 from attnwidget.text.demonstrations import DemoText
+from attnwidget.widgets.explorer.atlas_told import names_in, refuse_other_heads
 from attnwidget.widgets.explorer.examples import (
     Story,
     examples_for,
@@ -30,6 +32,7 @@ from attnwidget.widgets.explorer.examples import (
 from attnwidget.widgets.explorer.shortened_text import can_be_shortened, shortened
 from attnwidget.widgets.explorer.story import Focus, focus_of
 from attnwidget.widgets.explorer.told_panels import ToldPanels, mask_of
+from attnwidget.widgets.shared.attention_widget import attention_shapes
 from attnwidget.widgets.shared.computed import when_open
 
 #: Seconds that a file waits for measurements.
@@ -48,6 +51,7 @@ def explore(
     treebank: Any = None,
     probe: DependencyProbe | StructuralProbe | None = None,
     metrics: Any = None,
+    atlas: Atlas | None = None,
     **traits: Any,
 ) -> Explorer:
     """Show all heads, one head, and comparisons of heads for one text, in one widget.
@@ -82,14 +86,17 @@ def explore(
             stepped layer.
         metrics: Metrics in the forms of `HeadGrid`, for example the result of `measure`. The map of
             heads uses their distances. None = measure the shown text; the panels say so.
+        atlas: An atlas of the model, for example `demo_atlas()` for the embedded model. The tab
+            "this head" has the card of the shown head, the sentence says what the head does, and
+            the names of heads are labels where `labels` has none.
         traits: Options of the explorer: `example`, `selected`, `layer`, `quantity`, `tab`, …
 
     Raises:
         ValueError: The text is empty or too long for the model, the model writes no text, or is
             given a second sentence or a target to write after, the treebank has no sentences, both
             a text and an example are given, the second model has another shape, the texts have no
-            common token, or the probe was trained on another model.
-        TypeError: An option is unknown, or the treebank has another form.
+            common token, the probe was trained on another model, or the atlas has other heads.
+        TypeError: An option is unknown, or the treebank or the atlas has another form.
         traitlets.TraitError: An option is out of range, or the metrics do not fit the model.
         OSError: The model does not exist, or a file cannot be read.
 
@@ -104,7 +111,7 @@ def explore(
         >>> explorer.close()
     """
     options = {"pair": pair, "target": target, "treebank": treebank, "metrics": metrics}
-    options |= {"versus": versus, "versus_text": versus_text, "probe": probe}
+    options |= {"versus": versus, "versus_text": versus_text, "probe": probe, "atlas": atlas}
     options["max_new_tokens"] = max_new_tokens
     with said_when_slow("Reading the text …"):
         return Explorer(model, text, **options, **traits)
@@ -113,12 +120,12 @@ def explore(
 class Explorer(ToldPanels):
     """A text with examples, one row of controls, and linked figures. See `explore`.
 
-    `grid`, `view`, `lens`, `strip`, `head_map`, `why`, `table` and `arcs` are widgets with options,
-    for example `explorer.view.mode = "matrix"`. `grid` and `view` exist from the start. The others
-    are None until the page shows the grid and the view and the measurements are done; `table` and
-    `arcs` stay None without a treebank. Assign `example`, `text`, `pair` or `target` to read
-    another input. If the model cannot read an input, ValueError is raised and the figures do not
-    change.
+    `grid`, `view`, `lens`, `strip`, `head_map`, `why`, `card`, `table` and `arcs` are widgets with
+    options, for example `explorer.view.mode = "matrix"`. `grid` and `view` exist from the start.
+    The others are None until the page shows the grid and the view and the measurements are done;
+    `table` and `arcs` stay None without a treebank, and `card` without an atlas. Assign `example`,
+    `text`, `pair` or `target` to read another input. If the model cannot read an input, ValueError
+    is raised and the figures do not change.
 
     Example:
         >>> from attnwidget.widgets.explorer.widget import Explorer
@@ -186,6 +193,7 @@ class Explorer(ToldPanels):
         treebank: Any = None,
         probe: DependencyProbe | StructuralProbe | None = None,
         metrics: Any = None,
+        atlas: Atlas | None = None,
         _figures: Mapping[str, dict[str, Any]] | None = None,
         **traits: Any,
     ) -> None:
@@ -246,8 +254,13 @@ class Explorer(ToldPanels):
         )
         options = {**shown, "example": name, **traits}
         own_probe = None if probe is None else probe.of_model(loaded)
-        arguments = treebank, own_probe, metrics
+        if atlas is not None:
+            refuse_other_heads(atlas, attention_shapes(attention))
+        arguments = treebank, own_probe, metrics, atlas
         super().__init__(loaded, attention, *arguments, options, dict(_figures or {}))
+        # A state has all labels, also where the reader removed a name.
+        if atlas is not None and _figures is None:
+            self.labels = names_in(atlas) | dict(self.labels)
         if other is not None:
             selected = self.selected
             self._compare_with(other)
@@ -376,6 +389,9 @@ class Explorer(ToldPanels):
             shown = {"text": text, "pair": pair, "target": target, "versus_text": None}
             self._show(attention, _input_of(shown))
 
+    def _show_input(self, attention: Attention, text: str, pair: str | None) -> None:
+        self.show(attention, text, pair)
+
     def _show(self, attention: Attention, shown: dict[str, Any]) -> None:
         """Change all figures together, with one computation and one message per figure.
 
@@ -488,6 +504,7 @@ class Explorer(ToldPanels):
         treebank: Any = None,
         probe: DependencyProbe | StructuralProbe | None = None,
         metrics: Any = None,
+        atlas: Atlas | None = None,
     ) -> Explorer:
         """Restore an explorer from the result of `to_state`.
 
@@ -500,15 +517,16 @@ class Explorer(ToldPanels):
             probe: The probe, if the state has a probe.
             treebank: The treebank, if the state has a treebank that does not come with the package.
             metrics: The metrics, if the state has metrics.
+            atlas: The atlas, if the state has an atlas.
 
         Raises:
             ValueError: The data is not the state of an explorer of this version, or a model, a
-                treebank, a probe or metrics are missing or do not fit the state.
+                treebank, a probe, metrics or an atlas are missing or do not fit the state.
             OSError: A passed model or treebank cannot be read.
         """
         from attnwidget.widgets.explorer.saved_state import restored
 
-        return restored(cls, state, model, versus, treebank, probe, metrics)
+        return restored(cls, state, model, versus, treebank, probe, metrics, atlas)
 
     def _drawn_state(self) -> dict[str, Any]:
         drawn = {

@@ -134,6 +134,14 @@ class AttentionWidget(HeadWidget):
         stack = shown if shown in self.attention.stacks else next(iter(self._shapes()))
         self.layer = self._layers(stack).nearest(self.layer)
 
+    def _of_attention(self) -> list[AttentionWidget]:
+        """Return the figures that get their attention from this figure."""
+        return []
+
+    def _show_input(self, attention: Attention, text: str, pair: str | None) -> None:
+        """Show the attention of another input, with its texts; "" if the text is not known."""
+        self.attention = attention
+
     @property
     def _edits(self) -> str:
         """What is off, in words; "" for nothing, and where the attention was made so."""

@@ -1,4 +1,4 @@
-"""Labels of heads: short texts that a reader gives to heads."""
+"""Labels and notes of heads: texts that a reader gives to heads."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import traitlets
 
 from attnwidget.capture.tapping.head import Head
 
-#: Most characters of a label: a name or a short note, which fits one line.
+#: Most characters of a label, which fits one line, and of a note, which may have several lines.
 LONGEST = 80
+LONGEST_NOTE = 2000
 
 
 class HeadLabels(MutableMapping[Any, str]):
@@ -101,6 +102,10 @@ class Labels(traitlets.TraitType[HeadLabels, Any]):
     """
 
     info_text = 'labels by head such as {(1, 3): "pronoun"}'
+    #: The name of one text, the most characters, and whether it may have several lines.
+    kind = "label"
+    longest = LONGEST
+    has_lines = False
 
     def make_dynamic_default(self) -> dict[Head, str]:
         """Return no labels."""
@@ -129,19 +134,30 @@ class Labels(traitlets.TraitType[HeadLabels, Any]):
         return texts
 
     def _checked(self, head: Head, text: Any) -> str:
-        """Return a label without spaces at its ends; TraitError if it is no short text."""
-        expected = f"the label of {head} is a text of 1 to {LONGEST} characters in one line"
+        """Return a text without spaces at its ends; TraitError if it is too long or empty."""
+        lines = "" if self.has_lines else " in one line"
+        expected = f"the {self.kind} of {head} is a text of 1 to {self.longest} characters{lines}"
         if not isinstance(text, str):
             raise traitlets.TraitError(f"{self.name!r}: {expected}, got {text!r}")
         label = text.strip()
         if not label:
             raise traitlets.TraitError(
-                f"{self.name!r}: {expected}, got {text!r}; remove a label with "
+                f"{self.name!r}: {expected}, got {text!r}; remove a {self.kind} with "
                 f"del figure.{self.name}[({head.layer}, {head.head})]"
             )
-        if len(label) > LONGEST or not label.isprintable():
+        printed = label.replace("\n", "") if self.has_lines else label
+        if len(label) > self.longest or not printed.isprintable():
             raise traitlets.TraitError(f"{self.name!r}: {expected}, got {text!r}")
         return label
+
+
+class Notes(Labels):
+    """A trait of notes by head: longer texts, which may have several lines."""
+
+    info_text = 'notes by head such as {(1, 3): "see the examples"}'
+    kind = "note"
+    longest = LONGEST_NOTE
+    has_lines = True
 
 
 def _is_pair(item: Any) -> bool:

@@ -155,7 +155,7 @@ export function captionOf(state: AtlasState, rows: Row[], all: number): Caption 
     head: last ? headNames([last]) : NO_HEAD,
     quantity: _card?.name ?? "",
     notes: [
-      rowsText(rows.length, all, state),
+      state.table ? rowsText(rows.length, all, state) : "",
       _source.note,
       ...MEANING,
       _card ? `examples: ${KIND_MEANINGS[examples].replace(": ", ", ")}` : "",

@@ -22,6 +22,7 @@ import {
 } from "./card_text.js";
 import { exampleLine, lengthOf } from "./example_line.js";
 import { type AtlasLayout, WEIGHT } from "./layout.js";
+import { noteField } from "./note_field.js";
 import {
   BAR_HEIGHT,
   EXAMPLE_HEIGHT,
@@ -59,6 +60,7 @@ export function cardView(
     ${writesView(card)}${feedsView(card, actions)}`;
   return html`<p class="attnw-atlas-title">${anchor}</p>
     ${cardSentences(card).map((text) => html`<p class="attnw-atlas-text">${text}</p>`)}
+    ${noteField(card.head, state, isPage, actions.change)}
     <div class="attnw-atlas-columns">
       <div .style=${`width: ${layout.column}px`}>${scoresView(card, state, layout, look, actions)}
       </div>
@@ -181,7 +183,7 @@ function examplesView(
       class="attnw-atlas-unit attnw-muted">${KIND_MEANINGS[state.examples].split(": ")[1]}</span
     ></div>
     ${shown.length ? nothing : html`<p class="attnw-atlas-text">${NO_EXAMPLES}</p>`}
-    <ol class="attnw-atlas-examples">${shown.map((example) => {
+    <ol class="attnw-atlas-examples">${shown.map((example, number) => {
       const line = exampleLine(example, measure, room);
       const paint = (canvas: HTMLCanvasElement) => {
         const pen = fresh(canvas, Math.min(width - WEIGHT, lengthOf(line) + 4), EXAMPLE_HEIGHT);
@@ -189,9 +191,11 @@ function examplesView(
         pen.translate(2, 0);
         paintExample(pen, theme, font, line);
       };
-      return html`<li><span class="attnw-atlas-weight" aria-hidden="true"
-          >${example.weight.toFixed(2)}</span><canvas aria-hidden="true"
-          ${painted(paint, example, theme, width, density)}></canvas><span class="attnw-unseen"
-          >${exampleText(example)}</span></li>`;
+      const isOpen = number === state.example;
+      return html`<li><button type="button" aria-pressed=${isOpen}
+          @click=${() => change({ example: isOpen ? null : number })}><span
+          class="attnw-atlas-weight" aria-hidden="true">${example.weight.toFixed(2)}</span
+          ><canvas aria-hidden="true" ${painted(paint, example, theme, width, density)}></canvas
+          ><span class="attnw-unseen">${exampleText(example)}</span></button></li>`;
     })}</ol>`;
 }

@@ -36,8 +36,8 @@ export interface AtlasLayout {
 const between = ({ least, most }: Record<"least" | "most", number>, width: number) =>
   Math.round(Math.max(least, Math.min(most, width)));
 
-export function layoutOf(width: number): AtlasLayout {
-  const isWide = width >= WIDE;
+export function layoutOf(width: number, hasTable = true): AtlasLayout {
+  const isWide = hasTable && width >= WIDE;
   const table = isWide ? between(TABLE, TABLE.share * width) : Math.min(WIDEST_TABLE, width);
   const card = isWide ? width - table - SPACE : width;
   const hasTwoColumns = card >= TWO_COLUMNS;

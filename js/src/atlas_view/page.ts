@@ -18,6 +18,7 @@ export const pageModel: Kernel<AtlasState, { cards: Record<string, Card> }> = ({
   const choose = () => {
     const card = cardOf();
     model.set("_card", card);
+    model.set("example", null);
     // A page in a frame without an address of its own has no anchors.
     if (card && location.protocol !== "about:")
       history.replaceState(null, "", `#${anchorOf(card.head)}`);
@@ -25,6 +26,7 @@ export const pageModel: Kernel<AtlasState, { cards: Record<string, Card> }> = ({
   follow();
   model.set("_card", cardOf());
   model.on("change:selected", choose);
+  model.on("change:examples", () => model.set("example", null));
   addEventListener("hashchange", follow);
   return model;
 };

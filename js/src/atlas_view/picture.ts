@@ -30,7 +30,7 @@ import {
   paintScore,
 } from "./paint.js";
 import { type BarRow, paintBarRows, paintRows, rowsHeight } from "./paint_rows.js";
-import { rowsOf, shownRows } from "./rows.js";
+import { noteOf, rowsOf, shownRows } from "./rows.js";
 import type { AtlasState, Card } from "./state.js";
 
 /** Width of a picture that asks for none: the card stands beside the table. */
@@ -42,20 +42,26 @@ const MOST_ROWS = 24;
 export const drawPicture: DrawPicture<AtlasState> = (state, request) => {
   const sheet = new Sheet(request, OWN);
   const { theme, room } = sheet;
-  const layout = layoutOf(room);
+  const layout = layoutOf(room, state.table);
   const all = state._heads ? rowsOf(state._heads) : [];
   const rows = shownRows(all, state);
   const drawn = rows.slice(0, MOST_ROWS);
   const said = captionOf(state, rows, all.length);
   const cut = drawn.length < rows.length ? `, the first ${drawn.length} are drawn` : "";
-  sheet.title(FIGURE, said.model, rowsText(rows.length, all.length, state) + cut);
-  const height = rowsHeight(drawn);
-  sheet.figure(layout.table, height, (pen) =>
-    paintRows(pen, theme, FONT, { rows: drawn, state, width: layout.table }),
+  sheet.title(
+    FIGURE,
+    said.model,
+    state.table ? rowsText(rows.length, all.length, state) + cut : "",
   );
-  if (!rows.length) sheet.text(NOTHING, { size: LABEL_SIZE, colour: theme.text });
-  if (layout.isWide) sheet.aside(room - layout.table - SPACE);
-  else sheet.gap();
+  if (state.table) {
+    const height = rowsHeight(drawn);
+    sheet.figure(layout.table, height, (pen) =>
+      paintRows(pen, theme, FONT, { rows: drawn, state, width: layout.table }),
+    );
+    if (!rows.length) sheet.text(NOTHING, { size: LABEL_SIZE, colour: theme.text });
+    if (layout.isWide) sheet.aside(room - layout.table - SPACE);
+    else sheet.gap();
+  }
   if (state._card) drawCard(sheet, state, state._card, layout);
   else sheet.text(NO_CARD, { size: LABEL_SIZE, colour: theme.text });
   sheet.under();
@@ -75,6 +81,8 @@ function drawCard(sheet: Sheet, state: AtlasState, card: Card, layout: AtlasLayo
     );
   sheet.text(cardTitle(card), { ...heading, size: 13 });
   for (const text of cardSentences(card)) sheet.text(text, words);
+  const note = noteOf(card.head, state.notes);
+  if (note) for (const line of `Note: ${note}`.split("\n")) sheet.text(line, words);
   sheet.gap();
   sheet.text("scores", heading);
   bars(
@@ -108,18 +116,21 @@ function drawCard(sheet: Sheet, state: AtlasState, card: Card, layout: AtlasLayo
   drawExamples(sheet, state, card);
 }
 
-function drawExamples(sheet: Sheet, { examples, n_examples }: AtlasState, card: Card): void {
+function drawExamples(sheet: Sheet, state: AtlasState, card: Card): void {
+  const { examples, n_examples } = state;
   const shown = (card.examples[examples] ?? []).slice(0, n_examples);
   if (!shown.length) return;
   const { theme, room } = sheet;
   const measure = tableRuler(labelFont(FONT));
   sheet.text(`examples: ${examples}`, { bold: true, colour: theme.text, line: 18 });
   sheet.place(room, EXAMPLE_HEIGHT * shown.length, (pen) => {
-    for (const example of shown) {
+    for (const [number, example] of shown.entries()) {
+      const isOpen = number === state.example;
       pen.save();
-      pen.font = labelFont(FONT);
+      pen.font = labelFont(FONT, isOpen);
       pen.textBaseline = "middle";
-      write(pen, example.weight.toFixed(2), [0, EXAMPLE_BASE], theme.muted);
+      const colour = isOpen ? theme.accent : theme.muted;
+      write(pen, example.weight.toFixed(2), [0, EXAMPLE_BASE], colour);
       pen.translate(WEIGHT + 2, 0);
       paintExample(pen, theme, FONT, exampleLine(example, measure, room - WEIGHT - 4));
       pen.restore();

@@ -1,4 +1,4 @@
-import { type Head, headName } from "../shared/types.js";
+import { type Head, type HeadLabel, headName, sameHead } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
 import { type AtlasState, type Column, type HeadNumbers, OUTCOMES } from "./state.js";
 
@@ -28,6 +28,10 @@ export function rowsOf(numbers: HeadNumbers): Row[] {
 /** The anchor of a head, for example "L1H3": searches and addresses of saved pages use it. */
 export const anchorOf = ([layer, head]: Head): string => `L${layer}H${head}`;
 
+/** The note on a head, which may have several lines; "" without a note. */
+export const noteOf = (head: Head, notes: HeadLabel[]): string =>
+  notes.find(([at]) => sameHead(at, head))?.[1] ?? "";
+
 /** The head of an anchor as it is in an address, for example "#L1H3". */
 export function headOf(hash: string): Head | undefined {
   const [, layer, head] = /^#?L(\d{1,4})H(\d{1,4})$/i.exec(hash) ?? [];
@@ -35,6 +39,7 @@ export function headOf(hash: string): Head | undefined {
 }
 
 type Wish = Pick<AtlasState, "search" | "sort" | "descending">;
+type Search = Wish & Pick<AtlasState, "notes">;
 
 const compact = (text: string) => text.toLocaleLowerCase().replaceAll(" ", "");
 
@@ -53,12 +58,14 @@ function keyOf(row: Row, column: Column): string | number | undefined {
 }
 
 /** The rows to show, in their order. */
-export function shownRows(rows: Row[], { search, sort, descending }: Wish): Row[] {
+export function shownRows(rows: Row[], { search, sort, descending, notes }: Search): Row[] {
   const wanted = compact(search);
   const way = descending ? -1 : 1;
   return rows
     .filter(({ head, name, runnerUp, outcome }) =>
-      compact([anchorOf(head), name, runnerUp, outcome].join("\n")).includes(wanted),
+      compact([anchorOf(head), name, runnerUp, outcome, noteOf(head, notes)].join("\n")).includes(
+        wanted,
+      ),
     )
     .sort((a, b) => {
       const x = keyOf(a, sort);

@@ -1,5 +1,5 @@
 import type { HeadsState } from "../shared/head_types.js";
-import type { Head } from "../shared/types.js";
+import type { Head, HeadLabel } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
 
 export const COLUMNS = ["head", "name", "strength", "held out", "outcome"] as const;
@@ -85,12 +85,17 @@ export interface Card {
 }
 
 export interface AtlasState extends HeadsState {
+  /** Whether the table of heads is shown. */
+  table: boolean;
   search: string;
   sort: Column;
   descending: boolean;
   all_scores: boolean;
   examples: Kind;
   n_examples: number;
+  /** The opened example of the shown kind. */
+  example: number | null;
+  notes: HeadLabel[];
   /** `no_effects`: why the atlas has no effects, or "". */
   _source: { model: string; note: string; no_effects: string };
   _heads: HeadNumbers | null;
@@ -101,12 +106,15 @@ export interface AtlasState extends HeadsState {
 export const WATCHED: (keyof AtlasState)[] = [
   "selected",
   "layer",
+  "table",
   "search",
   "sort",
   "descending",
   "all_scores",
   "examples",
   "n_examples",
+  "example",
+  "notes",
   "_source",
   "_heads",
   "_card",

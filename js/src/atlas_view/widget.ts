@@ -1,7 +1,7 @@
-import { html } from "lit-html";
+import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { captionText } from "../shared/caption.js";
-import { commonKey, keyList } from "../shared/key_list.js";
+import { commonKey, type Keys, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { releasing } from "../shared/release.js";
@@ -17,18 +17,24 @@ import { layoutOf } from "./layout.js";
 import { anchorOf, rowsOf, shownRows, sorted } from "./rows.js";
 import { type AtlasState, WATCHED } from "./state.js";
 
-const KEYS = [
+/** The keys; a saved page has no model that reads the text of an example. */
+const keysOf = (isPage: boolean): Keys => [
   ["↑ ↓", "in the table: move between heads; Home and End to the first and last"],
   ["Enter or Space, click", "show the card of the head"],
+  [
+    "Enter or Space, click on an example",
+    isPage ? "mark the example" : "show its text in linked figures, with the link locked",
+  ],
   ["[ and ]", "step to the layer above / below"],
   ["Escape", "back to the head before"],
   ["?", "show or hide this list"],
-] as const;
+];
 
 function render(context: RenderContext<AtlasState>): void {
   const { model, signal } = context;
   const mounted = mount(context, "atlas", WATCHED, { update, view, paint, keys: key });
-  const keys = keyList(KEYS, mounted, signal);
+  const isPage = !model.send;
+  const keys = keyList(keysOf(isPage), mounted, signal);
   const said = announcer(model.get("selected"));
   const decoded = remembered((heads: AtlasState["_heads"]) => (heads ? rowsOf(heads) : []));
   let revealed = "";
@@ -56,21 +62,20 @@ function render(context: RenderContext<AtlasState>): void {
 
   function view(look: Look): unknown {
     const state = snapshot(model, WATCHED) as AtlasState;
-    const layout = layoutOf(look.width);
+    const layout = layoutOf(look.width, state.table);
     const all = decoded(state._heads);
     const rows = shownRows(all, state);
     const search = ({ currentTarget }: Event) =>
       save(model, { search: (currentTarget as HTMLInputElement).value });
     const actions = { choose, change: (change: Partial<AtlasState>) => save(model, change) };
     const caption = captionText(captionOf(state, rows, all.length));
-    const isPage = !model.send;
-    return html`<div class="attnw-controls"><label>search <input type="search"
-        placeholder="name, outcome or L1 H3" autocomplete="off" spellcheck="false"
+    const table = html`<div class="attnw-atlas-heads" .style=${`width: ${layout.table}px`}>
+        ${list.view(rows, all.length, state, layout)}</div>`;
+    return html`<div class="attnw-controls" ?hidden=${!state.table}><label>search <input
+        type="search" placeholder="name, outcome or L1 H3" autocomplete="off" spellcheck="false"
         .value=${live(state.search)} @input=${search}></label>${keys.button()}</div>
       <div class=${`attnw-atlas-body${layout.isWide ? " attnw-atlas-wide" : ""}`}>
-        <div class="attnw-atlas-heads" .style=${`width: ${layout.table}px`}>
-          ${list.view(rows, all.length, state, layout)}
-        </div>
+        ${state.table ? table : nothing}
         <div class="attnw-atlas-card" role="region" aria-label="card of the head"
           .style=${`width: ${layout.card}px`}>
           ${cardView(state, layout, look, isPage, actions)}
@@ -92,7 +97,7 @@ function render(context: RenderContext<AtlasState>): void {
 
   function key(event: KeyboardEvent): boolean {
     const { target } = event;
-    const isTyping = target instanceof HTMLInputElement;
+    const isTyping = target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
     if (isTyping || event.metaKey || (event.ctrlKey && !event.altKey)) return false;
     if (target instanceof HTMLSelectElement && event.key !== "Escape") return false;
     if (commonKey(event, keys.toggle, stepBy)) return true;

@@ -11,6 +11,7 @@ export const PANELS = [
   "head_map",
   "predictions",
   "why",
+  "card",
   "table",
   "arcs",
 ] as const;
@@ -96,6 +97,7 @@ export const TITLES: Record<Panel, string> = {
   head_map: "map of heads",
   predictions: "predictions",
   why: "why",
+  card: "this head",
   table: "relations",
   arcs: "arcs",
 };

@@ -1,3 +1,4 @@
+import { drawPicture as card } from "../atlas_view/picture.js";
 import { drawPicture as arcs } from "../dependency_arcs/picture.js";
 import { drawPicture as grid } from "../head_grid/picture.js";
 import { drawPicture as headMap } from "../head_map/picture.js";
@@ -25,6 +26,7 @@ const FIGURES: Record<Panel, DrawPicture<never>> = {
   strip,
   predictions,
   why,
+  card,
   table,
   arcs,
 };

@@ -153,7 +153,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
       <div class="attnw-ex-panels">
         ${figures("grid", "view")}
         <div class="attnw-ex-details">${tabs("details", details)}</div>
-        ${figures("lens", "strip", "head_map", "predictions", "why")}
+        ${figures("lens", "strip", "head_map", "predictions", "why", "card")}
         <div class="attnw-ex-below">${tabs("below", below)}</div>
         ${figures("table", "arcs")}
       </div>`;

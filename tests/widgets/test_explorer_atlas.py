@@ -1,0 +1,116 @@
+"""The explorer with an atlas: the card of the shown head, the sentence and the labels."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from attnwidget import Atlas, AttentionModel, Head, load_model
+from attnwidget.demo import demo_atlas
+from attnwidget.widgets.explorer.widget import Explorer, explore
+from fixtures.recording import from_page, on_page
+from fixtures.svg_picture import texts
+
+pytestmark = pytest.mark.usefixtures("recording")
+
+TEXT = "The captain told his men that he would not leave the ship."
+
+
+@pytest.fixture(scope="module")
+def atlas() -> Atlas:
+    return demo_atlas()
+
+
+def measured(model: AttentionModel, atlas: Atlas, **options: object) -> Explorer:
+    explorer = explore(model, TEXT, treebank=False, atlas=atlas, **options)
+    assert explorer.wait(60)
+    return explorer
+
+
+def test_the_card_follows_the_shown_head(model: AttentionModel, atlas: Atlas) -> None:
+    explorer = measured(model, atlas, selected=[(2, 8)], tab="card")
+    assert on_page(explorer.card, "card")["head"] == [2, 8, "self"]
+    assert not explorer.card.table
+    from_page(explorer.grid, {"selected": [[0, 2, "self"]], "layer": 0})
+    assert on_page(explorer.card, "card")["name"] == "previous token"
+    written = texts(explorer.figure())
+    assert any(text.startswith("L0 H2 (1-3) · previous token") for text in written)
+    assert not any("of 72 heads" in text for text in written)
+    from_page(explorer.card, {"example": 0})
+    opened = explorer.card.example_link
+    assert explorer.attention.stacks["self"].query.ids == opened.tokens.ids
+    assert explorer.view.tokens == [("query", opened.query), ("key", opened.key)]
+    explorer.close()
+
+
+def test_the_sentence_says_what_the_head_does(model: AttentionModel, atlas: Atlas) -> None:
+    explorer = measured(model, atlas, selected=[(0, 2)])
+    assert on_page(explorer, "look").startswith(
+        "L0 H2 attends to the token before (0.99 against 0.0051 by the tokens beside the predicted "
+        "token; primary cause): “"
+    )
+    explorer.labels[(0, 2)] = "one back"
+    assert on_page(explorer, "look").startswith("L0 H2 “one back” attends to the token before (")
+    explorer.selected = [(1, 3)]
+    assert not atlas.names[1, 3] and on_page(explorer, "look").startswith("L1 H3: “")
+    explorer.selected = [(2, 8)]
+    explorer.disabled = [(2, 8)]
+    assert "determiner" not in on_page(explorer, "look")
+    explorer.close()
+
+
+def test_names_are_labels_where_the_user_gave_none(model: AttentionModel, atlas: Atlas) -> None:
+    explorer = measured(model, atlas, labels={(2, 8): "determiners"})
+    assert explorer.grid.labels[(2, 8)] == "determiners"
+    assert explorer.grid.labels[(0, 2)] == explorer.view.labels[(0, 2)] == "previous token"
+    assert (1, 3) not in explorer.labels
+    code = explorer.code()
+    assert 'labels={(2, 8): "determiners"}' in code and "atlas=atlas" in code
+    del explorer.labels[(0, 2)]
+    explorer.card.notes[(1, 3)] = "a note"
+    state = json.loads(json.dumps(explorer.to_state()))
+    explorer.close()
+    with pytest.raises(ValueError, match="has an atlas of 'small BERT"):
+        Explorer.from_state(state, model)
+    again = Explorer.from_state(state, model, atlas=replace(atlas, notes={}))
+    assert again.wait(60)
+    assert (0, 2) not in again.labels and again.labels[(2, 8)] == "determiners"
+    assert again.card.notes[(1, 3)] == "a note"
+    again.close()
+    atlas.notes.clear()
+
+
+def test_an_atlas_of_other_heads_is_refused(model: AttentionModel, atlas: Atlas) -> None:
+    with pytest.raises(ValueError, match="has 6×12 heads, and the model has self"):
+        explore(load_model("attnwidget/induction"), "a b a", atlas=atlas)
+    with pytest.raises(TypeError, match="atlas= takes an Atlas, got dict"):
+        explore(model, TEXT, atlas={})
+    explorer = explore(model, TEXT, treebank=False)
+    assert explorer.wait(60) and explorer.card is None and len(explorer.labels) == 0
+    assert explorer.to_state()["atlas"] is None
+    explorer.close()
+
+
+def test_no_head_has_no_card(model: AttentionModel, atlas: Atlas) -> None:
+    explorer = measured(model, atlas, selected=[Head(2, 8)])
+    explorer.selected = []
+    assert on_page(explorer.card, "card") is None
+    explorer.close()
+
+
+@pytest.mark.slow
+def test_a_saved_page_has_the_cards_of_all_heads(
+    model: AttentionModel, atlas: Atlas, tmp_path: Path
+) -> None:
+    explorer = measured(model, atlas, panels=["grid", "view", "card"])
+    path = explorer.save(tmp_path / "explorer.html")
+    explorer.close()
+    data = re.search(r'id="attnw-data">(.*?)</script>', path.read_text("utf-8"), re.S)
+    assert data
+    figures = {figure["name"]: figure for figure in json.loads(data[1])["figures"]}
+    assert len(figures["atlas_view"]["own"]["cards"]) == 72
+    assert figures["atlas_view"]["state"]["table"] is False
