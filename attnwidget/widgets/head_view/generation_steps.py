@@ -10,7 +10,7 @@ import numpy as np
 from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.capture.tapping.edits import EditMethod
+from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
 
 #: Number of rivals of a step.
