@@ -1,19 +1,23 @@
-"""Draw the figures of the analyses by running the code on their pages: `figures.py FOLDER`.
+"""Draw the figures of the documentation by running the code on its pages: `figures.py FOLDER`.
 
-A figure is what a block of code ends with when a picture follows the block; it is written once for
-each theme, to FOLDER/figures.
+A figure is the last value of a block of code that a picture follows. Each figure is written once
+for each theme to FOLDER/figures, as a picture; a widget also as a page that a reader can use.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 import vl_convert
-from page_code import code_blocks, run_block
+from page_code import CodeBlock, code_blocks, run_block
 
 import attnwidget
 
@@ -21,7 +25,9 @@ PAGES = Path(__file__).parent / "pages"
 
 
 def draw(value: Any, stem: Path) -> None:
-    """Write a chart's or a widget's picture, STEM-light.svg and STEM-dark.svg.
+    """Write the picture of a chart or a widget, STEM-light.svg and STEM-dark.svg.
+
+    A widget is also written as STEM-light.html and STEM-dark.html.
 
     Raises:
         TypeError: there is nothing to draw.
@@ -33,6 +39,7 @@ def draw(value: Any, stem: Path) -> None:
             path.write_text(vl_convert.vegalite_to_svg(chart.to_dict()), "utf-8")
         elif hasattr(value, "save"):
             value.save(path, theme=theme)
+            value.save(path.with_suffix(".html"), theme=theme)
         else:
             raise TypeError(f"{stem.name}: a block ends with {type(value).__name__}, no figure")
 
@@ -40,19 +47,38 @@ def draw(value: Any, stem: Path) -> None:
 def main() -> None:
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    folder = Path(sys.argv[1])
+    folder = Path(sys.argv[1]).resolve()
     (folder / "figures").mkdir(parents=True, exist_ok=True)
-    for page in sorted(PAGES.glob("analyses/*.md")):
-        names: dict[str, Any] = {}
-        start = time.perf_counter()
-        for block in code_blocks(page.read_text("utf-8")):
+    for page in sorted(PAGES.rglob("*.md")):
+        blocks = list(code_blocks(page.read_text("utf-8")))
+        if any(block.figure for block in blocks):
+            start = time.perf_counter()
+            draw_figures(page, blocks, folder / "figures")
+            print(f"{page.stem}: {time.perf_counter() - start:.1f} s", flush=True)
+    write_first_look(folder)
+    attnwidget.demo.demo_atlas().save(folder / "atlas.html")
+
+
+def draw_figures(page: Path, blocks: Sequence[CodeBlock], folder: Path) -> None:
+    """Run the blocks of a page in an empty folder, and draw the figures among them."""
+    names: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as empty, chdir(empty):
+        for block in blocks:
             if block.runs:
                 value = run_block(block, names, f"<{page.name}>")
                 if block.figure:
-                    draw(value, folder / "figures" / block.figure)
-        print(f"{page.stem}: {time.perf_counter() - start:.1f} s", flush=True)
-    write_first_look(folder)
-    attnwidget.demo.demo_atlas().save(folder / "atlas.html")
+                    draw(value, folder / block.figure)
+
+
+@contextmanager
+def chdir(folder: str) -> Iterator[None]:
+    """Make a folder the current folder for a while."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 def write_first_look(folder: Path) -> None:

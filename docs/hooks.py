@@ -9,6 +9,7 @@ from typing import Any
 
 import reference_pages as reference
 from formulas import with_formulas
+from live_figures import live_figure
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -58,7 +59,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         for name, picture in page.pictures.items():
             add(f"tutorials/{name}", content=picture)
     pages = [_part(name) for name in ("first-look.html", "atlas.html")]
-    for path in [*PARTS.glob("figures/*.svg"), *pages]:
+    for path in [*PARTS.glob("figures/*"), *pages]:
         place = path.relative_to(PARTS)
         folder = "" if place.parts[0] == "figures" else "assets/"
         add(f"{folder}{place.as_posix()}", abs_src_path=str(path))
@@ -72,15 +73,21 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Show each figure in the theme of the page."""
-    for found in _FIGURE.finditer(markdown):
-        place = posixpath.join(posixpath.dirname(page.file.src_uri), f"{found['place']}-light.svg")
-        _part(posixpath.normpath(place))
-    both = "\n".join(
-        f"![\\g<alt>](\\g<place>-{theme}.svg#only-{theme}){{ loading=lazy }}"
-        for theme in ("light", "dark")
-    )
-    return _FIGURE.sub(both, markdown)
+    """Show each figure in the theme of the page: a widget live, or its picture without scripts."""
+    folder = posixpath.dirname(page.file.src_uri)
+
+    def shown(found: re.Match[str]) -> str:
+        place = found["place"]
+        part = _part(posixpath.normpath(posixpath.join(folder, f"{place}-light.svg")))
+        pictures = [
+            f"![{found['alt']}]({place}-{theme}.svg#only-{theme}){{ loading=lazy }}"
+            for theme in ("light", "dark")
+        ]
+        if part.with_suffix(".html").is_file():
+            return live_figure(place, found["alt"], part)
+        return "\n".join(pictures)
+
+    return _FIGURE.sub(shown, markdown)
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:

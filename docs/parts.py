@@ -1,4 +1,4 @@
-"""Make the figures of the analyses and the page to try, unless their sources have not changed.
+"""Make the figures of the pages and the page to try, unless their sources have not changed.
 
 `python docs/parts.py` writes both to build/docs-parts.
 """
@@ -23,9 +23,9 @@ def digest() -> str:
         for path in sorted((ROOT / "attnwidget").rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     ]
-    analyses = sorted((ROOT / "docs" / "pages" / "analyses").glob("*.md"))
+    pages = sorted((ROOT / "docs" / "pages").rglob("*.md"))
     total = hashlib.blake2b(digest_size=16)
-    for path in [FIGURES, *analyses, *package]:
+    for path in [FIGURES, *pages, *package]:
         total.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
     return total.hexdigest()
 

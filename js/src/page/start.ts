@@ -44,6 +44,17 @@ function place(parent: HTMLElement, source: string): Placed[] {
   return placed;
 }
 
+/** In a frame the heading is hidden, and the page around learns the height of the figures. */
+function fitFrame(main: HTMLElement): void {
+  if (window === window.parent) return;
+  document.documentElement.dataset.framed = "";
+  const tell = () => {
+    const attnwHeight = Math.ceil(main.getBoundingClientRect().height);
+    window.parent.postMessage({ attnwHeight }, "*");
+  };
+  new ResizeObserver(tell).observe(main);
+}
+
 function start(main: HTMLElement, source: string): void {
   const parent = element(main, "div", { class: "attnw-page-figures" });
   // Errors in event handlers belong to no figure: show one sentence above all figures.
@@ -73,4 +84,7 @@ function start(main: HTMLElement, source: string): void {
 }
 
 const main = document.querySelector("main");
-if (main) start(main, document.getElementById("attnw-data")?.textContent ?? "");
+if (main) {
+  start(main, document.getElementById("attnw-data")?.textContent ?? "");
+  fitFrame(main);
+}
