@@ -244,7 +244,7 @@ describe("the view", () => {
       await frame();
       await frame();
       expect(scroller.scrollTop).toBeGreaterThan(700);
-      expect($(".attnw-strongest-of").textContent).toBe("strongest from t80");
+      expect($(".attnw-strongest-of").textContent).toBe("strongest from “t80”");
       const listed = [...el.querySelectorAll<HTMLElement>(".attnw-strongest-go")];
       expect(listed.map((each) => each.textContent)).toEqual(
         [7, 6, 5, 4, 3, 2, 1].map((key) => `t${key}0.${key}00`).concat(["t00.010"]),
@@ -257,6 +257,19 @@ describe("the view", () => {
       expect($("[aria-live]").textContent).toContain("t6 ←");
     },
   );
+
+  test("weights under 0.0005 are not listed after a larger one", async () => {
+    const map = state()._map;
+    if (!map) throw new Error("no map");
+    const sharp = [[0.9998, 0.0001, 0.0001, 0], ...weights.slice(1)];
+    const { el } = await show({
+      _map: { ...map, values: wire(sharp) },
+      mode: "matrix",
+      tokens: [["query", 0]],
+    });
+    const listed = [...el.querySelectorAll<HTMLElement>(".attnw-strongest-go")];
+    expect(listed.map((each) => each.textContent)).toEqual(["[CLS]1.000"]);
+  });
 
   test("keys of a select stay its own", async () => {
     const { model, $, press } = await show();

@@ -13,7 +13,7 @@ import torch
 import traitlets
 from transformers.modeling_outputs import Seq2SeqModelOutput
 
-from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, link
+from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, TokenLens, link
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from fixtures.recording import from_page, on_page, updates
 
@@ -101,6 +101,21 @@ def test_any_number_of_widgets_is_linked_until_unlinked(attention: Attention) ->
         link(first)
     with pytest.raises(TypeError, match="takes attnwidget widgets, got list"):
         link(first, second, ["selected"])
+
+
+def test_figures_that_are_linked_twice_keep_a_selection(attention: Attention) -> None:
+    grid = HeadGrid(attention, selected=[(0, 0)])
+    view = HeadView(attention)
+    lens = TokenLens(attention)
+    links = [link(grid, view), link(grid, view), link(lens, grid, view)]
+    for source, others in ((grid, (view, lens)), (view, (grid, lens)), (lens, (grid, view))):
+        source.selected = [(2, 8), (1, 3)]
+        for figure in others:
+            assert figure.selected == [(2, 8, "self"), (1, 3, "self")]
+        source.layer = 4
+        assert [figure.head for figure in (source, *others)] == [(4, 3, "self")] * 3
+    for circle in links:
+        circle.unlink()
 
 
 def test_indirectly_linked_figures_form_one_circle(attention: Attention) -> None:

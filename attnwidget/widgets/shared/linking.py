@@ -13,6 +13,8 @@ from attnwidget.widgets.wire.linked_traits import SHARED
 
 #: How often a value is set again while other threads change it.
 _ROUNDS = 10
+# The trait that a link gives in this thread at the moment.
+_given = threading.local()
 
 
 class FigureLink:
@@ -47,6 +49,11 @@ class FigureLink:
     def _follow(self, change: Any) -> None:
         owner = change["owner"]
         name = change["name"]
+        # A layer moves the selection of each figure. The figures may be linked twice, and the
+        # second link would give this selection to the figure whose layer has just changed.
+        given = getattr(_given, "name", None)
+        if name == "selected" and given == "layer" and given in self.names:
+            return
         # A widget that does not accept a trait from linked widgets does not pass the trait on.
         if owner._takes(name):
             self._give(owner, name, getattr(owner, name))
@@ -61,6 +68,8 @@ class FigureLink:
         if getattr(self._giving, "now", False) or name not in self.names:
             return
         self._giving.now = True
+        outer = getattr(_given, "name", None)
+        _given.name = name
         try:
             having = [widget for widget in self.widgets if widget._takes(name)]
             for _ in range(_ROUNDS):
@@ -77,6 +86,7 @@ class FigureLink:
                     return
         finally:
             self._giving.now = False
+            _given.name = outer
 
     def unlink(self) -> None:
         """End the link."""

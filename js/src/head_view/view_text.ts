@@ -11,7 +11,7 @@ import { titleName } from "../shared/head_names.js";
 import { labelOf, quoted } from "../shared/labels.js";
 import { counted } from "../shared/numbers.js";
 import { type Print, printValue, quantityName } from "../shared/quantity.js";
-import type { Axes, Head, HeadLabel, StackInfo } from "../shared/types.js";
+import type { Axes, Axis, Head, HeadLabel, StackInfo } from "../shared/types.js";
 import { stepNote } from "./aside/generation_steps.js";
 import { lengthOf } from "./aside/tiled_text.js";
 import { isMany, listName, printerOf, tokenName } from "./aside/token_name.js";
@@ -185,20 +185,29 @@ export function strongestOf(scene: Scene): { of: string; listed: Listed[] } | un
   const { query, key } = leads({ ...scene, active: {} });
   const from = (row: number) => listName(axes.query, map.rows[row] ?? 0);
   const to = (col: number) => listName(axes.key, map.cols[col] ?? 0);
+  const heading = (way: "from" | "to", axis: Axis, name: string) =>
+    `strongest ${way} ${isMany(axis) ? name : `“${name}”`}`;
   const source = sourceOf(map);
   const pairs = (of: Target, name: (pair: Pair) => string) =>
-    source.strongest(of, MOST_LISTED).map((pair, _, [first]) => ({
-      label: name(pair),
-      weight: print(pair.weight, first?.weight),
-      target: { query: pair.query, key: pair.key },
-    }));
+    source
+      .strongest(of, MOST_LISTED)
+      .map((pair, _, [first]) => ({
+        label: name(pair),
+        weight: print(pair.weight, first?.weight),
+        target: { query: pair.query, key: pair.key },
+      }))
+      // Weights that are printed as "<0.0005" have no order that a reader could see.
+      .filter(({ weight }, i) => i === 0 || !weight.startsWith("<"));
   if (query !== undefined)
     return {
-      of: `strongest from ${from(query)}`,
+      of: heading("from", axes.query, from(query)),
       listed: pairs({ query }, (pair) => to(pair.key)),
     };
   if (key !== undefined)
-    return { of: `strongest to ${to(key)}`, listed: pairs({ key }, (pair) => from(pair.query)) };
+    return {
+      of: heading("to", axes.key, to(key)),
+      listed: pairs({ key }, (pair) => from(pair.query)),
+    };
   return undefined;
 }
 

@@ -101,7 +101,10 @@ function paintColumn(
 const barLevel = ({ signed }: VisibleMap, weight: number) =>
   !signed ? 170 : weight > 0 ? 212 : 44;
 
-/** Where a prompt ends and what the model wrote begins; named where no weights stand. */
+/**
+ * Where a prompt ends and what the model wrote begins; named where no weights stand and where there
+ * is room beside the tokens.
+ */
 function paintPrompt(
   pen: Pen,
   layout: LinesLayout,
@@ -118,6 +121,11 @@ function paintPrompt(
   pen.fillRect(way === 1 ? x : x - length, y, length, 1);
   if (!named) return;
   pen.font = labelFont(font, false, Math.max(10, size - 2));
+  const tokens = [first - 1, first].map((i) => labelOf(axes[side], shown[i] ?? 0));
+  const measure = scene.ruler(labelFont(font, true, size));
+  const free = length - Math.max(...tokens.map(measure)) - LABEL_GAP;
+  // In a narrow column the words would stand on the tokens; the caption says the same.
+  if (scene.ruler(pen.font)("continuation") > free) return;
   pen.textBaseline = "middle";
   const at = x + way * length;
   write(pen, "prompt", [at, y - size / 2], theme.muted, way === 1 ? "right" : "left");
