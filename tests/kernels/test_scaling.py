@@ -7,7 +7,7 @@ import pytest
 from sklearn.manifold import smacof as of_sklearn
 
 from attnwidget.kernels import scaling
-from attnwidget.kernels.scaling import smacof
+from attnwidget.kernels.scaling import minimise_stress, smacof
 from attnwidget.studies.metrics import clustering
 from attnwidget.studies.metrics.clustering import embed_distances
 
@@ -41,6 +41,15 @@ def test_points_at_the_same_place_have_a_finite_stress() -> None:
     assert np.isfinite(positions).all()
     apart = np.linalg.norm(positions[:, None] - positions, axis=-1)
     assert stress == pytest.approx(np.square(distances - apart).sum() / 2)
+
+
+def test_both_ways_end_at_the_same_minimum() -> None:
+    distances = distances_of(40)
+    start, _ = smacof(distances, np.random.default_rng(0).random((40, 2)), max_iterations=50)
+    expected, stress = smacof(distances, start, max_iterations=5000)
+    positions, found = minimise_stress(distances, start, max_iterations=1000)
+    assert found == pytest.approx(stress, rel=1e-5)
+    np.testing.assert_allclose(positions, expected, atol=1e-2)
 
 
 def test_many_points_continue_the_best_start(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.kernels.scaling import smacof
+from attnwidget.kernels.scaling import minimise_stress, smacof
 
 Linkage = Literal["average", "complete", "single"]
 
@@ -51,8 +51,8 @@ def embed_distances(
 
     The algorithm is SMACOF from `n_init` random starts with at most 1000 iterations each, as for
     Figure 6 of Clark et al. 2019, which used no seed. Of more than 500 points, the starts are
-    compared after 50 iterations, and the best one is continued. The scaling is metric, although the
-    paper that they cite is about non-metric scaling.
+    compared after 50 iterations, and L-BFGS continues the best one to a minimum of the same stress.
+    The scaling is metric, although the paper that they cite is about non-metric scaling.
 
     `distances` [N, N], symmetric with a diagonal of 0. Returns positions float64 [N, 2], centred on
     0 with their principal axes as axes, stress-1 and raw stress (`HeadEmbedding` defines them).
@@ -72,11 +72,12 @@ def embed_distances(
     random = np.random.RandomState(seed)
     starts = [random.uniform(size=(len(distances), 2)) for _ in range(n_init)]
     if len(distances) > _MANY:
-        # A start that is behind after these iterations is not likely to be the best at the end.
         tried = [smacof(relative, start, max_iterations=_TRIED) for start in starts]
-        starts = [min(tried, key=itemgetter(1))[0]]
-    placed = [smacof(relative, start, max_iterations=_ITERATIONS) for start in starts]
-    best, _ = min(placed, key=itemgetter(1))
+        nearest = min(tried, key=itemgetter(1))[0]
+        best, _ = minimise_stress(relative, nearest, max_iterations=_ITERATIONS)
+    else:
+        placed = [smacof(relative, start, max_iterations=_ITERATIONS) for start in starts]
+        best, _ = min(placed, key=itemgetter(1))
     positions = _along_principal_axes(best) * scale
     pairs = np.triu_indices(len(distances), 1)
     apart = np.linalg.norm(positions[pairs[0]] - positions[pairs[1]], axis=-1)
