@@ -588,6 +588,33 @@ def test_repr_is_short_and_every_trait_has_help(model: AttentionModel) -> None:
 
 
 @pytest.mark.slow
+def test_exact_effects_of_many_heads_wait_until_they_are_seen(
+    model: AttentionModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnwidget.widgets.prediction_view.widget._MANY_HEADS", 71)
+    explorer = explore(model, "The woman washed [MASK] hands.", treebank=False)
+    assert explorer.wait()
+    view = explorer.predictions
+    assert view is not None and view.is_estimate
+    assert "entropy" in explorer.grid.metrics["self"] and explorer.head_map is not None
+    estimates = view.effects
+    explorer.tab = "predictions"
+    assert explorer.wait() and view.is_estimate is False
+    assert not np.array_equal(view.effects, estimates)
+    # The grid shows the effects of the next text too, although the tab is closed.
+    explorer.grid.metric = "effect on “her”"
+    explorer.tab = "lens"
+    explorer.text = "The king lost [MASK] crown."
+    assert explorer.wait() and view.is_estimate is False
+    explorer.grid.metric = "entropy"
+    explorer.text = "The queen lost [MASK] crown."
+    assert explorer.wait() and view.is_estimate
+    monkeypatch.undo()
+    explorer.text = "The woman lost [MASK] crown."
+    assert explorer.wait() and view.is_estimate is False
+
+
+@pytest.mark.slow
 def test_effects_on_the_answer_are_a_metric_of_the_grid(model: AttentionModel) -> None:
     explorer = explore(model, "The woman washed [MASK] hands.", treebank=False)
     assert explorer.predictions is None

@@ -83,6 +83,8 @@ class Entropy(SegmentMeans[EntropyResult]):
 
     of_heads = {"all": (), "first": ()}
     of_segments = {"uniform": (), "begin_with_cls": ()}
+    # The value of a subclass that has an `__init__` of its own.
+    smoothing = 1e-4
 
     def __init__(self, smoothing: float = 1e-4) -> None:
         if not 0 <= smoothing < 1:

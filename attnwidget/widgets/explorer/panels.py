@@ -191,6 +191,9 @@ class LinkedPanels(TokenSize, AttentionWidget):
     def wait(self, timeout: float | None = None) -> bool:
         """Return when everything is measured; False where `timeout` seconds were not enough.
 
+        In a model of more than 500 heads, effects of heads are estimates until the tab with the
+        predictions is open.
+
         Raises:
             Exception: what went wrong in measuring; its panel says it too.
         """
@@ -204,6 +207,18 @@ class LinkedPanels(TokenSize, AttentionWidget):
         return all(
             wait(None if limit is None else max(0, limit - time.monotonic())) for wait in waits
         )
+
+    @property
+    def _sees_effects(self) -> bool:
+        """Whether the predictions or a metric of the grid show the effects of heads."""
+        waiting = str(self._pending.get("grid", {}).get("metric", ""))
+        in_grid = self._shows_effect or self._effect_shown or waiting.startswith("effect on ")
+        return self.tab == "predictions" or in_grid
+
+    @when_open("tab")
+    def _look_at_effects(self, change: object) -> None:
+        if self.predictions is not None:
+            self.predictions._in_sight = self._sees_effects
 
     @property
     def _shows_effect(self) -> bool:
@@ -246,6 +261,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
             if figure is self.predictions and not can_be_asked(self.attention):
                 self._problems = {**self._problems, "predictions": _NOT_ASKED}
             elif figure.attention is not self.attention:
+                if figure is self.predictions:
+                    figure._in_sight = self._sees_effects
                 with figure._together(), figure.hold_trait_notifications():
                     figure.disabled = self.disabled
                     figure.method = self.method
@@ -353,6 +370,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
                 return
             if self.predictions is None:
                 view = PredictionView(attention)
+                view._in_sight = self._sees_effects
                 self._adopt("predictions", view)
                 view.observe(self._effects_changed, "_effects")
                 self._show_grid_metrics()

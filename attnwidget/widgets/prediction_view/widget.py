@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 #: Seconds after an answer in which the model is left to whoever asks next.
 _PAUSE = 0.2
+#: Heads of a stack whose exact effects are computed although no reader sees them.
+_MANY_HEADS = 500
 _NO_MASK = "The text has no mask token: choose a token above, and the model says what stands there."
 
 
@@ -163,6 +165,8 @@ class PredictionView(StackChoice):
         False, help="Show the answer after each layer below the answers (a logit lens)."
     ).tag(sync=True)
 
+    # Whether readers see the figure: exact effects of many heads wait until they do.
+    _in_sight = traitlets.Bool(True)
     _found: traitlets.TraitType[Found | None, Found | None] = traitlets.Any(None)
     _found_lens: traitlets.TraitType[FoundLens | None, FoundLens | None] = traitlets.Any(None)
     # Why there are no effects.
@@ -436,7 +440,19 @@ class PredictionView(StackChoice):
             self._background.add("effects", self._effects_job(self._wanted), delay=_PAUSE)
             self._background.start()
 
-    def _effects_job(self, wanted: Wanted) -> Job:
+    @traitlets.observe("_in_sight")
+    def _find_exact_effects(self, change: object) -> None:
+        found = self._known()
+        if found is not None and found.is_estimate and self._needs_exact(found.wanted):
+            self._background.add("effects", self._effects_job(found.wanted, estimates=False))
+
+    def _needs_exact(self, wanted: Wanted) -> bool:
+        """Whether estimates are followed by a pass of the model for each head."""
+        stack = wanted.attention.stacks[wanted.stack]
+        few = stack.n_layers * stack.n_heads <= _MANY_HEADS
+        return wanted.effects_by == "passes" and (few or self._in_sight)
+
+    def _effects_job(self, wanted: Wanted, estimates: bool = True) -> Job:
         reading, _ = reading_of(wanted.attention)
 
         def stopped() -> bool:
@@ -448,7 +464,11 @@ class PredictionView(StackChoice):
                 if not stopped():
                     self._found = found
             return
-        for exact in (False, True) if wanted.effects_by == "passes" else (False,):
+        for exact in (False, True):
+            if exact and not self._needs_exact(wanted):
+                return
+            if not exact and not estimates:
+                continue
             values = effects_of(
                 reading,
                 wanted.question.answer,
