@@ -1,9 +1,10 @@
-"""Make the atlas of the embedded model that comes with the package.
+"""Make the atlases that come with the package: of the embedded model, and of its sibling.
 
-    python -m attnwidget.demo.make_atlas --out attnwidget/demo/atlas.json
+    python -m attnwidget.demo.make_atlas --out atlas.json
+    python -m attnwidget.demo.make_atlas --model attnwidget/genre --out atlas_genre.json
 
-The atlas is made from the texts and the treebank of the package. The file has few examples per
-head and rounded numbers, so that it is small.
+An atlas is made from the texts and the treebank of the package. The file has few examples per head
+and rounded numbers, so that it is small.
 """
 
 from __future__ import annotations
@@ -43,9 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Make the atlas and write the file."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, required=True, help="the JSON file")
+    parser.add_argument("--model", help="a model of the package; the embedded model by default")
     parser.add_argument("--checkpoint", type=Path, help="a folder that keeps finished work")
     options = parser.parse_args(arguments)
-    atlas(load_model(device="cpu"), k=K, checkpoint=options.checkpoint).save(options.out)
+    model = load_model(options.model, device="cpu")
+    atlas(model, k=K, checkpoint=options.checkpoint).save(options.out)
     stored = rounded(json.loads(options.out.read_text("utf-8")))
     text = json.dumps(stored, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     write_whole(options.out, (text + "\n").encode("utf-8"))

@@ -80,6 +80,7 @@ function state(change: Partial<GridState> = {}): GridState {
     _axes: { stack: "self", unit: "tokens", query: axis, key: axis },
     _stacks: [info("self", 4, 6)],
     _thumbnails: thumbnails("self", 4, 6),
+    step: null,
     ...change,
   };
 }
@@ -539,6 +540,45 @@ test("the metric row is there only for metrics; choosing one starts without a fi
     select.value = "to [SEP]";
   });
   expect(model.sent).toEqual([{ metric: "to [SEP]", filter: null }]);
+});
+
+test("a slider and two keys step through the checkpoints of a training", async () => {
+  const one = await show({ _metrics: METRICS, metric: "entropy" });
+  expect(one.el.querySelector(".attnw-grid-steps")).toBeNull();
+  await one.press(".");
+  expect(one.model.sent).toEqual([]);
+  const { model, find, press } = await show({
+    _metrics: {
+      ...METRICS,
+      step: "900",
+      ranges: [
+        [-5, 40],
+        [0, 24],
+      ],
+    } as GridState["_metrics"],
+    metric: "entropy",
+    _steps: ["0", "100", "900"],
+  });
+  const slider = find<HTMLInputElement>(".attnw-grid-steps input");
+  expect([slider.max, slider.value, slider.getAttribute("aria-valuetext")]).toEqual([
+    "2",
+    "2",
+    "900",
+  ]);
+  // The range over all checkpoints, so that bars of two checkpoints compare.
+  const caption = () => find("[data-caption]").textContent;
+  expect(caption()).toContain("bars: entropy, −5 to 40");
+  expect(caption()).toContain("checkpoint 900 (0 to 900)");
+  slider.value = "0";
+  slider.dispatchEvent(new Event("input", { bubbles: true }));
+  expect(model.sent.at(-1)).toEqual({ step: "0" });
+  await press(".");
+  expect(model.sent.at(-1)).toEqual({ step: "100" });
+  await press(",");
+  await press(",");
+  expect(model.get("step")).toBe("0");
+  expect(find(".attnw-grid-steps output").textContent).toBe("0");
+  expect(caption()).toContain("checkpoint 0 (0 to 900)");
 });
 
 test("sorted heads are selected by what they are, not by where they stand", async () => {

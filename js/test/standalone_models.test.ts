@@ -202,6 +202,23 @@ describe("grid and view on a page without a kernel", () => {
     expect(model.get("_thumbnails")?.signed).toBe(false);
   });
 
+  it("show the metrics of a checkpoint", () => {
+    const metrics = (step: string) => ({ stack: "self", titles: [step], step }) as Metrics;
+    const state = { ...common, selected: [], stack: "self", step: null, _steps: ["0", "90"] };
+    const model = gridModel(
+      {
+        ...about,
+        state: state as unknown as GridState,
+        shapes,
+        own: { metrics: [metrics("0"), metrics("90")], changes: [], difference: null },
+      },
+      { maps: [maps("tokens")] },
+    );
+    expect(model.get("_metrics")?.titles).toEqual(["90"]);
+    model.set("step", "0");
+    expect(model.get("_metrics")?.titles).toEqual(["0"]);
+  });
+
   it("start another metric without the range of the one before", () => {
     const filter = [0.1, 0.2];
     const state = { ...common, selected: [], stack: "self", metric: "a", filter };

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnwidget import AttentionModel, load_atlas, score_behaviours
+from attnwidget import AttentionModel, load_atlas, load_model, score_behaviours
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.demo import demo_atlas, make_atlas
 from attnwidget.head_atlas.cards.atlas_result import Atlas
@@ -29,6 +29,18 @@ def test_the_stored_atlas_is_of_the_embedded_model(stored: Atlas, model: Attenti
     assert STORED.stat().st_size < 600_000
     links = [link for kinds in stored.examples.values() for link in kinds["strongest"]]
     assert len(links) == 72 * make_atlas.K
+
+
+def test_the_sibling_has_an_atlas_of_its_own(stored: Atlas) -> None:
+    sibling = demo_atlas("attnwidget/genre")
+    model = load_model("attnwidget/genre")
+    assert sibling.complete and sibling.names.shape == stored.names.shape
+    assert sibling.provenance["weights"] == weights_digest(model.hf_model)
+    assert sibling.provenance["texts"] == stored.provenance["texts"]
+    assert STORED.with_name("atlas_genre.json").stat().st_size < 500_000
+    assert not sibling.effects and "effects" in sibling.reasons
+    with pytest.raises(ValueError, match="attnwidget/genre"):
+        demo_atlas("attnwidget/induction")
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 DEMO = [
     "atlas.json",
+    "atlas_genre.json",
     "config.json",
     "genre/config.json",
     "genre/model.safetensors",

@@ -15,10 +15,12 @@ from hypothesis.extra.numpy import arrays
 from transformers.utils import ModelOutput
 
 from attnwidget import Attention, Head, HeadGrid, link
+from attnwidget.studies.metrics.measured_checkpoints import MeasuredCheckpoints
 from attnwidget.studies.streaming.results import Measurements
 from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.pages.registry import page_of
 from attnwidget.widgets.shared.metric_table import nearest_heads, read_metrics
-from fixtures.recording import from_page, updates
+from fixtures.recording import from_page, on_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -318,3 +320,68 @@ def test_every_trait_has_help() -> None:
         public = [name for name in own if not name.startswith("_") and name != "comm"]
         assert all(widget.traits()[name].help for name in public)
         assert len(repr(widget)) < 120
+
+
+# Metrics over a training
+
+
+def training(**change: np.ndarray) -> MeasuredCheckpoints:
+    """A score that rises over three checkpoints, and a metric over segments."""
+    score = np.stack([METRICS["entropy"] / 11 * share for share in (0.0, 0.5, 1.0)])[..., None]
+    return MeasuredCheckpoints(
+        checkpoints=("0", "100", "900"),
+        metrics={"to [SEP]": np.stack([METRICS["to [SEP]"]] * 3)} | change,
+        scores={"induction": score},
+        controls={"induction": np.zeros_like(score)},
+        losses=None,
+        equal=(),
+        n_segments=1,
+        length=50,
+        complete=True,
+        model_name="a model",
+    )
+
+
+def test_a_step_chooses_the_checkpoint_whose_numbers_are_shown() -> None:
+    grid = HeadGrid(attention(), metrics=training(), metric="induction", step="100")
+    assert on_page(grid, "steps") == ["0", "100", "900"]
+    wire = on_page(grid, "metrics")
+    assert wire["step"] == "100" and wire["ranges"][0] == [0.0, 1.0]
+    np.testing.assert_allclose(grid._values, METRICS["entropy"] / 22)
+    grid.filter = (0.25, 1.0)
+    assert len(grid.passing) == 6
+    from_page(grid, {"step": "900"})
+    assert len(grid.passing) == 9 and grid.filter == (0.25, 1.0)
+    np.testing.assert_allclose(grid.figure().table["induction"].astype(float).max(), 1)
+    assert any("checkpoint 900 (0 to 900)" in note for note in grid.caption.notes)
+    from_page(grid, {"step": None})
+    assert on_page(grid, "metrics")["step"] == "900"
+    with pytest.raises(traitlets.TraitError, match="'step' is one of '0', '100', '900', got '50'"):
+        grid.step = "50"
+    assert 'step="0"' in HeadGrid(attention(), metrics=training(), step="0").code()
+
+
+def test_other_metrics_leave_the_step() -> None:
+    grid = HeadGrid(attention(), metrics=training(), step="0", metric="to [SEP]")
+    grid.metrics = METRICS
+    assert grid.step is None and on_page(grid, "steps") == []
+    assert "ranges" not in on_page(grid, "metrics")
+    with pytest.raises(traitlets.TraitError, match="no metric has steps"):
+        grid.step = "0"
+    grid.metrics = training()
+    np.testing.assert_allclose(grid.metrics["self"]["induction"], METRICS["entropy"] / 11)
+    with pytest.raises(traitlets.TraitError, match="has the shape"):
+        HeadGrid(attention(2, 2), metrics=training())
+
+
+def test_a_metric_that_a_checkpoint_lacks_is_left_out() -> None:
+    missing = np.stack([np.full((L, H), np.nan), *[METRICS["entropy"]] * 2])
+    grid = HeadGrid(attention(), metrics=training(loss=missing))
+    assert on_page(grid, "metrics")["titles"] == ["induction", "to [SEP]"]
+
+
+def test_a_page_has_the_numbers_of_all_checkpoints() -> None:
+    grid = HeadGrid(attention(), metrics=training(), metric="induction", step="100")
+    (part,) = page_of(grid).parts.values()
+    assert [metrics["step"] for metrics in part.own["metrics"]] == ["0", "100", "900"]
+    assert part.state["step"] == "100" and part.state["_steps"] == ["0", "100", "900"]

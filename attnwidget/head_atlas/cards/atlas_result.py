@@ -225,8 +225,9 @@ class Atlas(HeadResult):
             "reasons": dict(self.reasons),
             "provenance": dict(self.provenance),
             "complete": self.complete,
-            "notes": encoded_notes(self.notes),
         }
+        if self.notes:
+            parts["notes"] = encoded_notes(self.notes)
         text = json.dumps(parts, ensure_ascii=False, allow_nan=False)
         write_whole(path, text.encode("utf-8", "surrogatepass"))
 

@@ -33,7 +33,8 @@ class HeadGrid(MetricChoice, Versus):
     `metrics` are numbers per head: arrays [layers, heads] by title, or an object with a `heads()`
     method such as the result of `measure`; with several stacks, by stack. Each is shown as a bar
     with every head (`metric`), sorts heads (`sort`) and filters them (`filter`, `passing`);
-    `similar()` finds heads whose numbers are alike. Further options are the traits below, as
+    `similar()` finds heads whose numbers are alike. With a result of `measure_checkpoints`, a
+    slider shows the numbers of each checkpoint (`step`). Further options are the traits below, as
     keywords: `selected`, `layer`, `stack`, `scale`, `shared_scale`, `times_keys`, `hidden`,
     `unit`, `quantity`, `disabled`, `method`, `versus`, `of_two`. Unknown options raise TypeError,
     values out of range and metrics of a wrong shape traitlets.TraitError, a missing quantity
@@ -118,7 +119,7 @@ class HeadGrid(MetricChoice, Versus):
     def _name_what_metrics_are_of(self, change: object) -> None:
         self._metrics_of = self._edits
 
-    @computed("metrics", "attention", "versus", sync=False)
+    @computed("metrics", "step", "attention", "versus", sync=False)
     def _shown_metrics(self) -> dict[str, Metrics]:
         return self._measured
 

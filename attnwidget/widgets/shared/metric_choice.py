@@ -20,6 +20,13 @@ from attnwidget.widgets.shared.metric_table import (
     nearest_heads,
     read_metrics,
 )
+from attnwidget.widgets.shared.metrics_over_training import (
+    OverTraining,
+    SteppedMetrics,
+    read_steps,
+    stepped_wire,
+    steps_in,
+)
 from attnwidget.widgets.shared.stack_choice import StackChoice
 
 
@@ -29,8 +36,15 @@ class MetricChoice(StackChoice):
     metrics = traitlets.Any(
         None,
         help="Numbers per head: arrays [layers, heads] by title, an object with heads() such as "
-        "a result of measure(), or a mapping of stacks to either.",
+        "a result of measure(), or a mapping of stacks to either. A result of "
+        "measure_checkpoints() has numbers for each checkpoint, of which `step` chooses one.",
     )
+    step = traitlets.Unicode(
+        None,
+        allow_none=True,
+        help='The shown checkpoint of metrics over a training, for example "1000"; None = the '
+        "last.",
+    ).tag(sync=True)
     metric = traitlets.Unicode(
         None, allow_none=True, help="Title of the metric shown with each head, or None."
     ).tag(sync=True)
@@ -65,6 +79,15 @@ class MetricChoice(StackChoice):
         known = f"one of {', '.join(map(repr, titles))}" if titles else "None: there are no metrics"
         raise traitlets.TraitError(f"'metric' is {known}, got {title!r}")
 
+    @traitlets.validate("step")
+    def _check_step(self, proposal: dict[str, Any]) -> str | None:
+        step: str | None = proposal["value"]
+        labels = steps_in(self.metrics)
+        if step is None or step in labels:
+            return step
+        known = f"one of {', '.join(map(repr, labels))}" if labels else "None: no metric has steps"
+        raise traitlets.TraitError(f"'step' is {known}, got {step!r}")
+
     @traitlets.validate("filter")
     def _check_filter(self, proposal: dict[str, Any]) -> tuple[float, float] | None:
         if proposal["value"] is None:
@@ -85,6 +108,8 @@ class MetricChoice(StackChoice):
 
     @property
     def _measured(self) -> dict[str, Metrics]:
+        if isinstance(self.metrics, SteppedMetrics):
+            return self.metrics.at(self.step)
         return self.metrics or {}
 
     @property
@@ -137,14 +162,30 @@ class MetricChoice(StackChoice):
         if change["old"] is not None:
             self.filter = None
 
-    @computed("metrics", sync=False)
+    @computed("metrics", "step", sync=False)
     def _shown_metrics(self) -> dict[str, Metrics]:
         return self._measured
 
     @computed("_shown_metrics", "stack")
     def _metrics(self) -> dict[str, Any] | None:
         """The metrics of the shown stack as the page draws them; None without metrics."""
-        return metrics_to_wire(self._shown_metrics, self.stack)
+        return self._metrics_wire(self._shown_metrics, self.stack, self.step)
+
+    @computed("metrics")
+    def _steps(self) -> list[str]:
+        return steps_in(self.metrics)
+
+    def _metrics_wire(
+        self, metrics: dict[str, Metrics], stack: str, step: str | None
+    ) -> dict[str, Any] | None:
+        """Return the metrics of a stack at a checkpoint for the page."""
+        wire = metrics_to_wire(metrics, stack)
+        return stepped_wire(wire, self.metrics, step or next(reversed(steps_in(self.metrics)), ""))
+
+    @when_open("metrics")
+    def _leave_missing_step(self, change: object) -> None:
+        if self.step not in steps_in(self.metrics):
+            self.step = None
 
     @when_open("_shown_metrics")
     def _choose_existing_metric(self, change: object) -> None:
@@ -193,6 +234,11 @@ def checked_metrics(metrics: object, shapes: Shapes) -> dict[str, Metrics]:
     if metrics is None:
         return {}
     try:
+        if isinstance(metrics, SteppedMetrics):
+            read_metrics(metrics, shapes)
+            return metrics
+        if isinstance(metrics, OverTraining):
+            return read_steps(metrics, shapes)
         return read_metrics(metrics, shapes)
     except (TypeError, ValueError) as error:
         raise traitlets.TraitError(str(error)) from None

@@ -17,6 +17,7 @@ import type { SmallMaps } from "./grid_pixels.js";
 import { barRange, type Metric, type Order, orderHeads, passes } from "./head_order.js";
 import type { Scene } from "./scene.js";
 import type { GridState, OfTwo } from "./state.js";
+import { stepNote } from "./training_step.js";
 
 /** Rows of the table beside a picture. */
 const MOST_ROWS = 20;
@@ -90,6 +91,8 @@ function metricNotes(metric: Metric, order: Order, state: GridState): string[] {
   const { filter, outside, descending, _metrics_of: of = "", _source: source } = state;
   const [low, high] = barRange(metric);
   const notes = [`bars: ${metric.title}, ${figures(low)} to ${figures(high)}`];
+  const step = stepNote(state);
+  if (step) notes.push(step);
   const now = source.edits ?? "";
   if (of !== now) notes.push(`the metric is as given, not measured ${now || "with all heads on"}`);
   const sorted = { none: "", rows: "heads of each layer", all: "all heads" }[order.sort];

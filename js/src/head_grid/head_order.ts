@@ -24,7 +24,9 @@ export function chosenMetric({
   const values = asFloat32(metrics.values).subarray(index * count, (index + 1) * count);
   // Layers without attention have no numbers.
   const measured = values.filter((value) => !Number.isNaN(value));
-  return { title, values, low: Math.min(...measured), high: Math.max(...measured) };
+  // Numbers of all checkpoints share a range, so that their bars compare.
+  const [low, high] = metrics.ranges?.[index] ?? [Math.min(...measured), Math.max(...measured)];
+  return { title, values, low, high };
 }
 
 /** Whether a value passes; Python compares in float32 as well. */

@@ -17,11 +17,18 @@ interface Own {
 /** A grid that draws its thumbnails from the maps that the page holds. */
 export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
   const model = localModel<GridState>({ ...state, _metrics: null, _thumbnails: null });
+  const measure = () => {
+    const label = model.get("step") ?? model.get("_steps")?.at(-1);
+    const shown = own.metrics.find(
+      (of) => of.stack === model.get("stack") && (of.step === undefined || of.step === label),
+    );
+    model.set("_metrics", shown ?? null);
+  };
   const draw = () => {
     const stack = model.get("stack");
     const heldMaps = mapsIn(held.maps ?? [], stack, model.get("unit"), model.get("quantity"));
     if (!heldMaps) return;
-    model.set("_metrics", own.metrics.find((of) => of.stack === stack) ?? null);
+    measure();
     const now = {
       stack,
       unit: model.get("unit"),
@@ -50,6 +57,7 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
   };
   const drawn = ["stack", "unit", "hidden", "quantity", "versus", "of_two", "times_keys"];
   for (const name of drawn) model.on(`change:${name}`, draw);
+  model.on("change:step", measure);
   // As in the kernel, another metric starts without a range: it was one of the metric before.
   let metric = model.get("metric");
   model.on("change:metric", () => {

@@ -59,6 +59,10 @@ export interface GridState extends SharedState, MetricState {
   /** What was off when the metrics were given. */
   _metrics_of?: string;
   _thumbnails: Thumbnails | null;
+  /** The shown checkpoint of a training; null for the last. */
+  step: string | null;
+  /** The checkpoints of metrics over a training. */
+  _steps?: string[];
 }
 
 /** Those that are drawn. */
@@ -90,4 +94,6 @@ export const WATCHED: (keyof GridState)[] = [
   "_quantities",
   "_metrics",
   "_metrics_of",
+  "step",
+  "_steps",
 ];

@@ -35,6 +35,7 @@ import { metricControls, similarHeads } from "./metric_controls.js";
 import { paintGrid } from "./paint.js";
 import { areCurrent, composed, type Scene, sceneOf } from "./scene.js";
 import { type GridState, nextOfTwo, WATCHED } from "./state.js";
+import { stepControls, stepThrough } from "./step_controls.js";
 import { offControls, offText, type Switching } from "./switch_controls.js";
 
 /** Below this width controls wait behind a button. */
@@ -51,6 +52,7 @@ const KEYS = [
   ["x", "switch the head off, or on again"],
   ["Shift + x", "the same for its layer"],
   ["v", "differences from the intact model, or the maps; of two that are compared: A − B, A, B"],
+  [", and .", "the checkpoint before / after, of metrics over a training"],
   ["Escape", "take back what was selected or switched off last"],
   ["?", "show or hide this list"],
 ] as const;
@@ -64,7 +66,11 @@ function render(context: RenderContext<GridState>): void {
     update,
     view,
     paint,
-    keys: (event) => commonKey(event, keys.toggle, stepBy) || switchKey(event) || input.key(event),
+    keys: (event) =>
+      commonKey(event, keys.toggle, stepBy) ||
+      trainingKey(event) ||
+      switchKey(event) ||
+      input.key(event),
   });
   const { root, inner, schedule } = mounted;
   const switching: Switching = {
@@ -148,6 +154,13 @@ function render(context: RenderContext<GridState>): void {
 
   const switchOff = (heads: Head[]) => switchTo(switchedOff(model.get("disabled"), heads));
 
+  /** `,` and `.` step through the checkpoints of a training. */
+  function trainingKey({ key, ctrlKey, metaKey, altKey, target }: KeyboardEvent): boolean {
+    if (ctrlKey || metaKey || altKey || target instanceof HTMLSelectElement) return false;
+    const by = { ",": -1, ".": 1 }[key];
+    return by !== undefined && stepThrough(model, by);
+  }
+
   function switchKey({ key, shiftKey, ctrlKey, metaKey, altKey, target }: KeyboardEvent): boolean {
     if (ctrlKey || metaKey || altKey || target instanceof HTMLSelectElement) return false;
     if (key === "v" && model.get("versus") === "other")
@@ -223,6 +236,7 @@ function render(context: RenderContext<GridState>): void {
       ${offerView(scene)}
       ${controls.view(scene, keys.button())}
       ${offControls(model, state, switching)}
+      ${stepControls(model)}
       ${metricControls(model, scene, selectSimilar)}
       ${keys.list()}
       ${captioned(mounted.save, html`<p class="attnw-grid-caption" data-caption>${caption}</p>`)}

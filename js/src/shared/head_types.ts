@@ -19,6 +19,9 @@ export interface Metrics {
    * int32 [layers * heads, n]: the heads most like each, nearest first, as layer * heads + head.
    */
   similar: WireArray;
+  /** The checkpoint of a training; its metrics have a range over all checkpoints, by title. */
+  step?: string;
+  ranges?: [low: number, high: number][];
 }
 
 /** Traits of a figure that shows one metric with all heads. */
