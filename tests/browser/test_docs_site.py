@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -45,9 +46,28 @@ def test_no_violations_and_nothing_wider_than_the_window(
     for name in PAGES:
         page.goto((SITE / name).as_uri())
         expect(page.locator("h1")).to_be_visible()
+        # Attributes of Markdown that were not understood would be read as text.
+        expect(page.locator("article p").filter(has_text="{ .")).to_have_count(0)
         page.evaluate(INJECT, AXE.read_text(encoding="utf-8"))
         assert page.evaluate(RUN) == [], name
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, name
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_figure_is_live_in_the_theme_of_the_site(seen: Watched, theme: str) -> None:
+    page = seen.page
+    page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+    page.goto((SITE / "how-to" / "compare-heads.html").as_uri())
+    frame = page.locator(".live-figure > iframe:visible")
+    expect(frame).to_have_count(1)
+    expect(frame).to_have_class(f"only-{theme}")
+    frame.scroll_into_view_if_needed()
+    figure = page.frame_locator(".live-figure > iframe:visible")
+    figure.get_by_text("Point at a token").wait_for()
+    expect(figure.locator("main > header")).to_be_hidden()
+    # The frame is as high as the figure, so that nothing scrolls in it.
+    height = figure.locator("main").evaluate("(main) => main.getBoundingClientRect().height")
+    expect(frame).to_have_attribute("height", str(math.ceil(height)))
 
 
 def test_every_picture_of_the_analyses_is_there(seen: Watched) -> None:
