@@ -265,9 +265,10 @@ function render(context: RenderContext<LensState>): void {
     const box = input.box();
     const canvas = input.canvas();
     if (!shown || !box || !canvas) return;
-    seek(shown);
     const { hovered, focused, byKeyboard } = input.place;
     const pen = fresh(canvas, shown.width, shown.height);
+    // The box can be scrolled as far as the canvas is high by now.
+    seek(shown);
     const label = pointed === undefined ? -1 : shown.tokens.indexOf(pointed);
     if (pen)
       paintLens(pen, shown, {
