@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { captionText } from "../src/shared/caption.js";
 import { tableRuler } from "../src/shared/labels.js";
 import { THEMES } from "../src/shared/theme.js";
@@ -235,4 +235,32 @@ describe("on a page", () => {
     expect(find(".attnw-message").textContent).toContain("Every token is hidden");
     expect(find<HTMLElement>("[role=grid]").hidden).toBe(true);
   });
+});
+
+test("a tall lens is scrolled to the largest weight of the shown head, once", async () => {
+  const count = 500;
+  const text = Array.from({ length: count }, (_, i) => `t${i}`);
+  const axis = { text, raw: text, special: text.map(() => ""), segments: text.map(() => 0) };
+  const values = new Float32Array(2 * count).fill(0.001);
+  values[400] = 0.9;
+  values[count + 3] = 0.8;
+  const tall = state({
+    selected: [[1, 0, "self"]],
+    _axes: { ...axes, query: axis, key: axis },
+    _lens: { ...FROM, shape: [2, count], values: wireOf(values, [2, count]) },
+  });
+  const heights = vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(300);
+  const { model, find } = await mounted(lens(), tall);
+  const box = find(".attnw-lens-box");
+  const place = box.scrollTop;
+  expect(place).toBeGreaterThan(600);
+  // A reader's own scrolling stays.
+  box.scrollTop = 40;
+  model.fromKernel({ scale: "linear" });
+  await frame();
+  expect(box.scrollTop).toBe(40);
+  model.fromKernel({ selected: [[1, 1, "self"]] });
+  await frame();
+  expect(box.scrollTop).toBe(0);
+  heights.mockRestore();
 });

@@ -35,6 +35,35 @@ def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
+def test_labels_of_heads_have_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
+    labelled = (
+        "import numpy as np\n"
+        "from attnwidget import HeadMap\n"
+        "positions = np.random.default_rng(0).normal(size=(6, 12, 2))\n"
+        "head_map = HeadMap.from_positions(positions, stack='self')\n"
+        "circle = link(grid, view, head_map)\n"
+        "grid.labels = {(1, 3): 'pronoun', (2, 8): 'a label that is longer than its cell'}\n"
+        "grid.selected = [(2, 8), (1, 3)]"
+    )
+    notebook = in_lab([f"{SETUP}{LINKED}{labelled}", "grid", "view", "head_map"])
+    notebook.run_all()
+    roots = notebook.page.locator(".attnw-root")
+    expect(roots).to_have_count(3)
+    for root in roots.all():
+        expect(root).to_contain_text("“pronoun”")
+        root.get_by_role("button", name="show the keys").click()
+    for theme in ("dark", "light"):
+        notebook.use_theme(theme)
+        for root in roots.all():
+            expect(root).to_have_attribute("data-theme", theme)
+        for arrangement in ("one", "beside", "overlay"):
+            notebook.run_in_kernel(f"view.arrangement = {arrangement!r}")
+            notebook.page.wait_for_timeout(300)
+            assert complaints(notebook.page) == [], (theme, arrangement)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
 def test_predictions_have_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
     made = "from attnwidget import PredictionView\nview = PredictionView(attention)\nview"
     notebook = in_lab([f"{SETUP}\n{made}"])

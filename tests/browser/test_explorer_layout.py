@@ -162,6 +162,13 @@ def test_a_label_is_typed_in_the_menu_and_shown_in_all_figures(
     expect(root.locator(".attnw-grid-caption")).to_contain_text("L1 H3 “pronoun x”")
     assert notebook.value("explorer.disabled") == [], "a letter was taken for a key of the figure"
     assert_fits(root, "with a label")
+    for theme in ("dark", "light") if AXE.is_file() else ():
+        notebook.use_theme(theme)
+        expect(root).to_have_attribute("data-theme", theme)
+        notebook.page.wait_for_timeout(400)
+        assert complaints(notebook.page) == [], theme
+    if not field.is_visible():
+        root.get_by_role("button", name="View").click()
     field.fill("")
     field.press("Enter")
     notebook.wait_for_value("dict(explorer.labels)", {})

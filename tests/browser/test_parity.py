@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,6 +40,9 @@ pytestmark = pytest.mark.browser
 PROSE = "The captain told his men that he would not leave the ship , and they sat down to wait . "
 
 
+LABELS = {(0, 1): "induction", (1, 0): "a label that is longer than its panel is wide", (7, 9): "x"}
+
+
 def of_length(n: int) -> Attention:
     """Attention of the embedded model over exactly `n` tokens."""
     model = load_model()
@@ -61,10 +65,9 @@ def inputs() -> dict[str, Attention]:
     }
 
 
-def several(attention: Attention, arrangement: str, mode: str) -> HeadView:
-    heads = [(0, 1), (1, 0), (1, 2)]
-    locked = [("query", 2)]
-    return HeadView(attention, selected=heads, tokens=locked, arrangement=arrangement, mode=mode)
+def several(attention: Attention, arrangement: str, mode: str, **options: Any) -> HeadView:
+    options |= {"selected": [(0, 1), (1, 0), (1, 2)], "tokens": [("query", 2)], "mode": mode}
+    return HeadView(attention, arrangement=arrangement, **options)
 
 
 VIEWS: dict[str, Callable[[Attention], HeadWidget]] = {
@@ -103,6 +106,17 @@ def test_generated_text_is_saved_as_it_is_seen(desk: Desk) -> None:
     written = model.generate("w1 w2 w3 w4", max_new_tokens=5)
     for mode in ("lines", "matrix"):
         assert_all_alike(desk, HeadView(written, 1, 1, mode=mode, tokens=[("query", 4)]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arrangement", only_first_is_fast(["one", "beside", "overlay"]))
+def test_labels_of_heads_are_saved_as_they_are_seen(
+    desk: Desk, inputs: dict[str, Attention], arrangement: str
+) -> None:
+    labels = {head: text for head, text in LABELS.items() if head != (7, 9)}
+    for mode in ("lines", "matrix"):
+        widget = several(inputs["6 tokens"], arrangement, mode, labels=labels)
+        assert_all_alike(desk, widget, widths=(480, 750, 1200))
 
 
 INPUTS = ["6 tokens", "40 tokens", "122 tokens", "502 tokens", "a pair", "causal"]
@@ -150,6 +164,7 @@ GRIDS: dict[str, dict[str, object]] = {
     "sorted": {"metric": "largest", "sort": "all", "filter": (0.9, 1.0)},
     "heads off": {"disabled": [(0, 1), (1, 2)], "method": "zero"},
     "differences": {"disabled": [(0, 1), (1, 2)], "versus": "intact"},
+    "labelled": {"labels": {(1, 2): "pronoun", (3, 11): "a label that is longer than its cell"}},
     "within layers": {"metric": "largest", "sort": "rows", "shared_scale": True},
 }
 
@@ -274,6 +289,7 @@ def measured() -> dict[str, HeadWidget]:
     metrics = {"entropy": values, "x" * 60 + " of words": 1e7 * values, "same": 0 * values}
     return {
         "layers": HeadMap.from_positions(positions, model_name="a model", selected=here),
+        "labelled": HeadMap.from_positions(positions, selected=here, labels=LABELS),
         "behaviours": HeadMap.from_positions(positions, labels, selected=here),
         "a thousand": HeadMap.from_positions(random.normal(size=(32, 32, 2))),
         "metrics": MetricStrip(metrics, selected=here),
@@ -282,7 +298,7 @@ def measured() -> dict[str, HeadWidget]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", only_first_is_fast(["layers", "behaviours", "a thousand", "metrics"])
+    "name", only_first_is_fast(["layers", "labelled", "behaviours", "a thousand", "metrics"])
 )
 def test_maps_and_strips_are_saved_as_they_are_seen(desk: Desk, name: str) -> None:
     assert_all_alike(desk, measured()[name])

@@ -61,6 +61,8 @@ function render(context: RenderContext<LensState>): void {
   let caption = "";
   /** The row whose token is pointed at. */
   let pointed: number | undefined;
+  /** What the box was last scrolled for. */
+  let sought = "";
   const lens = remembered((lens: Lens | null) => lens && decode(lens));
   const { choose, undo } = undoable<Choice>(
     () => snapshot(model as never, ["selected", "tokens"]),
@@ -111,6 +113,20 @@ function render(context: RenderContext<LensState>): void {
     const [, y] = corner(scene.layout, cell);
     const below = y + pitches(scene.layout)[1] + 4 - box.clientHeight;
     box.scrollTop = Math.max(Math.min(box.scrollTop, y - scene.layout.y0), below);
+  }
+
+  /** Scroll a tall lens to the largest weight of the shown head, once for each word and head. */
+  function seek(shown: Scene): void {
+    const box = input.box();
+    const { lens, selected } = shown;
+    const of = JSON.stringify([lens.query, lens.key, lens.layer, lens.stack, selected.at(-1)]);
+    if (!box || of === sought || input.place.hovered) return;
+    sought = of;
+    const [, y] = corner(shown.layout, leadCell(shown));
+    const height = pitches(shown.layout)[1];
+    const top = y - shown.layout.y0;
+    const isInSight = top >= box.scrollTop && y + height <= box.scrollTop + box.clientHeight;
+    if (!isInSight) box.scrollTop = Math.max(0, y - box.clientHeight / 2);
   }
 
   const now = (): Asked =>
@@ -251,6 +267,8 @@ function render(context: RenderContext<LensState>): void {
     if (!shown || !box || !canvas) return;
     const { hovered, focused, byKeyboard } = input.place;
     const pen = fresh(canvas, shown.width, shown.height);
+    // The box can be scrolled as far as the canvas is high by now.
+    seek(shown);
     const label = pointed === undefined ? -1 : shown.tokens.indexOf(pointed);
     if (pen)
       paintLens(pen, shown, {

@@ -65,8 +65,8 @@ export function findForm(model: Model<ViewState>, schedule: () => void) {
         pick,
         print: (value) => SIDE_NAMES[value],
       })}
-      ${signButton("‹", "previous place", () => find(-1))}
-      ${signButton("›", "next place", () => find(1))}
+      <span class="attnw-find-steps">${signButton("‹", "previous place", () => find(-1))}
+        ${signButton("›", "next place", () => find(1))}</span>
       <span role="status" class="attnw-view-note">${said}</span>
     </form>`,
   };
