@@ -80,6 +80,39 @@ def test_an_example_opens_in_linked_figures_by_click_and_by_key(in_lab: OpenNote
     expect(root.get_by_role("textbox", name="note")).to_have_value("determiners")
 
 
+EXPLORED = """
+from attnwidget import explore
+from attnwidget.demo import demo_atlas
+text = "The captain told his men that he would not leave."
+explorer = explore(text=text, atlas=demo_atlas(), selected=[(2, 8)], treebank=False)
+explorer
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
+def test_the_explorer_has_the_card_of_the_shown_head(in_lab: OpenNotebook) -> None:
+    notebook = in_lab([EXPLORED])
+    notebook.run_cell(0)
+    root = notebook.output(0).locator(".attnw-ex-root")
+    expect(root).to_contain_text(
+        "L2 H8 attends from a word with the relation det to its governor ("
+    )
+    root.get_by_role("tab", name="this head").click()
+    card = root.get_by_role("region", name="card of the head")
+    expect(card).to_contain_text("L2 H8 (3-9) · det to governor")
+    expect(root.get_by_role("table", name="heads")).to_have_count(0)
+    notebook.run_in_kernel("explorer.selected = [(0, 2)]")
+    expect(card).to_contain_text("L0 H2 (1-3) · previous token")
+    card.locator(".attnw-atlas-examples").get_by_role("button").first.click()
+    notebook.wait_for_value("explorer.card.example", 0)
+    notebook.wait_for_value(
+        "explorer.attention.stacks['self'].query.ids == explorer.card.example_link.tokens.ids", True
+    )
+    expect(root.get_by_role("textbox").first).not_to_have_value(re.compile("captain"))
+    assert complaints(notebook.page) == []
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
 def test_the_keyboard_alone_and_axe_in_both_themes(in_lab: OpenNotebook) -> None:

@@ -13,6 +13,7 @@ from attnwidget.head_atlas.behaviours.rare_words import RareWords
 from attnwidget.head_atlas.behaviours.relations import Relations
 from attnwidget.head_atlas.behaviours.repeated_random_tokens import RepeatedRandomTokens
 from attnwidget.head_atlas.behaviours.repetitions import DuplicateToken, InductionInText
+from attnwidget.head_atlas.behaviours.retrieval import Retrieval
 from attnwidget.head_atlas.behaviours.special_tokens import SPECIAL
 from attnwidget.head_atlas.behaviours.successor import Successor
 from attnwidget.head_atlas.behaviours.within_sentence import WithinSentence
@@ -35,6 +36,7 @@ def known_behaviours() -> list[Behaviour]:
         InductionInText(),
         RareWords(),
         RepeatedRandomTokens(),
+        Retrieval(),
         Relations(),
         Coreference(),
         Copying(),
