@@ -29,8 +29,8 @@ def demo_atlas(model: str = "embedded") -> Atlas:
         >>> from attnwidget.demo import demo_atlas
         >>> demo_atlas().find("previous token")[0]
         Head(layer=0, head=2, stack='self')
-        >>> demo_atlas("attnwidget/genre").names[0, 2]
-        'previous token'
+        >>> demo_atlas("attnwidget/genre").find("previous token")[0]
+        Head(layer=0, head=2, stack='self')
     """
     one_of("model", model, tuple(_FILES))
     with as_file(files("attnwidget").joinpath(f"demo/{_FILES[model]}")) as path:
