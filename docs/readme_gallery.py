@@ -47,6 +47,7 @@ def main() -> None:
     save("relations-and-arcs", [table, arcs])
     masked = model.attend(MASKED)
     answers = PredictionView(masked, disabled=OFF)
+    answers.wait()  # for the exact effect of every head
     save("head-off", [answers, HeadGrid(masked, disabled=OFF)])
     tuned = load_model("attnwidget/genre").attend(TEXT)
     compared = CompareView(attention, tuned, selected=[(5, 8)], hidden=["cls", "sep"])

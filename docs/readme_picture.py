@@ -45,7 +45,11 @@ def photograph(path: Path) -> None:
         page.set_viewport_size({"width": round(1800 + WIDTH - took), "height": 1600})
         page.mouse.move(2, 2)
         page.wait_for_timeout(3000)
-        root.screenshot(path=path)
+        # The relations of the treebank, in the second row of tabs, have a picture of their own.
+        box = root.bounding_box()
+        second = root.get_by_role("tablist").nth(1).bounding_box()
+        assert box is not None and second is not None
+        page.screenshot(path=path, clip={**box, "height": second["y"] - box["y"]})
         notebook.close()
         browser.close()
     with Image.open(path) as picture:
