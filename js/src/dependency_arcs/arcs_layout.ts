@@ -278,7 +278,7 @@ function nearArc(arc: Predicted, row: Row): HangingArc {
   return { ...arc, ...ends, depth: 10 + 15 * Math.sqrt(length(arc)), edge: undefined };
 }
 
-/** An arrow straight up to a word that is predicted to be the root, with its name below all arcs. */
+/** An arrow straight up to a word that is predicted to be the root, named below all arcs. */
 function rootArc(
   arc: Predicted,
   tree: Tree,
