@@ -87,7 +87,7 @@ def test_named_checkpoints_are_loaded_one_at_a_time(
 def test_an_interrupted_trace_keeps_the_checkpoints_that_are_done(
     embedded: AttentionModel, segments: list[Segment], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = ModelReader.read
+    add = ModelReader.add
     count = 0
 
     def stopping(self: ModelReader, *given: object) -> object:
@@ -95,9 +95,9 @@ def test_an_interrupted_trace_keeps_the_checkpoints_that_are_done(
         count += 1
         if count > 3:
             raise KeyboardInterrupt
-        return read(self, *given)  # type: ignore[arg-type]
+        return add(self, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ModelReader, "read", stopping)
+    monkeypatch.setattr(ModelReader, "add", stopping)
     steps = [(name, embedded) for name in "abc"]
     with pytest.warns(UserWarning, match="'a' and 'b' have equal weights"):
         found = measure_checkpoints(steps, segments, ["entropy"], batch_size=2, progress=False)

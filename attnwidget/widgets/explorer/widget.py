@@ -410,7 +410,8 @@ class Explorer(ToldPanels):
         with ExitStack() as figures:
             # The explorer is answered last: its sentence is about what the figures show then.
             figures.enter_context(self._together())
-            for figure in self._of_attention():
+            # The last one is answered first: the grid and the view do not wait for predictions.
+            for figure in reversed(self._of_attention()):
                 figures.enter_context(figure._together())
             # Set this trait first: observers of the remaining traits compare with it and then do
             # nothing.
