@@ -58,11 +58,20 @@ class FrozenNorm:
         precision = exact_dtype(given.device)
         allowed = _TOLERANCE.get(output.dtype, 1e-2) * max(float(output.abs().max()), 1e-6)
         given, output = given.to(precision), output.to(precision)
-        for centred in (True, False):
-            moved = given - given.mean(-1, keepdim=True) if centred else given
+
+        def form(states: Tensor, centred: bool, gain: Tensor | None) -> FrozenNorm:
+            moved = states - states.mean(-1, keepdim=True) if centred else states
             deviation = (moved.pow(2).mean(-1, keepdim=True) + epsilon).sqrt()
+            return cls(tuple(states.shape), deviation, gain, bias, centred, epsilon)
+
+        # A row tells the form that the norm may have. All rows then tell whether it has it.
+        row = given.reshape(-1, given.shape[-1])[:1]
+        wanted = output.reshape(-1, output.shape[-1])[:1]
+        for centred in (True, False):
             for gain in gains:
-                frozen = cls(tuple(given.shape), deviation, gain, bias, centred, epsilon)
+                if float((form(row, centred, gain)(row) - wanted).abs().max()) > allowed:
+                    continue
+                frozen = form(given, centred, gain)
                 if float((frozen(given) - output).abs().max()) <= allowed:
                     return frozen
         return None
