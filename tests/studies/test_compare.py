@@ -248,17 +248,17 @@ def test_the_other_way_round(
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, batches: int) -> None:
     """Interrupt the first model, or the second one within a batch, after so many readings."""
-    read = ModelReader.read
+    add = ModelReader.add
     count = 0
 
-    def counted(self: ModelReader, given: Sequence[Segment], on_layer: Any) -> Any:
+    def counted(self: ModelReader, given: Sequence[Segment]) -> None:
         nonlocal count
         count += 1
         if count > batches:
             raise KeyboardInterrupt
-        return read(self, given, on_layer)
+        add(self, given)
 
-    monkeypatch.setattr(ModelReader, "read", counted)
+    monkeypatch.setattr(ModelReader, "add", counted)
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -124,18 +124,18 @@ def test_an_interruption_leaves_what_all_models_have_read(
     folders: list[Path], monkeypatch: pytest.MonkeyPatch, readings: int
 ) -> None:
     """Two batches of each model are a chunk, then one of each."""
-    read = ModelReader.read
+    add = ModelReader.add
     count = 0
 
-    def counted(self: ModelReader, *given: Any) -> Any:
+    def counted(self: ModelReader, given: Sequence[Segment]) -> None:
         nonlocal count
         count += 1
         if count > readings:
             raise KeyboardInterrupt
-        return read(self, *given)
+        add(self, given)
 
     whole = run(*folders[:2], metrics=["position"])
-    monkeypatch.setattr(ModelReader, "read", counted)
+    monkeypatch.setattr(ModelReader, "add", counted)
     options: dict[str, Any] = {"resident": 1, "maps_mb": TWO_BATCHES, "metrics": ["position"]}
     if readings < 4:
         with pytest.raises(KeyboardInterrupt):
