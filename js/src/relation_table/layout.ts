@@ -112,6 +112,8 @@ const LOOKS = [
 ] as const;
 /** What a name keeps at least of its room. */
 const LEAST_NAME = 40;
+// Columns that stand on the right of their place. A number that has no bar does too.
+const RIGHT: Column[] = ["n", "head", "baseline", "gain"];
 const LEFT_OUT = "offset %: accuracy less gain";
 type RowLook = (typeof LOOKS)[number];
 
@@ -244,13 +246,7 @@ function arranged(scene: Scene, { room, font, ruler }: Room, look: RowLook): Tab
     columns,
     pad,
     names: rows.map(({ relation }) => shorten(bold, relation, width.relation - 2 * NAME)),
-    toTheRight: new Set<Column>([
-      "n",
-      "head",
-      "baseline",
-      "gain",
-      ...(look.bar ? [] : (["accuracy"] as const)),
-    ]),
+    toTheRight: new Set<Column>(look.bar ? RIGHT : [...RIGHT, "accuracy"]),
     bar: look.bar && width.accuracy - rest,
     number,
     interval,

@@ -35,11 +35,9 @@ export function linesRange(scene: Scene): Range {
   if (!focus) return all;
   const source = sourceOf(map);
   const largest = (of: Target) => Math.abs(source.strongest(of, 1)[0]?.weight ?? 0);
-  const most = Math.max(
-    0,
-    ...[...focus.query].map((query) => largest({ query })),
-    ...[...focus.key].map((key) => largest({ key })),
-  );
+  const ofQueries = [...focus.query].map((query) => largest({ query }));
+  const ofKeys = [...focus.key].map((key) => largest({ key }));
+  const most = Math.max(0, ...ofQueries, ...ofKeys);
   // Nothing may be known of the tokens of a long input.
   if (most === 0 && !source.isWhole) return all;
   return {

@@ -42,7 +42,7 @@ export function arrangeMatrix(scene: Scene): MatrixLayout {
   const size = axisSize(scene);
   const measure = ruler(labelFont(font, true, size));
   const written = writtenFrom(axes.query, map.rows) + writtenFrom(axes.key, map.cols) > 0;
-  const whole = matrixLayout({
+  const asked: Parameters<typeof matrixLayout>[0] = {
     room,
     dpr: density,
     rows: map.rows.length,
@@ -52,8 +52,9 @@ export function arrangeMatrix(scene: Scene): MatrixLayout {
     part,
     size,
     apart: isApart(map),
-    ...(written && { margin: { right: Math.ceil(measure(CONTINUATION)), below: size + BESIDE } }),
-  });
+  };
+  if (written) asked.margin = { right: Math.ceil(measure(CONTINUATION)), below: size + BESIDE };
+  const whole = matrixLayout(asked);
   return labelled ? withLabels(whole, labelled) : whole;
 }
 

@@ -96,14 +96,15 @@ export function severalOf(state: Asked, maps: Maps | null, axes: Axes): Several 
   if (!maps || !agrees || places.includes(-1)) return undefined;
   if (two && !heads.every((head, i) => sameHead(head, maps.heads[i] as Head))) return undefined;
   const shown = state.selected.at(-1) as Head;
-  return {
+  const several: Several = {
     arrangement: two ? "beside" : state.arrangement,
     heads,
     wanted,
     last: heads.findIndex((head) => sameHead(head, shown)),
     values: places.map((place) => valuesOf(maps, place)),
-    ...(two && { names: twoNames(state._compared) }),
   };
+  if (two) several.names = twoNames(state._compared);
+  return several;
 }
 
 const placeOf = (head: Head, maps: Maps | null) =>
@@ -127,14 +128,15 @@ export function severalTiled(state: Asked, { heads: there }: LongMaps): Several 
   if (heads.length !== there.length) return undefined;
   if (!heads.every((head, i) => sameHead(head, there[i] as Head))) return undefined;
   const shown = state.selected.at(-1) as Head;
-  return {
+  const several: Several = {
     arrangement: two ? "beside" : state.arrangement,
     heads,
     wanted,
     last: heads.findIndex((head) => sameHead(head, shown)),
     values: [],
-    ...(two && { names: twoNames(state._compared) }),
   };
+  if (two) several.names = twoNames(state._compared);
+  return several;
 }
 
 /** Maps that were read from their bytes: a page may hold many more than it shows. */
@@ -175,18 +177,16 @@ export function togetherMap({ arrangement, last, names }: Several, maps: Visible
   const differences = maps.filter(({ signed }) => signed);
   const members =
     names && differences.length === 0 ? withDifference(alike) : [...alike, ...differences];
+  const chosen = members[last] as VisibleMap;
   const shown = {
-    ...(members[last] as VisibleMap),
+    ...chosen,
     hiddenShare: mean((map) => map.hiddenShare),
     filteredShare: mean((map) => map.filteredShare),
   };
   const tiles = alike.flatMap((map) => (map.tiles ? [map.tiles] : []));
   const { values, strongest } = largestValues(alike.map((map) => map.values));
-  const most: VisibleMap = {
-    ...shown,
-    values,
-    ...(tiles.length > 0 && { tiles: largestTiles(tiles) }),
-  };
+  const most: VisibleMap = { ...shown, values };
+  if (tiles.length > 0) most.tiles = largestTiles(tiles);
   return arrangement === "overlay"
     ? { ...most, members, most, strongest }
     : { ...shown, members, most };

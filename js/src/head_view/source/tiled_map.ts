@@ -69,7 +69,7 @@ export function tiledMaps({ long, tile, row }: Tiled, axes: Axes, two: boolean):
   const tiles = fits && tilesOf(fits);
   return overviews(long).map((overview, i) => {
     const finest = tiles?.[i];
-    return {
+    const map: VisibleMap = {
       rows,
       cols,
       values: NOTHING,
@@ -78,7 +78,6 @@ export function tiledMaps({ long, tile, row }: Tiled, axes: Axes, two: boolean):
       filteredShare: long.shares[1],
       renormalised:
         long.renormalise && long.quantity === "weights" && cols.length < axes.key.text.length,
-      ...(two && i === 2 && { signed: true }),
       tiles: {
         overview,
         tile: finest && fits ? { cells: finest, tile: fits } : undefined,
@@ -87,6 +86,8 @@ export function tiledMaps({ long, tile, row }: Tiled, axes: Axes, two: boolean):
         links: fits?.links ? (fits.links[i] ?? []).map(pairOf) : [],
       },
     };
+    if (two && i === 2) map.signed = true;
+    return map;
   });
 }
 
@@ -155,11 +156,10 @@ export function largestValues(members: Float32Array[]): {
 function largestOf(members: Cells[]): Cells {
   const [cells] = members as [Cells];
   const apart = largestValues(members.flatMap(({ first }) => (first ? [first] : [])));
-  return {
-    ...cells,
-    ...largestValues(members.map(({ values }) => values)),
-    ...(cells.first && { first: apart.values, firstStrongest: apart.strongest }),
-  };
+  const largest = { ...cells, ...largestValues(members.map(({ values }) => values)) };
+  return cells.first
+    ? { ...largest, first: apart.values, firstStrongest: apart.strongest }
+    : largest;
 }
 
 const sorted = (pairs: Pair[]): Pair[] =>
