@@ -14,6 +14,7 @@ import nbformat
 import pytest
 
 from fixtures import forked_python
+from fixtures.zoo import TRANSFORMERS_4
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 VEGA_LITE = "application/vnd.vegalite.v5+json"
@@ -132,7 +133,9 @@ def test_notebook_runs(source: Path, tmp_path: Path, execute: Callable[[Path], s
         assert len(written) > 2_000
         assert name in printed
 
-    _assert_same_texts(source, tmp_path / "out" / source.name)
+    # The stored texts are those of the versions in constraints.txt.
+    if not TRANSFORMERS_4:
+        _assert_same_texts(source, tmp_path / "out" / source.name)
 
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
