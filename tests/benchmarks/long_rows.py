@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from attnwidget import Segment, load_model, measure
 from attnwidget.capture.maps import collect_long
 from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from fixtures.vocabularies import word_tokenizer
 
 LENGTHS = (512, 2048, 8192)
