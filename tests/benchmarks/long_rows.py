@@ -1,8 +1,8 @@
 """Metrics of a long segment from sums of rows, beside the same metrics from rows of maps.
 
 Run by `make bench`, or alone with lengths: `python tests/benchmarks/long_rows.py 512 2048`. The
-model has random weights. Every length and way runs in a process of its own, one after the other, on
-one thread: processor time, the least of several runs, and memory beyond that of a plain pass.
+model has random weights. Each length and each way of computing runs in a process with one thread.
+The numbers are the least processor time of several runs, and the memory beyond a plain pass.
 """
 
 from __future__ import annotations
