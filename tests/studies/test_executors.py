@@ -317,11 +317,14 @@ def test_merged_checkpoints_have_what_their_parts_have(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     sys.version_info < (3, 11), reason="pools of Python 3.10 may wait for a killed process forever"
 )
-def test_a_killed_process_stops_the_pool_and_the_checkpoint_goes_on(tmp_path: Path) -> None:
+def test_a_killed_process_stops_the_pool_and_the_checkpoint_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN_SAVES", 0)
     model = small()
     segments = random_segments(80)
     path = tmp_path / "sums.npz"
-    metrics = [Killing(tmp_path, 1, 30), "entropy", "distances"]
+    metrics = [Killing(tmp_path, 1, 30, once_there=path), "entropy", "distances"]
     with new_processes(2) as pool, pytest.raises(WorkersError) as caught:
         run(model, segments, metrics, batch_size=1, checkpoint=path, executor=pool)
     assert "the executor stopped" in str(caught.value) and "go on with the same call" in str(
