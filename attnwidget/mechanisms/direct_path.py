@@ -1,8 +1,10 @@
 """The direct path of one token: the residual stream to a logit difference, norms frozen.
 
-In the pass, the output of every module that writes to the stream is a variable, and every norm has
-constant statistics. The logit difference is then linear in the variables. The product of a variable
-and its gradient is therefore its exact share.
+In the pass, the output of every module that writes to the stream is a variable at the token, and
+every norm has constant statistics. The logit difference is then linear in the variables. The
+product of a variable and its gradient is therefore its exact share. Attention modules, whose
+outputs are variables, are the only way from other tokens to this one. So the outputs at other
+tokens are constants, which saves most of the work.
 """
 
 from __future__ import annotations
@@ -87,9 +89,7 @@ def direct_path(
     logits = run.logits
     return DirectPath(
         heads=run.heads,
-        directions={
-            v.layer: g.reshape(-1, g.shape[-1])[row] for v, g, _ in shares if v.kind == "attention"
-        },
+        directions={v.layer: g[0] for v, g, _ in shares if v.kind == "attention"},
         mlps=parts["mlp"],
         embeddings=parts["embeddings"],
         biases=sum(parts["bias"].values()) + constant,
@@ -123,7 +123,8 @@ def linear_pass(hf_model: Any, inputs: Mapping[str, Tensor], row: int) -> Linear
     assert weight is not None
     options = without_cache(hf_model)
     with torch.enable_grad(), watching_heads(hf_model, row, "self") as watch:
-        variables = _Variables(hf_model, modules, watch)
+        token = _Token(row, inputs["input_ids"].shape[1])
+        variables = _Variables(hf_model, modules, watch, token)
         with variables.opened(), _at_row(unembedding, row) as seen:
             logits = hf_model(**inputs, **options).logits.detach()[0, 0]
     return LinearPass(
@@ -135,7 +136,6 @@ def linear_pass(hf_model: Any, inputs: Mapping[str, Tensor], row: int) -> Linear
         variables=variables,
         at_row=seen,
         logits=logits,
-        row=row,
     )
 
 
@@ -152,7 +152,6 @@ class LinearPass:
         variables: The outputs of the writers.
         at_row: Input and output of the unembedding at the token.
         logits: The logits of the model at the token, [V].
-        row: The token.
     """
 
     hf_model: Any
@@ -163,7 +162,6 @@ class LinearPass:
     variables: _Variables
     at_row: _AtRow
     logits: Tensor
-    row: int
 
     @property
     def changed(self) -> bool:
@@ -214,9 +212,34 @@ class LinearPass:
             probe = torch.zeros_like(state, requires_grad=True)
             along = (state * probe).sum()
             (gradient,) = torch.autograd.grad(along, variable.value, create_graph=True)
-            at_row = gradient.reshape(-1, gradient.shape[-1])[self.row]
-            (carried,) = torch.autograd.grad((at_row * vector.to(at_row)).sum(), probe)
+            along_vector = (gradient[0] * vector.to(gradient)).sum()
+            (carried,) = torch.autograd.grad(along_vector, probe)
         return carried.double()
+
+
+@dataclass(frozen=True)
+class _Token:
+    """The token of an input whose logits are split.
+
+    Attributes:
+        row: Its place in the input.
+        n_tokens: Length of the input.
+    """
+
+    row: int
+    n_tokens: int
+
+    def of(self, states: Tensor) -> Tensor:
+        """Return the states at the token, [1, d]; all states unless there is one row per token."""
+        rows = states.reshape(-1, states.shape[-1])
+        return rows[self.row : self.row + 1] if len(rows) == self.n_tokens else states
+
+    def put(self, state: Tensor, states: Tensor) -> Tensor:
+        """Return a copy of constant states with the variable `of(states)` in its place."""
+        if state.shape == states.shape:
+            return state.clone()
+        rows = states.detach().reshape(-1, states.shape[-1])
+        return torch.cat([rows[: self.row], state, rows[self.row + 1 :]]).reshape(states.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +248,7 @@ class _Variable:
 
     Attributes:
         kind: "attention", "mlp", "embeddings" or "bias".
-        value: The output.
+        value: The output at the token, [1, d].
         layer: The layer, or -1.
         name: The kind of an embedding.
     """
@@ -244,9 +267,12 @@ class _Variable:
 class _Variables:
     """The variables of one pass."""
 
-    def __init__(self, hf_model: nn.Module, modules: StreamModules, watch: HeadsWatch) -> None:
+    def __init__(
+        self, hf_model: nn.Module, modules: StreamModules, watch: HeadsWatch, token: _Token
+    ) -> None:
         self._modules = modules
         self._watch = watch
+        self._token = token
         self._paths = {module: path for path, module in hf_model.named_modules()}
         self._variables: list[_Variable] = []
         # Modules that add their input to their output, so the path leads through them.
@@ -290,9 +316,9 @@ class _Variables:
 
     def _variable(self, kind: str, output: Any, layer: int = -1, name: str = "") -> Any:
         tensor = output[0] if isinstance(output, tuple) else output
-        value = tensor.detach().clone().requires_grad_()
+        value = self._token.of(tensor.detach()).clone().requires_grad_()
         self._variables.append(_Variable(kind, value, layer, name))
-        given = value.clone()  # some models add to it in place
+        given = self._token.put(value, tensor)
         return (given, *output[1:]) if isinstance(output, tuple) else given
 
     def _embeds(self, module: nn.Module, _: Any, output: Any) -> Any:
@@ -326,16 +352,18 @@ class _Variables:
     def _freeze(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any
     ) -> Any:
-        given = first_argument(args, kwargs)
+        if not isinstance(output, Tensor):
+            return output
+        given = self._token.of(first_argument(args, kwargs))
         with torch.no_grad():
-            frozen = FrozenNorm.of(module, given, output)
+            frozen = FrozenNorm.of(module, given, self._token.of(output))
         if frozen is None:
             return output  # within a module that is a variable, or the check of the sum fails
         if frozen.bias is None:
-            return frozen(given)
+            return self._token.put(frozen(given), output)
         bias = frozen.bias.detach().clone().requires_grad_()
         self._variables.append(_Variable("bias", bias))
-        return replace(frozen, bias=None)(given) + bias
+        return self._token.put(replace(frozen, bias=None)(given) + bias, output)
 
 
 class _AtRow:
