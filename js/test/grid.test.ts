@@ -11,6 +11,7 @@ import { orderHeads } from "../src/head_grid/head_order.js";
 import {
   canvasSize,
   cellAt,
+  columnsInSight,
   corner,
   gridLayout,
   leastWidth,
@@ -63,6 +64,14 @@ describe("layout", () => {
     expect(rowsInSight(layout, 0, second)).toBe(16);
     expect(rowsInSight(layout, 12, second)).toBe(15);
     expect(rowsInSight(layout, 0, 10_000)).toBe(24);
+  });
+
+  test("columns in sight are counted whole", () => {
+    const layout = gridLayout(480, 24, 32, false, 1);
+    const [tenth] = corner(layout, [0, 10]);
+    expect(columnsInSight(layout, 0, tenth)).toBe(10);
+    expect(columnsInSight(layout, 12, tenth)).toBe(9);
+    expect(columnsInSight(layout, 0, 10_000)).toBe(32);
   });
 
   test.each([1, 1.25, 1.5, 2, 3])("every corner is on a device pixel at %s", (dpr) => {

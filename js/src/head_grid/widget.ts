@@ -3,7 +3,7 @@ import { ref } from "lit-html/directives/ref.js";
 import { captionText } from "../shared/caption.js";
 import { elementIds, gridCell } from "../shared/cell_cursor.js";
 import { cellGestures } from "../shared/cell_input.js";
-import { type Cell, inside, rowsInSight, sameCell } from "../shared/cells.js";
+import { type Cell, columnsInSight, inside, rowsInSight, sameCell } from "../shared/cells.js";
 import { labelOfHead } from "../shared/head_names.js";
 import { hideOffer } from "../shared/hide_offer.js";
 import { commonKey, keyList } from "../shared/key_list.js";
@@ -98,7 +98,7 @@ function render(context: RenderContext<GridState>): void {
   /** The selected head, where it has still to be scrolled to. */
   let unrevealed: Cell | undefined;
   let before = "";
-  /** How many layers are in sight, where not all are; the last painting knows it. */
+  /** How many layers and heads are in sight, where not all are; the last painting knows it. */
   let sight = "";
   const resized = new ResizeObserver(schedule);
   let watched: HTMLElement | null = null;
@@ -294,17 +294,24 @@ function render(context: RenderContext<GridState>): void {
     return peek(maps, peeked && headIn(order, peeked)) ? undefined : peeked;
   }
 
-  /** Say how many layers are in sight, where the box is too low for all. */
+  /** Say how many layers and heads are in sight, where the box is too small for all. */
   function count({ layout, order }: Scene, box: HTMLElement): void {
     if (box !== watched) {
       resized.disconnect();
       resized.observe(box);
       watched = box;
     }
-    const seen = rowsInSight(layout, box.scrollTop, box.clientHeight);
-    const isAll = box.scrollHeight <= box.clientHeight + 1 || order.sort === "all";
-    const now = isAll ? "" : `${seen} of ${layout.rows} layers, scroll for the rest`;
-    box.classList.toggle("attnw-grid-cut", !isAll);
+    const { scrollTop, clientHeight, scrollLeft, clientWidth } = box;
+    const sorted = order.sort === "all";
+    const isLow = box.scrollHeight > clientHeight + 1 && !sorted;
+    const isNarrow = box.scrollWidth > clientWidth + 1 && !sorted;
+    const parts: string[] = [];
+    if (isLow)
+      parts.push(`${rowsInSight(layout, scrollTop, clientHeight)} of ${layout.rows} layers`);
+    if (isNarrow)
+      parts.push(`${columnsInSight(layout, scrollLeft, clientWidth)} of ${layout.cols} heads`);
+    const now = parts.length ? `${parts.join(", ")}, scroll for the rest` : "";
+    box.classList.toggle("attnw-grid-cut", isLow);
     if (now === sight) return;
     sight = now;
     schedule();

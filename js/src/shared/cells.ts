@@ -76,9 +76,20 @@ export const leastWidth = (cols: number): number => LABELS + cols * (SMALLEST + 
 /** Number of rows of a grid that are whole in sight, scrolled to `top` in a box of this height. */
 export function rowsInSight(layout: GridLayout, top: number, height: number): number {
   const [, down] = pitches(layout);
-  const first = Math.max(0, Math.ceil((top - 1) / down));
-  const end = Math.floor((top + height - layout.y0 + layout.gap + 1) / down);
-  return Math.max(0, Math.min(layout.rows, end) - first);
+  return wholeInSight(layout.rows, down, top, height - layout.y0 + layout.gap);
+}
+
+/** Number of columns that are whole in sight, scrolled to `left` in a box of this width. */
+export function columnsInSight(layout: GridLayout, left: number, width: number): number {
+  const [across] = pitches(layout);
+  return wholeInSight(layout.cols, across, left, width - layout.x0 + layout.gap);
+}
+
+/** Number of whole cells in a row of `count` cells, of which `room` pixels after `start` are seen. */
+function wholeInSight(count: number, pitch: number, start: number, room: number): number {
+  const first = Math.max(0, Math.ceil((start - 1) / pitch));
+  const end = Math.floor((start + room + 1) / pitch);
+  return Math.max(0, Math.min(count, end) - first);
 }
 
 /** Whether there is a line of text under the cells. */
