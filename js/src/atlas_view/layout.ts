@@ -2,12 +2,12 @@
 const WIDE = 900;
 const TABLE = { share: 0.4, least: 400, most: 480 };
 /** A table over the card is no wider than its numbers can be read beside its names. */
-const WIDEST_TABLE = 640;
+const WIDEST_TABLE = 768;
 /** Between table and card, and between the columns of a card. */
 export const SPACE = 24;
 /** From this width on a card has two columns. */
 const TWO_COLUMNS = 840;
-const WIDEST_COLUMN = 640;
+const WIDEST_COLUMN = 768;
 /** Names of behaviours beside their bars. */
 const LABEL = { share: 0.36, most: 176 };
 /** Between a name, a bar and its numbers. */
