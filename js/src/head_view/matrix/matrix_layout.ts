@@ -8,8 +8,8 @@ const LARGEST_CELL = 40;
 const TALLEST_PLOT = 600;
 const LEAST_PLOT = 96;
 const READABLE_CELL = 8;
-/** Device pixels. Whole pixels for smaller cells could cost half of the width. */
-const LEAST_CRISP = 2;
+/** Cells are whole device pixels if those fill at least this share of the room. */
+const LEAST_SHARE = 2 / 3;
 /** Cells are square unless one axis is longer than the other by this factor. */
 const SQUARE_UP_TO = 4;
 const GAP = 6;
@@ -93,8 +93,10 @@ export function matrixLayout(request: Request): MatrixLayout {
   const square = Math.min(widest, tallest);
   const oblong = Math.max(rows, cols) > SQUARE_UP_TO * Math.min(rows, cols);
   const cell = oblong ? Math.max(square, READABLE_CELL) : square;
-  const crisp = (side: number) =>
-    side * dpr >= LEAST_CRISP ? Math.floor(side * dpr + 1e-6) / dpr : side;
+  const crisp = (side: number) => {
+    const whole = Math.floor(side * dpr + 1e-6) / dpr;
+    return whole >= LEAST_SHARE * side ? whole : side;
+  };
   // A zoomed map has the room of the whole one: nothing beside it moves.
   const across = cols * crisp(Math.min(widest, cell));
   const down = rows * crisp(Math.min(tallest, cell));
