@@ -65,7 +65,7 @@ def read_by(
 
 @dataclass(frozen=True)
 class _Sparse:
-    """Return the nonzero numbers of an array, and their positions."""
+    """The nonzero numbers of an array, and their places."""
 
     shape: tuple[int, ...]
     places: NDArray[np.intp]

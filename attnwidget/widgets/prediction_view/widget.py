@@ -45,7 +45,7 @@ _MANY_HEADS = 500
 _NO_MASK = "The text has no mask token: choose a token above, and the model says what stands there."
 
 
-class Wanted(NamedTuple):
+class WantedEffects(NamedTuple):
     """The effects that are computed: what each head changes in the probability of an answer.
 
     Attributes:
@@ -72,7 +72,7 @@ class Wanted(NamedTuple):
     corrupted: str
 
 
-class Found(NamedTuple):
+class FoundEffects(NamedTuple):
     """Computed effects.
 
     Attributes:
@@ -84,7 +84,7 @@ class Found(NamedTuple):
         patched: The second text and the logit differences of patching; None for other effects.
     """
 
-    wanted: Wanted
+    wanted: WantedEffects
     values: NDArray[np.float64]
     is_estimate: bool
     versus: str = ""
@@ -167,7 +167,7 @@ class PredictionView(StackChoice):
 
     # Whether readers see the figure: exact effects of many heads wait until they do.
     _in_sight = traitlets.Bool(True)
-    _found: traitlets.TraitType[Found | None, Found | None] = traitlets.Any(None)
+    _found: traitlets.TraitType[FoundEffects | None, FoundEffects | None] = traitlets.Any(None)
     _found_lens: traitlets.TraitType[FoundLens | None, FoundLens | None] = traitlets.Any(None)
     # Why there are no effects.
     _problem = traitlets.Unicode().tag(sync=True)
@@ -185,7 +185,7 @@ class PredictionView(StackChoice):
         self._before: tuple[Reading[Attention], int | None, Predictions] | None = None
         # The effects that the background thread computes. The thread reads no computed trait, since
         # it would then compute that trait itself.
-        self._sought: Wanted | None = None
+        self._sought: WantedEffects | None = None
         self._sought_lens: Answered | None = None
         self._background = Background(("lens", "effects"), self._failed)
         super().__init__(attention, position=position, answer=answer, top=top, **traits)
@@ -236,7 +236,7 @@ class PredictionView(StackChoice):
         metric = {title: found.values.copy()}
         return {self.stack: metric} if len(self.attention.stacks) > 1 else metric
 
-    def _known(self) -> Found | None:
+    def _known(self) -> FoundEffects | None:
         """The effects for the shown question; None until they are known."""
         return self._found if self._wanted is not None else None
 
@@ -386,12 +386,12 @@ class PredictionView(StackChoice):
     # Effects
 
     @computed("_answered", "stack", "effects_by", "versus", "corrupted", sync=False)
-    def _wanted(self) -> Wanted | None:
+    def _wanted(self) -> WantedEffects | None:
         """The effects to compute for the shown question; None without a question."""
         answered = self._answered
         if answered is None:
             return None
-        return Wanted(
+        return WantedEffects(
             self.attention,
             answered.name,
             answered.question,
@@ -446,13 +446,13 @@ class PredictionView(StackChoice):
         if found is not None and found.is_estimate and self._needs_exact(found.wanted):
             self._background.add("effects", self._effects_job(found.wanted, estimates=False))
 
-    def _needs_exact(self, wanted: Wanted) -> bool:
+    def _needs_exact(self, wanted: WantedEffects) -> bool:
         """Whether estimates are followed by a pass of the model for each head."""
         stack = wanted.attention.stacks[wanted.stack]
         few = stack.n_layers * stack.n_heads <= _MANY_HEADS
         return wanted.effects_by == "passes" and (few or self._in_sight)
 
-    def _effects_job(self, wanted: Wanted, estimates: bool = True) -> Job:
+    def _effects_job(self, wanted: WantedEffects, estimates: bool = True) -> Job:
         reading, _ = reading_of(wanted.attention)
 
         def stopped() -> bool:
@@ -482,7 +482,7 @@ class PredictionView(StackChoice):
             with self._lock:
                 if values is None or stopped():
                     return
-                self._found = Found(wanted, values, not exact)
+                self._found = FoundEffects(wanted, values, not exact)
             yield
 
     # The logit lens
@@ -524,7 +524,7 @@ class PredictionView(StackChoice):
         super().close()
 
 
-def _direct(wanted: Wanted) -> Found:
+def _direct(wanted: WantedEffects) -> FoundEffects:
     """Return the direct effects of all heads on the difference of two logits.
 
     Raises:
@@ -538,10 +538,10 @@ def _direct(wanted: Wanted) -> Found:
         wanted.versus,
         position=None if wanted.question.position < 0 else wanted.question.position,
     )
-    return Found(wanted, effects.head_effects, False, effects.versus)
+    return FoundEffects(wanted, effects.head_effects, False, effects.versus)
 
 
-def _patched(wanted: Wanted) -> Found:
+def _patched(wanted: WantedEffects) -> FoundEffects:
     """Return the effects of patching each head.
 
     Raises:
@@ -549,10 +549,10 @@ def _patched(wanted: Wanted) -> Found:
     """
     _refuse_heads_off("effects of patching", wanted)
     patched = patched_effects(wanted.attention, wanted.question, wanted.corrupted, wanted.versus)
-    return Found(wanted, patched.effects, False, patched.versus, patched)
+    return FoundEffects(wanted, patched.effects, False, patched.versus, patched)
 
 
-def _refuse_heads_off(effects: str, wanted: Wanted) -> None:
+def _refuse_heads_off(effects: str, wanted: WantedEffects) -> None:
     """Raise ValueError if heads are off, for effects that are of the whole model."""
     if wanted.heads:
         raise ValueError(

@@ -85,7 +85,7 @@ export function columnsInSight(layout: GridLayout, left: number, width: number):
   return wholeInSight(layout.cols, across, left, width - layout.x0 + layout.gap);
 }
 
-/** Number of whole cells in a row of `count` cells, of which `room` pixels after `start` are seen. */
+/** Number of whole cells among `count` cells, where `room` pixels are seen from `start` on. */
 function wholeInSight(count: number, pitch: number, start: number, room: number): number {
   const first = Math.max(0, Math.ceil((start - 1) / pitch));
   const end = Math.floor((start + room + 1) / pitch);
