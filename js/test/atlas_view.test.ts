@@ -245,7 +245,7 @@ test("without a card it says what to do; a head without a name has a card", asyn
   });
   await frame();
   expect(find("[role=region]").textContent).toContain("no name");
-  expect(find("[role=region]").textContent).toContain("No behaviour describes this head.");
+  expect(find("[role=region]").textContent).toContain("measured behaviours describes this head.");
 });
 
 test("a saved page has the cards of all heads, and follows its address", async () => {

@@ -49,7 +49,10 @@ export const cardTitle = ({ head, name }: Card): string =>
 export function cardSentences(card: Card): string[] {
   const named = card.named_by === null ? undefined : card.scores[card.named_by];
   const also = card.runner_up ? `Also: ${card.runner_up}.` : "";
-  if (!named) return ["No behaviour describes this head.", also].filter(Boolean);
+  if (!named)
+    return [`None of ${card.scores.length} measured behaviours describes this head.`, also].filter(
+      Boolean,
+    );
   const held =
     named.held_out === null
       ? ""
