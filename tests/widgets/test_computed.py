@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import ipywidgets
 import pytest
 import traitlets
 
@@ -83,6 +84,20 @@ def test_nothing_is_computed_before_the_widget_opens() -> None:
     opening = next(data for kind, data, _ in late.comm.sent if kind == "comm_open")
     assert opening["state"]["_sum"] == 14 and "_difference" not in opening["state"]
     assert not updates(late), "the opening message has everything"
+
+
+def test_a_host_that_opens_a_widget_before_its_constructor_does_gets_all_traits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    states: list[dict[str, object]] = []
+
+    def constructed(widget: ipywidgets.Widget) -> None:
+        if isinstance(widget, Sums):
+            states.append(widget.get_state())
+
+    monkeypatch.setattr(ipywidgets.Widget, "_widget_construction_callback", constructed)
+    sums = Sums()
+    assert [state["_sum"] for state in states] == [sums._sum]
 
 
 @pytest.mark.parametrize("block", ["hold_trait_notifications", "_together"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from functools import partial
 from typing import Any
 
 import anywidget
@@ -284,7 +285,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
 
     def _picture_job(self) -> Job:
         self._renew_kept_pictures()
-        yield
+        yield None
 
     def _measure_text(self, delay: float) -> None:
         """Begin to measure the attention shown; what was measured of its text is taken up again."""
@@ -314,28 +315,24 @@ class LinkedPanels(TokenSize, AttentionWidget):
 
     def _text_job(self, attention: Attention, names: list[str], key: object) -> Job:
         known = self._measured.get(key) if key is not None else None
-        self._show_lens(attention)
-        yield
-        self._show_why(attention)
-        yield
-        self._show_card()
+        yield partial(self._show_lens, attention)
+        yield partial(self._show_why, attention)
+        yield self._show_card
         if "predictions" in names:
-            self._show_predictions(attention)
-            yield
+            yield partial(self._show_predictions, attention)
         metrics = known[0] if known else text_metrics(attention) if "strip" in names else {}
         if "strip" in names:
-            self._show_metrics(attention, metrics)
-        yield
+            yield partial(self._show_metrics, attention, metrics)
         if "head_map" not in names:
             return
         distances = self._given_distances or (known[1] if known else text_distances(attention))
-        yield
+        yield None
         distances.embed()
         if key is not None:
             self._measured[key] = metrics, distances
             while len(self._measured) > _KEPT:
                 self._measured.popitem(last=False)
-        self._show_map(attention, distances)
+        yield partial(self._show_map, attention, distances)
 
     def _tell_given(self) -> None:
         """Note that metrics from the caller were not measured with the present heads off."""
@@ -384,11 +381,13 @@ class LinkedPanels(TokenSize, AttentionWidget):
         self._background.add("effects", self._effects_job())
 
     def _effects_job(self) -> Job:
+        yield self._show_effects
+
+    def _show_effects(self) -> None:
         """Make the exact effects a metric of the grid, beside the measured metrics."""
         with self._lock, self.hold_sync():
             if not self._background.closed:
                 self._show_grid_metrics()
-        yield
 
     def _show_grid_metrics(self) -> None:
         """Show the measured metrics, and the effects if they belong to the shown prediction."""

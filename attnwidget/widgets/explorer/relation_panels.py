@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import traitlets
@@ -109,10 +110,9 @@ class RelationPanels(DirectionChoice, LinkedPanels):
     def _treebank_job(self, treebank: Treebank) -> Job:
         for share, relations in probe_in_parts(self._model, treebank.sentences):
             if relations is not None:
-                self._show_relations(relations)
+                yield partial(self._show_relations, relations)
             else:
-                self._set_progress(dict.fromkeys(_OF_TREEBANK, share))
-            yield
+                yield partial(self._set_progress, dict.fromkeys(_OF_TREEBANK, share))
 
     def _show_relations(self, relations: RelationAccuracies) -> None:
         assert self._treebank is not None

@@ -67,10 +67,12 @@ class ToldPanels(RelationPanels):
         self._background.add("answers", self._answers_job(), delay=_PAUSE)
 
     def _answers_job(self) -> Job:
+        yield self._tell_answers
+
+    def _tell_answers(self) -> None:
         with self._lock, self.hold_sync():
             if not self._background.closed:
                 self._retell()
-        yield
 
     @traitlets.observe("progress")
     def _retell_metric(self, change: dict[str, Any]) -> None:

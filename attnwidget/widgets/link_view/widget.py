@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import traitlets
@@ -318,11 +319,14 @@ class LinkView(AttentionWidget):
                 answer = replace(known, link=link)
             else:
                 answer = ask(link)
-            with self._lock:
-                if self._sought is not link or self._background.closed:
-                    return
+            yield partial(self._show_answer, link, name, answer)
+            if self._sought is not link:
+                return
+
+    def _show_answer(self, link: ShownLink, name: str, answer: Answer[Any]) -> None:
+        with self._lock:
+            if self._sought is link and not self._background.closed:
                 self._answers = replace(self._answers, **{name: answer})
-            yield
 
     def _failed(self, job: str, error: Exception) -> None:
         with self._lock:

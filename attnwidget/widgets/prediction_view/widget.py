@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -460,9 +461,7 @@ class PredictionView(StackChoice):
 
         if wanted.effects_by in ("direct", "patch"):
             found = _direct(wanted) if wanted.effects_by == "direct" else _patched(wanted)
-            with self._lock:
-                if not stopped():
-                    self._found = found
+            yield partial(self._show_effects, found)
             return
         for exact in (False, True):
             if exact and not self._needs_exact(wanted):
@@ -479,11 +478,14 @@ class PredictionView(StackChoice):
                 exact=exact,
                 stopped=stopped,
             )
-            with self._lock:
-                if values is None or stopped():
-                    return
-                self._found = FoundEffects(wanted, values, not exact)
-            yield
+            if values is None or stopped():
+                return
+            yield partial(self._show_effects, FoundEffects(wanted, values, not exact))
+
+    def _show_effects(self, found: FoundEffects) -> None:
+        with self._lock:
+            if self._sought is found.wanted and not self._background.closed:
+                self._found = found
 
     # The logit lens
 
@@ -507,11 +509,12 @@ class PredictionView(StackChoice):
             self._background.start()
 
     def _lens_job(self, attention: Attention, answered: Answered) -> Job:
-        found = answers_by_layer(attention, answered)
+        yield partial(self._show_lens, answered, answers_by_layer(attention, answered))
+
+    def _show_lens(self, answered: Answered, found: FoundLens) -> None:
         with self._lock:
             if self._sought_lens is answered and not self._background.closed:
                 self._found_lens = found
-        yield
 
     def _failed(self, job: str, error: Exception) -> None:
         with self._lock:

@@ -6,40 +6,64 @@ import atexit
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from attnwidget.widgets.shared.page_session import PageSession, current_session
 
 #: Seconds that the last step has when the interpreter ends.
 _LAST_STEP = 20.0
 _running: set[Background] = set()
 
-#: A job does a part of its work between one `yield` and the next.
-Job = Iterator[None]
+#: A job computes a part of its work between one `yield` and the next. It yields None, or a function
+#: that changes widgets.
+Job = Iterator[Callable[[], None] | None]
+
+
+class _Call:
+    """A function of a job that changes widgets, and its exception."""
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self._function = function
+        self.error: Exception | None = None
+        self.done = False
+
+    def run(self) -> None:
+        try:
+            self._function()
+        except Exception as error:
+            self.error = error
+        self.done = True
 
 
 class Background:
     """Jobs by name, in the given `order`; a job gives way to earlier jobs before each of its steps.
+
+    A job computes in the thread. The functions that it yields open and change widgets. Where the
+    host keeps a session for each page, these functions run in the session of the page, because
+    other threads cannot open widgets there (see `page_session`).
 
     Nothing runs before `start()` or `wait()`. A job added under the name of an unfinished one takes
     its place, also of its exception. An exception ends its job and is kept for `wait()`.
 
     Args:
         order: the names of all jobs, the most urgent first.
-        failed: called in the thread with the name of a job and its exception.
+        failed: called with the name of a job and its exception, where widgets can be changed.
 
     Example:
         >>> from attnwidget.widgets.shared.background import Background
         >>> done = []
         >>> def job():
-        ...     done.append("first half")
-        ...     yield
-        ...     done.append("second half")
+        ...     done.append("computed")
+        ...     yield lambda: done.append("shown")
         >>> background = Background(["text"], failed=lambda name, error: None)
         >>> background.add("text", job())
         >>> background.wait()
         True
         >>> background.close()
         >>> done
-        ['first half', 'second half']
+        ['computed', 'shown']
     """
 
     def __init__(self, order: Sequence[str], failed: Callable[[str, Exception], None]) -> None:
@@ -50,6 +74,8 @@ class Background:
         self._errors: dict[str, Exception] = {}
         self._changed = threading.Condition()
         self._started = self._closed = False
+        self._session: PageSession | None = current_session()
+        self._calls: deque[_Call] = deque()
         self._thread = _thread(self._work)
 
     def add(self, name: str, job: Job, *, delay: float = 0.0) -> None:
@@ -68,6 +94,8 @@ class Background:
 
     def start(self) -> None:
         """Begin, if that has not happened yet."""
+        # A widget may be made before its host has a session for the page.
+        self._session = current_session() or self._session
         with self._changed:
             if self._started or self._closed:
                 return
@@ -83,15 +111,19 @@ class Background:
         """
         self.start()
         limit = None if timeout is None else time.monotonic() + timeout
-        with self._changed:
-            # A wait without limit cannot be interrupted by Ctrl-C on every system.
-            while self._jobs and not self._closed:
+        while True:
+            # The thread of the session waits here, so it makes the calls that wait for it.
+            if self._session is not None and self._session.is_here:
+                self._make_calls()
+            with self._changed:
+                if not self._jobs or self._closed:
+                    for error in self._errors.values():
+                        raise error
+                    return True
                 if limit is not None and time.monotonic() > limit:
                     return False
+                # A wait without limit cannot be interrupted by Ctrl-C on every system.
                 self._changed.wait(0.1)
-            for error in self._errors.values():
-                raise error
-        return True
 
     @property
     def started(self) -> bool:
@@ -121,7 +153,9 @@ class Background:
             name, job = waiting
             error: Exception | None = None
             try:
-                next(job)
+                change = next(job)
+                if change is not None:
+                    self._call(change)
                 continue
             except StopIteration:
                 pass
@@ -132,7 +166,7 @@ class Background:
                 is_news = error is not None and self._jobs.get(name) is job and not self._closed
             if error is not None and is_news:
                 try:
-                    self._failed(name, error)
+                    self._call(partial(self._failed, name, error))
                 except Exception as second:
                     error = second
             with self._changed:
@@ -140,6 +174,33 @@ class Background:
                     del self._jobs[name]
                     if error is not None:
                         self._errors[name] = error
+                self._changed.notify_all()
+
+    def _call(self, function: Callable[[], None]) -> None:
+        """Call a function that changes widgets: in the session of the page, if there is one."""
+        session = self._session
+        if session is None:
+            function()
+            return
+        call = _Call(function)
+        with self._changed:
+            self._calls.append(call)
+            self._changed.notify_all()
+        session.soon(self._make_calls)
+        with self._changed:
+            # A session that has ended makes no call; then the widget is closed.
+            self._changed.wait_for(lambda: call.done or self._closed)
+        if call.error is not None:
+            raise call.error
+
+    def _make_calls(self) -> None:
+        session = self._session
+        assert session is not None
+        while self._calls:
+            call = self._calls.popleft()
+            with session.entered():
+                call.run()
+            with self._changed:
                 self._changed.notify_all()
 
     def _next(self) -> tuple[str, Job] | None:

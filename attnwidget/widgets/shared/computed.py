@@ -133,10 +133,15 @@ class ComputedTraits(ThreadMessages):
         """Whether the widget has a connection to a page, so that changes are answered."""
         return self.comm is not None
 
-    def open(self) -> None:
-        """Open the widget. The opening message has all computed traits."""
-        self._compute_stale()
-        super().open()
+    def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
+        """Return the synchronised traits. The opening message has all computed traits.
+
+        Panel and Shiny open a widget by themselves, before `open` is called.
+        """
+        if key is None and not self._is_open and self._stale:
+            self._compute_stale()
+        state: dict[str, Any] = super().get_state(key, drop_defaults)
+        return state
 
     def notify_change(self, change: Any) -> None:
         """Tell the page and the observers about a change, then compute what depends on it."""
