@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 #: Number of texts in which links are looked for that a name predicts and its head does not make.
 MISSED_TEXTS = 64
+#: Number of texts of each corpus for the effects, by whether the model is causal. A causal model
+#: predicts six times as many tokens of a text as a masked language model.
+EFFECT_TEXTS = {False: 64, True: 16}
 
 Examples = dict[Head, dict[str, tuple[ExampleLink, ...]]]
 
@@ -50,7 +53,7 @@ def atlas(
     examples: bool = True,
     effects: bool = True,
     k: int = 20,
-    effect_texts: int = 64,
+    effect_texts: int | None = None,
     level: float = 0.05,
     least: float = 0.25,
     random_models: int = 2,
@@ -78,7 +81,8 @@ def atlas(
         effects: Whether to measure the effects of named heads. The model needs a
             language-modelling head.
         k: Largest number of examples of each kind.
-        effect_texts: Largest number of texts of each corpus for the effects.
+        effect_texts: Largest number of texts of each corpus for the effects; None = 64, or 16 for a
+            causal model, which predicts every token of a text.
         level: As in `score_behaviours`, like the following arguments.
         least: Smallest strength of a name.
         random_models: Number of models with random weights.
@@ -127,7 +131,8 @@ def atlas(
         complete = _add_missed(links, evidence, names, k)
     measured = MeasuredEffects({}, "", True)
     if effects and complete:
-        measured = measure_effects(evidence, names, n_texts=effect_texts)
+        n_texts = EFFECT_TEXTS[evidence.causal] if effect_texts is None else effect_texts
+        measured = measure_effects(evidence, names, n_texts=n_texts)
     strongest = {head: links[head]["strongest"] for head in names if head in links}
     writes, no_writes = writes_of(model, strongest)
     feeds, no_feeds = feeds_of(model, names)

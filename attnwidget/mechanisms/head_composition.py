@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -12,7 +13,7 @@ from torch import Tensor
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.composition import composition, random_composition
-from attnwidget.mechanisms.circuit_weights import CircuitWeights
+from attnwidget.mechanisms.circuit_weights import CircuitWeights, HeadCircuits
 from attnwidget.studies.argument_checks import one_of
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
 
@@ -125,32 +126,62 @@ def head_composition(model: AttentionModel, layer: int, head: int) -> HeadCompos
     weights = CircuitWeights(model)
     shape = (weights.numbers.n_layers, model.n_heads)
     chosen = named_head((layer, head), {"self": shape}, {"self": weights.numbers})
-    earlier = [number for number in weights.numbers.numbers if number < chosen.layer]
+    (found,) = compositions_of(weights, chosen.layer, [chosen.head])
+    return found
+
+
+def compositions_of(
+    weights: CircuitWeights, layer: int, heads: Sequence[int]
+) -> list[HeadComposition]:
+    """Return which earlier heads feed several heads of a layer, as `head_composition`.
+
+    The matrices of each earlier layer are read once for all heads.
+
+    Args:
+        weights: The circuits of the model.
+        layer: A layer with attention.
+        heads: Heads of this layer.
+
+    Raises:
+        ValueError: As `head_composition`.
+    """
+    model = weights.model
+    shape = (weights.numbers.n_layers, model.n_heads)
+    earlier = [number for number in weights.numbers.numbers if number < layer]
     if not earlier:
         raise ValueError(
             f"no attention layer comes before layer {layer}, so no head feeds its heads: choose a "
             "head of a later layer"
         )
-    circuits = weights.layer(chosen.layer)
-    value = circuits.value[chosen.head]
-    readers: dict[str, tuple[Tensor, Tensor]] = {"value": (value, circuits.output[chosen.head])}
-    if not circuits.no_scores:
-        query, _, key = circuits.scores_of(chosen.head)
-        readers |= {"query": (query, key.T), "key": (key, query.T)}
-    scores = {name: np.full(shape, np.nan) for name in FED}
+    circuits = weights.layer(layer)
+    readers = [_readers(circuits, head) for head in heads]
+    scores = [{name: np.full(shape, np.nan) for name in FED} for _ in heads]
     chance = random_composition(weights.size)
     for number in earlier:
         writer = weights.layer(number)
-        for name, (reads, goes_on) in readers.items():
-            with torch.no_grad():
-                found = composition(writer.value, writer.output, reads, goes_on)
-            scores[name][number] = found.double().cpu().numpy() - chance
-    return HeadComposition(
-        head=chosen,
-        query=scores["query"],
-        key=scores["key"],
-        value=scores["value"],
-        random=chance,
-        no_scores=circuits.no_scores,
-        model_name=model.name,
-    )
+        for scores_of_head, readers_of_head in zip(scores, readers, strict=True):
+            for name, (reads, goes_on) in readers_of_head.items():
+                with torch.no_grad():
+                    found = composition(writer.value, writer.output, reads, goes_on)
+                scores_of_head[name][number] = found.double().cpu().numpy() - chance
+    return [
+        HeadComposition(
+            head=Head(layer, head),
+            query=scores_of_head["query"],
+            key=scores_of_head["key"],
+            value=scores_of_head["value"],
+            random=chance,
+            no_scores=circuits.no_scores,
+            model_name=model.name,
+        )
+        for head, scores_of_head in zip(heads, scores, strict=True)
+    ]
+
+
+def _readers(circuits: HeadCircuits, head: int) -> dict[str, tuple[Tensor, Tensor]]:
+    """Return the factors of the matrix M of each part of a head that earlier heads feed."""
+    readers = {"value": (circuits.value[head], circuits.output[head])}
+    if not circuits.no_scores:
+        query, _, key = circuits.scores_of(head)
+        readers |= {"query": (query, key.T), "key": (key, query.T)}
+    return readers

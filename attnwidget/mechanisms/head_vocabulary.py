@@ -62,18 +62,42 @@ def head_vocabulary(
     weights = CircuitWeights(model)
     vectors = TokenVectors(weights)
     chosen = _head(weights, layer, head)
-    ids, sources = single_tokens(model, tokens, vectors.n_tokens)
     circuits = weights.layer(chosen.layer)
-    written = read_vectors(vectors, circuits, chosen.layer, ids) @ circuits.value[chosen.head]
-    scores = vectors.logits(written @ circuits.output[chosen.head])
+    return vocabulary_of(model, vectors, circuits, chosen, tokens, _checked(top))
+
+
+def vocabulary_of(
+    model: AttentionModel,
+    vectors: TokenVectors,
+    circuits: HeadCircuits,
+    head: Head,
+    tokens: Sequence[str | int],
+    top: int,
+) -> HeadVocabulary:
+    """Return what a head writes, as `head_vocabulary`, from circuits that were read before.
+
+    Args:
+        model: The model.
+        vectors: The vectors of its tokens.
+        circuits: The circuits of the layer of the head.
+        head: The head.
+        tokens: The tokens that are read, as in `head_vocabulary`.
+        top: Number of tokens at each end in the table and the chart.
+
+    Raises:
+        ValueError: As `head_vocabulary`.
+    """
+    ids, sources = single_tokens(model, tokens, vectors.n_tokens)
+    written = read_vectors(vectors, circuits, head.layer, ids) @ circuits.value[head.head]
+    scores = vectors.logits(written @ circuits.output[head.head])
     return HeadVocabulary(
-        head=chosen,
+        head=head,
         sources=sources,
         ids=tuple(ids.tolist()),
         scores=scores.cpu().numpy(),
         answers=vectors.answers,
         model_name=model.name,
-        top=_checked(top),
+        top=top,
     )
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.head_atlas.examples.example_link import ExampleLink
-from attnwidget.mechanisms.head_composition import FED, HeadComposition, head_composition
-from attnwidget.mechanisms.head_vocabulary import head_vocabulary
+from attnwidget.mechanisms.circuit_weights import CircuitWeights
+from attnwidget.mechanisms.head_composition import FED, HeadComposition, compositions_of
+from attnwidget.mechanisms.head_vocabulary import HeadVocabulary, vocabulary_of
+from attnwidget.mechanisms.token_vectors import TokenVectors
 
 _SOURCES = 4
 _WORDS = 5
@@ -56,25 +59,34 @@ def writes_of(
     The second value is "", or the reason why the model has no such circuits.
     """
     writes: dict[Head, tuple[Writes, ...]] = {}
-    for head, examples in heads.items():
-        keys = [example.tokens.ids[example.key] for example in examples]
-        ids = list(dict.fromkeys(keys))[:_SOURCES]
-        if not ids:
-            continue
-        try:
-            found = head_vocabulary(model, head.layer, head.head, tokens=ids, top=_WORDS)
-        except (TypeError, ValueError) as error:
-            return {}, str(error)
-        order = np.argsort(-found.scores, axis=-1, kind="stable")
-        writes[head] = tuple(
-            Writes(
-                source,
-                tuple(text for text, _ in found.answers.spelt(row[:_WORDS].tolist())),
-                tuple(text for text, _ in found.answers.spelt(row[: -_WORDS - 1 : -1].tolist())),
-            )
-            for source, row in zip(found.sources, order, strict=True)
-        )
+    if not heads:
+        return {}, ""
+    try:
+        weights = CircuitWeights(model)
+        vectors = TokenVectors(weights)
+        for layer, of_layer in groupby(sorted(heads), key=lambda head: head.layer):
+            circuits = weights.layer(layer)
+            for head in of_layer:
+                keys = [example.tokens.ids[example.key] for example in heads[head]]
+                ids = list(dict.fromkeys(keys))[:_SOURCES]
+                if ids:
+                    found = vocabulary_of(model, vectors, circuits, head, ids, _WORDS)
+                    writes[head] = _written(found)
+    except (TypeError, ValueError) as error:
+        return {}, str(error)
     return writes, ""
+
+
+def _written(found: HeadVocabulary) -> tuple[Writes, ...]:
+    order = np.argsort(-found.scores, axis=-1, kind="stable")
+    return tuple(
+        Writes(
+            source,
+            tuple(text for text, _ in found.answers.spelt(row[:_WORDS].tolist())),
+            tuple(text for text, _ in found.answers.spelt(row[: -_WORDS - 1 : -1].tolist())),
+        )
+        for source, row in zip(found.sources, order, strict=True)
+    )
 
 
 def feeds_of(
@@ -85,14 +97,19 @@ def feeds_of(
     The second value is "", or the reason why the model has no such circuits.
     """
     feeds: dict[Head, tuple[Feeds, ...]] = {}
-    for head in heads:
-        if head.layer == 0:
-            continue  # no head comes before
-        try:
-            found = head_composition(model, head.layer, head.head)
-        except (TypeError, ValueError) as error:
-            return {}, str(error)
-        feeds[head] = _strongest(found)
+    later = sorted(head for head in heads if head.layer)
+    if not later:
+        return {}, ""
+    try:
+        weights = CircuitWeights(model)
+        first = weights.numbers.numbers[0]
+        later = [head for head in later if head.layer > first]
+        for layer, of_layer in groupby(later, key=lambda head: head.layer):
+            named = list(of_layer)
+            found = compositions_of(weights, layer, [head.head for head in named])
+            feeds |= {head: _strongest(one) for head, one in zip(named, found, strict=True)}
+    except (TypeError, ValueError) as error:
+        return {}, str(error)
     return feeds, ""
 
 
