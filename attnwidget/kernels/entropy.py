@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
-# Two float32 copies of so many weights stay in a core's cache while they are worked on.
-_CELLS_AT_ONCE = 128 * 1024
+from attnwidget.kernels.cache_blocks import cache_blocks, fitting, scratch
+from attnwidget.kernels.divergence import log2
 
 
 def entropy(weights: Tensor, lengths: Tensor, *, smoothing: float = 1e-4, first: int = 0) -> Tensor:
@@ -29,19 +30,40 @@ def entropy(weights: Tensor, lengths: Tensor, *, smoothing: float = 1e-4, first:
         tensor(4.)
     """
     entropies = weights.new_zeros(weights.shape[:-1])
-    n_heads = weights.shape[1]
+    sums_of = _by_numpy if weights.device.type == "cpu" else _by_torch
     for document, n in enumerate(lengths.tolist()):
-        uniform = torch.tensor(smoothing / n, dtype=weights.dtype, device=weights.device)
         real = max(0, min(n - first, weights.shape[-2]))
-        heads = max(1, _CELLS_AT_ONCE // max(1, n * real))
-        rows = real if heads > 1 else max(1, _CELLS_AT_ONCE // n)
-        for head in range(0, n_heads, heads):
-            for row in range(0, real, max(1, rows)):
-                at = (document, slice(head, head + heads), slice(row, min(row + rows, real)))
-                p = torch.add(uniform, weights[at][..., :n], alpha=1 - smoothing)
-                positive = p if smoothing else p.clamp_min(torch.finfo(p.dtype).tiny)
-                entropies[at] = torch.linalg.vecdot(p, positive.log2())
+        if real and n:
+            maps = weights[document : document + 1, :, :real, :n]
+            entropies[document, :, :real] = sums_of(maps, smoothing)[0]
     return entropies.mul_(-math.log(2))
+
+
+def _by_torch(weights: Tensor, smoothing: float) -> Tensor:
+    """Return sum_j p_j log2 p_j of each query, of maps that are on a GPU."""
+    p = weights * (1 - smoothing) + smoothing / weights.shape[-1]
+    positive = p if smoothing else p.clamp_min(torch.finfo(p.dtype).tiny)
+    return torch.linalg.vecdot(p, positive.log2())
+
+
+def _by_numpy(weights: Tensor, smoothing: float) -> Tensor:
+    """Return the same sums, a part of the maps at a time, so that all values stay in the cache."""
+    sums = weights.new_empty(weights.shape[:-1])
+    totals = sums.numpy()
+    maps = weights.detach().numpy()
+    room = scratch(weights, 2).numpy()
+    share = totals.dtype.type(1 - smoothing)
+    uniform = totals.dtype.type(smoothing / weights.shape[-1])
+    for block in cache_blocks(weights.shape):
+        p, logs = room[(slice(None), *fitting(block))]
+        np.multiply(maps[block], share, out=p)
+        p += uniform
+        if smoothing:
+            log2(p, logs)
+        else:
+            log2(np.maximum(p, np.finfo(p.dtype).tiny), logs)
+        np.vecdot(p, logs, out=totals[block])
+    return sums
 
 
 def confidence(weights: Tensor, excluded: Tensor | None = None) -> Tensor:

@@ -11,6 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnwidget.kernels import cache_blocks, divergence, position
+from attnwidget.kernels import entropy as entropy_file
 from attnwidget.kernels.classes import class_mass
 from attnwidget.kernels.entropy import confidence, entropy
 from attnwidget.kernels.position import mean_distances, offset_mass
@@ -315,6 +317,22 @@ def test_long_maps_are_worked_on_in_blocks() -> None:
     assert not got[..., n - 10 :].any()
 
 
+@pytest.mark.parametrize("smoothing", [1e-4, 0.0])
+@pytest.mark.parametrize("numpy_log", [True, False])
+def test_entropies_by_either_library(
+    monkeypatch: pytest.MonkeyPatch, numpy_log: bool, smoothing: float
+) -> None:
+    """In blocks of a few rows; the sums on a GPU are the same."""
+    monkeypatch.setattr(divergence, "_NUMPY_LOG", numpy_log)
+    monkeypatch.setattr(cache_blocks, "_CELLS", 40)
+    weights = torch.randn(2, 3, 9, 9, generator=torch.Generator().manual_seed(0)).mul(9).softmax(-1)
+    weights[0, 0, 0] = torch.eye(9)[3]
+    expected = entropy_file._by_torch(weights.double(), smoothing)
+    for sums_of in (entropy_file._by_numpy, entropy_file._by_torch):
+        found = sums_of(weights, smoothing).double()
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+
+
 def test_extreme_maps() -> None:
     n = 128
     sharp = torch.eye(n)[None, None]
@@ -340,7 +358,11 @@ def test_wrong_options_are_refused() -> None:
         Confidence(["[EOS]"])
 
 
-def test_mean_distances_of_long_texts_are_exact() -> None:
+@pytest.mark.parametrize("cells", [1024, 128 * 1024])
+def test_mean_distances_of_long_texts_are_exact(
+    monkeypatch: pytest.MonkeyPatch, cells: int
+) -> None:
+    monkeypatch.setattr(position, "_CELLS_AT_ONCE", cells)
     random = torch.Generator().manual_seed(0)
     weights = torch.randn(2, 3, 300, 300, generator=random).mul(3).softmax(-1)
     rows = torch.full((2, 300), 1 / 300)
