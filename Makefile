@@ -1,8 +1,8 @@
 # `make demo` and `make lab` need Python alone; what builds or tests the pages needs Node 20 or later.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo lab notebooks test test-slow fuzz sweep test-compat check docs bench build clean node browser \
-	check-python check-types check-pages check-rest test-pages test-python
+.PHONY: help demo lab notebooks test test-slow fuzz sweep test-compat test-hosts check docs bench build clean node \
+	browser check-python check-types check-pages check-rest test-pages test-python
 
 PYTHON ?= python3
 # Tried together on Python 3.11 or later; `make CONSTRAINTS= …` takes the newest of everything.
@@ -18,8 +18,8 @@ DEMO := build/demo
 # Tests and demos show that nothing is fetched while they run.
 export HF_HUB_OFFLINE := 1
 # pytest runs two processes: one thread each leaves none waiting for another's core.
-test test-slow test-compat: export OMP_NUM_THREADS ?= 1
-test test-slow test-compat: export TOKENIZERS_PARALLELISM := false
+test test-slow test-compat test-hosts: export OMP_NUM_THREADS ?= 1
+test test-slow test-compat test-hosts: export TOKENIZERS_PARALLELISM := false
 # Python compiles each module that it reads, once. pip would compile all of torch, which takes
 # longer than to unpack it.
 export PYTHONDONTWRITEBYTECODE :=
@@ -39,6 +39,7 @@ help:
 	@echo "make sweep        compare the maps of every architecture with the model's own; write the"
 	@echo "                  page of models in the documentation (about four minutes)"
 	@echo "make test-compat  the Python tests with the oldest versions that the package needs"
+	@echo "make test-hosts   the explorer in Panel, Shiny, Solara, Voila, Streamlit, JupyterHub, nbconvert"
 	@echo "make check        ruff, mypy, TypeScript, biome"
 	@echo "make docs         build the documentation in build/docs"
 	@echo "make build        rebuild the page bundles in attnwidget/widgets/static"
@@ -136,6 +137,33 @@ sweep: $(ENV)
 
 test-compat: $(COMPAT)/.installed
 	$(COMPAT)/bin/pytest -n 2 --dist worksteal --ignore tests/browser
+
+# Each host has an environment of its own for its packages. They share the packages of $(VENV), torch
+# among them, through a .pth file, so that six environments need 0.7 GB and no second torch.
+HOSTS := .venv-hosts
+HOSTS_PYTHON := panel shiny solara voila streamlit jupyterhub
+PACKAGES_panel := panel==1.9.4 ipywidgets-bokeh==1.8.0
+PACKAGES_shiny := shiny==1.8.0 shinywidgets==0.8.2
+# solara-assets has what the page of Solara else loads from a CDN, for ipyvuetify 1.
+PACKAGES_solara := solara==1.64.1 solara-assets==1.58.2 ipyvuetify==1.12.0 ipyvue==1.13.0
+PACKAGES_voila := voila==0.5.13
+PACKAGES_streamlit := streamlit==1.67.0
+PACKAGES_jupyterhub := jupyterhub==6.1.1
+
+$(HOSTS)/%/.installed: Makefile $(ENV)
+	test -x $(@D)/bin/python || $(BIN)/python -m venv --without-pip $(@D)
+	packages='import sysconfig; print(sysconfig.get_path("purelib"))'; \
+		$(BIN)/python -c "$$packages" > "$$($(@D)/bin/python -c "$$packages")/shared.pth"
+	$(@D)/bin/python $(INSTALL) $(PACKAGES_$*)
+	touch $@
+
+$(HOSTS)/node/.installed: Makefile | node
+	mkdir -p $(@D)
+	cd $(@D) && npm install --prefix . --no-audit --no-fund --loglevel=error configurable-http-proxy@5.3.0
+	touch $@
+
+test-hosts: $(ENV) browser $(HOSTS_PYTHON:%=$(HOSTS)/%/.installed) $(HOSTS)/node/.installed
+	$(BIN)/pytest tests/hosts $(PYTEST)
 
 docs: $(ENV)
 	$(BIN)/python $(INSTALL) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[docs]'

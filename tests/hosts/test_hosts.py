@@ -1,0 +1,148 @@
+"""The explorer in other hosts, each in an environment of its own: `make test-hosts`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Route, expect, sync_playwright
+
+from browser.figures import GridOnPage
+from browser.pages import FLAGS, Watched, chromium, watched
+from hosts.start import SHARE, convert, started
+
+#: The panels that open when their data has been measured, by tab.
+LATER = {
+    "token lens": "lens",
+    "metrics": "strip",
+    "map of heads": "head_map",
+    "predictions": "predictions",
+    "why": "why",
+    "relations": "table",
+    "arcs": "arcs",
+}
+#: Addresses that hosts ask by themselves. The figures need none of them.
+OF_HOSTS = ("font-awesome", "mathjax", "require.js", "html-manager")
+#: Voila cannot load the extension of Notebook 7, if both are in an environment.
+NOISE = "@jupyter-notebook/lab-extension"
+#: Cells of a thumbnail of 17 tokens; most have a colour of their own.
+SIDE = 17
+CELLS = [(row, column) for row in range(SIDE) for column in range(SIDE)]
+PICTURES = Path(__file__).parents[2] / "build" / "hosts"
+ANYWIDGET = SHARE / "nbextensions" / "anywidget" / "index.js"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = chromium()
+    assert path is not None, "no Chromium: install it, or name one in the variable CHROMIUM"
+    with sync_playwright() as playwright:
+        instance = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield instance
+        instance.close()
+
+
+@pytest.fixture
+def seen(browser: Browser) -> Iterator[Watched]:
+    with watched(browser, width=1280, height=1800) as seen:
+        yield seen
+
+
+def finish(seen: Watched, host: str) -> None:
+    """Keep a picture of the page in build/hosts; nothing has failed, and nothing was fetched.
+
+    The host is still there: some hosts remove widgets with errors when they end.
+    """
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    seen.page.screenshot(path=PICTURES / f"{host}.png")
+    errors = [error for error in seen.errors if NOISE not in error]
+    assert errors == [], f"errors in the page: {errors}"
+    unknown = [url for url in seen.outside if not any(name in url for name in OF_HOSTS)]
+    assert unknown == [], f"requests to other machines: {unknown}"
+
+
+def serve_anywidget(page: Page) -> list[str]:
+    """Answer requests for anywidget on a CDN with the installed file; return their addresses."""
+    asked: list[str] = []
+
+    def answer(route: Route) -> None:
+        asked.append(route.request.url)
+        headers = {"Access-Control-Allow-Origin": "*"}
+        route.fulfill(path=ANYWIDGET, content_type="text/javascript", headers=headers)
+
+    page.route(lambda url: "/anywidget@" in url, answer)
+    return asked
+
+
+def see_explorer(root: Locator, folder: Path) -> None:
+    """Use an explorer: grid, click, theme, every panel, and the menu "save"."""
+    page = root.page
+    expect(root).to_be_visible(timeout=40_000)
+    expect(root).to_have_attribute("data-theme", "light")
+    grid = GridOnPage(root)
+    colours = {tuple(colour) for colour in grid.pixels(3, 5, CELLS, SIDE).tolist()}
+    assert len(colours) > 20
+    grid.click(3, 5)
+    view = root.locator('[data-panel="view"]')
+    expect(view).to_contain_text("L3 H5", timeout=15_000)
+    for tab, panel in LATER.items():
+        root.get_by_role("tab", name=tab).click()
+        figure = root.locator(f'[data-panel="{panel}"] .attnw-root')
+        expect(figure).to_be_visible(timeout=20_000)
+    root.get_by_role("button", name="next layer").first.click()
+    expect(view).to_contain_text("L4 H5", timeout=15_000)
+    root.get_by_role("tab", name="token lens").click()
+    root.get_by_role("button", name="save", exact=True).first.click()
+    with page.expect_download() as download:
+        root.get_by_role("menuitem", name="page").first.click()
+    path = folder / "saved.html"
+    download.value.save_as(path)
+    saved = page.context.new_page()
+    saved.goto(path.as_uri())
+    GridOnPage(saved.locator("body"))
+    saved.close()
+    page.evaluate("scrollTo(0, 0)")
+
+
+@pytest.mark.parametrize("host", ["panel", "shiny", "solara", "voila"])
+def test_app(host: str, seen: Watched, tmp_path: Path) -> None:
+    asked = serve_anywidget(seen.page)
+    with started(host, tmp_path) as server:
+        seen.page.goto(server.url)
+        see_explorer(seen.page.locator(".attnw-ex-root"), tmp_path)
+        finish(seen, host)
+    # The documentation says which host asks a CDN.
+    assert bool(asked) == (host == "panel"), asked
+
+
+def test_streamlit(seen: Watched, tmp_path: Path) -> None:
+    with started("streamlit", tmp_path) as server:
+        seen.page.goto(server.url)
+        frame = seen.page.frame_locator("iframe").first
+        grid = frame.locator("canvas.attnw-grid")
+        expect(grid).to_be_visible(timeout=40_000)
+        GridOnPage(frame.locator("body")).click(3, 5)
+        expect(frame.locator("body")).to_contain_text("L3 H5")
+        finish(seen, "streamlit")
+
+
+def test_jupyterhub(seen: Watched, tmp_path: Path) -> None:
+    page = seen.page
+    with started("jupyterhub", tmp_path) as server:
+        page.goto(server.url)
+        page.fill("input[name=username]", "reader")
+        page.fill("input[name=password]", "any")
+        page.click("input[type=submit], button[type=submit]")
+        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=120_000)
+        expect(page.get_by_text("(ipykernel) | Idle")).to_be_visible(timeout=40_000)
+        page.get_by_role("button", name="Run this cell and advance").click()
+        see_explorer(page.locator(".jp-OutputArea .attnw-ex-root"), tmp_path)
+        finish(seen, "jupyterhub")
+
+
+def test_nbconvert(seen: Watched, tmp_path: Path) -> None:
+    seen.page.goto(convert(tmp_path).as_uri())
+    picture = seen.page.locator(".jp-OutputArea img, .jp-OutputArea svg").first
+    expect(picture).to_be_visible()
+    finish(seen, "nbconvert")
