@@ -13,8 +13,9 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.head_atlas.examples.example_link import ExampleLink
 from attnwidget.mechanisms.circuit_weights import CircuitWeights
 from attnwidget.mechanisms.head_composition import FED, HeadComposition, compositions_of
-from attnwidget.mechanisms.head_vocabulary import HeadVocabulary, vocabulary_of
+from attnwidget.mechanisms.head_vocabulary import vocabulary_of
 from attnwidget.mechanisms.token_vectors import TokenVectors
+from attnwidget.mechanisms.vocabulary_scores import HeadVocabulary
 
 _SOURCES = 4
 _WORDS = 5
