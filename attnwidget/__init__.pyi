@@ -19,6 +19,7 @@ from .head_atlas.build_atlas import atlas as atlas
 from .head_atlas.cards.atlas_file import load_atlas as load_atlas
 from .head_atlas.examples.head_examples import head_examples as head_examples
 from .head_atlas.places.find_links import find_links as find_links
+from .head_atlas.scores.alignment_scores import alignment_scores as alignment_scores
 from .head_atlas.scores.score_behaviours import score_behaviours as score_behaviours
 from .installed_versions import versions as versions
 from .mechanisms.copying import copying_scores as copying_scores
@@ -56,6 +57,7 @@ from .probes.structural.train_structural_probe import (
     train_structural_probe as train_structural_probe,
 )
 from .results import Ablation as Ablation
+from .results import AlignmentScores as AlignmentScores
 from .results import Atlas as Atlas
 from .results import AttendedVocabulary as AttendedVocabulary
 from .results import BehaviourScore as BehaviourScore

@@ -19,6 +19,7 @@ from attnwidget.head_atlas.effects.head_effect import HeadEffect
 from attnwidget.head_atlas.examples.example_link import ExampleLink
 from attnwidget.head_atlas.examples.example_results import HeadExamples
 from attnwidget.head_atlas.places.found_links import FoundLinks
+from attnwidget.head_atlas.scores.alignment_scores import AlignmentScores
 from attnwidget.head_atlas.scores.behaviour_table import BehaviourTable
 from attnwidget.mechanisms.copying import CopyingScores
 from attnwidget.mechanisms.direct_effects import DirectEffects
@@ -72,6 +73,7 @@ from attnwidget.text.word_vectors import WordVectors
 
 __all__ = [
     "Ablation",
+    "AlignmentScores",
     "Atlas",
     "AttendedVocabulary",
     "BehaviourScore",

@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
 
 from attnwidget import (
     AttentionModel,
@@ -195,6 +195,33 @@ def test_few_of_twenty_models_with_random_weights_have_a_name() -> None:
     named = [names_of_random_weights(seed, causal=True) > 0 for seed in range(20)]
     named += [names_of_random_weights(seed, causal=False) > 0 for seed in range(1)]
     assert sum(named) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spread", [0.02, 0.2])
+def test_few_of_twenty_encoders_with_random_weights_have_a_name(
+    model: AttentionModel, spread: float
+) -> None:
+    """Random weights with a spread of 0.2 give maps with large and small weights."""
+    texts = read_segments(demo_prose(), model, max_tokens=48, limit=24)
+    named = 0
+    for seed in range(20):
+        torch.manual_seed(seed)
+        config = BertConfig(
+            vocab_size=len(model.tokenizer),
+            hidden_size=48,
+            intermediate_size=48,
+            num_hidden_layers=3,
+            num_attention_heads=4,
+            initializer_range=spread,
+        )
+        random = load_model(BertForMaskedLM(config), model.tokenizer, device="cpu")
+        found = score_behaviours(
+            random, texts, treebank=demo_treebank()[:80], seed=1000 + 10 * seed, **QUIET
+        )
+        assert {"[SEP]", "rare words", "governor to det"} <= set(found.behaviours)
+        named += bool((found.names != "").any())
+    assert named <= 1
 
 
 @pytest.mark.slow
