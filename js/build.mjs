@@ -36,7 +36,10 @@ const sharing = {
         mkdirSync(dirname(path), { recursive: true });
         writeFileSync(
           path,
-          alone ? text : `export default(${shared}??=(()=>{${text}return bundle})()).default;\n`,
+          // Browsers compile a declared function when it is called: a further copy is not compiled.
+          alone
+            ? text
+            : `export default(${shared}??=makeBundle()).default;function makeBundle(){${text}return bundle}\n`,
         );
       }
     });

@@ -1,5 +1,6 @@
 import { html, nothing } from "lit-html";
 import { type Look, mount } from "../shared/mount.js";
+import { releasing } from "../shared/release.js";
 import { snapshot } from "../shared/snapshot.js";
 import { groupsFor, leastGrid, PLANS, type Plan, planFor, present } from "./arrangement.js";
 import { errorWithWayOut } from "./error_line.js";
@@ -208,4 +209,4 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   void painted();
 }
 
-export default () => ({ render });
+export default () => ({ initialize: releasing<ExplorerState>(), render });

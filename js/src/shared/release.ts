@@ -1,8 +1,11 @@
 import type { RenderContext } from "./types.js";
 
+/** The source text of a figure, which anywidget reads from the model, and its style sheet. */
+const CODE = ["_esm", "_css"];
+
 /**
  * An `initialize` that clears large state when its model is closed: JupyterLab keeps closed models,
- * so each run of a cell would keep its arrays.
+ * so each run of a cell would keep its arrays and a copy of the figure's code.
  */
 export function releasing<T>(...names: (keyof T)[]) {
   return ({ model, signal }: Pick<RenderContext<T>, "model" | "signal">) =>
@@ -10,6 +13,7 @@ export function releasing<T>(...names: (keyof T)[]) {
       // Backbone keeps the state before the last change too: only a second change lets go of the
       // arrays.
       for (const empty of [null, undefined])
-        for (const name of names) model.set(name, empty as T[keyof T]);
+        for (const name of [...names, ...(CODE as (keyof T)[])])
+          model.set(name, empty as T[keyof T]);
     });
 }
