@@ -135,6 +135,8 @@ def test_workers_and_checkpoints_give_the_same_atlas(
     assert {"texts.npz", "repeated.npz", "effects-segments.npz"} <= {
         path.name for path in (tmp_path / "parts").iterdir()
     }
+    with pytest.raises(ValueError, match="written by another study"):
+        planted_atlas(circuit, texts, checkpoint=tmp_path / "parts", effect_texts=3)
 
 
 @pytest.mark.slow

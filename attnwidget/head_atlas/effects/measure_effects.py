@@ -15,6 +15,7 @@ from attnwidget.head_atlas.effects.head_effect import RANDOM_HEADS, HeadEffect, 
 from attnwidget.head_atlas.effects.question_losses import QuestionLosses, question_losses
 from attnwidget.head_atlas.link_rule import LinkRule
 from attnwidget.studies.streaming.batches import BatchMaker
+from attnwidget.studies.streaming.checkpoint import CheckpointError
 from attnwidget.studies.words.word_segments import WordSegmenter
 from attnwidget.text.segments import Segment
 
@@ -51,6 +52,7 @@ def measure_effects(
         n_texts: Largest number of texts of each corpus.
 
     Raises:
+        ValueError: A checkpoint is of another study.
         RuntimeError, OSError, WorkersError: As in `ablate`.
     """
     effects: dict[Head, HeadEffect] = {}
@@ -78,6 +80,8 @@ def measure_effects(
         except KeyboardInterrupt:
             complete = False
             break
+        except CheckpointError:
+            raise
         except (TypeError, ValueError) as error:
             # The model has no language-modelling head, or shows no values.
             without = str(error)

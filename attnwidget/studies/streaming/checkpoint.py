@@ -131,6 +131,16 @@ def keeping(file: Checkpoint | None, done: Progress) -> Iterator[Callable[[Progr
         save()
 
 
+class CheckpointError(ValueError):
+    """A file is no checkpoint, or the checkpoint of another study.
+
+    Example:
+        >>> from attnwidget.studies.streaming.checkpoint import CheckpointError
+        >>> issubclass(CheckpointError, ValueError)
+        True
+    """
+
+
 class Checkpoint:
     """The file `path` (.npz) holding the progress of one study, which `one_writer` lets write.
 
@@ -147,7 +157,7 @@ class Checkpoint:
         """The stored progress, or none where there is no file.
 
         Raises:
-            ValueError: the file is of another study, or is no checkpoint.
+            CheckpointError: the file is of another study, or is no checkpoint.
         """
         if not self.path.exists():
             return Progress()
@@ -158,7 +168,7 @@ class Checkpoint:
                 f"{key} is {self._about[key]!r}, the file has {about.get(key)!r}"
                 for key in differing
             )
-            raise ValueError(
+            raise CheckpointError(
                 f"{self.path} was written by another study: {listed}; name another file, or "
                 "remove this one to start over"
             )
@@ -168,7 +178,7 @@ class Checkpoint:
         """What study the file is of, and its progress.
 
         Raises:
-            ValueError: it is no checkpoint.
+            CheckpointError: it is no checkpoint.
         """
         try:
             arrays = stored_arrays(self.path, sealed=True)
@@ -176,7 +186,7 @@ class Checkpoint:
             progress = json.loads(str(arrays.pop("progress")))
             done = {name: read(progress[name]) for name, read in _DONE.items()}
         except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
-            raise ValueError(
+            raise CheckpointError(
                 f"{self.path} is not a checkpoint of measure: name another file, or remove it"
             ) from error
         states: dict[str, dict[str, NDArray[Any]]] = {}
