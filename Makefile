@@ -139,7 +139,7 @@ test-compat: $(COMPAT)/.installed
 	$(COMPAT)/bin/pytest -n 2 --dist worksteal --ignore tests/browser
 
 # Each host has an environment of its own for its packages. They share the packages of $(VENV), torch
-# among them, through a .pth file, so that six environments need 0.7 GB and no second torch.
+# among them, through a .pth file, so that six environments need 0.9 GB and no second torch.
 HOSTS := .venv-hosts
 HOSTS_PYTHON := panel shiny solara voila streamlit jupyterhub
 PACKAGES_panel := panel==1.9.4 ipywidgets-bokeh==1.8.0

@@ -23,7 +23,7 @@ LATER = {
     "arcs": "arcs",
 }
 #: Addresses that hosts ask by themselves. The figures need none of them.
-OF_HOSTS = ("font-awesome", "mathjax", "require.js", "html-manager")
+OF_HOSTS = ("font-awesome", "fontawesome", "mathjax", "require.js", "html-manager")
 #: Voila cannot load the extension of Notebook 7, if both are in an environment.
 NOISE = "@jupyter-notebook/lab-extension"
 #: Cells of a thumbnail of 17 tokens; most have a colour of their own.
