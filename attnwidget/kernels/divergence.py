@@ -16,6 +16,8 @@ _NUMPY_LOG = sys.platform == "linux" and torch.backends.cpu.get_cpu_capability()
 # torch would spread more than 32768 values over threads of its own.
 _CELLS = 4096
 _HEADS = 16 if _NUMPY_LOG else 4
+# Rounding errors of equal maps are smaller, in nats a query.
+_ROUNDING = 1e-5
 
 
 def js_divergences(weights: Tensor, *, smoothing: float = 1e-3) -> Tensor:
@@ -40,28 +42,46 @@ def js_divergences(weights: Tensor, *, smoothing: float = 1e-3) -> Tensor:
         >>> js_divergences(torch.stack([torch.eye(2), torch.eye(2).flip(0)])).div(2)[0, 1]
         tensor(0.6888, dtype=torch.float64)
     """
-    if not 0 < smoothing < 1:
-        raise ValueError(f"smoothing is above 0 and below 1, got {smoothing}")
-    heads = weights.shape[0]
-    keys = weights.shape[-1]
-    cells = weights.detach().reshape(heads, -1).float().cpu()
-    seen = cells.amax(0) > 0
-    if seen.sum() < 0.9 * len(seen):
-        cells = cells[:, seen]
-    n_cells = cells.shape[1]
-    # Rows start at multiples of 64 bytes, as torch's memory does: numpy adds twice as fast there.
-    smooth = torch.empty(heads, -(-n_cells // 16) * 16)[:, :n_cells].numpy()
-    np.multiply(cells.numpy(), 1 - smoothing, out=smooth)
-    smooth += np.float32(smoothing / keys)
-    joint = np.zeros((heads, heads))
-    for first in range(0, heads, _HEADS):
-        sums = _joint(smooth, first)
-        joint[: len(sums), first : first + _HEADS] = sums
+    smooth = _smoothed(weights, smoothing)
+    joint = _joint(smooth, smooth, once=True)
     # A head with itself gives what p log p and p log 2 sum to.
     entropies = joint.diagonal() / 2
     divergences = np.triu(entropies[:, None] + entropies - joint, 1) * (math.log(2) / 2)
     # Two heads that are the same can come out a rounding error below 0.
     return torch.from_numpy(np.maximum(divergences + divergences.T, 0))
+
+
+def js_between(weights: Tensor, others: Tensor, *, smoothing: float = 1e-3) -> Tensor:
+    """Jensen-Shannon divergence between each map and each other map, summed over queries, in nats.
+
+    As `js_divergences`, without the pairs of maps that are on one side: `weights` [H, Q, K] and
+    `others` [G, Q, K] of one input. Returns float64 [H, G] on the CPU, 0 or more, exactly 0 where
+    two maps are equal.
+
+    Raises:
+        ValueError: The maps differ in queries or keys; or as `js_divergences`.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.divergence import js_between
+        >>> same, flipped = torch.eye(2), torch.eye(2).flip(0)
+        >>> js_between(torch.stack([same]), torch.stack([same, flipped])).div(2)
+        tensor([[0.0000, 0.6888]], dtype=torch.float64)
+    """
+    if weights.shape[1:] != others.shape[1:]:
+        raise ValueError(
+            f"maps of one input are compared, got {list(weights.shape)} and {list(others.shape)}"
+        )
+    smooth = _smoothed(torch.cat([weights, others]), smoothing)
+    first, second = np.split(smooth, [len(weights)])
+    entropies = _with_themselves(smooth) / 2
+    sums = entropies[: len(first), None] + entropies[len(first) :]
+    divergences = np.maximum((sums - _joint(first, second, once=False)) * (math.log(2) / 2), 0)
+    # Of equal maps, rounding can give values just above 0.
+    for i, j in np.argwhere(divergences < _ROUNDING * weights.shape[1]):
+        if torch.equal(weights[i], others[j]):
+            divergences[i, j] = 0
+    return torch.from_numpy(divergences)
 
 
 def js_changes(weights: Tensor, others: Tensor, *, smoothing: float = 1e-3) -> Tensor:
@@ -90,22 +110,64 @@ def js_changes(weights: Tensor, others: Tensor, *, smoothing: float = 1e-3) -> T
     return changes
 
 
-def _joint(cells: NDArray[np.float32], first: int) -> NDArray[np.float64]:
-    """Sums of m log2 m over `cells` [H, C] for the pairs of heads i <= j, first <= j < last.
+def _smoothed(weights: Tensor, smoothing: float) -> NDArray[np.float32]:
+    """Return the smoothed weights [H, C] of the cells that some head sees.
 
-    Returns [last, last - first]; pairs with i > j are 0.
+    Raises:
+        ValueError: `smoothing` is not above 0 and below 1.
     """
-    last = min(len(cells), first + _HEADS)
-    sums = np.zeros((last, last - first))
-    buffers = torch.empty(2, last - first, _CELLS).numpy()
+    if not 0 < smoothing < 1:
+        raise ValueError(f"smoothing is above 0 and below 1, got {smoothing}")
+    heads = weights.shape[0]
+    keys = weights.shape[-1]
+    cells = weights.detach().reshape(heads, -1).float().cpu()
+    seen = cells.amax(0) > 0
+    if seen.sum() < 0.9 * len(seen):
+        cells = cells[:, seen]
+    n_cells = cells.shape[1]
+    # Rows start at multiples of 64 bytes, as torch's memory does: numpy adds twice as fast there.
+    smooth = torch.empty(heads, -(-n_cells // 16) * 16)[:, :n_cells].numpy()
+    np.multiply(cells.numpy(), 1 - smoothing, out=smooth)
+    smooth += np.float32(smoothing / keys)
+    return smooth
+
+
+def _joint(
+    cells: NDArray[np.float32], others: NDArray[np.float32], *, once: bool
+) -> NDArray[np.float64]:
+    """Return sums of m log2 m over `cells` [H, C] and `others` [G, C] for all pairs, [H, G].
+
+    Args:
+        cells: Smoothed weights.
+        others: Smoothed weights of the same cells.
+        once: Whether both are the same heads, so that pairs i <= j are enough; others are 0.
+    """
+    sums = np.zeros((len(cells), len(others)))
+    for first in range(0, len(others), _HEADS):
+        last = min(len(others), first + _HEADS)
+        buffers = torch.empty(2, last - first, _CELLS).numpy()
+        for start in range(0, cells.shape[1], _CELLS):
+            block = slice(start, start + _CELLS)
+            for i in range(last if once else len(cells)):
+                low = max(first, i) if once else first
+                added = others[low:last, block]
+                total, logs = buffers[:, : last - low, : added.shape[1]]
+                np.add(added, cells[i, block], out=total)
+                log2(total, logs)
+                sums[i, low:last] += np.vecdot(total, logs)
+    return sums
+
+
+def _with_themselves(cells: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return sums of m log2 m over `cells` [H, C] for each head with itself, [H]."""
+    sums = np.zeros(len(cells))
+    buffers = torch.empty(2, len(cells), _CELLS).numpy()
     for start in range(0, cells.shape[1], _CELLS):
-        block = cells[:last, start : start + _CELLS]
-        for i in range(last):
-            low = max(first, i)
-            total, logs = buffers[:, : last - low, : block.shape[1]]
-            np.add(block[low:], block[i], out=total)
-            log2(total, logs)
-            sums[i, low - first :] += np.vecdot(total, logs)
+        block = cells[:, start : start + _CELLS]
+        total, logs = buffers[:, :, : block.shape[1]]
+        np.add(block, block, out=total)
+        log2(total, logs)
+        sums += np.vecdot(total, logs)
     return sums
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import attnwidget.kernels.divergence as divergence
 from attnwidget import load_model
-from attnwidget.kernels.divergence import js_divergences
+from attnwidget.kernels.divergence import js_between, js_divergences
 from attnwidget.studies.metrics.behaviours import behaviours
 from attnwidget.studies.metrics.clustering import cluster_tree, cut_tree, embed_distances
 from attnwidget.studies.metrics.head_distances import Distances, HeadDistances
@@ -59,6 +59,32 @@ def test_divergences_equal_the_reference(
     assert (found >= 0).all() and (found.diagonal() == 0).all()
     np.testing.assert_array_equal(found, found.T)
     assert found.max() <= n * np.log(2)
+
+
+@given(
+    seed=seeds,
+    heads=st.integers(1, 5),
+    others=st.integers(1, 20),
+    n=st.integers(1, 7),
+    causal=st.booleans(),
+)
+def test_divergences_between_two_sides_are_those_of_all_pairs(
+    seed: int, heads: int, others: int, n: int, causal: bool
+) -> None:
+    weights = maps(seed, heads + others, n, 3.0, causal)
+    weights[-1] = weights[0]  # the same map on both sides
+    first, second = weights.split([heads, others])
+    found = js_between(first, second).numpy()
+    expected = js_divergences(weights).numpy()[:heads, heads:]
+    np.testing.assert_allclose(found, expected, atol=1e-6 * n)
+    assert (found >= 0).all() and found[0, -1] == 0
+
+
+def test_two_sides_are_maps_of_one_input() -> None:
+    with pytest.raises(ValueError, match=r"maps of one input are compared, got \[2, 3, 3\] and"):
+        js_between(maps(0, 2, 3), maps(0, 2, 4))
+    with pytest.raises(ValueError, match="smoothing is above 0 and below 1, got 0"):
+        js_between(maps(0, 2, 3), maps(0, 2, 3), smoothing=0)
 
 
 @pytest.mark.parametrize("numpy_log", [True, False])

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.kernels.divergence import js_divergences
+from attnwidget.kernels.divergence import js_between
 from attnwidget.kernels.map_pairs import map_cosines, map_divergences, pair_sums
 from attnwidget.studies.comparison.compare_results import (
     ModelComparison,
@@ -416,10 +416,5 @@ def places_of(segments: Sequence[Segment]) -> list[int]:
 
 def _between(first: Tensor, others: Tensor) -> NDArray[np.float64]:
     """Return the divergences between all maps of two models, in nats per query."""
-    n_heads, n_rows = first.shape[:2]
-    every = js_divergences(torch.cat([first, others]), smoothing=_SMOOTHING).numpy()
-    both: NDArray[np.float64] = every[:n_heads, n_heads:] / n_rows
-    # For equal maps, rounding can give values just above 0.
-    unchanged = np.flatnonzero((first == others).all(-1).all(-1).numpy())
-    both[unchanged, unchanged] = 0
-    return both
+    between: NDArray[np.float64] = js_between(first, others, smoothing=_SMOOTHING).numpy()
+    return between / first.shape[1]
