@@ -96,9 +96,7 @@ def _by_numpy(a: Tensor, b: Tensor, kept: Tensor, uniform: Tensor, share: float)
         np.multiply(first, inside[documents], out=p)
         np.multiply(second, inside[documents], out=q)
         out = totals[(slice(None), *block)]
-        pairs = [(first, second), (first, first), (second, second)]
-        pairs += [(p, second), (p, first), (q, second)]
-        for place, pair in enumerate(pairs):
+        for place, pair in enumerate(((p, second), (p, first), (q, second)), 3):
             np.vecdot(*pair, out=out[place])
         for place, (maps, smooth) in enumerate(((first, p), (second, q)), 6):
             np.multiply(maps, factor, out=smooth)
@@ -109,6 +107,12 @@ def _by_numpy(a: Tensor, b: Tensor, kept: Tensor, uniform: Tensor, share: float)
         p *= half
         log2(p, logs)
         np.vecdot(p, logs, out=out[8])
+    # Few keys are `apart`: their products are added, so that no product is taken twice.
+    for document, is_kept in enumerate(inside[:, 0, 0] != 0):
+        first = firsts[document][..., ~is_kept]
+        second = seconds[document][..., ~is_kept]
+        for place, pair in enumerate(((first, second), (first, first), (second, second))):
+            totals[place, document] = totals[3 + place, document] + np.vecdot(*pair)
     return sums
 
 
