@@ -164,7 +164,8 @@ export function outline(
   layout: GridLayout,
   cell: Cell,
   colour: string,
-  ...[width, away = width / 2]: [width: number, away?: number]
+  width: number,
+  away = width / 2,
 ): void {
   const [x, y] = corner(layout, cell);
   const size = layout.cell + 2 * away;

@@ -53,7 +53,10 @@ export interface RasterPen extends Pen {
 export function paintRaster(
   pen: Pen,
   raster: Raster,
-  ...[x, y, width, height]: [number, number, number, number]
+  x: number,
+  y: number,
+  width: number,
+  height: number,
 ): void {
   if (raster.across * raster.down === 0) return;
   if ("image" in pen) {
