@@ -284,8 +284,9 @@ class _Variables:
         with ExitStack() as undo:
             for module in self._modules.embeddings:
                 undo.callback(module.register_forward_hook(thread_hook(self._embeds)).remove)
-            for module in self._modules.projections.values():
-                undo.callback(module.register_forward_hook(thread_hook(self._attends)).remove)
+            for site, projection in self._modules.projections.items():
+                undo.callback(site.register_forward_pre_hook(thread_hook(_without_graph)).remove)
+                undo.callback(projection.register_forward_hook(thread_hook(self._attends)).remove)
             for module in self._modules.mlps:
                 enter = thread_hook(self._enter)
                 inside = thread_hook(self._computes_inside)
@@ -315,6 +316,7 @@ class _Variables:
         ]
 
     def _variable(self, kind: str, output: Any, layer: int = -1, name: str = "") -> Any:
+        torch.set_grad_enabled(True)
         tensor = output[0] if isinstance(output, tuple) else output
         value = self._token.of(tensor.detach()).clone().requires_grad_()
         self._variables.append(_Variable(kind, value, layer, name))
@@ -332,6 +334,8 @@ class _Variables:
         given = [v for v in (*args, *kwargs.values()) if isinstance(v, Tensor) and v.ndim == 3]
         if len(given) > 1 and given[0].shape == given[1].shape:
             self._adding.add(module)
+        else:
+            _without_graph()
 
     def _computes(self, module: nn.Module, _: Any, output: Any) -> Any:
         if module in self._adding:
@@ -364,6 +368,14 @@ class _Variables:
         bias = frozen.bias.detach().clone().requires_grad_()
         self._variables.append(_Variable("bias", bias))
         return self._token.put(replace(frozen, bias=None)(given) + bias, output)
+
+
+def _without_graph(*_: object) -> None:
+    """Compute without a graph up to the next variable, which begins a graph of its own.
+
+    Otherwise torch would keep all maps and states of the pass for gradients of the weights.
+    """
+    torch.set_grad_enabled(False)
 
 
 class _AtRow:
