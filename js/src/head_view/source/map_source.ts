@@ -109,15 +109,19 @@ export function cut(cells: Cells, [top, bottom, left, right]: Part): Cells {
   };
 }
 
-/** The strongest of many pairs, in order. */
-export function best(pairs: Iterable<Pair>, count: number): Pair[] {
-  const kept: Pair[] = [];
-  for (const pair of pairs) {
-    const least = kept.length < count ? 0 : Math.abs(kept[count - 1]?.weight ?? 0);
-    if (!(Math.abs(pair.weight) > least)) continue;
-    kept.push(pair);
-    kept.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
-    if (kept.length > count) kept.pop();
+/** The strongest of many pairs, in order. Weaker pairs cost no object. */
+export class StrongestPairs {
+  readonly pairs: Pair[] = [];
+  /** A weight is kept where its size is above this. */
+  private least = 0;
+
+  constructor(private readonly count: number) {}
+
+  add(query: number, key: number, weight: number) {
+    if (!(Math.abs(weight) > this.least)) return;
+    this.pairs.push({ query, key, weight });
+    this.pairs.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
+    if (this.pairs.length > this.count) this.pairs.pop();
+    if (this.pairs.length === this.count) this.least = Math.abs(this.pairs.at(-1)?.weight ?? 0);
   }
-  return kept;
 }

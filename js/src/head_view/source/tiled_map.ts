@@ -2,7 +2,14 @@ import { remembered } from "../../shared/remembered.js";
 import type { Axes } from "../../shared/types.js";
 import type { Part } from "../../shared/window.js";
 import { asFloat32 } from "../../shared/wire.js";
-import { best, blockIn, type Cells, type MapSource, type Pair, type Row } from "./map_source.js";
+import {
+  blockIn,
+  type Cells,
+  type MapSource,
+  type Pair,
+  type Row,
+  StrongestPairs,
+} from "./map_source.js";
 import type { Link, LongMaps, Tile, TileRow, Tiles } from "./tile_types.js";
 import { keptOf, type VisibleMap } from "./visible_map.js";
 
@@ -129,7 +136,9 @@ export function tiledMap({ rows, cols }: VisibleMap, tiles: Tiles): MapSource {
         const isMore = !known || Math.abs(pair.weight) > Math.abs(known.weight);
         if (isMore && fits(pair)) pairs.set(key, pair);
       }
-      return best(pairs.values(), count);
+      const kept = new StrongestPairs(count);
+      for (const { query, key, weight } of pairs.values()) kept.add(query, key, weight);
+      return kept.pairs;
     },
     links,
   };

@@ -1,5 +1,5 @@
 import { wholeOf } from "../../shared/window.js";
-import { best, blockIn, type Cells, type MapSource, type Pair } from "./map_source.js";
+import { blockIn, type Cells, type MapSource, StrongestPairs } from "./map_source.js";
 import type { VisibleMap } from "./visible_map.js";
 
 /** Weights that are listed of a query. */
@@ -25,12 +25,11 @@ export function wholeMap({ rows, cols, values, strongest }: VisibleMap): MapSour
       const [q0, q1, k0, k1] = within;
       const [top, bottom] = of.query === undefined ? [q0, q1] : [of.query, of.query + 1];
       const [left, right] = of.key === undefined ? [k0, k1] : [of.key, of.key + 1];
-      function* pairs(): Generator<Pair> {
-        for (let query = top; query < bottom; query++)
-          for (let key = left; key < right; key++)
-            yield { query, key, weight: values[query * size.cols + key] ?? Number.NaN };
-      }
-      return best(pairs(), count);
+      const kept = new StrongestPairs(count);
+      for (let query = top; query < bottom; query++)
+        for (let key = left; key < right; key++)
+          kept.add(query, key, values[query * size.cols + key] ?? Number.NaN);
+      return kept.pairs;
     },
     links: undefined,
   };
