@@ -173,7 +173,14 @@ test("texts stand where the layout says; the caption is the picture's word for w
   const widths = [...el.querySelectorAll<HTMLElement>("col")].map(({ style }) => style.width);
   expect(widths).toEqual(Object.values(layout.columns).map(({ whole }) => `${whole}px`));
   expect(find("table").style.width).toBe(`${layout.width}px`);
-  expect(find("tbody canvas").style.width).toBe(`${layout.bar}px`);
+  const bars = find(".attnw-rel-bars canvas");
+  const place = (bars.parentElement as HTMLElement).style;
+  const rows = el.querySelectorAll("tbody tr").length;
+  expect([bars.style.width, bars.style.height]).toEqual([`${layout.bar}px`, `${25 * rows}px`]);
+  expect([place.left, place.top]).toEqual([
+    `${layout.columns.accuracy.left}px`,
+    `${layout.top + 25}px`,
+  ]);
   expect(JSON.parse(find(".attnw-rel-map").dataset.layout ?? "")).toEqual(heat);
   expect(sheet.figures.map(({ width, height }) => [width, height])).toEqual([
     [layout.width, layout.height],

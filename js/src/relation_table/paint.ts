@@ -9,7 +9,7 @@ import { ARROW, directionOf, LINE, NAME, ROW, STAR, type TableLayout } from "./l
 import { type Heat, isBelow, LEVEL, printed, type Row, type Scene } from "./scene.js";
 
 /** A row and the headings without the line under them: the height of what is drawn in a row. */
-export const INNER = ROW - 1;
+const INNER = ROW - 1;
 const MIDDLE = INNER / 2;
 /** Of the chosen row's ground, and of the mark at its start. */
 const CHOSEN = { opacity: 0.14, mark: 2 };

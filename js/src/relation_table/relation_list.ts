@@ -7,7 +7,7 @@ import { fresh } from "../shared/pen.js";
 import { COLUMNS, type Column } from "../shared/relation_types.js";
 import { paperName } from "../shared/types.js";
 import { directionOf, ROW, type TableLayout, TITLES } from "./layout.js";
-import { INNER, paintAccuracy } from "./paint.js";
+import { paintAccuracy } from "./paint.js";
 import { isBelow, LEVEL, NOTHING, printed, type Row, rowText, type Scene } from "./scene.js";
 
 /** Long tables scroll; a part of the next row shows that more rows follow. */
@@ -82,19 +82,11 @@ export function relationList(actions: Actions) {
       ></th>`;
   }
 
-  function rowView(row: Row, index: number, layout: TableLayout, scene: Scene, look: Look) {
+  function rowView(row: Row, index: number, layout: TableLayout, scene: Scene) {
     const text = printed(row);
     const called = layout.names[index] ?? "";
     const isChosen = row.relation === scene.state.relation;
-    const { bar, interval } = layout;
-    const paint = (canvas: HTMLCanvasElement) => {
-      const pen = fresh(canvas, bar, INNER);
-      if (pen) paintAccuracy(pen, look.theme, row, bar);
-    };
-    const canvas = bar
-      ? html`<canvas aria-hidden="true" ${painted(paint, row, look.theme, bar, look.density)}
-        ></canvas>`
-      : nothing;
+    const { interval } = layout;
     const shown = interval
       ? html`<span class="attnw-rel-muted attnw-rel-interval">${text.interval}</span>`
       : nothing;
@@ -109,7 +101,7 @@ export function relationList(actions: Actions) {
       ><td><span aria-hidden="true" title=${row.direction}
         >${directionOf(text.direction, layout)}</span
         ><span class="attnw-unseen">${row.direction}</span></td
-      ><td>${canvas}<b>${text.accuracy}</b
+      ><td><b>${text.accuracy}</b
         ><span class="attnw-unseen">, interval ${interval ? "" : text.interval}</span
         >${shown}</td
       ><td>${text.baseline}<span class="attnw-unseen"> offset </span
@@ -117,6 +109,24 @@ export function relationList(actions: Actions) {
       ><td>${text.gain}<span aria-hidden="true" class="attnw-rel-star">${text.star}</span
         ><span class="attnw-unseen">${row.p <= LEVEL ? " significant" : ""}</span></td
     ></tr>`;
+  }
+
+  /**
+   * The bars of all rows, in one canvas: browsers composite each canvas on its own, and one for each
+   * row would slow down every change of the page.
+   */
+  function barsView({ bar, columns, top }: TableLayout, { theme, density }: Look) {
+    const paint = (canvas: HTMLCanvasElement) => {
+      const pen = fresh(canvas, bar, ROW * rows.length);
+      if (!pen) return;
+      for (const row of rows) {
+        paintAccuracy(pen, theme, row, bar);
+        pen.translate(0, ROW);
+      }
+    };
+    const place = `left: ${columns.accuracy.left}px; top: ${top + ROW}px`;
+    return html`<div class="attnw-rel-bars" .style=${place}
+      ><canvas aria-hidden="true" ${painted(paint, theme, bar, density, ...rows)}></canvas></div>`;
   }
 
   return {
@@ -150,9 +160,10 @@ export function relationList(actions: Actions) {
           <tbody @keydown=${move} ${ref(body)}>${repeat(
             rows,
             ({ relation }) => relation,
-            (row, i) => rowView(row, i, layout, scene, look),
+            (row, i) => rowView(row, i, layout, scene),
           )}</tbody>
         </table>
+        ${layout.bar && rows.length ? barsView(layout, look) : nothing}
         <p class="attnw-rel-nothing" ?hidden=${rows.length > 0}>${NOTHING}</p>
       </div>`;
     },
