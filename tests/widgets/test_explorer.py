@@ -150,7 +150,7 @@ def test_given_metrics_are_shown_and_kept(model: AttentionModel) -> None:
     np.testing.assert_array_equal(explorer.head_map.positions, whole["distances"].embed().positions)
     kept = explorer.strip.metrics
     explorer.text = "Another text."
-    assert explorer.progress == {} and explorer.wait(60)
+    assert set(explorer.progress) == {"predictions"} and explorer.wait(60)
     assert explorer.strip.metrics is kept
 
 
@@ -648,6 +648,29 @@ def test_effects_on_the_answer_are_a_metric_of_the_grid(model: AttentionModel) -
 
 
 @pytest.mark.slow
+def test_predictions_out_of_sight_follow_the_other_figures(model: AttentionModel) -> None:
+    explorer = explore(model, "The woman washed [MASK] hands.", treebank=False)
+    explorer.wait()
+    view = explorer.predictions
+    effect = f"effect on “{view._found.wanted.name}”"
+    assert effect in explorer.grid.metrics["self"]
+    before = view.attention
+    explorer.text = "He lost [MASK] keys."
+    assert explorer.view.attention is explorer.grid.attention is explorer.attention
+    assert view.attention is before and "predictions" in explorer.progress
+    explorer.view.selected, explorer.view.tokens = [(2, 3)], [("query", 1)]
+    explorer.disabled = [(1, 1)]
+    explorer.wait()
+    assert view is explorer.predictions and view.attention is explorer.attention.intact
+    assert (view.tokens, view.selected) == (explorer.tokens, explorer.selected)
+    assert view.disabled == explorer.disabled and view.predictions.positions == (1,)
+    assert effect not in explorer.grid.metrics["self"]
+    explorer.tab = "predictions"
+    explorer.text = "She lost [MASK] keys."
+    assert view.attention is explorer.attention.intact
+    explorer.close()
+
+
 def test_a_model_without_a_prediction_head_has_no_predictions() -> None:
     bare = load_model(load_model().hf_model.bert, load_model().tokenizer)
     explorer = explore(bare, TEXT, treebank=False)

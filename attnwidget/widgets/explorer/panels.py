@@ -137,7 +137,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
         self._own_metrics: dict[str, Metrics] = {}
         self._effect = ""
         self._effect_shown = False
-        self._links: list[FigureLink] = []
+        # By panel. Predictions that are not linked belong to an input that was shown before.
+        self._links: dict[str, FigureLink] = {}
         self._background = Background(
             ("text", "effects", "answers", "treebank", "picture"), self._failed
         )
@@ -232,7 +233,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
     def _adopt(self, name: str, child: HeadWidget) -> None:
         """Add a new figure: link it and set its waiting options."""
         setattr(self, name, child)
-        self._links.append(link(self, child))
+        self._links[name] = link(self, child)
         self._restore(name, child)
 
     def _restore(self, name: str, child: HeadWidget) -> None:
@@ -249,7 +250,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
 
     def _of_attention(self) -> list[AttentionWidget]:
         """The figures that there are of the attention shown."""
-        widgets = self.children.values()
+        widgets = [child for name, child in self.children.items() if name in self._links]
         return [child for child in widgets if isinstance(child, AttentionWidget)]
 
     @when_open("attention")
@@ -261,14 +262,32 @@ class LinkedPanels(TokenSize, AttentionWidget):
         for figure in self._of_attention():
             if figure is self.predictions and not can_be_asked(self.attention):
                 self._problems = {**self._problems, "predictions": _NOT_ASKED}
+            elif figure is self.predictions and self._can_wait(figure):
+                self._links.pop("predictions").unlink()
+                self._effects_changed(change)
             elif figure.attention is not self.attention:
-                if figure is self.predictions:
-                    figure._in_sight = self._sees_effects
-                with figure._together(), figure.hold_trait_notifications():
-                    figure.disabled = self.disabled
-                    figure.method = self.method
-                    figure.attention = self.attention
+                self._hand_on(figure)
         self._measure_text(delay=_PAUSE)
+
+    def _can_wait(self, predictions: PredictionView) -> bool:
+        """Whether predictions are out of sight and of another input, which takes another pass."""
+        is_another = predictions.attention.intact is not self.attention.intact
+        return is_another and not self._sees_effects
+
+    def _hand_on(self, figure: AttentionWidget) -> None:
+        """Show the attention in a figure, with the same heads switched off."""
+        if figure is self.predictions:
+            figure._in_sight = self._sees_effects
+        with figure._together(), figure.hold_trait_notifications():
+            figure.disabled = self.disabled
+            figure.method = self.method
+            figure.attention = self.attention
+
+    def _predictions_of_input(self) -> PredictionView | None:
+        """The predictions, if they are about the shown input."""
+        view: PredictionView | None = self.predictions
+        is_current = view is not None and view.attention.intact is self.attention.intact
+        return view if is_current else None
 
     # What is measured
 
@@ -301,7 +320,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
                 names.remove(name)
         if self._atlas is None or self.card is not None:
             names.remove("card")
-        if self.predictions is not None or not can_be_asked(self.attention):
+        if "predictions" in self._links or not can_be_asked(self.attention):
             names.remove("predictions")
         if self._given_distances is not None and self.head_map is not None:
             names.remove("head_map")
@@ -371,6 +390,10 @@ class LinkedPanels(TokenSize, AttentionWidget):
                 self._adopt("predictions", view)
                 view.observe(self._effects_changed, "_effects")
                 self._show_grid_metrics()
+            elif "predictions" not in self._links:
+                with self.predictions._together():
+                    self._hand_on(self.predictions)
+                    self._links["predictions"] = link(self, self.predictions)
             self._set_progress({}, ("predictions",))
 
     def _effects_changed(self, change: object) -> None:
@@ -392,7 +415,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
     def _show_grid_metrics(self) -> None:
         """Show the measured metrics, and the effects if they belong to the shown prediction."""
         metrics = {stack: dict(titles) for stack, titles in self._own_metrics.items()}
-        view = self.predictions
+        view = self._predictions_of_input()
         grid = self.grid
         metrics_of_grid: dict[str, Any] = {}
         if view is not None and view.is_estimate is False:
@@ -455,9 +478,9 @@ class LinkedPanels(TokenSize, AttentionWidget):
             self._background.close()
             # The lock waits for a figure that another thread is making; no figure is made after it.
             with self._lock:
-                for circle in self._links:
+                for circle in self._links.values():
                     circle.unlink()
-                self._links = []
+                self._links = {}
                 for child in self.children.values():
                     child.close()
         super().close()

@@ -209,10 +209,8 @@ class ToldPanels(RelationPanels):
 
     def _answering_view(self) -> PredictionView | None:
         """The predictions, if they are about the shown attention and heads."""
-        view = self.predictions
-        if view is None or view.attention.intact is not self.attention.intact:
-            return None
-        return view if view.disabled == self.disabled else None
+        view = self._predictions_of_input()
+        return view if view is not None and view.disabled == self.disabled else None
 
     def _answer_told(self) -> str:
         view = self._answering_view() if self.disabled else None

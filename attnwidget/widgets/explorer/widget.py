@@ -125,7 +125,9 @@ class Explorer(ToldPanels):
     The others are None until the page shows the grid and the view and the measurements are done;
     `table` and `arcs` stay None without a treebank, and `card` without an atlas. Assign `example`,
     `text`, `pair` or `target` to read another input. If the model cannot read an input, ValueError
-    is raised and the figures do not change.
+    is raised and the figures do not change. Predictions need one more pass of the model: while
+    their tab is closed, they follow another input after the other figures, and `wait()` returns
+    when they have followed.
 
     Example:
         >>> from attnwidget.widgets.explorer.widget import Explorer
