@@ -164,7 +164,8 @@ class HeadsWatch:
         if seen.value is None:
             return
         value = seen.value.detach()
-        weights = seen.weights[0, :, self._position].detach()
+        # A copy, because a view would keep the whole map.
+        weights = seen.weights[0, :, self._position].detach().clone()
         self._seen[seen.layer] = (seen.module, weights, value[0], value_bias(self._linears, value))
 
     def keep_output(self, projection: nn.Module, _: object, output: Any) -> None:
