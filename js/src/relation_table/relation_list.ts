@@ -112,8 +112,8 @@ export function relationList(actions: Actions) {
   }
 
   /**
-   * The bars of all rows, in one canvas: browsers composite each canvas on its own, and one for each
-   * row would slow down every change of the page.
+   * The bars of all rows, in one canvas. Browsers composite each canvas on its own, so a canvas for
+   * each row would slow down every change of the page.
    */
   function barsView({ bar, columns, top }: TableLayout, { theme, density }: Look) {
     const paint = (canvas: HTMLCanvasElement) => {
