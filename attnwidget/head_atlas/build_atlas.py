@@ -36,9 +36,10 @@ if TYPE_CHECKING:
 
 #: Number of texts in which links are looked for that a name predicts and its head does not make.
 MISSED_TEXTS = 64
-#: Number of texts of each corpus for the effects, by whether the model is causal. A causal model
-#: predicts six times as many tokens of a text as a masked language model.
-EFFECT_TEXTS = {False: 64, True: 16}
+#: Number of texts of each corpus for the effects of heads of a masked language model.
+EFFECT_TEXTS = 64
+#: The same for a causal model, which predicts six times as many tokens of a text.
+CAUSAL_EFFECT_TEXTS = 16
 
 Examples = dict[Head, dict[str, tuple[ExampleLink, ...]]]
 
@@ -131,7 +132,8 @@ def atlas(
         complete = _add_missed(links, evidence, names, k)
     measured = MeasuredEffects({}, "", True)
     if effects and complete:
-        n_texts = EFFECT_TEXTS[evidence.causal] if effect_texts is None else effect_texts
+        usual = CAUSAL_EFFECT_TEXTS if evidence.causal else EFFECT_TEXTS
+        n_texts = usual if effect_texts is None else effect_texts
         measured = measure_effects(evidence, names, n_texts=n_texts)
     strongest = {head: links[head]["strongest"] for head in names if head in links}
     writes, no_writes = writes_of(model, strongest)

@@ -81,7 +81,7 @@ def measure_effects(
             complete = False
             break
         except CheckpointError:
-            raise
+            raise  # a ValueError too, but about the file
         except (TypeError, ValueError) as error:
             # The model has no language-modelling head, or shows no values.
             without = str(error)
