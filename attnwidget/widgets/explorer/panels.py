@@ -264,6 +264,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
                 self._problems = {**self._problems, "predictions": _NOT_ASKED}
             elif figure is self.predictions and self._can_wait(figure):
                 self._links.pop("predictions").unlink()
+                figure._forget_question()
                 self._effects_changed(change)
             elif figure.attention is not self.attention:
                 self._hand_on(figure)

@@ -298,10 +298,15 @@ class PredictionView(StackChoice):
 
     @when_open("attention")
     def _ask_about_another(self, change: object) -> None:
-        self.position = None
-        self.answer = None
-        self.versus = None
-        self.corrupted = ""
+        self._forget_question()
+
+    def _forget_question(self) -> None:
+        """Return to the question by default: a choice for one text says nothing about another."""
+        with self._together():
+            self.position = None
+            self.answer = None
+            self.versus = None
+            self.corrupted = ""
 
     @when_open("tokens")
     def _ask_locked(self, change: object) -> None:
