@@ -652,7 +652,7 @@ def test_predictions_out_of_sight_follow_the_other_figures(model: AttentionModel
     explorer = explore(model, "The woman washed [MASK] hands.", treebank=False)
     explorer.wait()
     view = explorer.predictions
-    effect = f"effect on “{view._found.wanted.name}”"
+    effect = "effect on “her”"
     assert effect in explorer.grid.metrics["self"]
     before = view.attention
     view.answer = "their"
