@@ -94,6 +94,8 @@ def in_jupyterlab(folder: Path, executable: str) -> None:
             if len(first) < ROUNDS:
                 notebook.run_in_kernel("explorer.close()")
                 page.locator(".attnw-ex-root").wait_for(state="detached")
+                # The kernel and the page are still letting go of the figures.
+                page.wait_for_timeout(500)
         page.wait_for_timeout(1000)
         texts = [[f"{'cats and ' * n}cats .", 2 * n + 4] for n in (3, 4, 5, 6, 7)]
         again = []

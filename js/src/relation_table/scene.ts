@@ -298,10 +298,8 @@ export function captionOf({ state, said, stack, heat, rows }: Scene, bars: boole
 /** How to read the rows. */
 export const meaning = (rows: Row[], bars: boolean): string[] => [
   bars ? "bar: accuracy, with its interval and a tick at the best fixed offset" : "",
-  rows.some(isBelow) ? "dashed: the best head is below the offset" : "",
-  rows.some(({ relation }) => relation.endsWith(POOLED))
-    ? "(all): the relation with all of its subtypes; without (all): no subtype"
-    : "",
+  rows.some(isBelow) ? "dashed: best head below the offset" : "",
+  rows.some(({ relation }) => relation.endsWith(POOLED)) ? "(all): subtypes included" : "",
   "intervals: Wilson, 95 %",
   "p: McNemar's test against the best fixed offset, Holm's correction",
   "*: corrected p ≤ 0.05",
