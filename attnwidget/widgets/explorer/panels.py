@@ -263,6 +263,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
             if figure is self.predictions and not can_be_asked(self.attention):
                 self._problems = {**self._problems, "predictions": _NOT_ASKED}
             elif figure is self.predictions and self._can_wait(figure):
+                # A job of the background links it again; until then the grid has no effects.
                 self._links.pop("predictions").unlink()
                 figure._forget_question()
                 self._effects_changed(change)
