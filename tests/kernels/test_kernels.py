@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnwidget.kernels.entropy import entropy
 from attnwidget.kernels.pooling import max_pool, quantise
 from attnwidget.kernels.weights import attention_weights
 from attnwidget.kernels.word_weights import word_weights
@@ -112,3 +113,12 @@ def test_bytes_hold_the_weight_to_a_step(seed: int) -> None:
 def test_an_empty_map_stays_zero() -> None:
     values, maxima = quantise(torch.zeros(3, 3))
     assert not values.any() and maxima == 0
+
+
+def test_entropies_over_thousands_of_keys_keep_their_digits() -> None:
+    # Half of the keys are hidden, and their smoothed weights are too small for one float32 sum.
+    weights = np.zeros((1, 1, 4, 8192), "f4")
+    weights[..., :4096] = maps(0, 1, 1, 4, 4096)
+    p = weights.astype("f8") * (1 - 1e-4) + 1e-4 / 8192
+    found = entropy(torch.from_numpy(weights), torch.tensor([8192]), first=4095)
+    np.testing.assert_allclose(found, -(p * np.log(p)).sum(-1), atol=3e-6)
