@@ -163,7 +163,7 @@ class Classes(SegmentMeans[ClassesResult]):
         return Wanted(columns=self._classes(batch))
 
     def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
-        return self._numbers(self._rows[:, None] @ layer.columns)
+        return self._numbers(self._rows.double()[:, None] @ layer.columns.double())
 
     def _classes(self, batch: Batch) -> Tensor:
         """Return which tokens are in each class, float32 [B, C, n]."""

@@ -108,8 +108,7 @@ class Entropy(SegmentMeans[EntropyResult]):
 
     def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
         of_queries = layer.entropies[self.smoothing]
-        mean = torch.linalg.vecdot(of_queries, layer.batch.row_weights[:, None])
-        return {"all": mean, "first": of_queries[..., 0]}
+        return {"all": layer.mean(of_queries), "first": of_queries[..., 0]}
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         begins = batch.classes["[CLS]"][:, 0]
@@ -202,8 +201,7 @@ class Confidence(SegmentMeans[ConfidenceResult]):
         return None if self.excluded else Wanted()
 
     def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
-        rows = layer.batch.row_weights[:, None]
-        return {"largest": torch.linalg.vecdot(layer.largest, rows)}
+        return {"largest": layer.mean(layer.largest)}
 
     def compute(self) -> ConfidenceResult:
         return ConfidenceResult(

@@ -111,10 +111,9 @@ class Position(SegmentMeans[PositionResult]):
         return Wanted(offsets=tuple(self.offsets), distances=True)
 
     def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
-        rows = layer.batch.row_weights[:, None]
-        mass = [torch.linalg.vecdot(layer.offsets[offset], rows) for offset in self.offsets]
-        distances = layer.distances.double() * rows[..., None]
-        return {"mass": torch.stack(mass, -1), "distances": distances.sum(-2)}
+        mass = [layer.mean(layer.offsets[offset]) for offset in self.offsets]
+        distances = [layer.mean(values) for values in layer.distances.unbind(-1)]
+        return {"mass": torch.stack(mass, -1), "distances": torch.stack(distances, -1)}
 
     def compute(self) -> PositionResult:
         signed, absolute = self.mean("distances")

@@ -108,8 +108,8 @@ class Sinks(SegmentMeans[SinksResult]):
         return Wanted(columns=first.expand(len(batch.real), -1, -1), distances=True)
 
     def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
-        rows = self._rows(layer.batch.lengths, layer.batch.real)
-        return {"mass": (rows[:, None, None] @ layer.columns)[:, :, 0]}
+        rows = self._rows(layer.batch.lengths, layer.batch.real).double()
+        return {"mass": (rows[:, None, None] @ layer.columns.double())[:, :, 0]}
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         rows = self._rows(batch.lengths, batch.real)

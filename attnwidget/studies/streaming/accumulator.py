@@ -9,6 +9,7 @@ from math import isqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -155,6 +156,13 @@ class LayerRows:
     distances: Tensor
     later: Tensor
     entropies: Mapping[float, Tensor]
+
+    def mean(self, values: Tensor) -> Tensor:
+        """Return the mean of values [B, H, n] over the queries of each document, float64 [B, H].
+
+        Sums of thousands of queries would lose digits in float32.
+        """
+        return torch.linalg.vecdot(values.double(), self.batch.row_weights.double()[:, None])
 
 
 class Accumulator(ABC, Generic[R]):
