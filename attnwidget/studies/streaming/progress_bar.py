@@ -84,11 +84,15 @@ def said_when_slow(text: str) -> Iterator[None]:
         yield
         return
     line = _Line()
-    said = threading.Event()
+    lock = threading.Lock()
+    done = said = False
 
     def say() -> None:
-        said.set()
-        line.write(text)
+        nonlocal said
+        with lock:
+            if not done:
+                said = True
+                line.write(text)
 
     timer = threading.Timer(_PATIENCE, say)
     timer.start()
@@ -96,6 +100,8 @@ def said_when_slow(text: str) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
-        timer.join()
-        if said.is_set():
+        # The lock, instead of a join, because the thread of a cancelled timer takes time to end.
+        with lock:
+            done = True
+        if said:
             line.write("")
