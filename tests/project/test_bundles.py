@@ -91,5 +91,6 @@ def test_every_widget_names_bundles_that_exist() -> None:
     classes = [c for c in widget_classes() if c.__module__.startswith("attnwidget.")]
     assert {"HeadGrid", "HeadView"} <= {c.__name__ for c in classes}
     for widget in classes:
-        assert str(widget._esm) in modules, widget.__name__
-        assert str(widget._css) in styles, widget.__name__
+        script, style_sheet = widget._files
+        assert script in modules, widget.__name__
+        assert style_sheet in styles, widget.__name__

@@ -38,6 +38,21 @@ def test_a_grid_opens_with_one_message_of_thumbnails(attention: Attention) -> No
     assert bytes(thumbnails["maxima"]["view"]) == expected.maxima.astype("<f4").tobytes()
 
 
+def test_a_figure_is_of_its_class_and_brings_its_script(attention: Attention) -> None:
+    class OwnGrid(HeadGrid):
+        pass
+
+    for kind in (HeadGrid, OwnGrid):
+        grid = kind(attention)
+        state = grid.get_state()
+        assert type(grid) is kind
+        assert state["_anywidget_id"] == f"{kind.__module__}.{kind.__name__}"
+        assert "canvas" in state["_esm"]
+        assert ".attnw-grid" in state["_css"]
+        grid.add_traits(added=traitlets.Int(3).tag(sync=True))
+        assert grid.get_state()["added"] == 3
+
+
 def test_the_page_selects_and_python_sees_heads(attention: Attention) -> None:
     grid = HeadGrid(attention)
     seen: list[list[Head]] = []

@@ -6,7 +6,7 @@ import difflib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import anywidget
 import traitlets
@@ -68,14 +68,33 @@ class HeadWidget(Exporting, ComputedTraits):
     # The figure's name on pages, by which its picture in the notebook recognises the live figure.
     _figure = traitlets.Unicode(read_only=True).tag(sync=True)
 
+    # anywidget would add these traits to every figure, and make a new class for that each time.
+    _esm = traitlets.Unicode().tag(sync=True)
+    _css = traitlets.Unicode().tag(sync=True)
+    _anywidget_id = traitlets.Unicode().tag(sync=True)
+    # The script and the style sheet of the figure.
+    _files: ClassVar[tuple[str, str]]
+
     @traitlets.default("_figure")
     def _name_figure(self) -> str:
         return secrets.token_hex(6)
 
+    @traitlets.default("_esm")
+    def _script(self) -> str:
+        return self._files[0]
+
+    @traitlets.default("_css")
+    def _style_sheet(self) -> str:
+        return self._files[1]
+
+    @traitlets.default("_anywidget_id")
+    def _name_of_class(self) -> str:
+        return f"{type(self).__module__}.{type(self).__name__}"
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if "kind" in vars(cls):
-            cls._esm = (STATIC / f"{cls.kind}.js").read_text("utf-8")
-            cls._css = (STATIC / f"{cls.kind}.css").read_text("utf-8")
+            script, style_sheet = (STATIC / f"{cls.kind}.{ending}" for ending in ("js", "css"))
+            cls._files = (script.read_text("utf-8"), style_sheet.read_text("utf-8"))
         super().__init_subclass__(**kwargs)
 
     def __init__(self, **traits: Any) -> None:
@@ -83,6 +102,12 @@ class HeadWidget(Exporting, ComputedTraits):
         self._refuse_unknown(traits)
         super().__init__(**traits)
         self.on_msg(answer_page)
+
+    def add_traits(self, **traits: Any) -> None:
+        """Add traits to this figure, except traits that it has already."""
+        new = {name: trait for name, trait in traits.items() if not self.has_trait(name)}
+        if new:
+            super().add_traits(**new)
 
     def open(self) -> None:
         """Open the figure. The opening message has everything that the page draws first."""
