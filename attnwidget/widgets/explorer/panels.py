@@ -169,12 +169,13 @@ class LinkedPanels(TokenSize, AttentionWidget):
                 child.close()
             raise
         try:
-            self._adopt("grid", panels[0])
-            self._adopt("view", panels[1])
-            if self._has_metrics:
-                self._own_metrics = self.grid.metrics
-                self._show_metrics(attention, self.grid.metrics)
-            self._measure_text(delay=0)
+            with self._together():
+                self._adopt("grid", panels[0])
+                self._adopt("view", panels[1])
+                if self._has_metrics:
+                    self._own_metrics = self.grid.metrics
+                    self._show_metrics(attention, self.grid.metrics)
+                self._measure_text(delay=0)
         except Exception:
             self.close()
             panels[1].close()
