@@ -584,6 +584,7 @@ class AttentionModel:
             self.output_check.check_beginning(self.hf_model, inputs, options)
             items, no_norms = collect_long(self.hf_model, inputs, options, self._projections)
             not_shown = ""
+            numbers = self.hybrid_layers
         else:
             self.output_check.start(self.hf_model)
             collected = Collected(self.hf_model, inputs, options, self._projections)
@@ -591,12 +592,12 @@ class AttentionModel:
             items = collected.items
             no_norms = collected.no_norms
             not_shown = collected.not_shown
+            numbers = collected.numbers
         if loss is not None:
             task = task_for(self.hf_model, self.tokenizer, inputs, loss, seed)
             losses = collected.add_gradients(
                 task, *attention_gradients(self.hf_model, task, options)
             )
-        numbers = self.hybrid_layers
         # Take the state of the weights after the pass: offloaded weights are loaded during the
         # pass.
         weights = None if self.edits else WeightsSeen(self.hf_model)

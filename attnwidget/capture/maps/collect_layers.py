@@ -14,7 +14,7 @@ from attnwidget.capture.hub_model.losses import Loss, Task
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.maps.keep_layer import Shared, cut_map, keep_layer
 from attnwidget.capture.maps.kept_layer import KeptLayer
-from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.gradients import LayerGradient
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.projection import Projections
@@ -36,8 +36,8 @@ class Collected:
     None = find them again. `items` has the layers of each input by stack. It needs the memory of
     queries and keys of all layers, or of the weights if these do not follow from queries and keys.
     `no_norms` is the reason why there are no norms, or "". `not_shown` names the stack that ran
-    without a map over all tokens, like the encoders of LED and LongT5, or "". `output` is the
-    output of the model.
+    without a map over all tokens, like the encoders of LED and LongT5, or "". `numbers` are the
+    numbers of the layers in hybrid stacks. `output` is the output of the model.
 
     Raises:
         ValueError: the model shows no maps, or its layers have maps of different shapes.
@@ -66,14 +66,17 @@ class Collected:
             "cross": (target, positions) if decodes else (positions, other),
         }
         projections = Projections(hf_model) if projections is None else projections
-        sites = _stacks_of_sites(hf_model)
+        sites = find_sites(self._hf_model)
         ran = self._read(hf_model, inputs, options, projections, sites)
-        if len(ran) < len(sites) and sites.keys() != (now := _stacks_of_sites(hf_model)).keys():
-            # BigBird replaces its sparse attention by full attention when an input is short.
-            ran = self._read(hf_model, inputs, options, Projections(hf_model), now)
+        if len(ran) < len(sites):
+            now = find_sites(self._hf_model)
+            if {site.module for site in now} != {site.module for site in sites}:
+                # BigBird replaces its sparse attention by full attention when an input is short.
+                sites = now
+                ran = self._read(hf_model, inputs, options, Projections(hf_model), sites)
         self._check()
         self.not_shown = self._why_not_shown(ran)
-        self._numbers = layer_numbers(uncompiled(hf_model), find_sites(uncompiled(hf_model)))
+        self.numbers = layer_numbers(self._hf_model, sites)
         self.no_norms = self._projections.refused
         if self.no_norms:
             for stacks in self.items:
@@ -86,20 +89,21 @@ class Collected:
         inputs: Mapping[str, Tensor],
         options: Mapping[str, Any],
         projections: Projections,
-        sites: Mapping[nn.Module, str],
+        sites: Sequence[Site],
     ) -> dict[nn.Module, str]:
         """Fill `items` in one forward pass; return the attention modules that ran, with stacks."""
         self.items: list[dict[str, list[KeptLayer]]] = [{} for _ in range(self._batch)]
         self._shared = [Shared() for _ in range(self._batch)]
         self._shown: set[nn.Module] = set()
         self._projections = projections
+        stacks = {site.module: site.stack for site in sites}
         ran: dict[nn.Module, str] = {}
 
         def note(module: nn.Module, *_: Any) -> None:
-            ran[module] = sites[module]
+            ran[module] = stacks[module]
 
         with ExitStack() as undo:
-            for module in sites:
+            for module in stacks:
                 undo.callback(module.register_forward_hook(thread_hook(note)).remove)
             with torch.no_grad(), projections.checking(), tap(hf_model, self._keep):
                 self.output = hf_model(**inputs, **options)
@@ -133,7 +137,7 @@ class Collected:
         for entry in gradients:
             queries, keys = self._positions[entry.stack]
             for item, stacks in enumerate(self.items):
-                numbers = self._numbers.get(entry.stack)
+                numbers = self.numbers.get(entry.stack)
                 place = entry.layer if numbers is None else numbers.place(entry.layer)
                 kept = stacks[entry.stack][place]
                 magnitudes = cut_map(
@@ -198,11 +202,6 @@ class Collected:
                         f"the {name!r} layers of {self._model} differ in (heads, queries, keys): "
                         f"{listed}; a grid of heads needs layers of equal size"
                     )
-
-
-def _stacks_of_sites(hf_model: Any) -> dict[nn.Module, str]:
-    """Return the stack of every attention module that the model has now."""
-    return {site.module: site.stack for site in find_sites(uncompiled(hf_model))}
 
 
 def _kept_positions(mask: Tensor | None, batch: int) -> list[Tensor | None]:

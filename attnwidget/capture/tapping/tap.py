@@ -6,7 +6,7 @@ import contextvars
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -286,8 +286,9 @@ def tap(
         undo.enter_context(plain_forward(whole))
         if any(site.route == "interface" for site in sites):
             _register()
-            new.config_keys = frozenset(map(id, _configs(model)))
-            undo.enter_context(implemented_as(model, _NAME))
+            configs = _configs(model)
+            new.config_keys = frozenset(map(id, configs))
+            undo.enter_context(_named(configs, _NAME))
         for part, stacks in _whole_stacks(model, sites):
             started = partial(new.start_pass, stacks)
             undo.callback(part.register_forward_pre_hook(started).remove)
@@ -332,7 +333,7 @@ def _register() -> None:
 
 
 def _configs(model: nn.Module) -> list[Any]:
-    """Yield every config inside `model` that names the attention function of its modules."""
+    """Return every config inside `model` that names the attention function of its modules."""
     configs = {}
     for module in model.modules():
         config: Any = getattr(module, "config", None)
@@ -343,7 +344,10 @@ def _configs(model: nn.Module) -> list[Any]:
 
 def implemented_as(model: nn.Module, name: str) -> AbstractContextManager[None]:
     """Run the attention of `model` by the attention implementation `name` in the block."""
-    configs = _configs(uncompiled(model))
+    return _named(_configs(uncompiled(model)), name)
+
+
+def _named(configs: Iterable[object], name: str) -> AbstractContextManager[None]:
     return held(Hold(config, _IMPLEMENTATION, name) for config in configs)
 
 
