@@ -82,7 +82,7 @@ def widget_classes() -> list[type[anywidget.AnyWidget]]:
     modules = [import_module(name) for name in names]
     values = [value for module in modules for value in vars(module).values()]
     classes = {v for v in values if isinstance(v, type) and issubclass(v, anywidget.AnyWidget)}
-    return sorted((c for c in classes if "_esm" in vars(c)), key=lambda c: c.__name__)
+    return sorted((c for c in classes if "_files" in vars(c)), key=lambda c: c.__name__)
 
 
 def test_every_widget_names_bundles_that_exist() -> None:
