@@ -34,6 +34,7 @@ from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.wire.values import in_unit
 from fixtures import zoo
 from fixtures.recording import from_page, on_page
+from fixtures.svg_picture import texts
 from fixtures.vocabularies import word_tokenizer
 
 ONE = "The cat sits on the mat."
@@ -273,6 +274,12 @@ def test_captions_name_the_two(pair: tuple[Attention, Attention]) -> None:
     assert list(table.columns) == ["from", "to", "A", "B", "A − B"]
     where = np.nanargmax(np.abs(view.difference[1]))
     assert table.iloc[0]["to"] == on_page(view, "axes")["key"]["text"][where]
+    written = " ".join(texts(view.figure()))
+    assert [written.count(name) for name in ("A: the cat", "B: the cats", "small BERT")] == [
+        1,
+        1,
+        0,
+    ]
     grid = HeadGrid(pair[0], versus=pair[1])
     said = str(grid.caption)
     assert "A − B" in said and "differences between the 7 tokens that both have" in said

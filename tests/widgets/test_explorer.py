@@ -564,6 +564,7 @@ def test_the_figure_has_the_panels_in_sight(model: AttentionModel) -> None:
         picture = explorer.figure(width=width, theme=theme)
         written = " ".join(texts(picture))
         assert "captain" in written and "entropy" in written and "best head" not in written
+        assert written.count("small BERT") == 1
         # Grid and view stand side by side where there is room, the open detail below the grid.
         grid, *others = picture.drawing.figures
         view, strip = others[::-1] if width == 1000 else others

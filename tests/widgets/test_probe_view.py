@@ -121,6 +121,7 @@ def test_captions_pages_and_code_speak_of_the_probe(probe: DependencyProbe, tmp_
     governors = probe.predictions(SHOWN[2]).governors
     assert [cell == "root" for cell in table["predicted"]] == (governors == 0).tolist()
     assert "most by L" in view.figure().svg
+    assert "bars: how likely each is its governor" in view.figure().svg
     page = view.save(tmp_path / "probe.html").read_text("utf-8")
     data = json.loads(re.search(r'id="attnw-data">(.*?)</script>', page, re.S)[1])
     (held,) = data["figures"]

@@ -41,6 +41,8 @@ import { DISTANCES, edges } from "./structural_probe_answerer.js";
 const BETWEEN = 16;
 /** Over and under the word that is held. */
 const MARK = 2;
+/** The arcs end within the bars. */
+const BAR_OPACITY = 0.35;
 
 /** A sentence with its arcs; what no page can scroll breaks into rows. */
 export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
@@ -75,6 +77,8 @@ export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
         return parts;
       });
       sheet.place(x - 24, 14, () => sheet.pen.add(...marks));
+      const bars = heldWord(scene) === undefined ? "" : scene.answerer.barsOf(state);
+      if (bars) sheet.text(`bars: ${bars}`);
       for (const text of heldTexts(scene))
         sheet.text(text, { size: LABEL_SIZE, colour: theme.text, line: 16 });
     }
@@ -115,7 +119,11 @@ function drawRow(row: Row, scene: Scene, widths: Widths, theme: Theme) {
   const transform = `translate(0 ${bottom})`;
   const shares = word === undefined ? [] : sharesOf(scene, word).slice(row.start, row.end);
   const bars = shares.map((share, i) =>
-    shape("rect", { ...barAt(centreOf(row, row.start + i), share), fill: theme.accent }),
+    shape("rect", {
+      ...barAt(centreOf(row, row.start + i), share),
+      fill: theme.accent,
+      "fill-opacity": BAR_OPACITY,
+    }),
   );
   shapes.push(
     shape("g", { transform }, [...bars, ...pointing(predictedArcs(hanging, theme), word)]),

@@ -71,6 +71,7 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
       brief,
       caption: false,
       letter: "",
+      knownModel: state._source.model,
       rasters: sheet.rasters,
     };
     const made = FIGURES[name](panel.state, childRequest);

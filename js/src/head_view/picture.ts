@@ -28,7 +28,7 @@ import { arrangeMatrix, matrixNotes, paintMatrix } from "./matrix/matrix_paint.j
 import { ASIDE, lastLock, leads, roomFor, type Scene, sceneOf, visibleOf } from "./scene.js";
 import { arrangeBeside, paintNames, TITLE } from "./several/heads_side_by_side.js";
 import { headKey, paintKey } from "./several/overlay_key.js";
-import { said, severalNotes, severalTable, severalTitle } from "./several/several_text.js";
+import { said, severalNotes, severalTable, severalTitle, shareOf } from "./several/several_text.js";
 import { DIFFERENCE, differenceScale } from "./several/two_maps.js";
 import { isPair } from "./source/target.js";
 import { sizeOf } from "./source/window_of.js";
@@ -72,9 +72,11 @@ export const drawPicture: DrawPicture<ViewState> = (state, request) => {
   const map = visibleOf(state, shown);
   const { several, quantity, unit } = shown;
   const { labels } = state;
+  // Two attentions have their names over their maps.
+  const named = several?.names ? shareOf(several) : "";
   sheet.title(
     several ? severalTitle(several, quantity, unit, labels) : title(head, quantity, unit, labels),
-    model,
+    named ? "" : model,
   );
   const room = roomFor(sheet.room, several);
   const scene = sceneOf(state, shown, map, {
@@ -114,7 +116,7 @@ export const drawPicture: DrawPicture<ViewState> = (state, request) => {
     if (second) sheet.text(second, { colour: request.theme.second });
   }
   const words = captionOf(state, shown, scene.map, drawing, range);
-  sheet.notes(...words.notes);
+  sheet.notes(...words.notes.filter((note) => note !== named));
   const table = several ? severalTable(scene) : tableOf(scene, quantity);
   return { sheet, caption: words, table };
 };

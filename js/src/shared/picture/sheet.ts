@@ -38,6 +38,8 @@ export interface Request {
   title?: boolean;
   /** The letter of a panel, in bold where the title begins. */
   letter?: string;
+  /** The model that the figure around it names already. */
+  knownModel?: string;
   /** Where a figure within another puts its pixels. */
   rasters?: PlacedRaster[];
 }
@@ -111,7 +113,7 @@ export class Sheet {
    * to them.
    */
   title(name: string, ...lines: string[]): void {
-    const { title = true, letter } = this.request;
+    const { title = true, letter, knownModel } = this.request;
     const top = this.y;
     if (letter) this.text(letter, HEADING(this.theme));
     if (!title) return;
@@ -120,7 +122,7 @@ export class Sheet {
       this.indent = LETTER;
     }
     this.x += this.indent;
-    this.heading(name, ...lines);
+    this.heading(name, ...lines.filter((line) => line !== knownModel));
     this.x -= this.indent;
     this.indent = 0;
   }
