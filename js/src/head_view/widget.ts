@@ -193,9 +193,11 @@ function render(context: RenderContext<ViewState>): void {
     const { several } = shown ?? {};
     const { quantity, unit, labels } = state;
     if (peek) heading = { title: title(peek.shown.head, quantity, unit, labels), note: "peek" };
-    else if (several)
-      heading = { title: severalTitle(several, quantity, unit, labels), note: shareOf(several) };
-    else
+    else if (several) {
+      // Two attentions have their names over their maps.
+      const note = several.names ? "" : shareOf(several);
+      heading = { title: severalTitle(several, quantity, unit, labels), note };
+    } else
       heading = { title: title(head, quantity, unit, labels), note: keyGroup(stackOf(head), head) };
     message = "";
     parts.busy = (shownNow.busy || requests.isOpen()) && !peek;
