@@ -21,15 +21,15 @@ from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.question import Question
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.gradient_numbers import gradient_numbers
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.edits import Change, LayerChanges
-from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.replay import replaying
-from attnwidget.capture.tapping.tap import LayerAttention, open_edits, tap
+from attnwidget.capture.tapping.tap import LayerAttention, open_edits
 
 Effects = NDArray[np.float64]
 
@@ -109,31 +109,23 @@ def first_order_effects(
         >>> first_order_effects(model.hf_model, question, answer, "uniform", stack="self").shape
         (6, 12)
     """
-    moved: dict[tuple[str, int], Tensor] = {}
     change = Change(method, method)
 
-    def keep(seen: LayerAttention) -> None:
-        weights = seen.weights.detach()
-        changes = LayerChanges(dict.fromkeys(range(weights.shape[1]), change))
-        replaced = changes.weights(weights, seen.visible())
-        moved[seen.stack, seen.layer] = replaced.float() - weights.float()
+    def moved_along(seen: LayerAttention, gradient: Tensor) -> Tensor:
+        changes = LayerChanges(dict.fromkeys(range(seen.weights.shape[1]), change))
+        replaced = changes.weights(seen.weights, seen.visible())
+        moved = replaced.float() - seen.weights.float()
+        return (moved * gradient.float()).sum((0, 2, 3), dtype=torch.float64)
 
     def log_probability(output: Any) -> Tensor:
         return question.log_probabilities(output.logits)[:, answer]
 
     task = Task("log probability", question.inputs, log_probability)
-    with tap(hf_model, keep):
-        gradients, gradient = attention_gradients(hf_model, task, without_cache(hf_model))
-    rows = [
-        (moved[gradient.stack, gradient.layer] * gradient.values).sum(
-            (0, 2, 3), dtype=torch.float64
-        )
-        for gradient in gradients
-        if gradient.stack == stack
-    ]
+    numbers, loss = gradient_numbers(hf_model, task, moved_along, without_cache(hf_model))
+    rows = [values for (own_stack, _), values in numbers.items() if own_stack == stack]
     if not rows:
         raise ValueError(f"there is no stack {stack!r} in {type(hf_model).__name__}")
-    effects: Effects = (gradient.double().exp() * torch.stack(rows)).cpu().numpy()
+    effects: Effects = (loss.double().exp() * torch.stack(rows)).cpu().numpy()
     layers = layer_numbers(uncompiled(hf_model), find_sites(uncompiled(hf_model)))
     if stack in layers:
         effects = layers[stack].spread(effects)

@@ -13,11 +13,11 @@ from attnwidget.capture.disabled import intact_edits
 from attnwidget.capture.hub_model.losses import Task
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.gradient_numbers import gradient_numbers
 from attnwidget.capture.tapping.edits import Change
-from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import replaying
-from attnwidget.capture.tapping.tap import LayerAttention, open_edits, tap
+from attnwidget.capture.tapping.tap import LayerAttention, open_edits
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.gradients import output_products
 from attnwidget.mechanisms.asked_answers import AskedAnswers, asked_answers
@@ -155,10 +155,10 @@ def gradient_effects(
     asked = asked_answers(attention, answer, versus, position, "a gradient effect")
     hf_model: Any = asked.reading.model.hf_model
     axes = attention.stacks["self"]
-    weights: dict[int, Tensor] = {}
 
-    def keep(seen: LayerAttention) -> None:
-        weights[seen.layer] = seen.weights.detach().float()
+    def effects_of_layer(seen: LayerAttention, gradient: Tensor) -> Tensor:
+        products = output_products(seen.weights.float(), gradient.float())  # [1, H, Q]
+        return products[0].sum(-1, dtype=torch.float64)
 
     def difference(output: Any) -> Tensor:
         return asked.difference(output.logits[:, asked.row])
@@ -166,13 +166,11 @@ def gradient_effects(
     options = without_cache(hf_model)
     task = Task("logit difference", asked.question.inputs, difference)
     with asked.reading.model.lock:
-        with tap(hf_model, keep):
-            gradients, values = attention_gradients(hf_model, task, options)
+        numbers, values = gradient_numbers(hf_model, task, effects_of_layer, options)
         totals = total_effects(asked, attention) if total else None
     effects = np.full((axes.n_layers, axes.n_heads), np.nan)
-    for gradient in gradients:
-        products = output_products(weights[gradient.layer], gradient.values)  # [1, H, Q]
-        effects[gradient.layer] = products[0].sum(-1, dtype=torch.float64).cpu().numpy()
+    for (_, layer), values_of_layer in numbers.items():
+        effects[layer] = values_of_layer.cpu().numpy()
     return GradientEffects(
         effects=effects,
         total=totals,

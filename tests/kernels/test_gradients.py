@@ -10,11 +10,15 @@ import torch
 import transformers
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 
 from attnwidget import load_model
 from attnwidget.capture.hub_model.losses import Task, masked_ids, task_for
+from attnwidget.capture.maps.gradient_numbers import gradient_numbers
+from attnwidget.capture.maps.graph_maps import GraphMaps
 from attnwidget.capture.tapping.gradients import attention_gradients
+from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.gradients import class_importance, document_losses
 from fixtures import zoo
 from fixtures.vocabularies import word_tokenizer
@@ -85,6 +89,57 @@ def test_frozen_models_have_gradients_and_keep_theirs(name: str) -> None:
         assert (one.layer, one.stack) == (other.layer, other.stack)
         torch.testing.assert_close(one.values, other.values)
     assert all(not module._forward_hooks for module in model.modules())
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "bloom", "t5", "vit", "deberta-v2"])
+@pytest.mark.parametrize("fewest", [0, 10**9], ids=["computed again", "stored"])
+def test_a_layer_at_a_time_has_the_same_gradients(
+    name: str, fewest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnwidget.capture.maps.graph_maps._FEWEST_CELLS", fewest)
+    model = zoo.build(name)
+    given = zoo.inputs(name)
+    task = Task("states", given, last_logits)
+    expected, losses = attention_gradients(model, task)
+    maps: list[LayerAttention] = []
+    with torch.no_grad(), tap(model, maps.append):
+        model(**given)
+    weights = {(seen.stack, seen.layer): seen.weights for seen in maps}
+
+    def number_of(seen: LayerAttention, gradient: torch.Tensor) -> torch.Tensor:
+        torch.testing.assert_close(seen.weights, weights[seen.stack, seen.layer])
+        return gradient.float()
+
+    found, losses_again = gradient_numbers(model, task, number_of)
+    assert list(found) == [(layer.stack, layer.layer) for layer in expected]
+    for layer in expected:
+        torch.testing.assert_close(
+            found[layer.stack, layer.layer], layer.values, atol=1e-6, rtol=1e-4
+        )
+    torch.testing.assert_close(losses_again, losses)
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert all(not module._forward_hooks for module in model.modules())
+
+
+@pytest.mark.parametrize(("fewest", "expected"), [(0, [0, 0, 0]), (10**9, [0, 1, 2])])
+def test_the_graph_stores_no_maps_that_it_can_compute(
+    fewest: int, expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnwidget.capture.maps.graph_maps._FEWEST_CELLS", fewest)
+    model = zoo.build("bert")
+    stored: list[StorageWeakRef] = []
+    alive: list[int] = []
+    maps = GraphMaps()
+
+    def follow(seen: LayerAttention) -> None:
+        maps.release(seen)
+        alive.append(sum(not storage.expired() for storage in stored))
+        stored.append(StorageWeakRef(seen.weights.untyped_storage()))
+
+    with torch.enable_grad(), maps, tap(model, follow):
+        output = model(**zoo.inputs("bert"))
+    assert output[0].requires_grad
+    assert alive == expected
 
 
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -60,13 +60,11 @@ def attention_gradients(
     """
     layers: list[LayerAttention] = []
     with torch.enable_grad():
-        _check_differentiable(hf_model)
-    with torch.enable_grad(), _differentiable(hf_model, task.inputs) as inputs:
+        check_differentiable(hf_model)
+    with torch.enable_grad(), differentiable(hf_model, task.inputs) as (inputs, _):
         with tap(hf_model, layers.append):
             output = hf_model(**inputs, **(options or {}))
-        losses = task.losses(output)
-        if not isinstance(losses, Tensor) or losses.ndim > 1 or not losses.is_floating_point():
-            raise ValueError(f"a loss is one number an input, as a tensor; got {losses!r:.80}")
+        losses = losses_of(task, output)
         # A model that folds heads and batch into one dimension returns a view of the computed
         # weights.
         wanted = [
@@ -90,7 +88,15 @@ def attention_gradients(
     return gradients, losses.detach().float().reshape(-1)
 
 
-def _check_differentiable(hf_model: nn.Module) -> None:
+def losses_of(task: Task, output: Any) -> Tensor:
+    """Return the loss of every input; ValueError if the task gives anything else."""
+    losses: object = task.losses(output)
+    if not isinstance(losses, Tensor) or losses.ndim > 1 or not losses.is_floating_point():
+        raise ValueError(f"a loss is one number an input, as a tensor; got {losses!r:.80}")
+    return losses
+
+
+def check_differentiable(hf_model: nn.Module) -> None:
     """Refuse weights and layers that stop gradients, because further gradients would be wrong."""
     if any(parameter.is_inference() for parameter in hf_model.parameters()):
         raise ValueError(
@@ -122,22 +128,30 @@ def _passes_gradients_on(module: nn.Module) -> bool:
 
 
 @contextmanager
-def _differentiable(hf_model: Any, inputs: Mapping[str, Tensor]) -> Iterator[dict[str, Tensor]]:
-    """Make variables of float inputs and of embeddings: frozen models have no other variables."""
+def differentiable(
+    hf_model: Any, inputs: Mapping[str, Tensor]
+) -> Iterator[tuple[dict[str, Tensor], list[Tensor]]]:
+    """Make variables of float inputs and of embeddings: frozen models have no other variables.
+
+    Return the inputs, and the list of these variables, which a forward pass fills.
+    """
     options = {
         name: value.detach().clone().requires_grad_() if value.is_floating_point() else value
         for name, value in inputs.items()
     }
 
+    variables = [value for value in options.values() if value.requires_grad]
+
     def into_graph(_: nn.Module, __: Any, output: Tensor) -> None:
         if not output.requires_grad:
             output.requires_grad_()
+        variables.append(output)
 
     with ExitStack() as undo:
         for module in hf_model.modules():
             if isinstance(module, nn.Embedding):
                 undo.callback(module.register_forward_hook(thread_hook(into_graph)).remove)
-        yield options
+        yield options, variables
 
 
 def _of(seen: LayerAttention, by_tensor: Mapping[int, Tensor], hf_model: Any) -> Tensor:
@@ -145,13 +159,18 @@ def _of(seen: LayerAttention, by_tensor: Mapping[int, Tensor], hf_model: Any) ->
     if gradient is None and seen.weights._base is not None:
         gradient = by_tensor.get(id(seen.weights._base))
     if gradient is None or gradient.numel() != seen.weights.numel():
-        raise ValueError(
-            f"no gradient of the loss reaches the attention weights of layer {seen.layer} "
-            f"({seen.stack!r}) of {type(hf_model).__name__}: either the loss does not depend on "
-            "them, or the layer computes its output without them; then load the model with "
-            'attn_implementation="eager"'
-        )
+        refuse_no_gradient(seen, hf_model)
     return gradient.reshape(seen.weights.shape).float()
+
+
+def refuse_no_gradient(seen: LayerAttention, hf_model: nn.Module) -> NoReturn:
+    """Raise the ValueError about a layer whose weights have no gradient."""
+    raise ValueError(
+        f"no gradient of the loss reaches the attention weights of layer {seen.layer} "
+        f"({seen.stack!r}) of {type(hf_model).__name__}: either the loss does not depend on "
+        "them, or the layer computes its output without them; then load the model with "
+        'attn_implementation="eager"'
+    )
 
 
 def _visible(seen: LayerAttention) -> Tensor | None:

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from attnwidget.capture.hub_model.losses import Task
 from attnwidget.capture.hub_model.model_tensors import without_cache
-from attnwidget.capture.tapping.gradients import attention_gradients
-from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.capture.maps.gradient_numbers import gradient_numbers
+from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.gradients import output_products
 from attnwidget.studies.argument_checks import one_of, refuse_no_model
@@ -205,30 +205,25 @@ def input_sums(model: AttentionModel, examples: Sequence[_Example]) -> Float64Ar
         model, [example.example for example in examples], [example.asked for example in examples]
     )
     of_pairs = isinstance(examples[0].example, MinimalPair)
-    weights: dict[int, Tensor] = {}
 
-    def keep(seen: LayerAttention) -> None:
-        weights[seen.layer] = seen.weights.detach().float()
+    def importance_in_layer(seen: LayerAttention, gradient: Tensor) -> Tensor:
         if seen.outputs_replaced:
             raise ValueError(
                 "head importance needs outputs that weights and values make; in this block of "
                 "disabled 'mean' or 'patch' replaces some"
             )
+        products = output_products(seen.weights.float(), gradient.float())  # [B, H, Q]
+        signed = products.sum(-1, dtype=torch.float64)
+        return torch.stack([signed, products.abs().sum(-1, dtype=torch.float64)])
 
     def loss(output: Any) -> Tensor:
         return log_loss_of_inputs(output, batch) if of_pairs else loss_of_inputs(output, batch)
 
     task = Task("loss", batch.inputs, loss)
-    with tap(model.hf_model, keep):
-        gradients, losses = attention_gradients(model.hf_model, task, without_cache(model.hf_model))
-    products = [
-        output_products(weights[gradient.layer], gradient.values) for gradient in gradients
-    ]  # [B, H, Q]
-    signed = torch.stack(
-        [product.sum(-1, dtype=torch.float64) for product in products]
-    )  # [L, B, H]
-    absolute = torch.stack([product.abs().sum(-1, dtype=torch.float64) for product in products])
-    both = torch.stack([signed, absolute]).transpose(-1, -2).cpu().numpy()
+    options = without_cache(model.hf_model)
+    numbers, losses = gradient_numbers(model.hf_model, task, importance_in_layer, options)
+    by_layer = torch.stack(list(numbers.values()), 1)  # [2, L, B, H]
+    both = by_layer.transpose(-1, -2).cpu().numpy()
     if "self" in model.hybrid_layers:
         both = model.hybrid_layers["self"].spread(both, axis=1)
     of_inputs = np.broadcast_to(losses.double().cpu().numpy(), both.shape[1:])

@@ -1,0 +1,96 @@
+"""Numbers from the gradient of each layer, without all gradients in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.hub_model.losses import Task
+from attnwidget.capture.maps.graph_maps import GraphMaps
+from attnwidget.capture.tapping.attention_sites import StackName
+from attnwidget.capture.tapping.gradients import (
+    check_differentiable,
+    differentiable,
+    losses_of,
+    refuse_no_gradient,
+)
+from attnwidget.capture.tapping.tap import LayerAttention, tap
+
+#: The stack and the index of a layer.
+Place = tuple[StackName, int]
+
+
+def gradient_numbers(
+    hf_model: Any,
+    task: Task,
+    number_of: Callable[[LayerAttention, Tensor], Tensor],
+    options: Mapping[str, Any] | None = None,
+) -> tuple[dict[Place, Tensor], Tensor]:
+    """Return numbers from dL/da of every layer, in order of computation, and the losses, [B].
+
+    The backward pass gives the gradient of a layer to `number_of` and then drops it. Large maps are
+    computed again from queries and keys, so that no two layers have maps in memory at once.
+
+    Args:
+        hf_model: A transformers model.
+        task: The inputs and their losses; L is the sum of the losses.
+        number_of: Function of a layer's attention and of dL/da, [B, H, Q, K] in the dtype of the
+            model.
+        options: Further arguments of the model.
+
+    Raises:
+        ValueError: as `attention_gradients`.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.capture.hub_model.losses import task_for
+        >>> model = load_model(device="cpu")
+        >>> inputs = model.tokenizer("The cat sat on the mat.", return_tensors="pt")
+        >>> task = task_for(model.hf_model, model.tokenizer, inputs, "auto", seed=0)
+        >>> numbers, loss = gradient_numbers(
+        ...     model.hf_model, task, lambda seen, gradient: gradient.abs().mean((0, 2, 3))
+        ... )
+        >>> numbers["self", 5].shape
+        torch.Size([12])
+    """
+    found: dict[Place, Tensor] = {}
+    layers: list[LayerAttention] = []
+    maps = GraphMaps()
+
+    def follow(seen: LayerAttention) -> None:
+        weights_of = maps.release(seen)
+        # A reference to the weights would keep them.
+        light = replace(seen, weights=seen.weights.new_empty(0))
+        shape = seen.weights.shape
+        layers.append(light)
+
+        def take(gradient: Tensor) -> None:
+            # A view of the computed weights has a gradient before the computed weights have it.
+            place = light.stack, light.layer
+            if place not in found and gradient.numel() == shape.numel():
+                with torch.no_grad():
+                    whole = replace(light, weights=weights_of())
+                    found[place] = number_of(whole, gradient.reshape(shape))
+
+        # A model that folds heads and batch into one dimension returns a view.
+        for tensor in (seen.weights, seen.weights._base):
+            if tensor is not None and tensor.requires_grad:
+                tensor.register_hook(take)
+
+    with torch.enable_grad():
+        check_differentiable(hf_model)
+        with differentiable(hf_model, task.inputs) as (inputs, sources):
+            with maps, tap(hf_model, follow):
+                output = hf_model(**inputs, **(options or {}))
+            losses = losses_of(task, output)
+            if losses.requires_grad and sources:
+                torch.autograd.grad(losses.sum(), sources, allow_unused=True)
+    for seen in layers:
+        if (seen.stack, seen.layer) not in found:
+            refuse_no_gradient(seen, hf_model)
+    ordered = {(seen.stack, seen.layer): found[seen.stack, seen.layer] for seen in layers}
+    return ordered, losses.detach().float().reshape(-1)
