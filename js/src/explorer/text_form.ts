@@ -1,7 +1,7 @@
 import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { createRef, ref } from "lit-html/directives/ref.js";
-import type { Mounted } from "../shared/mount.js";
+import type { Look, Mounted } from "../shared/mount.js";
 import { counted } from "../shared/numbers.js";
 import { selectOptions } from "../shared/select_options.js";
 import { save } from "../shared/snapshot.js";
@@ -54,6 +54,7 @@ export function textForm(
   model: Model<ExplorerState>,
   { root, schedule, drawNow }: Pick<Mounted, "root" | "schedule" | "drawNow">,
 ) {
+  const fitted = new WeakMap<HTMLTextAreaElement, string | undefined>();
   const boxes = {
     first: createRef<HTMLTextAreaElement>(),
     second: createRef<HTMLTextAreaElement>(),
@@ -197,8 +198,15 @@ export function textForm(
     },
 
     /** Make the boxes as high as their texts; the view has been rendered. */
-    fit(): void {
-      for (const { value } of Object.values(boxes)) if (value) fit(value);
+    /** Follow another text or width: to measure a text makes the browser lay the page out. */
+    fit({ width }: Look): void {
+      for (const { value: area } of Object.values(boxes)) {
+        const now = area && `${width} ${area.value}`;
+        if (!area || fitted.get(area) === now) continue;
+        fit(area);
+        // A page that has not been attached has no heights.
+        if (area.scrollHeight) fitted.set(area, now);
+      }
     },
   };
 }

@@ -64,8 +64,8 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   const mounted = mount({ model, el, signal }, "ex", WATCHED, {
     update,
     view,
-    paint: () => {
-      form.fit();
+    paint: (look) => {
+      form.fit(look);
       for (const panel of panels) if (arrangement?.standing(panel.name).open) panel.fill();
     },
     keys,

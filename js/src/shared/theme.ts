@@ -130,7 +130,22 @@ function forcedTheme(el: HTMLElement, theme: Theme): Theme {
   return { ...forced, dark: 0.299 * r + 0.587 * g + 0.114 * b < 128 };
 }
 
+/**
+ * The theme of the figure around `el`, as `watchTheme` wrote it there: to ask for computed colours
+ * makes the browser lay the page out.
+ */
+function themeAround(el: HTMLElement): Theme | undefined {
+  const root = el.parentElement?.closest<HTMLElement>(".attnw-root[data-theme]");
+  if (!root) return undefined;
+  const written = Object.entries(root.dataset.theme === "dark" ? DARK : LIGHT).map(
+    ([name, value]) => [name, root.style.getPropertyValue(`--attnw-${name}`) || value],
+  );
+  return { ...Object.fromEntries(written), forced: matchMedia(FORCED).matches };
+}
+
 function read(el: HTMLElement): Theme {
+  const around = themeAround(el);
+  if (around) return around;
   const theme = isDark(el) ? DARK : LIGHT;
   if (matchMedia(FORCED).matches) return forcedTheme(el, theme);
   const brand = getComputedStyle(el).getPropertyValue("--jp-brand-color1").trim();

@@ -100,7 +100,7 @@ export function linesFigure(parent: DocumentFragment): Figure {
     },
     reveal(target, amid = false) {
       const index = target.query ?? target.key;
-      if (layout && index !== undefined)
+      if (layout && index !== undefined && layout.fullHeight > layout.height)
         scroller.scrollTop = (amid ? scrollToMiddle : scrollTo)(layout, index);
     },
     isCut: ({ font, ruler, size }, _, text) =>
