@@ -21,8 +21,14 @@ PAGES = [
 ]
 # Styles are in the page already; fetching them again is not allowed in pages from a folder.
 RUN = """async () => {
-  const { violations } = await window.axe.run(document, { preload: false });
-  return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`));
+  const { violations, incomplete } = await window.axe.run(document, { preload: false });
+  // axe leaves it to people whether text in the colour of its background is hidden on purpose.
+  const unread = incomplete.map((found) => ({
+    ...found,
+    nodes: found.nodes.filter(({ any }) => any.some((at) => at.data?.messageKey === "equalRatio")),
+  }));
+  return [...violations, ...unread].flatMap(({ id, nodes }) =>
+    nodes.map((node) => `${id}: ${node.html}`));
 }"""
 
 pytestmark = [
