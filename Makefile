@@ -1,7 +1,7 @@
 # `make demo` and `make lab` need Python alone; what builds or tests the pages needs Node 20 or later.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo lab notebooks test test-slow fuzz sweep test-compat test-hosts check docs bench build clean node \
+.PHONY: help demo lab notebooks test test-slow fuzz sweep test-compat test-hosts check docs lite bench build clean node \
 	browser check-python check-types check-pages check-rest test-pages test-python
 
 PYTHON ?= python3
@@ -42,6 +42,8 @@ help:
 	@echo "make test-hosts   the explorer in Panel, Shiny, Solara, Voila, Streamlit, JupyterHub, nbconvert"
 	@echo "make check        ruff, mypy, TypeScript, biome"
 	@echo "make docs         build the documentation in build/docs"
+	@echo "make lite         build a page that runs Python in the browser in build/lite; \`make docs\`"
+	@echo "                  then puts it into the documentation"
 	@echo "make build        rebuild the page bundles in attnwidget/widgets/static"
 	@echo "make bench        compare times and sizes with other tools"
 	@echo "make clean        remove what the targets above have made, but for the environments"
@@ -149,6 +151,7 @@ PACKAGES_solara := solara==1.64.1 solara-assets==1.58.2 ipyvuetify==1.12.0 ipyvu
 PACKAGES_voila := voila==0.5.13
 PACKAGES_streamlit := streamlit==1.67.0
 PACKAGES_jupyterhub := jupyterhub==6.1.1
+PACKAGES_lite := jupyterlite-core==0.8.6 jupyterlite-pyodide-kernel==0.8.6
 
 $(HOSTS)/%/.installed: Makefile $(ENV)
 	test -x $(@D)/bin/python || $(BIN)/python -m venv --without-pip $(@D)
@@ -162,8 +165,12 @@ $(HOSTS)/node/.installed: Makefile | node
 	cd $(@D) && npm install --prefix . --no-audit --no-fund --loglevel=error configurable-http-proxy@5.3.0
 	touch $@
 
-test-hosts: $(ENV) browser $(HOSTS_PYTHON:%=$(HOSTS)/%/.installed) $(HOSTS)/node/.installed
+test-hosts: $(ENV) browser $(HOSTS_PYTHON:%=$(HOSTS)/%/.installed) $(HOSTS)/node/.installed lite
 	$(BIN)/pytest tests/hosts $(PYTEST)
+
+# PYODIDE_WHEELS: a folder with the wheels that Pyodide compiled, for a machine without its CDN.
+lite: $(HOSTS)/lite/.installed
+	PYTHONPATH=. $(HOSTS)/lite/bin/python docs/lite/build.py
 
 docs: $(ENV)
 	$(BIN)/python $(INSTALL) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[docs]'

@@ -19,11 +19,15 @@ from tutorials import tutorial
 
 ROOT = Path(__file__).parents[1]
 PARTS = ROOT / "build" / "docs-parts"
+#: Python in the browser, if `make lite` has built it.
+LITE = ROOT / "build" / "lite"
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 _FIGURE = re.compile(
     r"^!\[(?P<alt>[^\]]*)\]\((?P<place>[^)]*/figures/[\w-]+)\.svg\)$", re.MULTILINE
 )
+# A line that is a link to Python in the browser.
+_LITE_LINK = re.compile(r"^\[[^\]]*\]\([./]*lite/.*\n", re.MULTILINE)
 # A public name as code that is neither in a link nor in a heading already.
 _CODE = re.compile(r"<(a|h[1-6]|pre|summary)\b.*?</\1>|<code>(?P<name>\w+)</code>", re.DOTALL)
 
@@ -63,6 +67,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         place = path.relative_to(PARTS)
         folder = "" if place.parts[0] == "figures" else "assets/"
         add(f"{folder}{place.as_posix()}", abs_src_path=str(path))
+    for path in LITE.rglob("*"):
+        if path.is_file():
+            add(f"lite/{path.relative_to(LITE).as_posix()}", abs_src_path=str(path))
     for picture in (ROOT / "docs" / "images").iterdir():
         add(f"assets/{picture.name}", abs_src_path=str(picture))
     changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
@@ -73,7 +80,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Show each figure in the theme of the page: a widget live, or its picture without scripts."""
+    """Show each figure in the theme of the page: a widget live, or its picture without scripts.
+
+    Links to Python in the browser are left out of a site without it.
+    """
+    if not LITE.is_dir():
+        markdown = _LITE_LINK.sub("", markdown)
     folder = posixpath.dirname(page.file.src_uri)
 
     def shown(found: re.Match[str]) -> str:

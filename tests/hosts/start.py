@@ -103,6 +103,10 @@ def started(host: str, folder: Path) -> Iterator[Started]:
         command = ["streamlit", "run", str(APPS / "streamlit_app.py"), f"--server.port={port}"]
         command += ["--server.address=127.0.0.1", "--server.headless=true"]
         command += ["--browser.gatherUsageStats=false"]
+    elif host == "lite":
+        path = "/notebooks/index.html?path=heads.ipynb"
+        site = REPOSITORY / "build" / "lite"
+        command = ["http.server", str(port), "--bind=127.0.0.1", f"--directory={site}"]
     else:
         path = "/hub/login"
         write_notebook(home)

@@ -146,3 +146,36 @@ def test_nbconvert(seen: Watched, tmp_path: Path) -> None:
     picture = seen.page.locator(".jp-OutputArea img, .jp-OutputArea svg").first
     expect(picture).to_be_visible()
     finish(seen, "nbconvert")
+
+
+def test_jupyterlite(seen: Watched, tmp_path: Path) -> None:
+    page = seen.page
+    with started("lite", tmp_path) as server:
+        page.goto(server.url)
+        page.get_by_role("menuitem", name="Run", exact=True).click()
+        page.get_by_text("Run All Cells", exact=True).click()
+        roots = page.locator(".jp-OutputArea-output .attnw-root")
+        # The first cell loads Python and its packages.
+        expect(roots.first).to_be_visible(timeout=90_000)
+        expect(roots).to_have_count(5, timeout=30_000)
+        expect(page.locator(".jp-OutputArea-output[data-mime-type*=error]")).to_have_count(0)
+        expect(page.get_by_text("cannot be drawn")).to_have_count(0)
+        grid, view, lens = roots.nth(0), roots.nth(1), roots.nth(2)
+        GridOnPage(grid).click(1, 5)
+        expect(view).to_contain_text("L1 H5")
+        expect(lens).to_contain_text("layer 1")
+        # None reaches Python, and comes back: the figure has no metric, and no error.
+        measured = roots.nth(3)
+        measured.locator("[data-control=metric]").select_option(label="none")
+        expect(measured).not_to_contain_text("bars: attention to [SEP]")
+        expect(measured.get_by_role("alert")).to_be_hidden()
+        grid.get_by_role("button", name="save", exact=True).click()
+        with page.expect_download() as download:
+            grid.get_by_role("menuitem", name="page").click()
+        path = tmp_path / "saved.html"
+        download.value.save_as(path)
+        saved = page.context.new_page()
+        saved.goto(path.as_uri())
+        GridOnPage(saved.locator("body"))
+        saved.close()
+        finish(seen, "jupyterlite")

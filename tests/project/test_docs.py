@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = DOCS / "pages"
 NOTEBOOKS = ROOT / "notebooks"
+LITE = DOCS / "lite"
 WRITTEN = sorted(PAGES.rglob("*.md"))
 MADE = {"about/changelog.md", "about/licence.md", "reference/index.md"}
 _LINK = re.compile(r"\]\((?!https?:|mailto:)(?P<target>[^)\s]*)\)")
@@ -138,6 +139,7 @@ def test_links_lead_to_pages(page: Path, reference: ModuleType) -> None:
     images = {f"assets/{path.name}" for path in (DOCS / "images").iterdir()}
     known = {*map(_name, WRITTEN), *MADE, *reference.pages(), *tutorials, *images}
     known |= {"assets/first-look.html", "assets/atlas.html"}
+    known |= {f"lite/notebooks/index.html?path={path.name}" for path in LITE.glob("*.ipynb")}
     for found in _LINK.finditer(_NOT_TEXT.sub("", page.read_text("utf-8"))):
         place = (page.parent / (found["target"].partition("#")[0] or page.name)).resolve()
         target = place.relative_to(PAGES.resolve()).as_posix()

@@ -10,26 +10,13 @@ from typing import TYPE_CHECKING, Any
 from tqdm.auto import tqdm as bar_of_host
 from tqdm.std import tqdm
 
+from attnwidget.studies.streaming.notebook_outputs import in_notebook
+
 if TYPE_CHECKING:
     from IPython.display import DisplayHandle
 
 #: Seconds of work after which a notebook shows progress.
 _PATIENCE = 0.2
-
-
-def in_notebook() -> bool:
-    """Return whether IPython shows outputs, of which a cell may have several.
-
-    Example:
-        >>> from attnwidget.studies.streaming.progress_bar import in_notebook
-        >>> in_notebook()
-        False
-    """
-    from IPython.core.displaypub import DisplayPublisher
-    from IPython.core.getipython import get_ipython
-
-    shell = get_ipython()
-    return shell is not None and type(shell.display_pub) is not DisplayPublisher
 
 
 class _Line:

@@ -10,6 +10,8 @@ import ipywidgets
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.widgets.wire.null_in_browser import from_page
+
 #: Bytes are written as text: four characters for three of them.
 AS_TEXT = 4 / 3
 # Code and layout, which pages store differently, and traits of the notebook alone.
@@ -63,7 +65,7 @@ def state_of(widget: ipywidgets.Widget, *, without: Collection[str] = ()) -> dic
     """What the page's copy of a widget starts from; `without` is what the page computes."""
     return {
         name: readable(value)
-        for name, value in widget.get_state().items()
+        for name, value in from_page(widget.get_state()).items()
         if name not in _NOT_SAVED
         and name not in without
         and not name.startswith(("_model", "_view", "_dom", "_anywidget"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -51,6 +52,7 @@ class Exporting:
         Raises:
             ValueError: a width that is not above 0, another theme.
             TypeError: a title other than True and False.
+            RuntimeError: Python runs in a browser, where nothing draws pictures.
 
         Example:
             >>> from attnwidget import HeadView, load_model
@@ -59,6 +61,11 @@ class Exporting:
         """
         from attnwidget.drawing.picture import Picture
 
+        if sys.platform == "emscripten":
+            raise RuntimeError(
+                "Python in a browser cannot draw pictures: save a page (.html), which has the "
+                "live figure"
+            )
         with self._lock:
             return Picture(self.kind, self._drawn_state(), width, theme, drawn_title=title)
 
@@ -183,7 +190,7 @@ class Exporting:
         A host shows one format of an output: without the model, JupyterLab would show an error and
         not the picture.
         """
-        from attnwidget.studies.streaming.progress_bar import in_notebook
+        from attnwidget.studies.streaming.notebook_outputs import in_notebook
 
         bundle = super()._repr_mimebundle_()  # type: ignore[misc]
         if bundle is None or not options.static_fallback or not in_notebook():

@@ -24,6 +24,7 @@ from attnwidget.widgets.shared.save_menu import answer_page
 from attnwidget.widgets.shared.session_options import options
 from attnwidget.widgets.shared.traits import Heads
 from attnwidget.widgets.shared.widget_code import chosen_options, code_of
+from attnwidget.widgets.wire import null_in_browser
 from attnwidget.widgets.wire.linked_traits import fitting
 
 #: What the page says of itself in traits that are no options, and a `_view_count` of Jupyter's.
@@ -247,6 +248,11 @@ class HeadWidget(Exporting, ComputedTraits):
                 raise
             self._error = ""
 
+    def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
+        """Return the synchronised traits as a page takes them."""
+        state: dict[str, Any] = null_in_browser.to_page(super().get_state(key, drop_defaults))
+        return state
+
     def set_state(self, sync_data: dict[str, Any]) -> None:
         """Take what the page has changed.
 
@@ -282,7 +288,7 @@ class HeadWidget(Exporting, ComputedTraits):
             name = type(self).__name__
             self.log.warning(f"{name} takes no binary values from a page, got some for {paths!r}")
             return
-        super()._handle_msg(msg)
+        super()._handle_msg(null_in_browser.from_page(msg))
 
     def _handle_custom_msg(self, content: Any, buffers: Any) -> None:
         if isinstance(content, dict) and content.keys() == {"asked"}:

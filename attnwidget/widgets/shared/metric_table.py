@@ -7,7 +7,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import cdist
 
 from attnwidget.widgets.shared.head_widget import Shapes
 from attnwidget.widgets.wire.values import to_wire
@@ -154,7 +153,10 @@ def nearest_heads(metrics: Metrics, n: int) -> NDArray[np.int64]:
     # A constant metric tells no heads apart; rounding must not blow its deviation up.
     flat = spread <= 1e-12 * np.abs(table).max(axis=0)
     scores = (table - table.mean(axis=0)) / np.where(flat, 1, spread) * ~flat
-    distances = cdist(scores, scores, "sqeuclidean")
+    # Without scipy, so that figures of shipped maps open where only numpy is, as in a browser.
+    distances = np.zeros((len(scores), len(scores)))
+    for column in scores.T:
+        distances += np.subtract.outer(column, column) ** 2
     np.fill_diagonal(distances, np.inf)
     nearest = measured[np.argsort(distances, axis=1, kind="stable")[:, : min(n, len(table) - 1)]]
     of_all = np.zeros((len(whole), nearest.shape[1]), np.int64)

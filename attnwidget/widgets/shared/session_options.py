@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import sys
 
-#: What each option is set to, and what it does.
-_DEFAULTS = {"static_fallback": True}
+#: What each option is set to. Python in a browser (Pyodide) has nothing that draws pictures.
+_DEFAULTS = {"static_fallback": sys.platform != "emscripten"}
 
 
 class Options:
@@ -13,7 +14,8 @@ class Options:
 
     `static_fallback` (True): a displayed widget also holds a picture and a table of its state, for
     readers that cannot run widgets: another machine, GitHub, nbconvert. False omits both and saves
-    the time of drawing them.
+    the time of drawing them. Python in a browser cannot draw pictures, so the default is False
+    there.
 
     Raises:
         AttributeError: there is no such option.

@@ -1,0 +1,114 @@
+"""Figures of shipped maps where Python runs in a browser: few packages, no threads, no None."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+SCRIPT = """
+import json
+import sys
+import threading
+import types
+from pathlib import Path
+
+import ipywidgets
+import numpy as np
+
+ABSENT = (
+    "altair", "conllu", "filelock", "pandas", "PIL", "py_mini_racer", "pypdf", "safetensors",
+    "scipy", "sklearn", "torch", "tqdm", "transformers", "vl_convert",
+)
+
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ABSENT:
+            raise ImportError(f"{name} is blocked")
+
+
+def no_thread(self):
+    raise RuntimeError("can't start new thread")
+
+
+jsnull = type("JsNull", (), {})()
+sys.meta_path.insert(0, Blocked())
+sys.modules["pyodide"] = types.ModuleType("pyodide")
+sys.modules["pyodide.ffi"] = types.ModuleType("pyodide.ffi")
+sys.modules["pyodide.ffi"].jsnull = jsnull
+threading.Thread.start = no_thread
+sys.platform = "emscripten"
+
+from attnwidget import Attention, HeadGrid, HeadView, TokenLens, link, options, save_page
+
+folder = Path(sys.argv[1])
+maps = np.load(folder / "maps.npy")
+attention = Attention.from_weights(maps, list("abcd"))
+metric = maps[..., -1].mean(axis=-1)
+grid = HeadGrid(attention, metrics={"to the last": metric}, metric="to the last")
+view, lens = HeadView(attention, 1, 2), TokenLens(attention, tokens=[("query", 2)])
+together = link(grid, view, lens)
+
+
+def from_page(widget, **state):
+    data = {"method": "update", "state": state}
+    widget._handle_msg({"content": {"data": data}})
+
+
+from_page(grid, metric=jsnull, selected=[[0, 1, "self"]])
+answer = {
+    "metric": grid.metric,
+    "selected": [list(map(list, widget.selected)) for widget in (grid, view, lens)],
+    "sent": [grid.get_state("metric")["metric"] is jsnull, None in lens.get_state().values()],
+    "inner": lens.get_state("_lens")["_lens"]["decade"] is jsnull,
+    "pictures": options.static_fallback,
+    "errors": [widget._error for widget in (grid, view, lens)],
+}
+view.save(folder / "view.html")
+save_page(attention, folder / "page.html")
+try:
+    view.save(folder / "view.svg")
+except RuntimeError as error:
+    answer["svg"] = str(error)
+print(json.dumps(answer))
+"""
+
+
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("in_browser")
+    maps = np.random.default_rng(0).random((2, 3, 4, 4)).astype(np.float32)
+    np.save(folder / "maps.npy", maps / maps.sum(axis=-1, keepdims=True))
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(folder)], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    return folder, json.loads(run.stdout)
+
+
+def test_figures_open_and_are_linked(answer: tuple[Path, dict[str, Any]]) -> None:
+    _, said = answer
+    assert said["selected"] == [[[0, 1, "self"]]] * 3
+    assert said["errors"] == ["", "", ""]
+
+
+def test_none_crosses_as_the_null_of_javascript(answer: tuple[Path, dict[str, Any]]) -> None:
+    _, said = answer
+    assert said["metric"] is None
+    assert said["sent"] == [True, False]
+    assert said["inner"]
+
+
+def test_pages_are_saved_and_pictures_are_refused(answer: tuple[Path, dict[str, Any]]) -> None:
+    folder, said = answer
+    assert said["pictures"] is False
+    assert "save a page" in said["svg"]
+    assert not (folder / "view.svg").exists()
+    for page in ("view.html", "page.html"):
+        assert "JsNull" not in (folder / page).read_text("utf-8")
