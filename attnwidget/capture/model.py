@@ -27,6 +27,7 @@ from attnwidget.capture.hub_model.predictions import Predictions
 from attnwidget.capture.hub_model.question import Question
 from attnwidget.capture.hub_model.replayed_text import check_log_probabilities, generated_ids
 from attnwidget.capture.hub_model.text_encoder import Encoded, Text
+from attnwidget.capture.hub_model.vocabulary import Vocabulary
 from attnwidget.capture.hub_model.weight_placement import check_has_weights, device_of
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.attention import Attention
@@ -75,6 +76,8 @@ class AttentionModel:
             computes maps.
         length_limit: The number of tokens that an input may have.
         output_check: Compares the first output of a tapped pass with the output of a plain pass.
+        heads_seen: What the attention modules say of their heads, and the number of heads that each
+            layer had in a study; None before the first study.
 
     Example:
         >>> from attnwidget import load_model
@@ -108,11 +111,20 @@ class AttentionModel:
         self.output_check = OutputCheck()
         self._inputs = ModelInputs(hf_model, tokenizer, self.length_limit)
         self._encoder = self._inputs.encoder
+        self._vocabulary: Vocabulary | None = None
+        self.heads_seen: tuple[list[tuple[int, int | None]], list[int]] | None = None
         self._parameters = input_names(hf_model)
         self._projections = Projections(hf_model)
         self._encodes_apart = self._inputs.encodes_apart
         self._training = {module: module.training for module in hf_model.modules()}
         hf_model.eval()
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary of the tokenizer, kept from one study to the next."""
+        if self._vocabulary is None or self._vocabulary.tokenizer is not self.tokenizer:
+            self._vocabulary = Vocabulary(self.tokenizer)
+        return self._vocabulary
 
     @property
     def edits(self) -> Edits:

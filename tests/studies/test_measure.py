@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -315,6 +316,25 @@ def test_an_interrupted_checkpoint_goes_on(
     stop_after(monkeypatch, 0)
     identical(expected, run(small(), iter(segments), METRICS, batch_size=2, checkpoint=path))
     assert [entry.name for entry in tmp_path.iterdir()] == ["sums.npz"]
+
+
+def test_a_model_reads_a_beginning_once_to_know_its_heads() -> None:
+    model = small()
+    attention = model.hf_model.base_model.encoder.layer[0].attention
+    lengths: list[int] = []
+    model.hf_model.base_model.embeddings.register_forward_hook(
+        lambda module, given, states: lengths.append(states.shape[1])
+    )
+    segments = [Segment(("w1",) * 8)]
+    read: list[list[int]] = []
+    for _ in range(3):
+        lengths.clear()
+        run(model, segments)
+        read.append(lengths[:])
+        if len(read) == 2:
+            attention.self = deepcopy(attention.self)
+    # Four words and two special tokens; and once more for the changed model.
+    assert [sum(length == 6 for length in seen) for seen in read] == [1, 0, 1]
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, batches: int) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from attnwidget import load_model
 from attnwidget.capture.hub_model.special_token_template import Template
+from attnwidget.capture.hub_model.vocabulary import Vocabulary
 from attnwidget.studies.streaming.batches import batched
 from attnwidget.studies.streaming.segmenting import make_segments, read_segments
 from attnwidget.studies.streaming.token_classes import TokenClasses
@@ -222,7 +223,9 @@ def members(tokenizer: Any, text: str, **asked: Any) -> dict[str, list[int]]:
     from attnwidget.capture.hub_model.token_axes import token_axis
 
     ids = tokenizer(text)["input_ids"]
-    found = TokenClasses(tokenizer, asked).members(ids, lambda: token_axis(tokenizer, ids))
+    found = TokenClasses(Vocabulary(tokenizer), asked).members(
+        ids, lambda: token_axis(tokenizer, ids)
+    )
     return {name: [i for i, member in enumerate(of) if member] for name, of in found.items()}
 
 
@@ -255,11 +258,12 @@ def test_classes_of_other_vocabularies() -> None:
 
 def test_wrong_classes_are_refused() -> None:
     tokenizer = load_model().tokenizer
+    vocabulary = Vocabulary(tokenizer)
     with pytest.raises(ValueError, match=r"'\[SEP\]' is a standard class"):
-        TokenClasses(tokenizer, {"[SEP]": {"x"}})
+        TokenClasses(vocabulary, {"[SEP]": {"x"}})
     for wrong in ("the", set()):
         with pytest.raises(ValueError, match="non-empty collection of tokens"):
-            TokenClasses(tokenizer, {"articles": wrong})
+            TokenClasses(vocabulary, {"articles": wrong})
     with pytest.raises(ValueError, match="gave 1 values for 3 tokens"):
         members(tokenizer, "cat", short=lambda _: [True])
 

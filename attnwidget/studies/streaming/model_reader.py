@@ -17,7 +17,7 @@ from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.collect_long import is_long, kept_of
 from attnwidget.capture.model import AttentionModel
-from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
@@ -92,12 +92,31 @@ class ModelReader:
         self.nothing = self.states()
 
     def subject(self, segment: Segment) -> Subject:
-        """Read the beginning of a segment to find the numbers of layers and heads.
+        """Return the numbers of layers and heads, for which a model reads a text's beginning once.
 
         Raises:
             ValueError: the model shows no maps over all tokens, or its layers have different
                 numbers of heads.
         """
+        stated = [
+            (id(site.module), count_heads(site.module)) for site in find_sites(self._backbone)
+        ]
+        known = self._model.heads_seen
+        if known is None or known[0] != stated:
+            known = self._model.heads_seen = stated, self._heads_of_layers(segment)
+        n_heads = known[1]
+        has_encoder = getattr(self._model.hf_model.config, "is_encoder_decoder", False)
+        return Subject(
+            n_layers=self.layers.n_layers if self.layers else len(n_heads),
+            without_attention=self.layers.without_attention if self.layers else (),
+            n_heads=n_heads[0],
+            stack="encoder" if has_encoder else "self",
+            model_name=self._model.name,
+            model=self._model,
+        )
+
+    def _heads_of_layers(self, segment: Segment) -> list[int]:
+        """Read the beginning of a segment, and return the number of heads of each layer."""
         batch = self._maker([Segment(segment.first[:4])])
         shapes = []
         self._read(batch, lambda seen: shapes.append(tuple(seen.weights.shape)))
@@ -108,15 +127,7 @@ class ModelReader:
         if len(set(shapes)) > 1:
             listed = ", ".join(str(shape[1]) for shape in shapes)
             raise ValueError(f"the layers of {name} differ in their number of heads: {listed}")
-        has_encoder = getattr(self._model.hf_model.config, "is_encoder_decoder", False)
-        return Subject(
-            n_layers=self.layers.n_layers if self.layers else len(shapes),
-            without_attention=self.layers.without_attention if self.layers else (),
-            n_heads=shapes[0][1],
-            stack="encoder" if has_encoder else "self",
-            model_name=self._model.name,
-            model=self._model,
-        )
+        return [shape[1] for shape in shapes]
 
     def add(self, segments: Sequence[Segment]) -> None:
         """Read one batch and add it to every accumulator."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from attnwidget.capture.hub_model.vocabulary_spelling import readable, vocabulary_kind
+from attnwidget.capture.hub_model.vocabulary import Vocabulary
 from attnwidget.text.tokens import Tokens
 
 TokenClass = Collection[str] | Callable[[Tokens], Sequence[bool]]
@@ -21,7 +21,7 @@ class TokenClasses:
     token.
 
     Args:
-        tokenizer: The tokenizer of the model.
+        vocabulary: The vocabulary of the model's tokenizer.
         asked: Further classes by name, each a set of tokens ("the", "##ing"), or a function from
             the tokens of a segment to one bool per token.
 
@@ -31,28 +31,29 @@ class TokenClasses:
     Example:
         >>> from attnwidget import load_model
         >>> from attnwidget.studies.streaming.token_classes import TokenClasses
-        >>> tokenizer = load_model().tokenizer
-        >>> classes = TokenClasses(tokenizer, {"articles": {"a", "the"}})
-        >>> ids = tokenizer("The cat sat.")["input_ids"]
+        >>> model = load_model()
+        >>> classes = TokenClasses(model.vocabulary, {"articles": {"a", "the"}})
+        >>> ids = model.tokenizer("The cat sat.")["input_ids"]
         >>> classes.members(ids, None)["articles"]
         [False, True, False, False, False, False]
     """
 
-    def __init__(self, tokenizer: Any, classes: Mapping[str, TokenClass]) -> None:
+    def __init__(self, vocabulary: Vocabulary, classes: Mapping[str, TokenClass]) -> None:
         _check(classes)
-        self._tokenizer = tokenizer
-        self._kind = vocabulary_kind(tokenizer)
+        self._vocabulary = vocabulary
         spelt = {name: frozenset(c) for name, c in classes.items() if not callable(c)}
         self._spelt = {". ,": frozenset(".,")} | spelt
         self._functions = {name: c for name, c in classes.items() if callable(c)}
         self._order = (*STANDARD_CLASSES, *classes)
-        self._begins = _first_known(tokenizer, "cls_token_id", "bos_token_id")
-        self._ends = _first_known(tokenizer, "sep_token_id", "eos_token_id")
+        self._begins = _first_known(vocabulary.tokenizer, "cls_token_id", "bos_token_id")
+        self._ends = _first_known(vocabulary.tokenizer, "sep_token_id", "eos_token_id")
         self._classes_of: dict[int, frozenset[str]] = {}
 
     def members(self, ids: Sequence[int], tokens: Callable[[], Tokens]) -> dict[str, list[bool]]:
         """Return one bool per id for each class; `tokens` makes the axis for functions."""
-        classes = [self._of(token_id) for token_id in ids]
+        for token_id in set(ids) - self._classes_of.keys():
+            self._classes_of[token_id] = self._of(token_id)
+        classes = [self._classes_of[token_id] for token_id in ids]
         flags = {name: [name in of_token for of_token in classes] for name in self._order}
         flags["first token"][0] = True
         for name, function in self._functions.items():
@@ -60,14 +61,12 @@ class TokenClasses:
         return flags
 
     def _of(self, token_id: int) -> frozenset[str]:
-        """Return the classes of a vocabulary entry, looked up once."""
-        if token_id not in self._classes_of:
-            shown = readable(str(self._tokenizer.convert_ids_to_tokens(token_id)), self._kind)
-            names = {name for name, tokens in self._spelt.items() if shown in tokens}
-            names |= {"[CLS]"} if token_id == self._begins else set()
-            names |= {"[SEP]"} if token_id == self._ends else set()
-            self._classes_of[token_id] = frozenset(names)
-        return self._classes_of[token_id]
+        """Return the classes of a vocabulary entry."""
+        shown = self._vocabulary.readable(token_id)
+        names = {name for name, tokens in self._spelt.items() if shown in tokens}
+        names |= {"[CLS]"} if token_id == self._begins else set()
+        names |= {"[SEP]"} if token_id == self._ends else set()
+        return frozenset(names)
 
 
 def axis_classes(axis: Tokens, classes: Mapping[str, TokenClass]) -> dict[str, list[bool]]:
