@@ -39,7 +39,7 @@ help:
 	@echo "make sweep        compare the maps of every architecture with the model's own; write the"
 	@echo "                  page of models in the documentation (about four minutes)"
 	@echo "make test-compat  the Python tests with the oldest versions that the package needs"
-	@echo "make test-hosts   the explorer in Panel, Shiny, Solara, Voila, Streamlit, JupyterHub, nbconvert"
+	@echo "make test-hosts   the figures in VS Code's manager, JupyterHub, JupyterLite, Panel, Shiny, …"
 	@echo "make check        ruff, mypy, TypeScript, biome"
 	@echo "make docs         build the documentation in build/docs"
 	@echo "make lite         build a page that runs Python in the browser in build/lite; \`make docs\`"
@@ -165,7 +165,18 @@ $(HOSTS)/node/.installed: Makefile | node
 	cd $(@D) && npm install --prefix . --no-audit --no-fund --loglevel=error configurable-http-proxy@5.3.0
 	touch $@
 
-test-hosts: $(ENV) browser $(HOSTS_PYTHON:%=$(HOSTS)/%/.installed) $(HOSTS)/node/.installed lite
+# The widget manager of VS Code, in a page that starts a kernel as VS Code does.
+VSCODE := @vscode/jupyter-ipywidgets8@1.0.9 @jupyterlab/services@7.6.2 requirejs@2.3.8
+$(HOSTS)/vscode/.installed: Makefile tests/hosts/apps/vscode.mjs tests/hosts/apps/vscode.html $(MODULES)
+	mkdir -p $(@D)
+	cd $(@D) && npm install --prefix . --no-audit --no-fund --loglevel=error $(VSCODE)
+	NODE_PATH=$(@D)/node_modules js/node_modules/.bin/esbuild tests/hosts/apps/vscode.mjs --bundle \
+		--format=esm --log-level=error --outfile=$(@D)/bundle.js
+	cp tests/hosts/apps/vscode.html $(@D)
+	touch $@
+
+test-hosts: $(ENV) browser $(HOSTS_PYTHON:%=$(HOSTS)/%/.installed) $(HOSTS)/node/.installed \
+		$(HOSTS)/vscode/.installed lite
 	$(BIN)/pytest tests/hosts $(PYTEST)
 
 # PYODIDE_WHEELS: a folder with the wheels that Pyodide compiled, for a machine without its CDN.

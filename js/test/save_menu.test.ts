@@ -70,31 +70,29 @@ test("it stands with the caption, once", () => {
   expect([...(inner.firstElementChild?.children ?? [])]).toEqual([box, fold, caption]);
 });
 
-test(
-  "the keyboard opens it, moves in it and closes it, and the figure hears nothing of " + "that",
-  () => {
-    const { inner, button, menu, items, press } = onPage();
-    const heard = vi.fn();
-    inner.addEventListener("keydown", ({ key }) => heard(key));
-    button.focus();
-    press("[");
-    press("Enter");
-    button.click();
-    expect([menu.hidden, button.getAttribute("aria-expanded")]).toEqual([false, "true"]);
-    expect(document.activeElement).toBe(items[0]);
-    press("ArrowRight");
-    expect(document.activeElement).toBe(items[1]);
-    press("End");
-    press("ArrowDown");
-    expect(document.activeElement).toBe(items[0]);
-    press("Escape");
-    expect([menu.hidden, document.activeElement]).toEqual([true, button]);
-    press("Escape");
-    expect(heard.mock.calls.flat()).toEqual(["[", "Escape"]);
-  },
-);
+test("the keyboard opens it, moves in it and closes it, unheard by the figure", () => {
+  const { inner, button, menu, items, press } = onPage();
+  const heard = vi.fn();
+  inner.addEventListener("keydown", ({ key }) => heard(key));
+  button.focus();
+  press("[");
+  press("Enter");
+  button.click();
+  expect([menu.hidden, button.getAttribute("aria-expanded")]).toEqual([false, "true"]);
+  expect(document.activeElement).toBe(items[0]);
+  press("ArrowRight");
+  expect(document.activeElement).toBe(items[1]);
+  press("End");
+  press("ArrowDown");
+  expect(document.activeElement).toBe(items[0]);
+  press("Escape");
+  expect([menu.hidden, document.activeElement]).toEqual([true, button]);
+  press("Escape");
+  expect(heard.mock.calls.flat()).toEqual(["[", "Escape"]);
+});
 
 test("a file is asked for, and downloaded under the name that it came with", () => {
+  vi.useFakeTimers();
   const { button, items, asked, answer, said } = onPage();
   const files: Blob[] = [];
   vi.stubGlobal("URL", {
@@ -119,8 +117,11 @@ test("a file is asked for, and downloaded under the name that it came with", () 
     [["image/svg+xml", 6]],
   ]);
   expect(said()).toBe("head-view.svg");
+  vi.advanceTimersByTime(6_000);
+  expect(said()).toBe("");
   click.mockRestore();
   vi.unstubAllGlobals();
+  vi.useRealTimers();
 });
 
 test("what went wrong is said, and so is a kernel that does not answer", () => {
@@ -129,6 +130,7 @@ test("what went wrong is said, and so is a kernel that does not answer", () => {
   button.click();
   items[1]?.click();
   answer({ error: "no <font>" });
+  vi.advanceTimersByTime(60_000);
   expect(said()).toBe("Not saved: no <font>");
   button.click();
   items[1]?.click();

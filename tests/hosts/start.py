@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from browser.servers import REPOSITORY, free_port, running
+from browser.servers import JUPYTER_FLAGS, REPOSITORY, free_port, running
 
 APPS = Path(__file__).parent / "apps"
 #: One environment for each host, made by `make test-hosts`.
@@ -107,6 +107,13 @@ def started(host: str, folder: Path) -> Iterator[Started]:
         path = "/notebooks/index.html?path=heads.ipynb"
         site = REPOSITORY / "build" / "lite"
         command = ["http.server", str(port), "--bind=127.0.0.1", f"--directory={site}"]
+    elif host == "vscode":
+        path = "/static/vscode.html"
+        ready = "/api"
+        own = ENVIRONMENTS / host
+        folders = [own, own / "node_modules", SHARE / "nbextensions"]
+        command = ["jupyter_server", f"--port={port}", *JUPYTER_FLAGS]
+        command += [f"--ServerApp.extra_static_paths={list(map(str, folders))}"]
     else:
         path = "/hub/login"
         write_notebook(home)
@@ -117,7 +124,8 @@ def started(host: str, folder: Path) -> Iterator[Started]:
             "HOSTS_PROXY": str(NODE / "configurable-http-proxy"),
         }
         command = ["jupyterhub", "-f", str(APPS / "jupyterhub_config.py")]
-    program = [python(host), "-m", *command]
+    # VS Code's manager needs no packages of Python.
+    program = [sys.executable if host == "vscode" else python(host), "-m", *command]
     with running(program, url + (ready or path), home, folder, **more):
         yield Started(url + path, home)
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect, sync_play
 
 from browser.figures import GridOnPage
 from browser.pages import FLAGS, Watched, chromium, watched
-from hosts.start import SHARE, convert, started
+from hosts.start import CELL, SHARE, convert, started
 
 #: The panels that open when their data has been measured, by tab.
 LATER = {
@@ -29,6 +29,8 @@ NOISE = "@jupyter-notebook/lab-extension"
 #: Cells of a thumbnail of 17 tokens; most have a colour of their own.
 SIDE = 17
 CELLS = [(row, column) for row in range(SIDE) for column in range(SIDE)]
+#: The background of the editor in VS Code.
+BACK = {"light": "#ffffff", "dark": "#1f1f1f"}
 PICTURES = Path(__file__).parents[2] / "build" / "hosts"
 ANYWIDGET = SHARE / "nbextensions" / "anywidget" / "index.js"
 
@@ -75,11 +77,11 @@ def serve_anywidget(page: Page) -> list[str]:
     return asked
 
 
-def see_explorer(root: Locator, folder: Path) -> None:
+def see_explorer(root: Locator, folder: Path, theme: str = "light") -> None:
     """Use an explorer: grid, click, theme, every panel, and the menu "save"."""
     page = root.page
     expect(root).to_be_visible(timeout=40_000)
-    expect(root).to_have_attribute("data-theme", "light")
+    expect(root).to_have_attribute("data-theme", theme)
     grid = GridOnPage(root)
     colours = {tuple(colour) for colour in grid.pixels(3, 5, CELLS, SIDE).tolist()}
     assert len(colours) > 20
@@ -146,6 +148,23 @@ def test_nbconvert(seen: Watched, tmp_path: Path) -> None:
     picture = seen.page.locator(".jp-OutputArea img, .jp-OutputArea svg").first
     expect(picture).to_be_visible()
     finish(seen, "nbconvert")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_widget_manager_of_vscode(theme: str, seen: Watched, tmp_path: Path) -> None:
+    page = seen.page
+    with started("vscode", tmp_path) as server:
+        page.goto(server.url)
+        page.evaluate("theme => { document.body.className = `vscode-${theme}` }", theme)
+        page.evaluate("background => { document.body.style.background = background }", BACK[theme])
+        page.evaluate("code => window.run(code)", CELL)
+        root = page.locator(".attnw-ex-root")
+        see_explorer(root, tmp_path, theme)
+        # The picture for a saved notebook is in the page, and the live view hides it.
+        picture = page.locator("#outputs img")
+        expect(picture).to_have_count(1)
+        expect(picture).to_be_hidden()
+        finish(seen, f"vscode-{theme}")
 
 
 def test_jupyterlite(seen: Watched, tmp_path: Path) -> None:

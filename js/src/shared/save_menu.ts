@@ -13,6 +13,8 @@ const TITLES: Record<string, string> = {
   code: "copy the Python that makes this figure",
 };
 const LATE = 10_000;
+/** How long a message of success covers what is under it. */
+const BRIEF = 6_000;
 const NO_ANSWER =
   "No answer from the kernel: it is busy, or it is not connected; then run the cell again.";
 
@@ -84,6 +86,11 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
     draw();
   }
 
+  function sayBriefly(text: string): void {
+    say(text);
+    late = setTimeout(() => say(""), BRIEF);
+  }
+
   function ask(format: string): void {
     close();
     focusButton();
@@ -108,13 +115,13 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
     link.click();
     // Not at once: some browsers read the file after the click.
     setTimeout(() => URL.revokeObjectURL(link.href), LATE);
-    say(name);
+    sayBriefly(name);
   }
 
   async function copy(code: string): Promise<void> {
     try {
       await navigator.clipboard.writeText(code);
-      say("code copied");
+      sayBriefly("code copied");
     } catch {
       // Pages over plain HTTP, and frames, may not write to the clipboard: the reader can.
       say(html`Copy it with Ctrl+C or ⌘+C:<textarea readonly rows="6" .value=${code}
