@@ -104,30 +104,27 @@ test.each([200, 480, 1200])("rows of %i pixels have every word and arc once", (r
   }
 });
 
-test(
-  "predicted arcs whose governor stands in another row are named at the edge on its " + "side",
-  () => {
-    const tree = randomTree(40, 1);
-    const row = rowsOf(tree, WIDTHS, 400)[1];
-    if (!row) throw new Error("one row");
-    const arc = (governor: number): Predicted => ({
-      governor,
-      dependent: row.start + 1,
-      weight: 0.5,
-      right: false,
-    });
-    const [before, within, after] = hangingIn(tree, row, [arc(0), arc(row.start), arc(39)], WIDTHS);
-    const x = row.centres[1] ?? 0;
-    expect([before?.x1, within?.x1, after?.x1]).toEqual([x, x, x]);
-    expect(within?.edge).toBeUndefined();
-    expect(within?.x0).toBe((row.centres[0] ?? 0) + 6);
-    expect(before?.edge?.text).toBe(tree.words[0]);
-    expect(after?.edge?.text).toBe(tree.words[39]);
-    expect(before?.edge?.x).toBeLessThan(x);
-    expect(after?.edge?.x).toBeGreaterThan(x);
-    expect(hangingIn(tree, row, [{ ...arc(0), dependent: row.end }], WIDTHS)).toEqual([]);
-  },
-);
+test("predicted arcs whose governor stands in another row are named at the edge on its side", () => {
+  const tree = randomTree(40, 1);
+  const row = rowsOf(tree, WIDTHS, 400)[1];
+  if (!row) throw new Error("one row");
+  const arc = (governor: number): Predicted => ({
+    governor,
+    dependent: row.start + 1,
+    weight: 0.5,
+    right: false,
+  });
+  const [before, within, after] = hangingIn(tree, row, [arc(0), arc(row.start), arc(39)], WIDTHS);
+  const x = row.centres[1] ?? 0;
+  expect([before?.x1, within?.x1, after?.x1]).toEqual([x, x, x]);
+  expect(within?.edge).toBeUndefined();
+  expect(within?.x0).toBe((row.centres[0] ?? 0) + 6);
+  expect(before?.edge?.text).toBe(tree.words[0]);
+  expect(after?.edge?.text).toBe(tree.words[39]);
+  expect(before?.edge?.x).toBeLessThan(x);
+  expect(after?.edge?.x).toBeGreaterThan(x);
+  expect(hangingIn(tree, row, [{ ...arc(0), dependent: row.end }], WIDTHS)).toEqual([]);
+});
 
 /** Governors of words without relations; -1 is the root. */
 const flatTree = (words: string[]): Tree => ({

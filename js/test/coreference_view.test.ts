@@ -231,32 +231,29 @@ test("lines of nested mentions lie one below the other", () => {
   ]);
 });
 
-test(
-  "a click asks for a mention; the choice, the antecedents and the rules are " + "shown",
-  async () => {
-    const { model, all, click, find, text } = await show();
-    await click("[data-mention='5']");
-    expect(model.sent).toEqual([{ mention: 5 }]);
-    expect(text(".attnw-coref-readout")).toContain("L1 H2× told (word 7) with weight 0.5, wrong");
-    expect(text(".attnw-coref-readout")).toContain("antecedentsAnn <b> (cluster 1, word 5)");
-    expect(text(".attnw-coref-readout")).toContain("nearest✓ Ann <b> (cluster 1, word 5), right");
-    expect(text(".attnw-coref-readout")).toContain("rule-based× nothing, wrong");
-    expect(all("[data-marks~=antecedent]")).toHaveLength(2);
-    expect(find("[data-marks~=wrong]").getAttribute("data-word")).toBe("2");
-    const strokes = picture({ mention: 5 }).elements.map(({ attributes }) => attributes);
-    const wrong = strokes.filter(({ stroke }) => stroke === THEMES.light.wrong);
-    // The word, the arrow and the key's sample are dashed; a cross is beside the word and in the key,
-    // and two are before lines.
-    expect(wrong.filter((one) => one["stroke-dasharray"] === "5 3")).toHaveLength(3);
-    const crosses = wrong.filter((one) => !one["stroke-dasharray"]);
-    expect(crosses.flatMap(({ d = "" }) => d.match(/M/g) ?? [])).toHaveLength(2 * 4);
-    expect(text("[aria-live]")).toContain("told (word 7) with weight 0.5, wrong");
-    expect(find("[data-mention='5']").getAttribute("aria-pressed")).toBe("true");
-    await click("[data-mention='5']");
-    expect(model.get("mention")).toBeNull();
-    expect(all("[data-marks]")).toHaveLength(0);
-  },
-);
+test("a click asks for a mention; the choice, the antecedents and the rules are shown", async () => {
+  const { model, all, click, find, text } = await show();
+  await click("[data-mention='5']");
+  expect(model.sent).toEqual([{ mention: 5 }]);
+  expect(text(".attnw-coref-readout")).toContain("L1 H2× told (word 7) with weight 0.5, wrong");
+  expect(text(".attnw-coref-readout")).toContain("antecedentsAnn <b> (cluster 1, word 5)");
+  expect(text(".attnw-coref-readout")).toContain("nearest✓ Ann <b> (cluster 1, word 5), right");
+  expect(text(".attnw-coref-readout")).toContain("rule-based× nothing, wrong");
+  expect(all("[data-marks~=antecedent]")).toHaveLength(2);
+  expect(find("[data-marks~=wrong]").getAttribute("data-word")).toBe("2");
+  const strokes = picture({ mention: 5 }).elements.map(({ attributes }) => attributes);
+  const wrong = strokes.filter(({ stroke }) => stroke === THEMES.light.wrong);
+  // The word, the arrow and the key's sample are dashed; a cross is beside the word and in the key,
+  // and two are before lines.
+  expect(wrong.filter((one) => one["stroke-dasharray"] === "5 3")).toHaveLength(3);
+  const crosses = wrong.filter((one) => !one["stroke-dasharray"]);
+  expect(crosses.flatMap(({ d = "" }) => d.match(/M/g) ?? [])).toHaveLength(2 * 4);
+  expect(text("[aria-live]")).toContain("told (word 7) with weight 0.5, wrong");
+  expect(find("[data-mention='5']").getAttribute("aria-pressed")).toBe("true");
+  await click("[data-mention='5']");
+  expect(model.get("mention")).toBeNull();
+  expect(all("[data-marks]")).toHaveLength(0);
+});
 
 test("a word asks for the mentions over it, the innermost first", async () => {
   const drawn = drawnAnn();

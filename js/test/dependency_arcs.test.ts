@@ -103,21 +103,17 @@ test("the keyboard moves between words, holds one and lets it go", async () => {
   expect(readout()).toContain("Point at a word");
 });
 
-test(
-  "a relation is chosen by list or by its label, and leaves the other arcs " + "unnamed",
-  async () => {
-    const { model, el, pick, find } = await show();
-    await pick("relation", "obj");
-    expect(model.sent).toEqual([{ relation: "obj" }]);
-    const labels = () =>
-      [...el.querySelectorAll(".attnw-arcs-above text")].map((n) => n.textContent);
-    expect(labels()).toEqual(["obj"]);
-    expect(el.querySelectorAll(".attnw-arcs-below g")).toHaveLength(1);
-    find(".attnw-arcs-above text").dispatchEvent(new MouseEvent("click", { bubbles: true }));
-    await frame();
-    expect(model.get("relation")).toBe("all");
-  },
-);
+test("a relation is chosen by list or by its label, and leaves the other arcs unnamed", async () => {
+  const { model, el, pick, find } = await show();
+  await pick("relation", "obj");
+  expect(model.sent).toEqual([{ relation: "obj" }]);
+  const labels = () => [...el.querySelectorAll(".attnw-arcs-above text")].map((n) => n.textContent);
+  expect(labels()).toEqual(["obj"]);
+  expect(el.querySelectorAll(".attnw-arcs-below g")).toHaveLength(1);
+  find(".attnw-arcs-above text").dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  await frame();
+  expect(model.get("relation")).toBe("all");
+});
 
 test("direction and threshold choose the predicted arcs", async () => {
   const { el, find, press } = await show({ threshold: 0.5 });

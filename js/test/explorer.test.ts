@@ -188,30 +188,27 @@ test("a problem stands in the place of its figure", async () => {
   expect(broken.panel("grid").textContent).toContain("could not be drawn: no such model");
 });
 
-test(
-  "Run and Ctrl+Enter send the text once; until it is read the old picture is " + "dimmed",
-  async () => {
-    const { model, find, panel } = await shown();
-    const area = find<HTMLTextAreaElement>("textarea");
-    type(area, "A dog.");
-    await frame();
-    expect(find(".attnw-ex-run").classList.contains("attnw-ex-changed")).toBe(true);
-    press(area, "Enter");
-    expect(model.sent.at(-1)).toEqual({ _painted: true });
-    press(area, "Enter", { ctrlKey: true });
-    expect(model.sent.at(-1)).toEqual({ text: "A dog." });
-    await frame();
-    const slot = panel("grid").querySelector(".attnw-ex-slot");
-    expect(slot?.getAttribute("aria-busy")).toBe("true");
-    model.fromKernel({
-      _shown: { text: "A dog.", pair: null, target: null, versus_text: null },
-    });
-    await frame();
-    expect(slot?.getAttribute("aria-busy")).toBe("false");
-    find("form").dispatchEvent(new Event("submit", { cancelable: true }));
-    expect(model.sent).toHaveLength(2);
-  },
-);
+test("Run and Ctrl+Enter send the text once; until it is read the old picture is dimmed", async () => {
+  const { model, find, panel } = await shown();
+  const area = find<HTMLTextAreaElement>("textarea");
+  type(area, "A dog.");
+  await frame();
+  expect(find(".attnw-ex-run").classList.contains("attnw-ex-changed")).toBe(true);
+  press(area, "Enter");
+  expect(model.sent.at(-1)).toEqual({ _painted: true });
+  press(area, "Enter", { ctrlKey: true });
+  expect(model.sent.at(-1)).toEqual({ text: "A dog." });
+  await frame();
+  const slot = panel("grid").querySelector(".attnw-ex-slot");
+  expect(slot?.getAttribute("aria-busy")).toBe("true");
+  model.fromKernel({
+    _shown: { text: "A dog.", pair: null, target: null, versus_text: null },
+  });
+  await frame();
+  expect(slot?.getAttribute("aria-busy")).toBe("false");
+  find("form").dispatchEvent(new Event("submit", { cancelable: true }));
+  expect(model.sent).toHaveLength(2);
+});
 
 test("an error shows below the text, and the picture stays", async () => {
   const { model, find, panel, el } = await shown();
@@ -276,45 +273,42 @@ test("panels that there are not have neither a tab nor a place", async () => {
   expect([...el.querySelectorAll("[role=tab]")].map((node) => node.textContent)).toEqual(["arcs"]);
 });
 
-test(
-  "where there is little room one panel of all is open, and a tap on a head shows " + "it",
-  async () => {
-    width = 456;
-    const { panel, find, el, model } = await shown({ strip: "anywidget:3" });
-    expect([...el.querySelectorAll("[role=tab]")].map((node) => node.textContent)).toEqual([
-      "all heads",
-      "one head",
-      "metrics",
-    ]);
-    expect([panel("grid").hidden, panel("view").hidden, panel("strip").hidden]).toEqual([
-      false,
-      true,
-      true,
-    ]);
-    const menu = find(".attnw-ex-menu");
-    expect(menu.hidden).toBe(true);
-    find(".attnw-ex-menu-button").click();
-    expect([menu.hidden, find(".attnw-ex-menu-button").getAttribute("aria-expanded")]).toEqual([
-      false,
-      "true",
-    ]);
-    expect(menu.querySelector('[data-hide="cls"]')).not.toBeNull();
-    const canvas = document.createElement("canvas");
-    panel("grid").append(canvas);
-    canvas.dispatchEvent(new MouseEvent("click", { bubbles: true, shiftKey: true }));
-    await frame();
-    expect(panel("view").hidden).toBe(true);
-    canvas.click();
-    await frame();
-    expect([panel("grid").hidden, panel("view").hidden]).toEqual([true, false]);
-    model.fromKernel({ tab: "strip" });
-    await frame();
-    expect(panel("strip").hidden).toBe(true);
-    tab(el, "strip").click();
-    await frame();
-    expect([panel("view").hidden, panel("strip").hidden]).toEqual([true, false]);
-  },
-);
+test("where there is little room one panel of all is open, and a tap on a head shows it", async () => {
+  width = 456;
+  const { panel, find, el, model } = await shown({ strip: "anywidget:3" });
+  expect([...el.querySelectorAll("[role=tab]")].map((node) => node.textContent)).toEqual([
+    "all heads",
+    "one head",
+    "metrics",
+  ]);
+  expect([panel("grid").hidden, panel("view").hidden, panel("strip").hidden]).toEqual([
+    false,
+    true,
+    true,
+  ]);
+  const menu = find(".attnw-ex-menu");
+  expect(menu.hidden).toBe(true);
+  find(".attnw-ex-menu-button").click();
+  expect([menu.hidden, find(".attnw-ex-menu-button").getAttribute("aria-expanded")]).toEqual([
+    false,
+    "true",
+  ]);
+  expect(menu.querySelector('[data-hide="cls"]')).not.toBeNull();
+  const canvas = document.createElement("canvas");
+  panel("grid").append(canvas);
+  canvas.dispatchEvent(new MouseEvent("click", { bubbles: true, shiftKey: true }));
+  await frame();
+  expect(panel("view").hidden).toBe(true);
+  canvas.click();
+  await frame();
+  expect([panel("grid").hidden, panel("view").hidden]).toEqual([true, false]);
+  model.fromKernel({ tab: "strip" });
+  await frame();
+  expect(panel("strip").hidden).toBe(true);
+  tab(el, "strip").click();
+  await frame();
+  expect([panel("view").hidden, panel("strip").hidden]).toEqual([true, false]);
+});
 
 test.each([956, 1396])(
   "%s px have two lists of details, each with an open one; three columns always have the lens",
@@ -479,23 +473,20 @@ test("of a kernel that is gone the line says so", async () => {
   expect(find(".attnw-ex-look").textContent).toContain("The kernel does not answer");
 });
 
-test(
-  "relations that nobody measured are offered, and the sentence of the arcs can be " + "read",
-  async () => {
-    const { model, panel } = await shown({ tab: "table", _offer: "measure on 115 sentences" });
-    const offer = panel("table").querySelector<HTMLElement>(".attnw-ex-act");
-    expect(offer?.textContent).toBe("measure on 115 sentences");
-    offer?.click();
-    expect(model.sent.at(-1)).toEqual({ _accepted: true });
-    model.fromKernel({ _offer: "", tab: "arcs", table: "anywidget:5", arcs: "anywidget:6" });
-    await frame();
-    expect(offer?.hidden).toBe(true);
-    const read = panel("arcs").querySelector<HTMLElement>(".attnw-ex-act");
-    expect(read?.textContent).toBe("read this sentence above");
-    read?.click();
-    expect(model.sent.at(-1)).toEqual({ _sentence_asked: 1 });
-  },
-);
+test("relations that nobody measured are offered, and the sentence of the arcs can be read", async () => {
+  const { model, panel } = await shown({ tab: "table", _offer: "measure on 115 sentences" });
+  const offer = panel("table").querySelector<HTMLElement>(".attnw-ex-act");
+  expect(offer?.textContent).toBe("measure on 115 sentences");
+  offer?.click();
+  expect(model.sent.at(-1)).toEqual({ _accepted: true });
+  model.fromKernel({ _offer: "", tab: "arcs", table: "anywidget:5", arcs: "anywidget:6" });
+  await frame();
+  expect(offer?.hidden).toBe(true);
+  const read = panel("arcs").querySelector<HTMLElement>(".attnw-ex-act");
+  expect(read?.textContent).toBe("read this sentence above");
+  read?.click();
+  expect(model.sent.at(-1)).toEqual({ _sentence_asked: 1 });
+});
 
 test(
   "an encoder-decoder has a box for what its decoder reads, others that read one text " +

@@ -130,38 +130,35 @@ describe("pixels", () => {
     changes: null,
   });
 
-  test(
-    "of differences the one farthest from 0 survives, on a scale with grey in the " + "middle",
-    () => {
-      const values = new Array(64 * 64).fill(128);
-      values[0] = 200;
-      values[1] = 1;
-      const pixels = new Uint32Array(100);
-      const colours = diverging(THEMES.light);
-      const look = { table: colours, line: LINE, scale: "sqrt", shared: false } as const;
-      const maps = { ...picture(values, 64, [-0.5]), signed: true, maximum: 0.5 };
-      drawHead(pixels, 10, 0, 10, maps, [0, 0], look);
-      expect(pixels[0]).toBe(colours[1]);
-      expect(pixels[99]).toBe(colours[128]);
-      expect([colours[1], colours[128], colours[255]]).toEqual([
-        word("#8c3403"),
-        word("#e9e9ec"),
-        word("#124a9c"),
-      ]);
-      const forced = diverging({
-        ...THEMES.dark,
-        forced: true,
-        background: "#000000",
-        text: "#ffffff",
-        accent: "#00ffff",
-      });
-      expect([forced[1], forced[128], forced[255]]).toEqual([
-        word("#00ffff"),
-        word("#000000"),
-        word("#ffffff"),
-      ]);
-    },
-  );
+  test("of differences the one farthest from 0 survives, on a scale with grey in the middle", () => {
+    const values = new Array(64 * 64).fill(128);
+    values[0] = 200;
+    values[1] = 1;
+    const pixels = new Uint32Array(100);
+    const colours = diverging(THEMES.light);
+    const look = { table: colours, line: LINE, scale: "sqrt", shared: false } as const;
+    const maps = { ...picture(values, 64, [-0.5]), signed: true, maximum: 0.5 };
+    drawHead(pixels, 10, 0, 10, maps, [0, 0], look);
+    expect(pixels[0]).toBe(colours[1]);
+    expect(pixels[99]).toBe(colours[128]);
+    expect([colours[1], colours[128], colours[255]]).toEqual([
+      word("#8c3403"),
+      word("#e9e9ec"),
+      word("#124a9c"),
+    ]);
+    const forced = diverging({
+      ...THEMES.dark,
+      forced: true,
+      background: "#000000",
+      text: "#ffffff",
+      accent: "#00ffff",
+    });
+    expect([forced[1], forced[128], forced[255]]).toEqual([
+      word("#00ffff"),
+      word("#000000"),
+      word("#ffffff"),
+    ]);
+  });
 
   test("shrinking covers every source cell, enlarging takes the nearest", () => {
     expect([...spans(5, 2)]).toEqual([0, 2, 2, 4]);
@@ -180,18 +177,15 @@ describe("pixels", () => {
     expect(pixels[at]).toBe(table[255]);
   });
 
-  test(
-    "a byte is the square root of a share; a shared scale multiplies by the head's " + "maximum",
-    () => {
-      const index = (scale: "linear" | "sqrt" | "log", gain: number, byte: number) =>
-        table.indexOf(bytePixels(table, scale, gain)[byte] ?? -1);
-      expect(index("sqrt", 1, 128)).toBe(table.indexOf(table[128] ?? -1));
-      expect(index("linear", 1, 128)).toBe(table.indexOf(table[64] ?? -1));
-      expect(index("linear", 0.5, 255)).toBe(table.indexOf(table[128] ?? -1));
-      expect(index("log", 0.001, 255)).toBe(0);
-      expect(index("log", 1, 0)).toBe(0);
-    },
-  );
+  test("a byte is the square root of a share; a shared scale multiplies by the head's maximum", () => {
+    const index = (scale: "linear" | "sqrt" | "log", gain: number, byte: number) =>
+      table.indexOf(bytePixels(table, scale, gain)[byte] ?? -1);
+    expect(index("sqrt", 1, 128)).toBe(table.indexOf(table[128] ?? -1));
+    expect(index("linear", 1, 128)).toBe(table.indexOf(table[64] ?? -1));
+    expect(index("linear", 0.5, 255)).toBe(table.indexOf(table[128] ?? -1));
+    expect(index("log", 0.001, 255)).toBe(0);
+    expect(index("log", 1, 0)).toBe(0);
+  });
 
   test("the composed grid has maps edge to edge in their hairlines", () => {
     const layout = gridLayout(1, 1, 2, false, 1);
@@ -242,14 +236,11 @@ describe("preview", () => {
     expect(place([20, 100, 780, 700], 300, 660)).toEqual([784, 570]);
   });
 
-  test(
-    "stands under the grid where there is no room beside it, else over it, else at its " + "left",
-    () => {
-      expect(place([20, 100, 980, 500], 300, 200)).toEqual([300, 504]);
-      expect(place([20, 300, 980, 790], 900, 400)).toEqual([800, 66]);
-      expect(place([300, 100, 980, 790], 500, 400)).toEqual([96, 400]);
-    },
-  );
+  test("stands under the grid where there is no room beside it, else over it, else at its left", () => {
+    expect(place([20, 100, 980, 500], 300, 200)).toEqual([300, 504]);
+    expect(place([20, 300, 980, 790], 900, 400)).toEqual([800, 66]);
+    expect(place([300, 100, 980, 790], 500, 400)).toEqual([96, 400]);
+  });
 
   test("a grid that leaves no room has it at the side where the pointer is not", () => {
     expect(place([0, 0, 1000, 800], 300, 200)).toEqual([800, 200]);

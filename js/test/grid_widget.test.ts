@@ -459,25 +459,22 @@ test("a narrow grid keeps its controls behind a button", async () => {
   expect(open()).toEqual(["true", true]);
 });
 
-test(
-  "the controls set the traits, and the stack switch is there only for several " + "stacks",
-  async () => {
-    const { model, el, find } = await show();
-    const selects = [...el.querySelectorAll("select")];
-    expect(selects.filter((s) => !s.closest("[hidden]"))).toHaveLength(2);
-    const scale = find<HTMLSelectElement>("[data-control=scale]");
-    await pick(scale, () => {
-      scale.value = "log";
-    });
-    const hide = find<HTMLInputElement>("[data-hide=sep]");
-    await pick(hide, () => {
-      hide.checked = true;
-    });
-    expect(model.sent).toEqual([{ scale: "log" }, { hidden: ["sep"] }]);
-    expect(find(".attnw-grid-legend").textContent).toContain("log · per head");
-    expect(find("[data-hide=first]").closest("label")?.hidden).toBe(true);
-  },
-);
+test("the controls set the traits, and the stack switch is there only for several stacks", async () => {
+  const { model, el, find } = await show();
+  const selects = [...el.querySelectorAll("select")];
+  expect(selects.filter((s) => !s.closest("[hidden]"))).toHaveLength(2);
+  const scale = find<HTMLSelectElement>("[data-control=scale]");
+  await pick(scale, () => {
+    scale.value = "log";
+  });
+  const hide = find<HTMLInputElement>("[data-hide=sep]");
+  await pick(hide, () => {
+    hide.checked = true;
+  });
+  expect(model.sent).toEqual([{ scale: "log" }, { hidden: ["sep"] }]);
+  expect(find(".attnw-grid-legend").textContent).toContain("log · per head");
+  expect(find("[data-hide=first]").closest("label")?.hidden).toBe(true);
+});
 
 test("the old picture stays dimmed until its answer arrives", async () => {
   const { model, find } = await show();
@@ -670,45 +667,42 @@ test("the page says what its picture says, word for word", async () => {
   );
 });
 
-test(
-  "where the reader's system chooses the colours, maps and bars are in its colours " + "alone",
-  async () => {
-    vi.stubGlobal("matchMedia", (query: string) => ({
-      matches: query.includes("forced-colors"),
-      addEventListener() {},
-    }));
-    const painted = new Set<unknown>();
-    const words = new Set<number>();
-    vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockImplementation(function (
-      this: HTMLCanvasElement,
-    ) {
-      const pen: Record<string, unknown> = {
-        canvas: this,
-        measureText: () => ({ width: 10 }),
-        createImageData: (w: number, h: number) => ({ data: new Uint8ClampedArray(4 * w * h) }),
-        putImageData: ({ data }: ImageData) => {
-          for (const word of new Uint32Array(data.buffer)) words.add(word);
-        },
-      };
-      return new Proxy(pen, {
-        get: (of, name) => of[name as string] ?? (() => {}),
-        set(of, name, value) {
-          if (/Style$/.test(String(name))) painted.add(value);
-          of[name as string] = value;
-          return true;
-        },
-      }) as never;
-    });
-    await show({ _metrics: METRICS, metric: "entropy", selected: [[1, 2, "self"]] });
-    // From the ground between the maps to the text, and nothing of the scale of other readers.
-    const { background, text, muted, hairline, accent } = THEMES.light;
-    expect(words.delete(word(hairline))).toBe(true);
-    expect(words).toContain(0xffffffff);
-    expect(words).toContain(0xff1f1b1b);
-    for (const word of words) expect((word >> 16) & 255).toBeLessThanOrEqual((word & 255) + 4);
-    expect([...painted].sort()).toEqual([accent, text, muted, hairline, background].sort());
-  },
-);
+test("where the reader's system chooses the colours, maps and bars are in its colours alone", async () => {
+  vi.stubGlobal("matchMedia", (query: string) => ({
+    matches: query.includes("forced-colors"),
+    addEventListener() {},
+  }));
+  const painted = new Set<unknown>();
+  const words = new Set<number>();
+  vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockImplementation(function (
+    this: HTMLCanvasElement,
+  ) {
+    const pen: Record<string, unknown> = {
+      canvas: this,
+      measureText: () => ({ width: 10 }),
+      createImageData: (w: number, h: number) => ({ data: new Uint8ClampedArray(4 * w * h) }),
+      putImageData: ({ data }: ImageData) => {
+        for (const word of new Uint32Array(data.buffer)) words.add(word);
+      },
+    };
+    return new Proxy(pen, {
+      get: (of, name) => of[name as string] ?? (() => {}),
+      set(of, name, value) {
+        if (/Style$/.test(String(name))) painted.add(value);
+        of[name as string] = value;
+        return true;
+      },
+    }) as never;
+  });
+  await show({ _metrics: METRICS, metric: "entropy", selected: [[1, 2, "self"]] });
+  // From the ground between the maps to the text, and nothing of the scale of other readers.
+  const { background, text, muted, hairline, accent } = THEMES.light;
+  expect(words.delete(word(hairline))).toBe(true);
+  expect(words).toContain(0xffffffff);
+  expect(words).toContain(0xff1f1b1b);
+  for (const word of words) expect((word >> 16) & 255).toBeLessThanOrEqual((word & 255) + 4);
+  expect([...painted].sort()).toEqual([accent, text, muted, hairline, background].sort());
+});
 
 test("a label is typed for the selected head, and taken back with Escape", async () => {
   const { model, find } = await show({ selected: [[1, 0, "self"]] });

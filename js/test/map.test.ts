@@ -152,17 +152,14 @@ describe("keys", () => {
   const points = [at(0, 0, 0), at(10, 1, 1), at(12, -30, 2), at(-5, 0, 3), at(0, 40, 4)];
   const go = (key: string, from: number) => movedPoint(key, points, points[from] as Point)?.head[1];
 
-  test(
-    "arrows go to the nearest head in their direction, what is ahead before what is " + "aside",
-    () => {
-      expect(go("ArrowRight", 0)).toBe(1);
-      expect(go("ArrowLeft", 0)).toBe(3);
-      expect(go("ArrowUp", 0)).toBe(2);
-      expect(go("ArrowDown", 0)).toBe(4);
-      expect(go("ArrowLeft", 3)).toBe(3);
-      expect(go("x", 0)).toBeUndefined();
-    },
-  );
+  test("arrows go to the nearest head in their direction, what is ahead before what is aside", () => {
+    expect(go("ArrowRight", 0)).toBe(1);
+    expect(go("ArrowLeft", 0)).toBe(3);
+    expect(go("ArrowUp", 0)).toBe(2);
+    expect(go("ArrowDown", 0)).toBe(4);
+    expect(go("ArrowLeft", 3)).toBe(3);
+    expect(go("x", 0)).toBeUndefined();
+  });
 
   test("heads in one place are left one after the other", () => {
     const stacked = [at(5, 5, 0), at(5, 5, 1), at(5, 5, 2)];

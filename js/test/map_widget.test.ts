@@ -80,25 +80,22 @@ test("arrows go to the nearest head, Enter and Space select, Escape clears", asy
   expect(find("[aria-live]").textContent).toBe("no head selected");
 });
 
-test(
-  "a click selects the head under the pointer, with Shift adds it, elsewhere does " + "nothing",
-  async () => {
-    const { model, point } = await show();
-    const click = async (x: number, y: number, keys: PointerEventInit = {}) => {
-      point("pointerdown", x, y, keys);
-      point("pointerup", x, y, keys);
-      await frame();
-    };
-    await click(4, 3);
-    await click(1, 0, { shiftKey: true });
-    await click(1.5, 90);
-    expect(model.get("selected")).toEqual([
-      [1, 1, "self"],
-      [0, 1, "self"],
-    ]);
-    expect(model.get("layer")).toBe(0);
-  },
-);
+test("a click selects the head under the pointer, with Shift adds it, elsewhere does nothing", async () => {
+  const { model, point } = await show();
+  const click = async (x: number, y: number, keys: PointerEventInit = {}) => {
+    point("pointerdown", x, y, keys);
+    point("pointerup", x, y, keys);
+    await frame();
+  };
+  await click(4, 3);
+  await click(1, 0, { shiftKey: true });
+  await click(1.5, 90);
+  expect(model.get("selected")).toEqual([
+    [1, 1, "self"],
+    [0, 1, "self"],
+  ]);
+  expect(model.get("layer")).toBe(0);
+});
 
 test("a rectangle selects what is in it; the shown head stays shown", async () => {
   const { model, drag } = await show({ selected: [[0, 1, "self"]] });
@@ -142,27 +139,24 @@ test("a behaviour of the legend selects its heads; its name is text", async () =
   expect(el.querySelector("b")).toBeNull();
 });
 
-test(
-  "colour is chosen where there are behaviours; the caption says what it stands " + "for",
-  async () => {
-    const { model, find } = await show();
-    const select = find<HTMLSelectElement>("select");
-    select.value = "layer";
-    select.dispatchEvent(new Event("change", { bubbles: true }));
-    await frame();
-    expect(model.sent).toEqual([{ color: "layer" }]);
-    expect(find(".attnw-map-groups").hidden).toBe(true);
-    expect(find(".attnw-map-caption").textContent).toBe(
-      "Map of attention heads · BertModel · distances · numbers and colours: layers, small numbers: heads, from 0 · " +
-        "6 heads · metric MDS · stress 0.1",
-    );
-    const plain = state({ color: "layer" });
-    if (plain._heads) plain._heads.groups = [];
-    model.fromKernel({ _heads: plain._heads });
-    await frame();
-    expect(select.closest("label")?.hidden).toBe(true);
-  },
-);
+test("colour is chosen where there are behaviours; the caption says what it stands for", async () => {
+  const { model, find } = await show();
+  const select = find<HTMLSelectElement>("select");
+  select.value = "layer";
+  select.dispatchEvent(new Event("change", { bubbles: true }));
+  await frame();
+  expect(model.sent).toEqual([{ color: "layer" }]);
+  expect(find(".attnw-map-groups").hidden).toBe(true);
+  expect(find(".attnw-map-caption").textContent).toBe(
+    "Map of attention heads · BertModel · distances · numbers and colours: layers, small numbers: heads, from 0 · " +
+      "6 heads · metric MDS · stress 0.1",
+  );
+  const plain = state({ color: "layer" });
+  if (plain._heads) plain._heads.groups = [];
+  model.fromKernel({ _heads: plain._heads });
+  await frame();
+  expect(select.closest("label")?.hidden).toBe(true);
+});
 
 test("brackets step the layer, and question mark lists the keys", async () => {
   const { model, find, press } = await show({ selected: [[0, 2, "self"]] });

@@ -30,27 +30,24 @@ describe("the pen that writes SVG", () => {
     );
   });
 
-  test(
-    "lines of one look are one element; another look, or anything between, begins a new " + "one",
-    () => {
-      const line = (pen: SvgPen, y: number) => {
-        pen.beginPath();
-        pen.moveTo(0, y);
-        pen.lineTo(8, y);
-        pen.stroke();
-      };
-      const body = drawn((pen) => {
-        for (const y of [1, 2]) line(pen, y);
-        pen.strokeStyle = "rgb(255 0 16)";
-        line(pen, 3);
-        pen.fillRect(0, 0, 1, 1);
-        line(pen, 4);
-      });
-      expect(body.match(/<path/g)).toHaveLength(3);
-      expect(body).toContain('d="M0 1L8 1M0 2L8 2"');
-      expect(body).toContain('stroke="#ff0010"');
-    },
-  );
+  test("lines of one look are one element; another look, or anything between, begins a new one", () => {
+    const line = (pen: SvgPen, y: number) => {
+      pen.beginPath();
+      pen.moveTo(0, y);
+      pen.lineTo(8, y);
+      pen.stroke();
+    };
+    const body = drawn((pen) => {
+      for (const y of [1, 2]) line(pen, y);
+      pen.strokeStyle = "rgb(255 0 16)";
+      line(pen, 3);
+      pen.fillRect(0, 0, 1, 1);
+      line(pen, 4);
+    });
+    expect(body.match(/<path/g)).toHaveLength(3);
+    expect(body).toContain('d="M0 1L8 1M0 2L8 2"');
+    expect(body).toContain('stroke="#ff0010"');
+  });
 
   test("what is moved, turned and kept comes back", () => {
     const body = drawn((pen) => {

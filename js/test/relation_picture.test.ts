@@ -123,30 +123,17 @@ test("the caption names the stack, the heads, the scale and how to read bars", (
   ]);
 });
 
-test(
-  "a picture draws every row's texts; names stay text, dots and frames stand on their " + "heads",
-  () => {
-    const direction = "governor to dependent";
-    const state = tableState({ relation: "det", direction, selected: [[1, 0, "self"]] });
-    const { sheet, table } = drawPicture(state, request(null));
-    const texts = [...sheet.pen.body.matchAll(/<text[^>]*>([^<]*)</g)].map(([, text]) => text);
-    expect(texts).toContain("&lt;b&gt;obj&lt;/b&gt;");
-    for (const text of ["L1 H0", "gov → dep", "90", "70–97", "+1", "*", "every head on det"])
-      expect(texts).toContain(text);
-    expect(sheet.pen.body.match(/A[\d.]+ [\d.]+ 0 1 1/g)).toHaveLength(2);
-    expect(table.rows[1]).toEqual([
-      "det",
-      20,
-      "L1 H0",
-      direction,
-      "90",
-      "70–97",
-      "+1",
-      "50",
-      "40*",
-    ]);
-  },
-);
+test("a picture draws every row's texts; names stay text, dots and frames stand on their heads", () => {
+  const direction = "governor to dependent";
+  const state = tableState({ relation: "det", direction, selected: [[1, 0, "self"]] });
+  const { sheet, table } = drawPicture(state, request(null));
+  const texts = [...sheet.pen.body.matchAll(/<text[^>]*>([^<]*)</g)].map(([, text]) => text);
+  expect(texts).toContain("&lt;b&gt;obj&lt;/b&gt;");
+  for (const text of ["L1 H0", "gov → dep", "90", "70–97", "+1", "*", "every head on det"])
+    expect(texts).toContain(text);
+  expect(sheet.pen.body.match(/A[\d.]+ [\d.]+ 0 1 1/g)).toHaveLength(2);
+  expect(table.rows[1]).toEqual(["det", 20, "L1 H0", direction, "90", "70–97", "+1", "50", "40*"]);
+});
 
 test("without numbers, and without rows, a picture says so", () => {
   for (const change of [{ _numbers: null }, { search: "zz" }]) {

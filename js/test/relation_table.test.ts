@@ -52,23 +52,20 @@ test("a real table: caption, headings with their order, a row a relation", async
   ]);
 });
 
-test(
-  "a row chooses its relation, direction and head in one message; Escape takes it " + "back",
-  async () => {
-    const { model, find, row, press } = await show();
-    row("det")?.click();
-    await frame();
-    const head = [1, 0, "self"];
-    const direction = "governor to dependent";
-    expect(model.sent).toEqual([{ relation: "det", direction, selected: [head], layer: 1 }]);
-    expect(row("det")?.getAttribute("aria-pressed")).toBe("true");
-    expect(find("[aria-live]").textContent).toBe("det: layer 1 head 0 selected");
-    expect(find(".attnw-rel-readout").textContent).toContain("L1 H0: 90 % of 20 words");
-    await press(find("table"), "Escape");
-    expect(model.get("relation")).toBe("all");
-    expect(model.get("selected")).toEqual([]);
-  },
-);
+test("a row chooses its relation, direction and head in one message; Escape takes it back", async () => {
+  const { model, find, row, press } = await show();
+  row("det")?.click();
+  await frame();
+  const head = [1, 0, "self"];
+  const direction = "governor to dependent";
+  expect(model.sent).toEqual([{ relation: "det", direction, selected: [head], layer: 1 }]);
+  expect(row("det")?.getAttribute("aria-pressed")).toBe("true");
+  expect(find("[aria-live]").textContent).toBe("det: layer 1 head 0 selected");
+  expect(find(".attnw-rel-readout").textContent).toContain("L1 H0: 90 % of 20 words");
+  await press(find("table"), "Escape");
+  expect(model.get("relation")).toBe("all");
+  expect(model.get("selected")).toEqual([]);
+});
 
 test("a relation and a head that the kernel chose are taken back together", async () => {
   const { model, find, press } = await show();

@@ -179,28 +179,25 @@ test("its picture says the same, and a sentence stands where all is hidden", () 
 });
 
 describe("on a page", () => {
-  test(
-    "tokens are chosen from the lists, in one message each; none is the first " + "word",
-    async () => {
-      const { model, find } = await mounted(lens(), state());
-      const from = find<HTMLSelectElement>("[data-control=from]");
-      const to = find<HTMLSelectElement>("[data-control=to]");
-      expect([from.value, to.value]).toEqual(["1 cat", "every token"]);
-      to.value = "2 sat";
-      to.dispatchEvent(new Event("change"));
-      expect(model.sent).toEqual([
-        {
-          tokens: [
-            ["query", 1],
-            ["key", 2],
-          ],
-        },
-      ]);
-      model.fromKernel({ _lens: PAIR });
-      await frame();
-      expect(find(".attnw-lens-title").textContent).toBe("2 of 4 heads go from “cat” to “sat”");
-    },
-  );
+  test("tokens are chosen from the lists, in one message each; none is the first word", async () => {
+    const { model, find } = await mounted(lens(), state());
+    const from = find<HTMLSelectElement>("[data-control=from]");
+    const to = find<HTMLSelectElement>("[data-control=to]");
+    expect([from.value, to.value]).toEqual(["1 cat", "every token"]);
+    to.value = "2 sat";
+    to.dispatchEvent(new Event("change"));
+    expect(model.sent).toEqual([
+      {
+        tokens: [
+          ["query", 1],
+          ["key", 2],
+        ],
+      },
+    ]);
+    model.fromKernel({ _lens: PAIR });
+    await frame();
+    expect(find(".attnw-lens-title").textContent).toBe("2 of 4 heads go from “cat” to “sat”");
+  });
 
   test("keys: the cell's head, the row's token, turn round, back", async () => {
     const { model, find } = await mounted(lens(), state());

@@ -145,35 +145,32 @@ describe("the view", () => {
     expect($(".attnw-help").getAttribute("aria-expanded")).toBe("true");
   });
 
-  test(
-    "a matrix is zoomed with keys, buttons and the cursor, and the kernel hears of it " + "once",
-    async () => {
-      const { model, $, press } = await show({ mode: "matrix", ...long(100) });
-      await press("End");
-      await press("+");
-      await press("+");
-      const [q0 = 0, q1 = 0, k0 = 0, k1 = 0] = model.get("window") ?? [];
-      expect([q1, k0]).toEqual([100, 0]);
-      expect(q1 - q0).toBeLessThan(70);
-      expect(q1 - q0).toBe(k1 - k0);
-      expect($(".attnw-caption").textContent).toContain(
-        `queries ${q0} to 99 and keys 0 to ${k1 - 1} of 100 in sight`,
-      );
-      expect(model.sent).toEqual([]);
-      await vi.waitFor(() => expect(model.sent).toEqual([{ window: [q0, q1, k0, k1] }]));
-      await press("Home");
-      expect(model.get("window")?.slice(0, 2)).toEqual([0, q1 - q0]);
-      await press("-");
-      expect(model.get("window")?.[1]).toBeGreaterThan(q1 - q0);
-      await press("0");
-      expect(model.get("window")).toBeNull();
-      $("[aria-label='zoom in']").click();
-      expect(model.get("window")).not.toBeNull();
-      await frame();
-      $("[aria-label='zoom out to all']").click();
-      expect(model.get("window")).toBeNull();
-    },
-  );
+  test("a matrix is zoomed with keys, buttons and the cursor, and the kernel hears of it once", async () => {
+    const { model, $, press } = await show({ mode: "matrix", ...long(100) });
+    await press("End");
+    await press("+");
+    await press("+");
+    const [q0 = 0, q1 = 0, k0 = 0, k1 = 0] = model.get("window") ?? [];
+    expect([q1, k0]).toEqual([100, 0]);
+    expect(q1 - q0).toBeLessThan(70);
+    expect(q1 - q0).toBe(k1 - k0);
+    expect($(".attnw-caption").textContent).toContain(
+      `queries ${q0} to 99 and keys 0 to ${k1 - 1} of 100 in sight`,
+    );
+    expect(model.sent).toEqual([]);
+    await vi.waitFor(() => expect(model.sent).toEqual([{ window: [q0, q1, k0, k1] }]));
+    await press("Home");
+    expect(model.get("window")?.slice(0, 2)).toEqual([0, q1 - q0]);
+    await press("-");
+    expect(model.get("window")?.[1]).toBeGreaterThan(q1 - q0);
+    await press("0");
+    expect(model.get("window")).toBeNull();
+    $("[aria-label='zoom in']").click();
+    expect(model.get("window")).not.toBeNull();
+    await frame();
+    $("[aria-label='zoom out to all']").click();
+    expect(model.get("window")).toBeNull();
+  });
 
   test(
     "a rectangle that is dragged with Shift is zoomed to, a drag moves it, and neither locks; " +
@@ -234,29 +231,26 @@ describe("the view", () => {
     expect(model.get("window")).not.toBeNull();
   });
 
-  test(
-    "a lock from the kernel is scrolled to, and its strongest are listed and gone " + "to",
-    async () => {
-      const { model, $, el } = await show(long(100));
-      const scroller = $(".attnw-lines-figure");
-      expect($(".attnw-strongest").hidden).toBe(true);
-      model.fromKernel({ tokens: [["query", 80]] });
-      await frame();
-      await frame();
-      expect(scroller.scrollTop).toBeGreaterThan(700);
-      expect($(".attnw-strongest-of").textContent).toBe("strongest from “t80”");
-      const listed = [...el.querySelectorAll<HTMLElement>(".attnw-strongest-go")];
-      expect(listed.map((each) => each.textContent)).toEqual(
-        [7, 6, 5, 4, 3, 2, 1].map((key) => `t${key}0.${key}00`).concat(["t00.010"]),
-      );
-      expect($(".attnw-legend").textContent).toContain("this token");
-      expect($(".attnw-caption").textContent).toContain("0 to 0.7, this token");
-      listed[1]?.click();
-      await frame();
-      expect(scroller.scrollTop).toBe(0);
-      expect($("[aria-live]").textContent).toContain("t6 ←");
-    },
-  );
+  test("a lock from the kernel is scrolled to, and its strongest are listed and gone to", async () => {
+    const { model, $, el } = await show(long(100));
+    const scroller = $(".attnw-lines-figure");
+    expect($(".attnw-strongest").hidden).toBe(true);
+    model.fromKernel({ tokens: [["query", 80]] });
+    await frame();
+    await frame();
+    expect(scroller.scrollTop).toBeGreaterThan(700);
+    expect($(".attnw-strongest-of").textContent).toBe("strongest from “t80”");
+    const listed = [...el.querySelectorAll<HTMLElement>(".attnw-strongest-go")];
+    expect(listed.map((each) => each.textContent)).toEqual(
+      [7, 6, 5, 4, 3, 2, 1].map((key) => `t${key}0.${key}00`).concat(["t00.010"]),
+    );
+    expect($(".attnw-legend").textContent).toContain("this token");
+    expect($(".attnw-caption").textContent).toContain("0 to 0.7, this token");
+    listed[1]?.click();
+    await frame();
+    expect(scroller.scrollTop).toBe(0);
+    expect($("[aria-live]").textContent).toContain("t6 ←");
+  });
 
   test("weights under 0.0005 are not listed after a larger one", async () => {
     const map = state()._map;
