@@ -60,16 +60,18 @@ def write_parts(folder: Path, names: Iterable[str], further: Mapping[str, Packag
     listed: dict[str, Any] = pyodide["packages"]
     listed |= {name: _entry(name, package) for name, package in further.items()}
     wanted = {name: listed[name] for name in _with_imports(names, listed)}
-    absent = {name: it for name, it in wanted.items() if not (folder / it["file_name"]).is_file()}
-    download_pure(
-        [f"{name}=={it['version']}" for name, it in absent.items() if _is_pure(it)], folder
-    )
-    for it in absent.values():
-        if not _is_pure(it):
-            (folder / it["file_name"]).write_bytes(_compiled_wheel(it))
-    for it in wanted.values():
+    absent = {
+        name: entry for name, entry in wanted.items() if not (folder / entry["file_name"]).is_file()
+    }
+    pure = [f"{name}=={entry['version']}" for name, entry in absent.items() if _is_pure(entry)]
+    if pure:
+        download_pure(pure, folder)
+    for entry in absent.values():
+        if not _is_pure(entry):
+            (folder / entry["file_name"]).write_bytes(_compiled_wheel(entry))
+    for entry in wanted.values():
         # The package index may have another build of a version than Pyodide.
-        it["sha256"] = hashlib.sha256((folder / it["file_name"]).read_bytes()).hexdigest()
+        entry["sha256"] = hashlib.sha256((folder / entry["file_name"]).read_bytes()).hexdigest()
     pyodide["packages"] = wanted
     (folder / _LIST).write_text(json.dumps(pyodide), "utf-8")
     return sorted(wanted)
@@ -101,8 +103,8 @@ def _entry(name: str, package: Package) -> dict[str, Any]:
     }
 
 
-def _is_pure(it: Mapping[str, Any]) -> bool:
-    return str(it["file_name"]).endswith(_PURE)
+def _is_pure(entry: Mapping[str, Any]) -> bool:
+    return str(entry["file_name"]).endswith(_PURE)
 
 
 def _with_imports(names: Iterable[str], listed: Mapping[str, Any]) -> Iterator[str]:
@@ -136,14 +138,14 @@ def _write_core(folder: Path) -> bytes:
         return content(_LIST)
 
 
-def _compiled_wheel(it: Mapping[str, Any]) -> bytes:
+def _compiled_wheel(entry: Mapping[str, Any]) -> bytes:
     """Return the wheel of a package that is compiled for WebAssembly."""
-    file = it["file_name"]
+    file = entry["file_name"]
     if _FOLDER in os.environ:
         return (Path(os.environ[_FOLDER]) / file).read_bytes()
     content = _fetched(f"{_WHEELS}/{file}")
-    if hashlib.sha256(content).hexdigest() != it["sha256"]:
-        raise ValueError(f"{_WHEELS}/{file} has another SHA-256 than {it['sha256'][:16]}…")
+    if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+        raise ValueError(f"{_WHEELS}/{file} has another SHA-256 than {entry['sha256'][:16]}…")
     return content
 
 

@@ -106,6 +106,8 @@ def started(host: str, folder: Path) -> Iterator[Started]:
     elif host == "lite":
         path = "/notebooks/index.html?path=heads.ipynb"
         site = REPOSITORY / "build" / "lite"
+        if not site.is_dir():
+            raise FileNotFoundError(f"{site} is missing: run `make lite`")
         command = ["http.server", str(port), "--bind=127.0.0.1", f"--directory={site}"]
     elif host == "vscode":
         path = "/static/vscode.html"
