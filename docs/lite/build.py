@@ -68,7 +68,6 @@ def write_maps(folder: Path) -> None:
 def main() -> None:
     source = ROOT / "build" / "lite-source"
     shutil.rmtree(source, ignore_errors=True)
-    shutil.rmtree(SITE, ignore_errors=True)
     contents, pyodide, extensions = (
         source / name for name in ("contents", "static/pyodide", "extensions")
     )
@@ -93,6 +92,8 @@ def main() -> None:
     page = {"appName": "attnwidget in the browser", "litePluginSettings": kernel}
     settings = {"jupyter-lite-schema-version": 0, "jupyter-config-data": page}
     (source / "jupyter-lite.json").write_text(json.dumps(settings))
+    # Not before: without a network, the page of the last build stays.
+    shutil.rmtree(SITE, ignore_errors=True)
     command = [sys.executable, "-m", "jupyterlite_core", "build", "--lite-dir", str(source)]
     subprocess.run(command, check=True, cwd=source, stdout=subprocess.PIPE)
     size = sum(path.stat().st_size for path in SITE.rglob("*") if path.is_file())
