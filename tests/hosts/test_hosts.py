@@ -171,11 +171,14 @@ def test_jupyterlite(seen: Watched, tmp_path: Path) -> None:
     page = seen.page
     with started("lite", tmp_path) as server:
         page.goto(server.url)
+        # The page calls its kernel idle before it has one.
+        kernel = page.locator(".jp-Notebook-ExecutionIndicator")
+        expect(kernel).not_to_have_attribute("data-status", "idle", timeout=20_000)
+        expect(kernel).to_have_attribute("data-status", "idle", timeout=90_000)
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.get_by_text("Run All Cells", exact=True).click()
         roots = page.locator(".jp-OutputArea-output .attnw-root")
-        # The first cell loads Python and its packages.
-        expect(roots.first).to_be_visible(timeout=90_000)
+        expect(roots.first).to_be_visible(timeout=60_000)
         expect(roots).to_have_count(5, timeout=30_000)
         expect(page.locator(".jp-OutputArea-output[data-mime-type*=error]")).to_have_count(0)
         expect(page.get_by_text("cannot be drawn")).to_have_count(0)
