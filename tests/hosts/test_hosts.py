@@ -95,16 +95,21 @@ def see_explorer(root: Locator, folder: Path, theme: str = "light") -> None:
     root.get_by_role("button", name="next layer").first.click()
     expect(view).to_contain_text("L4 H5", timeout=15_000)
     root.get_by_role("tab", name="token lens").click()
+    see_saved_page(root, folder)
+    page.evaluate("scrollTo(0, 0)")
+
+
+def see_saved_page(root: Locator, folder: Path) -> None:
+    """Save a figure as a page, and open the page by itself."""
     root.get_by_role("button", name="save", exact=True).first.click()
-    with page.expect_download() as download:
+    with root.page.expect_download() as download:
         root.get_by_role("menuitem", name="page").first.click()
     path = folder / "saved.html"
     download.value.save_as(path)
-    saved = page.context.new_page()
+    saved = root.page.context.new_page()
     saved.goto(path.as_uri())
     GridOnPage(saved.locator("body"))
     saved.close()
-    page.evaluate("scrollTo(0, 0)")
 
 
 @pytest.mark.parametrize("host", ["panel", "shiny", "solara", "voila"])
@@ -191,13 +196,5 @@ def test_jupyterlite(seen: Watched, tmp_path: Path) -> None:
         measured.locator("[data-control=metric]").select_option(label="none")
         expect(measured).not_to_contain_text("bars: attention to [SEP]")
         expect(measured.get_by_role("alert")).to_be_hidden()
-        grid.get_by_role("button", name="save", exact=True).click()
-        with page.expect_download() as download:
-            grid.get_by_role("menuitem", name="page").click()
-        path = tmp_path / "saved.html"
-        download.value.save_as(path)
-        saved = page.context.new_page()
-        saved.goto(path.as_uri())
-        GridOnPage(saved.locator("body"))
-        saved.close()
+        see_saved_page(grid, tmp_path)
         finish(seen, "jupyterlite")
