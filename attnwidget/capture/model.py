@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -51,6 +51,19 @@ from attnwidget.text.tokens import Tokens
 _ENCODER_STACKS = ("self", "encoder")
 
 
+class HeadsSeen(NamedTuple):
+    """The heads that the layers of a model had in a study.
+
+    Attributes:
+        modules: For each attention module its id, and the number of heads that it states. Other
+            values now mean that the model was changed.
+        n_heads: Number of heads of each layer.
+    """
+
+    modules: list[tuple[int, int | None]]
+    n_heads: list[int]
+
+
 class AttentionModel:
     """A model whose attention can be read, in eval mode until `close()`; made by `load_model`.
 
@@ -76,8 +89,7 @@ class AttentionModel:
             computes maps.
         length_limit: The number of tokens that an input may have.
         output_check: Compares the first output of a tapped pass with the output of a plain pass.
-        heads_seen: What the attention modules say of their heads, and the number of heads that each
-            layer had in a study; None before the first study.
+        heads_seen: The heads that the layers had in the last study; None before the first study.
 
     Example:
         >>> from attnwidget import load_model
@@ -112,7 +124,7 @@ class AttentionModel:
         self._inputs = ModelInputs(hf_model, tokenizer, self.length_limit)
         self._encoder = self._inputs.encoder
         self._vocabulary: Vocabulary | None = None
-        self.heads_seen: tuple[list[tuple[int, int | None]], list[int]] | None = None
+        self.heads_seen: HeadsSeen | None = None
         self._parameters = input_names(hf_model)
         self._projections = Projections(hf_model)
         self._encodes_apart = self._inputs.encodes_apart

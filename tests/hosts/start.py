@@ -126,8 +126,9 @@ def started(host: str, folder: Path) -> Iterator[Started]:
             "HOSTS_PROXY": str(NODE / "configurable-http-proxy"),
         }
         command = ["jupyterhub", "-f", str(APPS / "jupyterhub_config.py")]
-    # VS Code's manager needs no packages of Python.
-    program = [sys.executable if host == "vscode" else python(host), "-m", *command]
+    # These two have their packages in the page.
+    interpreter = sys.executable if host in ("lite", "vscode") else python(host)
+    program = [interpreter, "-m", *command]
     with running(program, url + (ready or path), home, folder, **more):
         yield Started(url + path, home)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from fixtures.script_answer import script_answer
 
 SCRIPT = """
 import json
@@ -85,11 +84,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, An
     folder = tmp_path_factory.mktemp("in_browser")
     maps = np.random.default_rng(0).random((2, 3, 4, 4)).astype(np.float32)
     np.save(folder / "maps.npy", maps / maps.sum(axis=-1, keepdims=True))
-    run = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(folder)], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    return folder, json.loads(run.stdout)
+    return folder, script_answer(SCRIPT, folder)
 
 
 def test_figures_open_and_are_linked(answer: tuple[Path, dict[str, Any]]) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import torch
 
 from attnwidget import Attention
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
+from fixtures.script_answer import script_answer
 
 TOKENS = ["[CLS]", "the", "otter", "##s", "sleep", ".", "[SEP]"]
 
@@ -90,11 +89,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any
     folder = tmp_path_factory.mktemp("without_torch")
     np.save(folder / "maps.npy", causal_maps())
     (folder / "tokens.json").write_text(json.dumps(TOKENS), encoding="utf-8")
-    run = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(folder)], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    return folder, json.loads(run.stdout)
+    return folder, script_answer(SCRIPT, folder)
 
 
 def test_numbers_equal_those_of_tensors(saved: tuple[Path, dict[str, Any]]) -> None:

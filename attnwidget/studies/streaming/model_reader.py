@@ -16,7 +16,7 @@ from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.collect_long import is_long, kept_of
-from attnwidget.capture.model import AttentionModel
+from attnwidget.capture.model import AttentionModel, HeadsSeen
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
@@ -98,13 +98,12 @@ class ModelReader:
             ValueError: the model shows no maps over all tokens, or its layers have different
                 numbers of heads.
         """
-        stated = [
-            (id(site.module), count_heads(site.module)) for site in find_sites(self._backbone)
-        ]
-        known = self._model.heads_seen
-        if known is None or known[0] != stated:
-            known = self._model.heads_seen = stated, self._heads_of_layers(segment)
-        n_heads = known[1]
+        sites = find_sites(self._backbone)
+        modules = [(id(site.module), count_heads(site.module)) for site in sites]
+        seen = self._model.heads_seen
+        if seen is None or seen.modules != modules:
+            seen = self._model.heads_seen = HeadsSeen(modules, self._heads_of_layers(segment))
+        n_heads = seen.n_heads
         has_encoder = getattr(self._model.hf_model.config, "is_encoder_decoder", False)
         return Subject(
             n_layers=self.layers.n_layers if self.layers else len(n_heads),

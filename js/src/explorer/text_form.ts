@@ -197,8 +197,10 @@ export function textForm(
       </form>${alert}`;
     },
 
-    /** Make the boxes as high as their texts; the view has been rendered. */
-    /** Follow another text or width: to measure a text makes the browser lay the page out. */
+    /**
+     * Make the boxes as high as their texts, once the view is rendered. Only another text or width
+     * is measured, because a measurement makes the browser lay the page out.
+     */
     fit({ width }: Look): void {
       for (const { value: area } of Object.values(boxes)) {
         const now = area && `${width} ${area.value}`;
