@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-import vl_convert
 from page_code import CodeBlock, code_blocks, run_block
 
 import attnwidget
@@ -36,7 +35,7 @@ def draw(value: Any, stem: Path) -> None:
         path = stem.with_name(f"{stem.name}-{theme}.svg")
         if isinstance(value, alt.TopLevelMixin):
             chart: Any = attnwidget.charts.in_dark(value) if theme == "dark" else value
-            path.write_text(vl_convert.vegalite_to_svg(chart.to_dict()), "utf-8")
+            attnwidget.charts.offline(chart).save(path)
         elif hasattr(value, "save"):
             value.save(path, theme=theme)
             value.save(path.with_suffix(".html"), theme=theme)

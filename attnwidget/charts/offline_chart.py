@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import altair as alt
-import vl_convert
+from altair.utils.html import INLINE_HTML_TEMPLATE
 from PIL import Image
 
+from attnwidget.drawing.conversion import CHART_FORMATS, ChartFormat, chart_scripts, draw_chart
 from attnwidget.text.xml_text import xml_texts
 
 C = TypeVar("C", bound=alt.TopLevelMixin)
@@ -22,6 +23,10 @@ C = TypeVar("C", bound=alt.TopLevelMixin)
 _MIME = "application/vnd.vegalite.v5+json"
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 _SCALE = 2
+# Pixels per inch of a PNG that Altair saves by default.
+_PPI = 72
+# The Vega-Lite of pictures and pages, as vl-convert names versions: "v6.1" for "v6.1.0".
+_VEGA_LITE = alt.SCHEMA_VERSION.rpartition(".")[0]
 
 
 class _Escaped(json.JSONEncoder):
@@ -34,11 +39,30 @@ class _Escaped(json.JSONEncoder):
         return "".join(self.iterencode(o))
 
 
-_PAGE: dict[str, Any] = {"inline": True, "json_kwds": {"cls": _Escaped}}
+class _PageWithScripts:
+    """Altair's template of a page with all its scripts, which the drawing engine supplies."""
+
+    def render(self, **parts: Any) -> str:
+        scripts = chart_scripts(_VEGA_LITE)
+        return INLINE_HTML_TEMPLATE.render(vegaembed_script=scripts, **parts)
+
+
+_JSON: dict[str, Any] = {"cls": _Escaped}
+
+
+def _page(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of Altair for a page: by default it needs no network."""
+    if not options.pop("inline", True):
+        return {"json_kwds": _JSON, **options}
+    return {"json_kwds": _JSON, "template": _PageWithScripts(), **options}
 
 
 class _Offline:
-    """What an offline chart does otherwise than Altair's."""
+    """The methods in which an offline chart differs from Altair's.
+
+    The drawing engine, a process of its own, converts charts: the JavaScript of the converter can
+    end its process, for example under a limit of address space.
+    """
 
     def to_dict(self: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """As Altair's `to_dict`, without letters that no markup holds: they end the converter."""
@@ -48,7 +72,7 @@ class _Offline:
     def _repr_mimebundle_(self: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """The chart for a host that draws Vega-Lite itself, and as a picture for any other."""
         spec = self.to_dict()
-        png = vl_convert.vegalite_to_png(spec, scale=_SCALE)
+        png = draw_chart(spec, "png", vl_version=_VEGA_LITE, scale=_SCALE)
         with Image.open(io.BytesIO(png)) as picture:
             size = {"width": picture.width // _SCALE, "height": picture.height // _SCALE}
             data = {
@@ -60,12 +84,39 @@ class _Offline:
 
     def save(self: Any, fp: str | Path | IO[Any], format: str | None = None, **kwargs: Any) -> None:
         """As Altair's `save`; a page holds the scripts that it needs, unless `inline=False`."""
-        page = (format or str(fp).rpartition(".")[-1]) == "html"
-        super().save(fp, format, **(_PAGE if page else {}) | kwargs)  # type: ignore[misc]
+        kind = format or str(fp).rpartition(".")[-1]
+        if kind in CHART_FORMATS:
+            with alt.data_transformers.enable("default"), alt.data_transformers.disable_max_rows():
+                made = draw_chart(self.to_dict(), kind, **_options(kind, kwargs))
+            _write(fp, made, text=kind == "svg")
+        else:
+            super().save(fp, format, **_page(kwargs) if kind == "html" else kwargs)  # type: ignore[misc]
 
     def to_html(self: Any, *args: Any, **kwargs: Any) -> str:
         """As Altair's `to_html`; a page holds the scripts that it needs, unless `inline=False`."""
-        return super().to_html(*args, **_PAGE | kwargs)  # type: ignore[misc]
+        return super().to_html(*args, **_page(kwargs))  # type: ignore[misc]
+
+
+def _options(kind: ChartFormat, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Options of the converter for the options of Altair's `save`."""
+    embed = kwargs.get("embed_options") or alt.renderers.options.get("embed_options") or {}
+    options = {
+        "vl_version": _VEGA_LITE,
+        "format_locale": embed.get("formatLocale"),
+        "time_format_locale": embed.get("timeFormatLocale"),
+    }
+    if kind != "svg":
+        options["scale"] = kwargs.get("scale_factor", 1)
+    if kind == "png":
+        options["ppi"] = kwargs.get("ppi", _PPI)
+    return options
+
+
+def _write(fp: str | Path | IO[Any], data: bytes, *, text: bool) -> None:
+    if isinstance(fp, (str, Path)):
+        Path(fp).write_bytes(data)
+    else:  # As Altair writes: an SVG to a file of text, the rest to a file of bytes.
+        fp.write(data.decode() if text else data)
 
 
 def _small_png(picture: Image.Image) -> bytes:

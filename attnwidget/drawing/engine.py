@@ -1,33 +1,25 @@
-"""The page's drawing code in a JavaScript engine: a state goes in, SVG comes out."""
+"""The page's drawing code outside a page: a state goes in, SVG comes out.
+
+The code runs in the drawing engine, a process of its own (`engine_process`, `engine_server`).
+"""
 
 from __future__ import annotations
 
-import atexit
-import ctypes
 import json
-import os
-import pickle
-import subprocess
-import sys
-import threading
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
-from typing import IO, TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from attnwidget.drawing.caption import Caption
+from attnwidget.drawing.engine_process import EngineProcess
 
 if TYPE_CHECKING:
     import pandas as pd
-    from py_mini_racer import MiniRacer
 
 ThemeName = Literal["light", "dark"]
 
-#: Seconds that a figure may take: the largest take less than one.
-_PATIENCE = 60.0
-#: Bytes that the engine may hold; the largest figures need some tens of millions.
-_MEMORY = 1_500_000_000
 _ALIGNED = 8
 
 
@@ -107,9 +99,9 @@ def draw(
         title: whether its title is drawn above it.
 
     Raises:
-        RuntimeError: the figure cannot be drawn; the engine's own words.
-        TimeoutError: it takes longer than a minute.
-        MemoryError: it needs more than the engine may have.
+        RuntimeError: The figure cannot be drawn, in the engine's own words, or the engine ended.
+        TimeoutError: The figure takes longer than a minute.
+        MemoryError: The figure needs more memory than the engine may have.
 
     Example:
         >>> from attnwidget import HeadView, load_model
@@ -131,7 +123,9 @@ def draw(
         "caption": caption,
         "title": title,
     }
-    return _engine.draw(json.dumps(wish), buffers.joined())
+    blocks = [json.dumps(wish).encode(), buffers.joined()]
+    _, (drawn, *pixels) = engine().ask("figure", blocks, what=f"the figure {figure!r}")
+    return _drawing(json.loads(drawn.decode("utf-8", "surrogatepass")), pixels)
 
 
 class _Buffers:
@@ -166,118 +160,6 @@ class _Buffers:
         return bytes(room)
 
 
-class _Engine:
-    """The engine of this process.
-
-    The engine runs in the thread that creates it, for requests from any thread.
-
-    An engine made within a running event loop is bound to it: no other thread could call it.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._thread: ThreadPoolExecutor | None = None
-        self._racer: MiniRacer | None = None
-        self._other: subprocess.Popen[bytes] | None = None
-        self._is_child = False
-
-    def forked(self) -> None:
-        """Start anew after a fork: the child has neither the thread nor a working engine."""
-        used = self._is_child or self._thread is not None
-        if self._racer is not None:
-            # To let go of it would wait for ever for its thread, which is not here.
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._racer))
-        self.__init__()  # type: ignore[misc]
-        self._is_child = used
-
-    def close(self) -> None:
-        """Let go of the engine while there are threads that can: an exit without it may hang."""
-        racer, self._racer = self._racer, None
-        if racer is not None:
-            racer.close()
-
-    def draw(self, wish: str, data: bytes) -> Drawing:
-        with self._lock:
-            if self._thread is None:
-                self._thread = ThreadPoolExecutor(1, thread_name_prefix="attnwidget-drawing")
-            thread = self._thread
-        answer = self._asked if self._is_child else self.answer
-        return _drawing(*thread.submit(answer, wish, data).result())
-
-    def answer(self, wish: str, data: bytes) -> tuple[dict[str, Any], list[bytes]]:
-        """What the drawing code says, and the bytes of its images."""
-        from py_mini_racer import JSEvalException, JSOOMException, JSTimeoutException
-
-        if self._racer is None:
-            self._racer = _racer()
-        racer = self._racer
-        try:
-            room: Any = racer.eval(f"globalThis.bytes = bundle.room({len(data)})")
-            if data:
-                room[:] = data
-            made: Any = racer.eval(f"bundle.draw({wish}, bytes)", timeout_sec=_PATIENCE)
-            drawing = json.loads(made)
-            pixels = [_bytes(racer, k) for k in range(len(drawing["rasters"]))]
-        except JSTimeoutException as error:
-            self._racer = None
-            raise TimeoutError(f"the figure was not drawn within {_PATIENCE:.0f} s") from error
-        except JSOOMException as error:
-            self._racer = None
-            raise MemoryError("the figure needs more memory than its engine may have") from error
-        except JSEvalException as error:
-            raise RuntimeError(f"the figure could not be drawn: {error}") from error
-        return drawing, pixels
-
-    def _asked(self, wish: str, data: bytes) -> tuple[dict[str, Any], list[bytes]]:
-        """The answer of another process, which runs `serve`."""
-        if self._other is None or self._other.poll() is not None:
-            code = f"from {__name__} import serve; serve()"
-            self._other = subprocess.Popen(
-                [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
-        there = cast("IO[bytes]", self._other.stdin)
-        back = cast("IO[bytes]", self._other.stdout)
-        pickle.dump((wish, data), there)
-        there.flush()
-        answer = pickle.load(back)
-        if isinstance(answer, Exception):
-            raise answer
-        message: tuple[dict[str, Any], list[bytes]] = answer
-        return message
-
-
-def serve() -> None:
-    """Draw what is asked for on the standard input until it ends, for a forked process."""
-    engine = _Engine()
-    while True:
-        try:
-            request = pickle.load(sys.stdin.buffer)
-        except EOFError:
-            engine.close()
-            return
-        try:
-            answer: Any = engine.answer(*request)
-        except Exception as error:
-            answer = type(error)(str(error))
-        pickle.dump(answer, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-
-
-def _racer() -> MiniRacer:
-    from py_mini_racer import MiniRacer
-
-    racer = MiniRacer()
-    racer.set_hard_memory_limit(_MEMORY)
-    bundle = files("attnwidget") / "widgets" / "static" / "picture.js"
-    racer.eval(bundle.read_text("utf-8"))
-    return racer
-
-
-def _bytes(racer: MiniRacer, index: int) -> bytes:
-    view: Any = racer.eval(f"bundle.pixels({index})")
-    return bytes(memoryview(view))
-
-
 def _drawing(drawing: dict[str, Any], pixels: list[bytes]) -> Drawing:
     said = drawing["caption"]
     table = drawing["table"]
@@ -298,7 +180,8 @@ def _drawing(drawing: dict[str, Any], pixels: list[bytes]) -> Drawing:
     )
 
 
-_engine = _Engine()
-atexit.register(_engine.close)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_engine.forked)
+@cache
+def engine() -> EngineProcess:
+    """Return the drawing engine of this process."""
+    bundle = files("attnwidget") / "widgets" / "static" / "picture.js"
+    return EngineProcess(bundle.read_bytes())

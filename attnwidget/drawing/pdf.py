@@ -10,7 +10,6 @@ from html import unescape
 from typing import Any, cast
 
 import pypdf
-import vl_convert
 from pypdf.generic import (
     ArrayObject,
     BooleanObject,
@@ -21,6 +20,8 @@ from pypdf.generic import (
     StreamObject,
     TextStringObject,
 )
+
+from attnwidget.drawing.conversion import svg_to_pdf
 
 _TEXT = re.compile(r"<text[^>]*>(.*?)</text>", re.DOTALL)
 _MISSING = re.compile(r"<0000> <([0-9A-F]+)>")
@@ -36,7 +37,7 @@ def pdf(svg: str, info: Mapping[str, str]) -> bytes:
         svg: a whole SVG file.
         info: what is written into the file's information, by name: "Title", "Subject", …
     """
-    reader = pypdf.PdfReader(io.BytesIO(vl_convert.svg_to_pdf(svg)))
+    reader = pypdf.PdfReader(io.BytesIO(svg_to_pdf(svg)))
     _warn_of_missing_signs(svg, reader.pages[0])
     for number in reader.xref[0]:
         _sort(IndirectObject(number, 0, reader).get_object())

@@ -6,10 +6,10 @@ import io
 from collections.abc import Mapping
 
 import numpy as np
-import vl_convert
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from attnwidget.drawing.conversion import svg_to_png
 from attnwidget.drawing.engine import Drawing
 from attnwidget.drawing.svg import svg
 
@@ -36,7 +36,7 @@ def png(
     """
     density = pixels / drawing.width
     page = svg(drawing, width=pixels, density=density, named=False)
-    with Image.open(io.BytesIO(vl_convert.svg_to_png(page))) as opened:
+    with Image.open(io.BytesIO(svg_to_png(page))) as opened:
         picture = opened.convert("RGB")
     if colours is not None:
         picture = _fewer(picture, colours)

@@ -139,10 +139,11 @@ def test_a_failing_picture_leaves_the_live_view_and_one_warning(
     says = r"MetricStrip is shown without .*no such colour\).*options"
     with pytest.warns(RuntimeWarning, match=says):
         data, _ = strip._repr_mimebundle_()
-    assert set(data) == {VIEW, "text/plain"}
+    assert set(data) == {VIEW, "text/html", "text/plain"}
+    assert "has no stored picture: RuntimeError: the figure could not be drawn" in data["text/html"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert set(strip._repr_mimebundle_()[0]) == {VIEW, "text/plain"}
+        assert VIEW in strip._repr_mimebundle_()[0]
 
 
 @pytest.fixture
@@ -190,7 +191,7 @@ def test_without_pictures_there_is_one_output(
     assert [set(output["data"]) for output in notebook] == [{VIEW, "text/plain"}]
 
 
-def test_a_picture_that_fails_leaves_the_view_alone(
+def test_a_picture_that_fails_leaves_the_view_and_the_reason(
     strip: MetricStrip, notebook: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*state: Any, **how: Any) -> Drawing:
@@ -199,7 +200,9 @@ def test_a_picture_that_fails_leaves_the_view_alone(
     monkeypatch.setattr("attnwidget.drawing.picture.draw", broken)
     with pytest.warns(RuntimeWarning, match="is shown without a picture"):
         display(strip)
-    assert [VIEW in output["data"] for output in notebook] == [True]
+    view, reason = notebook
+    assert VIEW in view["data"] and set(reason["data"]) == {"text/html"}
+    assert "has no stored picture: RuntimeError: no such colour" in reason["data"]["text/html"]
 
 
 def test_requests_of_the_page_are_answered_after_its_changes(strip: MetricStrip) -> None:

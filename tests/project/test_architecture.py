@@ -16,7 +16,7 @@ BELOW = {
     "text": set(),
     "kernels": set(),
     "capture": {"text", "kernels", "charts"},
-    "charts": {"text"},
+    "charts": {"text", "drawing"},
     "drawing": {"text"},
     "studies": {"text", "kernels", "capture", "charts"},
     "probes": {"text", "kernels", "capture", "studies", "charts"},

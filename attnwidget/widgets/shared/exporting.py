@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 import warnings
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -226,7 +227,10 @@ class Exporting:
                 self._publish_picture(picture, display_id, update=True)
 
     def _fallback(self, *, brief: bool = True) -> _Bundle | None:
-        """Picture and table as notebooks hold them; None where they are not wanted, or fail."""
+        """Return picture and table as notebooks hold them, or None where they are not wanted.
+
+        If the picture cannot be drawn, the reason stands in its place.
+        """
         if not options.static_fallback:
             return None
         try:
@@ -234,18 +238,24 @@ class Exporting:
 
             return static_figure(self.figure(), brief=brief).fallback()
         except Exception as error:
-            _warn_once(type(self).__name__, error)
-            return None
+            reason = _reason(error)
+            _warn_once(type(self).__name__, reason)
+            return {
+                _HTML: f"<p>{escape(repr(self))} has no stored picture: {escape(reason)}</p>"
+            }, {}
 
 
 _warned: set[tuple[str, str]] = set()
 
 
-def _warn_once(kind: str, error: Exception) -> None:
-    """A figure that cannot be drawn is no reason not to show the live one."""
+def _reason(error: Exception) -> str:
     # The converter's own errors go on with pages of its stack.
-    said = str(error).partition("\n")[0]
-    reason = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    says = str(error).partition("\n")[0]
+    return f"{type(error).__name__}: {says}" if says else type(error).__name__
+
+
+def _warn_once(kind: str, reason: str) -> None:
+    """Warn that a figure has no picture, which is no reason not to show the live figure."""
     if (kind, reason) not in _warned:
         _warned.add((kind, reason))
         warnings.warn(

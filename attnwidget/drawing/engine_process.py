@@ -1,0 +1,225 @@
+"""The drawing engine as its parent sees it: started when needed, asked, ended, started again."""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing.spawn
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from io import RawIOBase
+from multiprocessing.connection import wait
+from typing import Any, NoReturn, cast
+
+from attnwidget.drawing.engine_messages import read_message, write_message
+
+#: Seconds after which a child that should have ended itself is ended.
+_GRACE = 5.0
+_START = (
+    "import sys; sys.path[:] = sys.argv[1:]; "
+    "from attnwidget.drawing.engine_server import serve; serve()"
+)
+# Errors of the converters go on with pages of their own stack.
+_STACK = "Stack backtrace:"
+# Errors of the engine that keep their kind; all others become a RuntimeError.
+_ERRORS: dict[str, type[Exception]] = {
+    "ImportError": ImportError,
+    "MemoryError": MemoryError,
+    "ModuleNotFoundError": ImportError,
+}
+
+
+class EngineProcess:
+    """The drawing engine of this process: a child process that serves one request at a time.
+
+    The first request starts the child. All threads share it. It ends with this process. A forked
+    process starts a child of its own, because two processes cannot share a pipe safely: one of them
+    may end in the middle of a request.
+
+    Args:
+        bundle: JavaScript of the drawing code, which the child gets at its start.
+        patience: Seconds that a request may take; the largest figures take less than one. The
+            child ends itself after this time.
+    """
+
+    def __init__(self, bundle: bytes, patience: float = 60.0) -> None:
+        self.patience = patience
+        self._bundle = bundle
+        self._lock = threading.Lock()
+        self._child: subprocess.Popen[bytes] | None = None
+        atexit.register(self.close)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def ask(
+        self, task: str, blocks: Sequence[bytes], *, what: str, **options: Any
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        """Let the engine do a task, and return its answer.
+
+        Args:
+            task: Name of the task, a method of the engine's side (`engine_server`).
+            blocks: Bytes that the task takes.
+            what: The thing that is drawn or converted, for errors.
+            options: Further arguments of the task, as JSON can hold them.
+
+        Raises:
+            RuntimeError: The engine cannot start, ends during the request, or reports an error.
+            TimeoutError: The request takes longer than a minute.
+            MemoryError: The engine runs out of memory.
+            ImportError: A library of the engine is not installed.
+        """
+        with self._lock:
+            child = self._running()
+            return self._exchange(child, {"task": task, **options}, blocks, what)
+
+    @property
+    def child(self) -> int | None:
+        """Number of the engine's process; None if no engine runs."""
+        child = self._child
+        return None if child is None or child.poll() is not None else child.pid
+
+    def close(self) -> None:
+        """End the child. The next request starts another child."""
+        child, self._child = self._child, None
+        if child is not None:
+            _end(child)
+
+    def _forget(self) -> None:
+        """Start anew after a fork: the child belongs to the parent, and the lock may be held."""
+        child, self._child = self._child, None
+        self._lock = threading.Lock()
+        if child is not None:
+            for pipe in (child.stdin, child.stdout):
+                with suppress(OSError):
+                    cast("RawIOBase", pipe).close()
+            # Popen must not wait for a process that is no child of this one.
+            child.returncode = 0
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._child is not None and self._child.poll() is not None:
+            self.close()
+        if self._child is None:
+            self._child = _start()
+            self._exchange(self._child, {"task": "load"}, [self._bundle], "the drawing code")
+        return self._child
+
+    def _exchange(
+        self,
+        child: subprocess.Popen[bytes],
+        header: Mapping[str, Any],
+        blocks: Sequence[bytes],
+        what: str,
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        patience = self.patience
+        began = time.monotonic()
+        try:
+            write_message(_pipe(child.stdin), {**header, "seconds": patience}, blocks)
+            # A stopped child cannot end itself. Windows has no such signal.
+            if os.name == "posix" and not wait([_pipe(child.stdout)], patience + _GRACE):
+                raise TimeoutError
+            answer, parts = read_message(_pipe(child.stdout))
+        except (OSError, EOFError) as error:
+            # A process that has closed its pipes needs a moment to leave its exit code.
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(timeout=1)
+            self.close()
+            if time.monotonic() - began >= patience:
+                raise TimeoutError(f"{what} was not drawn within {patience:.3g} s") from error
+            raise RuntimeError(_ended(child, what)) from error
+        except BaseException:
+            # An interrupted request: its answer would be read as the answer to the next request.
+            self.close()
+            raise
+        if "error" in answer:
+            self._refuse(answer["error"], answer["says"], what)
+        return answer, parts
+
+    def _refuse(self, kind: str, says: str, what: str) -> NoReturn:
+        if kind == "MemoryError":
+            # JavaScript is not usable after this error.
+            self.close()
+            raise MemoryError(f"{what} needs more memory than its engine may have")
+        says = says.partition(_STACK)[0].strip()
+        raise _ERRORS.get(kind, RuntimeError)(f"{what} could not be drawn: {says}")
+
+
+def _start() -> subprocess.Popen[bytes]:
+    # The setting for programs that embed Python, where sys.executable is another program.
+    executable = multiprocessing.spawn.get_executable()
+    if not executable or getattr(sys, "frozen", False):
+        raise RuntimeError(
+            "the drawing engine needs a Python of its own, and this program names none "
+            f"(sys.executable is {sys.executable!r}): call multiprocessing.set_executable with the "
+            "path of a Python that has this package, or save a page (.html)"
+        )
+    try:
+        return subprocess.Popen(
+            [os.fsdecode(executable), "-W", "ignore", "-c", _START, *_path()],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            # On Windows no console opens for it.
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+    except OSError as error:
+        raise RuntimeError(
+            f"the drawing engine could not start ({error}): it is a process of its own, so check "
+            "the limits of processes, open files and memory, or save a page (.html)"
+        ) from error
+
+
+def _path() -> list[str]:
+    """The folders in which this process finds modules.
+
+    The current folder comes last: a file there, such as json.py, must not replace a module.
+    """
+    folders = [folder for folder in sys.path if folder]
+    if len(folders) < len(sys.path):
+        with suppress(OSError):
+            folders.append(os.getcwd())
+    return folders
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    # The engine holds nothing that it would have to save.
+    with suppress(OSError):
+        child.kill()
+    for pipe in (child.stdin, child.stdout):
+        with suppress(OSError):
+            _pipe(pipe).close()
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(timeout=10)
+
+
+def _ended(child: subprocess.Popen[bytes], what: str) -> str:
+    code = child.returncode
+    how = f"with exit code {code}"
+    if code is not None and code < 0:
+        with suppress(ValueError):
+            how = f"by signal {signal.Signals(-code).name}"
+    return f"the drawing engine ended ({how}) while it drew {what}: {_next_step()}"
+
+
+def _next_step() -> str:
+    """What to do after the engine has ended: the known cause, where there is one."""
+    if sys.platform != "win32":
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        if most != resource.RLIM_INFINITY:
+            return (
+                f"its JavaScript reserves about 256 GB of address space, and this process may "
+                f"have {most / 1e9:.0f} GB (ulimit -v). Raise the limit, or save a page (.html) "
+                "and print it from a browser"
+            )
+    return "the next figure starts a new engine"
+
+
+def _pipe(pipe: Any) -> RawIOBase:
+    return cast("RawIOBase", pipe)
