@@ -28,6 +28,12 @@ ifneq ($(wildcard ../shared/data),)
 export ATTNWIDGET_DATA ?= $(abspath ../shared/data)
 endif
 
+# $(call timed,part,command): run a command, and keep its seconds for the line of all parts.
+TIMES := build/times
+timed = @mkdir -p $(TIMES); started=$$(date +%s); $(2) && \
+	echo "$(1) $$(($$(date +%s) - started)) s" > $(TIMES)/$(1)
+times = $$(cat $(TIMES)/* | paste -sd, | sed 's/,/, /g')
+
 help:
 	@echo "make demo         run the first notebook; write a page that opens in any browser ($(DEMO))"
 	@echo "make lab          JupyterLab on the notebooks"
@@ -93,17 +99,16 @@ check: $(ENV) $(MODULES)
 	@$(MAKE) --no-print-directory -j 2 check-types check-python check-pages
 
 check-python:
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(call timed,ruff,$(BIN)/ruff check . && $(BIN)/ruff format --check .)
 
 check-types:
-	$(BIN)/mypy
+	$(call timed,mypy,$(BIN)/mypy)
 
 check-pages:
-	cd js && npm run --silent check
+	$(call timed,biome-and-tsc,npm --prefix js run --silent check)
 
 test-pages:
-	cd js && npm test --silent
+	$(call timed,vitest,npm --prefix js test --silent)
 
 browser:
 	@bash tests/browser/find_chromium.sh --install >/dev/null || true
@@ -114,16 +119,21 @@ check-rest:
 # A browser test waits for a page or a kernel half of its time, so three processes share two cores.
 # PYTEST: further options of pytest, for example a file.
 test-python: $(ENV) browser
-	$(BIN)/pytest -n 3 --dist worksteal -m "not slow" $(PYTEST)
+	$(call timed,pytest,$(BIN)/pytest -n 3 --dist worksteal -m "not slow" $(PYTEST))
 
-test: $(ENV) $(MODULES) browser check-python
+test: $(ENV) $(MODULES) browser
+	@rm -rf $(TIMES)
+	@$(MAKE) --no-print-directory check-python
 	@$(MAKE) --no-print-directory -j 2 test-python check-rest
 	@echo "make test: checks, page tests, Python tests and browser tests are done, none failed" \
-		"($$(bash tests/browser/find_chromium.sh || echo 'no Chromium: browser tests were skipped'))."
+		"($$(bash tests/browser/find_chromium.sh || echo 'no Chromium: browser tests were skipped'))." \
+		"Times: $(times)."
 
-test-slow: $(ENV) $(MODULES) browser docs
-	$(BIN)/pytest -n 3 --dist worksteal -m slow
-	@echo "make test-slow: Python tests and browser tests are done, none failed."
+test-slow: $(ENV) $(MODULES) browser
+	@rm -rf $(TIMES)
+	$(call timed,documentation,$(MAKE) --no-print-directory docs)
+	$(call timed,pytest,$(BIN)/pytest -n 3 --dist worksteal -m slow)
+	@echo "make test-slow: Python tests and browser tests are done, none failed. Times: $(times)."
 
 # The seed is the day's: each day other inputs, and the same ones all day.
 FUZZ_SECONDS ?= 3600
