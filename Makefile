@@ -24,6 +24,10 @@ test test-slow test-compat test-hosts: export TOKENIZERS_PARALLELISM := false
 # longer than to unpack it.
 export PYTHONDONTWRITEBYTECODE :=
 INSTALL := -m pip install -q --no-compile
+# npm fails if it cannot write its cache.
+ifneq ($(shell test -w "$$HOME" && echo writable),writable)
+export npm_config_cache ?= $(CURDIR)/build/npm
+endif
 ifneq ($(wildcard ../shared/data),)
 export ATTNWIDGET_DATA ?= $(abspath ../shared/data)
 endif
