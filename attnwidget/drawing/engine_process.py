@@ -120,7 +120,7 @@ class EngineProcess:
         try:
             write_message(_pipe(child.stdin), {**header, "seconds": patience}, blocks)
             # A stopped child cannot end itself. Windows has no such signal.
-            if os.name == "posix" and not wait([_pipe(child.stdout)], patience + _GRACE):
+            if os.name == "posix" and not wait([_pipe(child.stdout).fileno()], patience + _GRACE):
                 raise TimeoutError
             answer, parts = read_message(_pipe(child.stdout))
         except (OSError, EOFError) as error:
