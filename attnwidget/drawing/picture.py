@@ -15,7 +15,7 @@ import numpy as np
 from attnwidget.drawing.caption import Caption
 from attnwidget.drawing.engine import Drawing, ThemeName, draw
 from attnwidget.drawing.svg import creator, svg, title_of
-from attnwidget.text.atomic_file import write_whole
+from attnwidget.text.atomic_file import linked_file, refuse_no_replacing, write_whole
 from attnwidget.text.xml_text import xml_text
 
 if TYPE_CHECKING:
@@ -212,11 +212,12 @@ def check_file(
         )
     _check_number("width", width, "pixels of the whole figure")
     _check_number("scale", scale, "pixels of a PNG for each of the figure")
-    if not path.absolute().parent.is_dir():
+    folder = linked_file(path).parent
+    if not folder.is_dir():
         raise FileNotFoundError(
-            f"there is no folder {str(path.absolute().parent)!r} to save {path.name!r} in: "
-            "make it first"
+            f"there is no folder {str(folder)!r} to save {path.name!r} in: make it first"
         )
+    refuse_no_replacing(path)
 
 
 def _check_number(name: str, value: float | None, unit: str) -> None:
