@@ -21,8 +21,8 @@ def save_table(table: Any, path: str | Path) -> Path:
     r"""Save a table as a .csv or .tsv file that spreadsheets show as it is, and return its path.
 
     Tokens such as "=", "-" and "@" would begin a formula in a spreadsheet, and a hostile text could
-    run one. Texts that begin with = + - @, a tab or a line break therefore get an apostrophe in
-    front, which marks a text. An apostrophe is also put before texts that begin with apostrophes
+    run a command. Texts that begin with = + - @, a tab or a line break therefore get an apostrophe
+    in front, which marks a text. An apostrophe is also put before texts that begin with apostrophes
     and one of these characters. To undo it, remove the first apostrophe of such texts. Numbers
     remain numbers: -0.5 has no apostrophe.
 
@@ -65,7 +65,7 @@ def _frame_of(table: Any) -> pd.DataFrame:
         raise TypeError(
             f"save_table takes a DataFrame or a result with to_frame(), got {type(table).__name__}"
         )
-    # Rows that were sorted or chosen have an index of numbers without a name, which says nothing.
+    # Sorted or chosen rows have an index of numbers without a name, and without a meaning.
     is_named = any(name is not None for name in table.index.names)
     if is_named or not pd.api.types.is_integer_dtype(table.index.dtype):
         frame = table.reset_index(allow_duplicates=True)
