@@ -73,7 +73,7 @@ def _frame_of(table: Any) -> pd.DataFrame:
         frame = table.copy()
     for place, dtype in enumerate(frame.dtypes):
         if not pd.api.types.is_numeric_dtype(dtype):
-            frame.isetitem(place, frame.iloc[:, place].astype(object).map(_as_text))
+            frame.isetitem(place, [_as_text(cell) for cell in frame.iloc[:, place].astype(object)])
     frame.columns = frame.columns.map(_heading)
     return frame
 
