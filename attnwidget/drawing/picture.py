@@ -67,6 +67,11 @@ class Picture:
         check_drawn("title", self.drawn_title)
         check_drawn("caption", self.drawn_caption)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickles and copies; the picture is drawn again from it."""
+        kept = {name: value for name, value in self.__dict__.items() if name != "drawing"}
+        return kept | {"state": _with_bytes(self.state)}
+
     @cached_property
     def drawing(self) -> Drawing:
         """The figure as SVG elements, with its caption and its numbers."""
@@ -179,6 +184,17 @@ class Picture:
     def __repr__(self) -> str:
         drawing = self.drawing
         return f"Picture({title_of(self.caption)}, {drawing.width:.0f}×{drawing.height:.0f})"
+
+
+def _with_bytes(value: Any) -> Any:
+    """Return a state with bytes in place of views of arrays, which cannot be pickled."""
+    if isinstance(value, memoryview):
+        return value.tobytes()
+    if isinstance(value, Mapping):
+        return {name: _with_bytes(inner) for name, inner in value.items()}
+    if type(value) in (list, tuple):  # no named tuples, such as heads
+        return type(value)(map(_with_bytes, value))
+    return value
 
 
 def captioned(picture: Picture) -> Picture:
