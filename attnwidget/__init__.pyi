@@ -152,6 +152,7 @@ from .text.mentions import Mention as Mention
 from .text.minimal_pairs import MinimalPair as MinimalPair
 from .text.minimal_pairs import load_pairs as load_pairs
 from .text.segments import Segment as Segment
+from .text.table_file import save_table as save_table
 from .text.treebank import Sentence as Sentence
 from .text.treebank_fetch import fetch_treebank as fetch_treebank
 from .text.treebank_files import load_treebank as load_treebank

@@ -6,7 +6,8 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -14,6 +15,12 @@ from typing import Any
 
 import torch
 
+from attnwidget.capture.hub_model.found_tokenizer import (
+    check_given_tokenizer,
+    load_tokenizer,
+    tokenizer_beside,
+)
+from attnwidget.capture.hub_model.loading import one_thread_loads, random_parts, refuse_meta
 from attnwidget.capture.hub_model.wrapped_models import unwrapped
 from attnwidget.capture.maps.python_call import call
 from attnwidget.capture.model import AttentionModel
@@ -67,15 +74,19 @@ def load_model(
             tokenizer and the configuration. A table of position vectors remains a limit.
 
     Warns:
-        UserWarning: The files of a model loaded by name lack attention weights, which were
-            initialised at random.
+        UserWarning: The files of a model loaded by name lack weights, which were initialised at
+            random; `random_parts` of the model and the note of its attentions name their modules.
+            A tokenizer that was passed has far fewer entries than the model.
 
     Raises:
         OSError: The folder does not exist, or the name is not in the cache and the hub does not
             answer.
-        ValueError: The tokenizer does not belong to the model; the model has no weights, since it
-            is on the device "meta"; `max_tokens` exceeds the position vectors of the model; or a
-            model of the package lacks the revision.
+        ValueError: A folder has no tokenizer; the tokenizer is empty or does not belong to the
+            model; the model has no weights, since it is on the device "meta"; `max_tokens` exceeds
+            the position vectors of the model; or a model of the package lacks the revision.
+        RuntimeError: A model was loaded without numbers, because another thread loaded a model by
+            from_pretrained at the same time. Calls of `load_model` in several threads wait for each
+            other.
         TypeError: `model` is no model, has no readable attention, or has adapters beside its
             layers; or `name` is no text.
 
@@ -87,15 +98,23 @@ def load_model(
     if name is not None and (not isinstance(name, str) or not name.strip()):
         raise TypeError(f"name is a text for figures, such as 'BERT', got {name!r}")
     arguments = {"model": model, "tokenizer": tokenizer}
-    hf_model, tokenizer, kind_of_model, source = find_model(
-        model,
-        tokenizer,
-        revision=revision,
-        device=device,
-        dtype=dtype,
-        trust_remote_code=trust_remote_code,
+    with one_thread_loads():
+        found = find_model(
+            model,
+            tokenizer,
+            revision=revision,
+            device=device,
+            dtype=dtype,
+            trust_remote_code=trust_remote_code,
+        )
+    loaded = AttentionModel(
+        found.hf_model,
+        found.tokenizer,
+        name or found.name,
+        found.source,
+        max_tokens,
+        random_parts=found.random_parts,
     )
-    loaded = AttentionModel(hf_model, tokenizer, name or kind_of_model, source, max_tokens)
     if model is None or isinstance(model, (str, Path)):
         options = {
             "name": name,
@@ -136,19 +155,21 @@ def find_model(
     device: str | torch.device,
     dtype: torch.dtype | None,
     trust_remote_code: bool,
-) -> tuple[Any, Any, str, str | None]:
-    """The model, its tokenizer, its name and `AttentionModel.source`; otherwise as `load_model`."""
+) -> FoundModel:
+    """Return the model and its tokenizer; arguments and errors as of `load_model`."""
     if isinstance(model, torch.nn.Module):
         model = unwrapped(model)
     if isinstance(model, torch.nn.Module) and hasattr(model, "config"):
         if isinstance(tokenizer, (str, Path)):
             tokenizer = load_tokenizer(tokenizer, revision, trust_remote_code)
+        check_given_tokenizer(tokenizer, model)
         if device != "auto" or dtype is not None:
             model.to(None if device == "auto" else torch.device(device), dtype)
-        return model, tokenizer, type(model).__name__, None
+        return FoundModel(model, tokenizer, type(model).__name__, None)
     # A forked process creates torch's thread pool at first use. The threads in which transformers
     # reads weights would create it all at once, and torch would fail.
     torch.set_num_threads(torch.get_num_threads())
+    missing: tuple[str, ...] = ()
     if model is None or (isinstance(model, str) and model in EMBEDDED):
         if tokenizer is not None:
             raise TypeError("the embedded model has its own tokenizer: leave tokenizer out")
@@ -159,7 +180,7 @@ def find_model(
             # A source alone would name the weights at the end of the training.
             source, name = "", f"{name}, {revision}"
     elif isinstance(model, (str, Path)):
-        hf_model, tokenizer = load_named(
+        hf_model, tokenizer, missing = load_named(
             model, tokenizer, revision=revision, dtype=dtype, trust_remote_code=trust_remote_code
         )
         folder = Path(model).is_dir()
@@ -170,7 +191,26 @@ def find_model(
             f"model is None, a name, a folder or a transformers model, got {type(model).__name__}"
         )
     hf_model.to(best_device() if device == "auto" else torch.device(device), dtype)
-    return hf_model, tokenizer, name, source or None
+    return FoundModel(hf_model, tokenizer, name, source or None, random_parts(missing))
+
+
+@dataclass(frozen=True, eq=False)
+class FoundModel:
+    """A model as `load_model` found it.
+
+    Attributes:
+        hf_model: The transformers model.
+        tokenizer: Its tokenizer, or None.
+        name: Name of the model in figures.
+        source: As `AttentionModel.source`.
+        random_parts: Modules whose weights were not in the files.
+    """
+
+    hf_model: Any
+    tokenizer: Any
+    name: str
+    source: str | None
+    random_parts: tuple[str, ...] = ()
 
 
 #: Folders that training scripts write, whose names say nothing about the model.
@@ -231,7 +271,7 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
             # outside of the tap and within. The eager BERT of transformers 4 shows no queries and
             # keys.
             eager = int(transformers.__version__.split(".")[0]) >= 5
-            model = model_class.from_pretrained(
+            model, loading = model_class.from_pretrained(
                 weights,
                 config=config,
                 generation_config=transformers.GenerationConfig(
@@ -243,10 +283,18 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
                 attn_implementation="eager" if eager else "sdpa",
                 use_safetensors=True,
                 local_files_only=True,
+                output_loading_info=True,
             )
         finally:
             if shown:
                 logging.enable_progress_bar()
+    refuse_meta(model, name)
+    if loading["missing_keys"]:
+        raise RuntimeError(
+            f"{name!r} was loaded without {min(loading['missing_keys'])}: start Python again if "
+            "another thread loaded a model by from_pretrained at the same time; otherwise install "
+            "attnwidget again, because its files are incomplete"
+        )
     return model, tokenizer
 
 
@@ -257,10 +305,13 @@ def load_named(
     revision: str | None,
     dtype: torch.dtype | None,
     trust_remote_code: bool,
-) -> tuple[Any, Any]:
-    """The model of a folder or hub name, in the class its config names, and its tokenizer.
+) -> tuple[Any, Any, tuple[str, ...]]:
+    """Return the model of a folder or hub name, its tokenizer, and the names of missing weights.
+
+    The model has the class that its configuration names.
 
     Raises:
+        ValueError: there is no tokenizer, or it has far fewer entries than the model.
         OSError: neither a folder nor cached, and the hub could not be reached or does not have it;
             or it has no safetensors weights.
     """
@@ -282,9 +333,12 @@ def load_named(
             output_loading_info=True,
             **options,
         )
-        reads_text = model.main_input_name == "input_ids"
-        if isinstance(tokenizer, (str, Path)) or (tokenizer is None and reads_text):
-            tokenizer = load_tokenizer(tokenizer or name, revision, trust_remote_code)
+        refuse_meta(model, name)
+        if isinstance(tokenizer, (str, Path)):
+            tokenizer = load_tokenizer(tokenizer, revision, trust_remote_code)
+        elif tokenizer is None and model.main_input_name == "input_ids":
+            tokenizer = tokenizer_beside(name, model, revision, trust_remote_code)
+        check_given_tokenizer(tokenizer, model)
     except (OSError, ConnectionError) as error:
         raise OSError(
             f"cannot load {str(name)!r}: it is neither a complete model folder nor in the local "
@@ -292,34 +346,28 @@ def load_named(
             "weights. load_model() without a name loads the embedded model; the package comes with "
             f"{', '.join(map(repr, EMBEDDED))}, which need no network. The reason given: {error}"
         ) from error
-    _warn_of_new_attention(name, model, loading["missing_keys"])
-    return model, tokenizer
+    missing = tuple(sorted(loading["missing_keys"]))
+    _warn_of_random_weights(name, model, missing)
+    return model, tokenizer, missing
 
 
-def _warn_of_new_attention(name: str | Path, model: Any, missing: Iterable[str]) -> None:
-    """Say that attention means nothing where its weights were not in the files."""
+def _warn_of_random_weights(name: str | Path, model: Any, missing: Sequence[str]) -> None:
+    """Warn of weights that were not in the files, and of the parts that use them."""
+    if not missing:
+        return
     paths = tuple(f"{site.path}." for site in find_sites(model))
-    new = sorted(key for key in missing if key.startswith(paths))
-    if new:
-        warnings.warn(
-            f"the files of {str(name)!r} lack {counted(len(new), 'weight')} of attention, {new[0]} "
-            "among them, which were newly initialised at random: its attention is not that of a "
-            "trained model. Load it in the class that saved it, load_model(hf_model, tokenizer)",
-            UserWarning,
-            stacklevel=4,
-        )
-
-
-def load_tokenizer(name: str | Path, revision: str | None, trust_remote_code: bool) -> Any:
-    """The tokenizer of a folder or hub name.
-
-    Raises:
-        OSError: neither a folder nor cached, and the hub could not be reached or does not have it.
-    """
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(
-        name, revision=revision or "main", trust_remote_code=trust_remote_code
+    attention = [key for key in missing if key.startswith(paths)]
+    if attention:
+        lack = f"{counted(len(attention), 'weight')} of attention, {attention[0]} among them,"
+        means = "its attention is not that of a trained model"
+    else:
+        lack = f"{counted(len(missing), 'weight')}, {missing[0]} among them,"
+        means = f"the output of {', '.join(random_parts(missing)[:3])} means nothing"
+    warnings.warn(
+        f"the files of {str(name)!r} lack {lack} which were newly initialised at random: {means}. "
+        "Load it in the class that saved it, load_model(hf_model, tokenizer)",
+        UserWarning,
+        stacklevel=4,
     )
 
 

@@ -82,6 +82,8 @@ class AttentionModel:
         source: The name by which `load_model` finds the model on any machine: a hub name, or a
             model of the package ("embedded", "attnwidget/genre"). None for a model from a folder or
             an object.
+        random_parts: Modules whose weights were not in the files of the model, and were initialised
+            at random.
         made_by: The call of `load_model` that made the model, as Python code.
         load_again: A function that loads the model in another process, or None for a model passed
             as an object.
@@ -106,6 +108,7 @@ class AttentionModel:
         name: str,
         source: str | None = None,
         max_tokens: int | None = None,
+        random_parts: Sequence[str] = (),
     ) -> None:
         if not find_sites(hf_model):
             raise TypeError(
@@ -116,6 +119,7 @@ class AttentionModel:
         self.tokenizer = tokenizer
         self.own_name = name
         self.source = source
+        self.random_parts = tuple(random_parts)
         self.made_by = call("load_model", {"model": hf_model, "tokenizer": tokenizer})
         self.load_again: Callable[[], AttentionModel] | None = None
         self.lock = threading.RLock()
@@ -555,6 +559,7 @@ class AttentionModel:
             self.own_name,
             self.source,
             self.length_limit.chosen,
+            self.random_parts,
         )
         return received_model, (SentModel.of(self, self.load_again or whole),)
 
@@ -578,6 +583,13 @@ class AttentionModel:
             loss=reading.loss,
             seed=reading.seed,
         )[0]
+
+    @property
+    def _random_note(self) -> str:
+        """The remark of attentions and figures about weights that were not in the files."""
+        more = ", …" if len(self.random_parts) > 3 else ""
+        listed = ", ".join(self.random_parts[:3])
+        return f"random weights: {listed}{more}" if listed else ""
 
     def question(self, inputs: Mapping[str, Tensor], position: int) -> Question:
         """Return the question at a predicted position."""
@@ -650,7 +662,7 @@ class AttentionModel:
                     n_prompt=n_prompt,
                     lock=self.lock,
                     no_norms=no_norms,
-                    not_shown=not_shown,
+                    remarks=(not_shown, self._random_note),
                     numbers=numbers,
                     loss=losses[item] if losses else None,
                     edits=str(self.edits),

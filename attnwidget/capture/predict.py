@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from operator import index as as_index
 from typing import Any
 
@@ -206,11 +207,16 @@ def _spelt(inputs: ModelInputs, ids: Tensor) -> tuple[str, ...]:
 
 def _classes(config: Any) -> Answers:
     labels = [str(config.id2label.get(i, i)) for i in range(config.num_labels)]
-    return Answers(
-        len(labels),
-        lambda ids: [(labels[i], labels[i]) for i in ids],
-        lambda label: labels.index(label) if label in labels else None,
-    )
+    return Answers(len(labels), partial(_spelt_classes, labels), partial(_found_class, labels))
+
+
+# Functions of the module can be pickled with the predictions that hold them.
+def _spelt_classes(labels: Sequence[str], ids: Sequence[int]) -> list[tuple[str, str]]:
+    return [(labels[i], labels[i]) for i in ids]
+
+
+def _found_class(labels: Sequence[str], label: str) -> int | None:
+    return labels.index(label) if label in labels else None
 
 
 def vocabulary_answers(tokenizer: Any, count: int) -> Answers:
@@ -218,16 +224,17 @@ def vocabulary_answers(tokenizer: Any, count: int) -> Answers:
 
     The tokenizer may know fewer entries. The others, or all without a tokenizer, are named by id.
     """
+    return Answers(count, partial(_spelt_entries, tokenizer), partial(_found_entry, tokenizer))
+
+
+def _spelt_entries(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str]]:
     known = 0 if tokenizer is None else len(tokenizer)
+    said = [i for i in ids if i < known]
+    axis = token_axis(tokenizer, said) if said else None
+    names = dict(zip(said, zip(axis.text, axis.raw, strict=True), strict=True)) if axis else {}
+    return [names.get(i, (f"id {i}", f"id {i}")) for i in ids]
 
-    def spelt(ids: Sequence[int]) -> list[tuple[str, str]]:
-        said = [i for i in ids if i < known]
-        axis = token_axis(tokenizer, said) if said else None
-        names = dict(zip(said, zip(axis.text, axis.raw, strict=True), strict=True)) if axis else {}
-        return [names.get(i, (f"id {i}", f"id {i}")) for i in ids]
 
-    def found(token: str) -> int | None:
-        number = tokenizer.get_vocab().get(token) if tokenizer is not None else None
-        return None if number is None else int(number)
-
-    return Answers(count, spelt, found)
+def _found_entry(tokenizer: Any, token: str) -> int | None:
+    number = tokenizer.get_vocab().get(token) if tokenizer is not None else None
+    return None if number is None else int(number)

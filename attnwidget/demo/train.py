@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import copy
 import csv
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -36,6 +35,7 @@ from attnwidget.demo.vocabulary import (
     read_vocabulary,
     take_embeddings,
 )
+from attnwidget.text.atomic_file import replacing, write_whole
 
 REPORT = 50
 """Steps between two rows of the loss curve."""
@@ -181,14 +181,16 @@ class Trainer:
 
 def save(trainer: Trainer, tokenizer: Any, folder: Path) -> None:
     """Write the checkpoint, the model in float16 with its tokenizer, and the loss curve."""
-    partial = folder / "checkpoint.partial"
-    torch.save(trainer.state(), partial)
-    os.replace(partial, folder / CHECKPOINT)
+    with replacing(folder / CHECKPOINT) as unfinished:
+        torch.save(trainer.state(), unfinished)
     copy.deepcopy(trainer.student.model).half().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     pieces = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
-    with (folder / "losses.csv").open("w", newline="", encoding="utf-8") as file:
+    write_whole(folder / "vocab.txt", ("\n".join(pieces) + "\n").encode("utf-8"))
+    with (
+        replacing(folder / "losses.csv") as unfinished,
+        unfinished.open("w", newline="", encoding="utf-8") as file,
+    ):
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         writer.writerows(trainer.progress.curve)

@@ -15,7 +15,7 @@ import numpy as np
 from attnwidget.drawing.caption import Caption
 from attnwidget.drawing.engine import Drawing, ThemeName, draw
 from attnwidget.drawing.svg import creator, svg, title_of
-from attnwidget.text.atomic_file import write_whole
+from attnwidget.text.atomic_file import linked_file, refuse_no_replacing, write_whole
 from attnwidget.text.xml_text import xml_text
 
 if TYPE_CHECKING:
@@ -66,6 +66,11 @@ class Picture:
         _check_number("width", self.width, "pixels of the whole figure")
         check_drawn("title", self.drawn_title)
         check_drawn("caption", self.drawn_caption)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickles and copies; the picture is drawn again from it."""
+        kept = {name: value for name, value in self.__dict__.items() if name != "drawing"}
+        return kept | {"state": _with_bytes(self.state)}
 
     @cached_property
     def drawing(self) -> Drawing:
@@ -181,6 +186,17 @@ class Picture:
         return f"Picture({title_of(self.caption)}, {drawing.width:.0f}×{drawing.height:.0f})"
 
 
+def _with_bytes(value: Any) -> Any:
+    """Return a state with bytes in place of views of arrays, which cannot be pickled."""
+    if isinstance(value, memoryview):
+        return value.tobytes()
+    if isinstance(value, Mapping):
+        return {name: _with_bytes(inner) for name, inner in value.items()}
+    if type(value) in (list, tuple):  # no named tuples, such as heads
+        return type(value)(map(_with_bytes, value))
+    return value
+
+
 def captioned(picture: Picture) -> Picture:
     """The same picture with its caption drawn under it."""
     return replace(picture, drawn_caption=True)
@@ -212,11 +228,12 @@ def check_file(
         )
     _check_number("width", width, "pixels of the whole figure")
     _check_number("scale", scale, "pixels of a PNG for each of the figure")
-    if not path.absolute().parent.is_dir():
+    folder = linked_file(path).parent
+    if not folder.is_dir():
         raise FileNotFoundError(
-            f"there is no folder {str(path.absolute().parent)!r} to save {path.name!r} in: "
-            "make it first"
+            f"there is no folder {str(folder)!r} to save {path.name!r} in: make it first"
         )
+    refuse_no_replacing(path)
 
 
 def _check_number(name: str, value: float | None, unit: str) -> None:

@@ -198,7 +198,7 @@ def extract_features(
                 if time.monotonic() - saved_at > _SECONDS_BETWEEN_FLUSHES:
                     file.flush()
                     saved_at = time.monotonic()
-    return StoredFeatures(layout, kept, n_skipped, file.path)
+    return StoredFeatures(layout, kept, n_skipped + len(listed.left_out), file.path)
 
 
 @dataclass(frozen=True, eq=False)

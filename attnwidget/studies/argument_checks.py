@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from attnwidget.text.loaded import Loaded, left_out_of
+
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
@@ -31,8 +33,10 @@ def each_of(items: Iterable[T], how: str) -> Iterable[T]:
     return items
 
 
-def all_of(kind: type[T], given: Iterable[T], how: str) -> list[T]:
+def all_of(kind: type[T], given: Iterable[T], how: str) -> Loaded[T]:
     """Return the items as a list, or raise TypeError if one is not of `kind`, with advice `how`.
+
+    The list knows which sentences or documents were left out when the items were loaded.
 
     Example:
         >>> from attnwidget.studies.argument_checks import all_of
@@ -42,7 +46,7 @@ def all_of(kind: type[T], given: Iterable[T], how: str) -> list[T]:
         Traceback (most recent call last):
         TypeError: expected a list, got '12': count
     """
-    items = list(each_of(given, how))
+    items = Loaded(each_of(given, how), left_out_of(given))
     for index, item in enumerate(items):
         if not isinstance(item, kind):
             raise TypeError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -33,10 +34,13 @@ def write_whole(path: Path, data: bytes) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary name; the file of this name replaces `path` at the end of the block.
 
-    A process that is killed or interrupted in the block leaves the old file.
+    A process that is killed or interrupted in the block leaves the old file. A symbolic link stays
+    a link, and the file that the link names is replaced. The new file has the permissions of the
+    old file and, if the system allows it, the old owner and group.
 
     Raises:
-        OSError: an error of the block, with the name `path`; the old file stays.
+        OSError: an error of the block, with the name `path`; the old file stays. Also for a folder,
+            a pipe or a device.
 
     Example:
         >>> import tempfile
@@ -48,20 +52,71 @@ def replacing(path: Path) -> Iterator[Path]:
         >>> path.read_bytes()
         b'1 2 3'
     """
+    with named_errors(path):
+        old = refuse_no_replacing(path)
+    place = linked_file(path)
     writer = f"{os.getpid()}-{threading.get_ident()}"
-    unfinished = path.with_name(f"{path.name}.{writer}.part")
+    unfinished = place.with_name(f"{place.name}.{writer}.part")
     try:
         with named_errors(path):
+            if old is not None:
+                # Nobody but the user may read the new content before it has the old permissions.
+                os.close(os.open(unfinished, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
             yield unfinished
-            unfinished.replace(path)
+            if old is not None:
+                _keep_access(unfinished, old)
+            unfinished.replace(place)
     finally:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
 
 
+def linked_file(path: Path) -> Path:
+    """Return the path of the file that is written, with all symbolic links followed."""
+    return Path(os.path.realpath(path))
+
+
+def refuse_no_replacing(path: Path) -> os.stat_result | None:
+    """Raise OSError if a file cannot replace `path`; otherwise return the state of the old file.
+
+    A pipe or a device would be lost if a file replaced it, and its reader would get nothing.
+
+    Returns:
+        The state of the old file, or None if there is no file.
+
+    Raises:
+        OSError: the path is a folder, a pipe or a device, or symbolic links form a circle.
+    """
+    try:
+        old = path.stat()
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(old.st_mode):
+        raise IsADirectoryError(f"{str(path)!r} is a folder: name a file in it")
+    if not stat.S_ISREG(old.st_mode):
+        raise OSError(
+            f"{str(path)!r} is a pipe or a device, which a file would replace: save to a new file, "
+            "and copy that file to the pipe or device"
+        )
+    return old
+
+
+def _keep_access(unfinished: Path, old: os.stat_result) -> None:
+    """Give a new file the owner, the group and the permissions of the old file."""
+    if hasattr(os, "chown"):
+        # Only root may give files away, and a user may be in the group of the file or not.
+        for owner, group in ((old.st_uid, -1), (-1, old.st_gid)):
+            with suppress(OSError):
+                os.chown(unfinished, owner, group)
+    # Some network drives have no permissions of files.
+    with suppress(OSError):
+        os.chmod(unfinished, stat.S_IMODE(old.st_mode))
+
+
 def remove_unfinished(path: Path) -> None:
     """Remove the unfinished files of killed writers of `path`; call it only as the only writer."""
-    for left in path.parent.glob(f"{escape(path.name)}.*.part"):
+    place = linked_file(path)
+    for left in place.parent.glob(f"{escape(place.name)}.*.part"):
         with suppress(OSError):
             left.unlink()
 

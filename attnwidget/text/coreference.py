@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from attnwidget.text.decoded_lines import decoded_lines
+from attnwidget.text.loaded import Loaded, loaded
 from attnwidget.text.mention_brackets import Brackets
 from attnwidget.text.mentions import Document, Mention, MentionKind
 from attnwidget.text.treebank import tree_fault
@@ -21,10 +24,12 @@ _NUMBER = re.compile("[0-9]{1,9}")
 _NO_WORD = re.compile("[0-9]{1,9}[-.][0-9]{1,9}")
 _CLUSTER_FIELDS = ("GRP", "eid")
 
-Lines = Iterator[tuple[int, str]]
+_BEGIN = "#begin document"
+
+Lines = Iterable[tuple[int, str]]
 
 
-def load_coreference(path: str | Path) -> list[Document]:
+def load_coreference(path: str | Path, *, skip_invalid: bool = False) -> Loaded[Document]:
     """Load documents with mentions from CorefUD (.conllu) or CoNLL-2012 (.conll), plain or .gz.
 
     The beginning of the file shows its format. CorefUD files have brackets in `Entity=` of the MISC
@@ -35,13 +40,22 @@ def load_coreference(path: str | Path) -> list[Document]:
 
     Args:
         path: UTF-8 file, plain or .gz.
+        skip_invalid: Whether to leave out documents with broken lines or brackets, with a sentence
+            that is no single tree, or without their text. A warning has their number, and
+            `left_out` of the list the reason for each. The result of `probe_coreference` states
+            the number.
 
     Returns:
         The documents in the order of the file, with every mention, also mentions without a
         coreferent mention.
 
+    Warns:
+        UserWarning: `skip_invalid` left out documents.
+
     Raises:
-        ValueError: the file is of another format, broken or empty; the message names the line.
+        ValueError: the file is of another format or empty; or a document, with `skip_invalid` every
+            document, is broken, or has placeholders such as "[WORD]" in place of its words. The
+            message names the line.
         OSError: the file cannot be read.
 
     Example:
@@ -51,16 +65,24 @@ def load_coreference(path: str | Path) -> list[Document]:
     path = Path(path)
     lines = enumerate(decoded_lines(path), 1)
     before: list[tuple[int, str]] = []
+    is_conll_2012 = False
     for number, line in lines:
         before.append((number, line))
-        if line.startswith("#begin document"):
-            return _checked(list(_conll_2012(path, before, lines)), path)
-        if line and not line.startswith("#"):
+        is_conll_2012 = line.startswith(_BEGIN)
+        if is_conll_2012 or (line and not line.startswith("#")):
             break
-    return _checked(list(_corefud(path, before, lines)), path)
+    whole = chain(before, lines)
+    documents = loaded(
+        _conll_2012(path, whole) if is_conll_2012 else _corefud(path, whole),
+        kind="document",
+        source=str(path),
+        loader="load_coreference",
+        skip_invalid=skip_invalid,
+    )
+    return _checked(documents, path)
 
 
-def _checked(documents: list[Document], path: Path) -> list[Document]:
+def _checked(documents: Loaded[Document], path: Path) -> Loaded[Document]:
     if not documents:
         raise ValueError(f"{path}: no documents; expected CorefUD (.conllu) or CoNLL-2012 lines")
     if not any(document.mentions for document in documents):
@@ -98,44 +120,65 @@ class _Open:
         )
 
 
-def _corefud(path: Path, before: Iterable[tuple[int, str]], lines: Lines) -> Iterator[Document]:
-    document: _Open | None = None
-    cluster_field: int | None = None
-    rows: list[tuple[int, list[str]]] = []
-    number = 0
+def _parts(lines: Lines, is_start: Callable[[str], bool]) -> Iterator[list[tuple[int, str]]]:
+    """Yield the numbered lines of each document, beginning with the lines before the first one."""
+    part: list[tuple[int, str]] = []
+    for number, line in lines:
+        if is_start(line):
+            yield part
+            part = []
+        part.append((number, line))
+    yield part
 
-    def end_sentence() -> None:
-        nonlocal document
-        if rows:
-            document = document or _Open(path.stem, f"{path.name}:{rows[0][0]}", Brackets())
-            _add_sentence(document, rows, path, cluster_field)
-            rows.clear()
 
-    for number, line in _chained(before, lines):
-        where = f"{path}:{number}"
-        if line.startswith("#"):
-            key, _, value = (part.strip() for part in line[1:].partition("="))
-            if key.split(" ")[0] == "newdoc":
-                end_sentence()
-                if document is not None and document.words:
-                    yield document.close()
-                document = _Open(value, f"{path.name}:{number}", Brackets(cluster_field or 0))
-            elif key == "global.Entity":
-                cluster_field = _cluster_field(value, where)
-                if document is not None and not document.words:
-                    document.brackets = Brackets(cluster_field)
-        elif line.strip():
-            columns = line.split("\t")
-            if len(columns) != 10:
-                raise ValueError(
-                    f"{where}: expected the 10 tab-separated columns of CoNLL-U, got {len(columns)}"
-                )
-            rows.append((number, columns))
-        else:
-            end_sentence()
-    end_sentence()
-    if document is not None and document.words:
-        yield document.close()
+def _corefud(path: Path, lines: Lines) -> Iterator[Callable[[], Document | None]]:
+    reader = _CorefUD(path)
+    for part in _parts(lines, _begins_corefud):
+        yield partial(reader.document, part)
+
+
+def _begins_corefud(line: str) -> bool:
+    return line.startswith("#") and line[1:].partition("=")[0].split()[:1] == ["newdoc"]
+
+
+class _CorefUD:
+    """Reads the documents of one file, which share the order of fields in their brackets."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._cluster_field: int | None = None
+
+    def document(self, part: list[tuple[int, str]]) -> Document | None:
+        """Return the document of numbered lines, or None for lines without words."""
+        path = self._path
+        document: _Open | None = None
+        rows: list[tuple[int, list[str]]] = []
+        for number, line in chain(part, [(0, "")]):
+            where = f"{path}:{number}"
+            if line.startswith("#"):
+                value = line.partition("=")[2].strip()
+                if _begins_corefud(line):
+                    document = _Open(
+                        value, f"{path.name}:{number}", Brackets(self._cluster_field or 0)
+                    )
+                elif line[1:].partition("=")[0].strip() == "global.Entity":
+                    self._cluster_field = _cluster_field(value, where)
+                    if document is not None and not document.words:
+                        document.brackets = Brackets(self._cluster_field)
+            elif line.strip():
+                columns = line.split("\t")
+                if len(columns) != 10:
+                    raise ValueError(
+                        f"{where}: expected the 10 tab-separated columns of CoNLL-U, got "
+                        f"{len(columns)}"
+                    )
+                rows.append((number, columns))
+            elif rows:
+                if document is None:
+                    document = _Open(path.stem, f"{path.name}:{rows[0][0]}", Brackets())
+                _add_sentence(document, rows, path, self._cluster_field)
+                rows = []
+        return document.close() if document is not None and document.words else None
 
 
 def _cluster_field(value: str, where: str) -> int:
@@ -203,23 +246,43 @@ def _governors(heads: list[tuple[str, str]], start: int) -> list[int]:
     return [start + governor - 1 if governor else -1 for governor in local]
 
 
-def _conll_2012(path: Path, before: Iterable[tuple[int, str]], lines: Lines) -> Iterator[Document]:
+def _conll_2012(path: Path, lines: Lines) -> Iterator[Callable[[], Document | None]]:
+    previous: list[tuple[int, str]] | None = None
+    for part in _parts(lines, _begins_conll_2012):
+        if previous is not None:
+            yield partial(_conll_2012_document, path, previous, part[0][0])
+        previous = part
+    if previous is not None:
+        yield partial(_conll_2012_document, path, previous, None)
+
+
+def _begins_conll_2012(line: str) -> bool:
+    return line.startswith(_BEGIN)
+
+
+def _conll_2012_document(
+    path: Path, part: list[tuple[int, str]], following: int | None
+) -> Document | None:
+    """Return the document of numbered lines, or None for lines without words.
+
+    Args:
+        path: The file.
+        part: The lines up to the beginning of the next document.
+        following: Number of the line where the next document begins; None = no further document.
+    """
     document: _Open | None = None
+    closed: Document | None = None
     in_sentence = False
-    for number, line in _chained(before, lines):
+    for number, line in part:
         where = f"{path}:{number}"
-        if line.startswith("#begin document"):
-            if document is not None:
-                raise ValueError(f"{where}: the document of {document.source} has not ended")
-            name, _, part = line.removeprefix("#begin document").partition(";")
-            title = " ".join([name.strip().strip("()"), part.strip()]).strip()
+        if _begins_conll_2012(line):
+            name, _, section = line.removeprefix(_BEGIN).partition(";")
+            title = " ".join([name.strip().strip("()"), section.strip()]).strip()
             document = _Open(title, f"{path.name}:{number}", Brackets())
-            in_sentence = False
         elif line.startswith("#end document"):
             if document is None:
                 raise ValueError(f"{where}: a document ends that did not begin")
-            if document.words:
-                yield document.close()
+            closed = document.close() if document.words else None
             document = None
         elif not line.strip():
             in_sentence = False
@@ -244,10 +307,8 @@ def _conll_2012(path: Path, before: Iterable[tuple[int, str]], lines: Lines) -> 
             if columns[-1] != "-":
                 for bracket in columns[-1].split("|"):
                     document.brackets.read(bracket, word=len(document.words) - 1, where=where)
+    if document is not None and following is not None:
+        raise ValueError(f"{path}:{following}: the document of {document.source} has not ended")
     if document is not None:
         raise ValueError(f"{document.source}: the document has no #end document")
-
-
-def _chained(before: Iterable[tuple[int, str]], lines: Lines) -> Lines:
-    yield from before
-    yield from lines
+    return closed

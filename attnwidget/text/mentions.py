@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from attnwidget.text.counted import counted
+from attnwidget.text.placeholders import refuse_no_text
 
 MentionKind = Literal["pronoun", "proper", "nominal"]
 MentionSpan = tuple[int, int]
@@ -66,7 +67,8 @@ class Document:
         source: File and line, "file.conllu:1".
 
     Raises:
-        ValueError: no words, or fields that do not fit the words.
+        ValueError: no words, placeholders such as "[WORD]" in place of all words, or fields that do
+            not fit the words.
 
     Example:
         >>> from attnwidget.text.mentions import Document
@@ -91,6 +93,7 @@ class Document:
         for field, values in (("tags", self.tags), ("governors", self.governors)):
             if values and len(values) != m:
                 raise ValueError(f"{where}: {m} words need as many {field}, got {len(values)}")
+        refuse_no_text(self.words, where, self.tags)
         starts = list(self.sentence_starts)
         if starts != sorted(set(starts)) or starts[:1] != [0] or starts[-1] >= m:
             raise ValueError(

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import index as as_index
 
+from attnwidget.text.placeholders import refuse_no_text
+
 
 @dataclass(frozen=True)
 class Sentence:
@@ -24,7 +26,8 @@ class Sentence:
 
     Raises:
         ValueError: no words, an empty word, fields of other lengths, or no tree: a missing
-            governor, a cycle, or not exactly one root.
+            governor, a cycle, or not exactly one root. Also for a sentence without its text, with
+            placeholders such as "_" in place of the words.
 
     Example:
         >>> from attnwidget.text.treebank import Sentence
@@ -54,6 +57,7 @@ class Sentence:
         for position, word in enumerate(self.words, 1):
             if not word.strip():
                 raise ValueError(f"{self.label}: word {position} is empty")
+        refuse_no_text(self.words, self.label, self.tags or self.xpos)
         if fault := tree_fault(self.governors):
             position, problem = fault
             word = f"word {position} {self.words[position - 1]!r}"

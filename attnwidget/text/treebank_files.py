@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from conllu.exceptions import ParseException
 from conllu.parser import parse_comment_line, parse_dict_value, parse_id_value
 
 from attnwidget.text.decoded_lines import decoded_lines
+from attnwidget.text.loaded import Loaded, loaded
 from attnwidget.text.treebank import Sentence, tree_fault
 
 _COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -21,7 +22,9 @@ _DIGITS = 9
 _PAIR = re.compile(r"(\S+) (\d+)-(\S+)")
 
 
-def load_treebank(path: str | Path, *, limit: int | None = None) -> list[Sentence]:
+def load_treebank(
+    path: str | Path, *, limit: int | None = None, skip_invalid: bool = False
+) -> Loaded[Sentence]:
     r"""Load the sentences of a treebank file, UTF-8, plain or .gz.
 
     In CoNLL-U, words are the numbered lines. Ranges (2-3) and empty nodes (2.1) are not words of
@@ -32,10 +35,20 @@ def load_treebank(path: str | Path, *, limit: int | None = None) -> list[Sentenc
     Args:
         path: the file.
         limit: Number of sentences to read; the rest is not checked. None = all sentences.
+        skip_invalid: Whether to leave out sentences that are no single tree, have broken lines, or
+            come without their text. A warning has their number, and `left_out` of the list the
+            reason for each. Studies add the number to `n_skipped` of their result.
+
+    Returns:
+        A list of sentences.
+
+    Warns:
+        UserWarning: `skip_invalid` left out sentences.
 
     Raises:
-        ValueError: the file has neither format, contains a sentence that is not a single tree, is
-            empty, is not UTF-8, or is cut short. The message names file and line.
+        ValueError: the file has neither format, is empty, is not UTF-8, or is cut short; or a
+            sentence, with `skip_invalid` every sentence, is not a single tree, or has placeholders
+            such as "_" in place of its words. The message names file and line.
         OSError: it cannot be read.
 
     Example:
@@ -51,28 +64,37 @@ def load_treebank(path: str | Path, *, limit: int | None = None) -> list[Sentenc
     """
     if limit is not None and limit < 1:
         raise ValueError(f"limit is a number of sentences from 1, or None for all; got {limit}")
-    sentences = list(islice(_read_sentences(Path(path)), limit))
+    sentences = loaded(
+        _parts(Path(path)),
+        kind="sentence",
+        source=str(path),
+        loader="load_treebank",
+        skip_invalid=skip_invalid,
+        limit=limit,
+    )
     if not sentences:
         raise ValueError(f"{path} holds no sentence: the file is empty")
     return sentences
 
 
-def _read_sentences(path: Path) -> Iterator[Sentence]:
-    """Yield the sentences of a file in either format.
+def _parts(path: Path) -> Iterator[Callable[[], Sentence | None]]:
+    """Yield functions that return the sentences of a file in either format.
 
-    Raises:
-        ValueError: as `load_treebank`, with file and line.
+    The functions raise ValueError with file and line.
     """
-    read = None
+    read: Callable[[_Block], _Rows | None] | None = None
     for block in _blocks(path):
         if read is None:
             is_pairs = not path.name.removesuffix(".gz").endswith(".conllu") and _PAIR.fullmatch(
                 block.lines[0]
             )
             read = _from_pairs if is_pairs else _from_conllu
-        rows = read(block)
-        if rows is not None:
-            yield rows.sentence()
+        yield partial(_sentence, read, block)
+
+
+def _sentence(read: Callable[[_Block], _Rows | None], block: _Block) -> Sentence | None:
+    rows = read(block)
+    return None if rows is None else rows.sentence()
 
 
 @dataclass

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
+from attnwidget.text.loaded import Loaded, loaded
 from attnwidget.text.treebank import Sentence
 
 
-def sentences_from_spacy(docs: Iterable[Any]) -> list[Sentence]:
+def sentences_from_spacy(docs: Iterable[Any], *, skip_invalid: bool = False) -> Loaded[Sentence]:
     """Return the sentences of parsed spaCy `Doc`s, with spaCy's words, relations and tags.
 
     Tokens that consist of white space are left out. The root's relation, "ROOT" in spaCy, is called
@@ -17,9 +19,13 @@ def sentences_from_spacy(docs: Iterable[Any]) -> list[Sentence]:
 
     Args:
         docs: The output of a pipeline with a parser, one `Doc` or several.
+        skip_invalid: Whether to leave out sentences that are no single tree, as in `load_treebank`.
+
+    Warns:
+        UserWarning: `skip_invalid` left out sentences.
 
     Raises:
-        ValueError: a `Doc` was not parsed, or there are no words.
+        ValueError: a `Doc` was not parsed, there are no words, or a sentence is not a single tree.
         TypeError: `docs` has an entry that is not a `Doc`.
 
     Example:
@@ -28,7 +34,24 @@ def sentences_from_spacy(docs: Iterable[Any]) -> list[Sentence]:
         >>> sentences_from_spacy([pipeline("Cats purr.")])[0].relations  # doctest: +SKIP
         ('nsubj', 'root', 'punct')
     """
-    sentences: list[Sentence] = []
+    sentences = loaded(
+        _parts(docs),
+        kind="sentence",
+        source="the documents",
+        loader="sentences_from_spacy",
+        skip_invalid=skip_invalid,
+    )
+    if not sentences:
+        raise ValueError("the documents hold no words")
+    return sentences
+
+
+def _parts(docs: Iterable[Any]) -> Iterator[Callable[[], Sentence]]:
+    """Yield functions that return the sentences of documents.
+
+    Raises:
+        ValueError, TypeError: as `sentences_from_spacy`.
+    """
     for number, doc in enumerate([docs] if hasattr(docs, "sents") else docs):
         if not hasattr(doc, "has_annotation"):
             raise TypeError(f"expected spaCy Docs, got {type(doc).__name__}: pass pipeline(text)")
@@ -40,10 +63,7 @@ def sentences_from_spacy(docs: Iterable[Any]) -> list[Sentence]:
         for place, span in enumerate(doc.sents):
             words = [token for token in span if not token.is_space]
             if words:
-                sentences.append(_sentence(words, f"document {number}, sentence {place}"))
-    if not sentences:
-        raise ValueError("the documents hold no words")
-    return sentences
+                yield partial(_sentence, words, f"document {number}, sentence {place}")
 
 
 def _sentence(words: list[Any], source: str) -> Sentence:

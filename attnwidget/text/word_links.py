@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnwidget.text.decoded_lines import decoded_lines
+from attnwidget.text.loaded import Loaded, left_out_of
 from attnwidget.text.mentions import Document
+from attnwidget.text.placeholders import refuse_no_text
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
@@ -70,8 +72,8 @@ def load_links(table: str | Path | pd.DataFrame) -> list[LinkedSentence]:
             DataFrame. Column names: sentence, source, target, label, with "span" after them or not.
 
     Raises:
-        ValueError: columns are missing, or a span is not in its sentence; the message names the
-            line.
+        ValueError: columns are missing, a span is not in its sentence, or a sentence consists of
+            placeholders such as "[WORD]"; the message names the line.
         OSError: the file cannot be read.
 
     Example:
@@ -88,6 +90,7 @@ def load_links(table: str | Path | pd.DataFrame) -> list[LinkedSentence]:
         words = tuple(cells[0].split())
         if not words or not cells[3].strip():
             raise ValueError(f"{where}: the {'label' if words else 'sentence'} is empty")
+        refuse_no_text(words, f"{where}: the sentence")
         source, target = (
             _span(cell, words, f"{where}: the {name} span")
             for name, cell in zip(_COLUMNS[1:3], cells[1:3], strict=True)
@@ -123,7 +126,7 @@ def subject_verb_links(sentences: Iterable[Sentence]) -> list[LinkedSentence]:
                 links.append(Link((word,), (governor - 1,), "SUBJ to VERB"))
                 links.append(Link((governor - 1,), (word,), "VERB to SUBJ"))
         pairs.append(LinkedSentence(sentence.words, tuple(links), sentence.label))
-    return pairs
+    return Loaded(pairs, left_out_of(sentences))
 
 
 def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:

@@ -371,14 +371,41 @@ def test_attention_that_was_never_trained_is_said_at_loading(tmp_path: Path) -> 
     kept = {key: values for key, values in weights.items() if key not in lost}
     model.save_pretrained(tmp_path, state_dict=kept)
     with pytest.warns(UserWarning, match=r"lack 2 weights of attention, .*query.*at random"):
-        load_model(tmp_path, device="cpu")
-    # A head that answers may be new: attention does not depend on it.
+        loaded = load_model(tmp_path, device="cpu")
+    assert loaded.random_parts == ("bert.encoder.layer.1.attention.self.query",)
+    assert "random weights: bert.encoder.layer.1.attention.self.query" in loaded.attend("w1").note
+
+
+@pytest.mark.parametrize(("built", "head"), [("bert", "cls.predictions"), ("roberta", "pooler")])
+def test_a_head_that_was_never_trained_is_said_at_loading(
+    tmp_path: Path, built: str, head: str
+) -> None:
+    model = zoo.build(built)
+    word_tokenizer().save_pretrained(tmp_path)
+    weights = model.state_dict()
     model.save_pretrained(
-        tmp_path, state_dict={key: v for key, v in weights.items() if "predictions" not in key}
+        tmp_path, state_dict={key: v for key, v in weights.items() if not key.startswith(head)}
     )
+    with pytest.warns(UserWarning, match=rf"lack \d weights, {head}.*random: the output of {head}"):
+        loaded = load_model(tmp_path, device="cpu")
+    assert all(path.startswith(head) for path in loaded.random_parts) and loaded.random_parts
+    attention = loaded.attend("w1 w2")
+    assert f"random weights: {head}" in attention.note and head in repr(attention)
+    # The attention does not depend on the head.
+    np.testing.assert_allclose(
+        attention.weights(),
+        load_model(model, word_tokenizer()).attend("w1 w2").weights(),
+        atol=SMALL,
+    )
+
+
+def test_a_whole_checkpoint_has_no_random_parts(tmp_path: Path) -> None:
+    zoo.build("bert").save_pretrained(tmp_path)
+    word_tokenizer().save_pretrained(tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        load_model(tmp_path, device="cpu")
+        model = load_model(tmp_path, device="cpu")
+    assert model.random_parts == () and model.attend("w1").note == ""
 
 
 @pytest.mark.slow

@@ -34,6 +34,10 @@ class Answers:
     spelt: Callable[[Sequence[int]], list[tuple[str, str]]]
     found: Callable[[str], int | None]
 
+    def __deepcopy__(self, memo: object) -> Answers:
+        # The answers do not change, and may hold a large tokenizer.
+        return self
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Predictions:

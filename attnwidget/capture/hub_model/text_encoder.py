@@ -58,7 +58,7 @@ class Encoder:
     def __init__(self, tokenizer: Any, hf_model: Any, limit: LengthLimit | None = None) -> None:
         self._tokenizer = tokenizer
         self._model = type(hf_model).__name__
-        self._vocabulary = _vocabulary_size(hf_model)
+        self._vocabulary = vocabulary_size(hf_model)
         self._length_limit = LengthLimit(hf_model, tokenizer) if limit is None else limit
         size = getattr(tokenizer, "vocab_size", None)
         # A tokenizer may have a few entries more than the model: special tokens added after
@@ -200,7 +200,8 @@ def refuse_half_characters(text: str, label: str = "the text") -> None:
         )
 
 
-def _vocabulary_size(hf_model: Any) -> int | None:
+def vocabulary_size(hf_model: Any) -> int | None:
+    """Return the number of rows of a model's table of tokens, or None if there is no table."""
     try:
         embeddings = hf_model.get_input_embeddings()
     except (AttributeError, NotImplementedError):

@@ -56,7 +56,7 @@ _ROW_BYTES = 96
 # The remarks that pages show about an attention, and the remarks that only Python shows.
 NO_MODEL = (
     "heads are switched off in a model, and this attention is of given weights or of given queries "
-    "and keys, or was made in a block of `disabled`"
+    "and keys, was made in a block of `disabled`, or was pickled or copied without its model"
 )
 NOT_READ_AGAIN = f"{NO_MODEL}: make one with load_model(...).attend(text), outside of such a block"
 
@@ -77,6 +77,9 @@ class Attention:
     Layers and heads count from 0, and layers have the model's own numbers. Hybrid models have
     layers without attention: arrays of all layers are NaN there, and a request for one of these
     layers is an error. `stack` may be left out if there is one stack.
+
+    Pickles and deep copies have all maps, and no model: they cannot be read again (`without`), and
+    gradients of another loss need the text. A long input (`is_long`) cannot be pickled.
 
     Attributes:
         model_name: Name of the model, or the name given to `from_weights` or `from_queries_keys`.
@@ -108,7 +111,7 @@ class Attention:
         n_prompt: int | None = None,
         lock: threading.RLock | None = None,
         no_norms: str = "",
-        not_shown: str = "",
+        remarks: Sequence[str] = (),
         loss: Loss | None = None,
         edits: str = "",
         reading: Reading[Attention] | None = None,
@@ -143,7 +146,17 @@ class Attention:
             model_name=model_name,
             missing={"norms": no_norms, "gradients": "" if loss else _NO_GRADIENTS},
         )
-        self._not_shown = not_shown
+        self._remarks = tuple(remarks)
+
+    def __copy__(self) -> Attention:
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickles and deep copies: without the model."""
+        state = {name: value for name, value in self.__dict__.items() if name != "words"}
+        return state | {"reading": None}
 
     @property
     def stacks(self) -> dict[str, Stack]:
@@ -175,8 +188,9 @@ class Attention:
         """A remark for readers of figures, or "" if there is none.
 
         The remark names edited heads, a long input (`is_long`), the number of layers whose weights
-        are kept in place of queries and keys, layers without attention, and a stack that is not
-        shown because its attention is local or sparse (the encoders of LED and LongT5).
+        are kept in place of queries and keys, and layers without attention. It also names a stack
+        that is not shown because its attention is local or sparse (the encoders of LED and LongT5),
+        and modules whose weights were not in the files of the model.
         """
         kept = [layer.products is None for layer in self.head_maps.kept_layers()]
         how_far = f"weights kept for {sum(kept)} of {len(kept)} layers" if any(kept) else ""
@@ -185,7 +199,7 @@ class Attention:
             how_far = "long input"
         edited = "edited" if self.edits else ""
         hybrid = (stack.layers.said(stack.name) for stack in self.stacks.values())
-        return ", ".join(filter(None, [edited, how_far, *hybrid, self._not_shown]))
+        return ", ".join(filter(None, [edited, how_far, *hybrid, *self._remarks]))
 
     @property
     def is_long(self) -> bool:

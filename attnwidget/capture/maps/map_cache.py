@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +30,24 @@ class MapCache:
     ) -> None:
         self.layers = {name: dict(kept) for name, kept in layers.items()}
         self.lock = lock
-        self.tiles = {name: Tiles(kept) for name, kept in self.layers.items()}
+        self.tiles = self._new_tiles()
         layers_of_all = (layer for kept in self.layers.values() for layer in kept.values())
         self._needs_torch = not all(layer.is_numpy for layer in layers_of_all)
         self._latest: OrderedDict[tuple[str, str, int, int | None], Float32Array] = OrderedDict()
+
+    def _new_tiles(self) -> dict[str, Tiles]:
+        return {name: Tiles(kept) for name, kept in self.layers.items()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickles and deep copies: without the lock and remembered maps."""
+        left_out = ("lock", "tiles", "_latest")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.lock = threading.RLock()
+        self.tiles = self._new_tiles()
+        self._latest = OrderedDict()
 
     @contextmanager
     def reading(self) -> Iterator[None]:

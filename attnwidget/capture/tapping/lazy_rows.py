@@ -24,6 +24,20 @@ class LazyRows:
     n_heads: int
     part: Callable[[Index, Index], Tensor]
 
+    def __copy__(self) -> LazyRows:
+        return self
+
+    def __deepcopy__(self, memo: object) -> LazyRows:
+        # The numbers do not change.
+        return self
+
+    def __reduce__(self) -> str:
+        raise TypeError(
+            "the attention of a long input cannot be pickled: its mask is a rule of the running "
+            "model, and no table. Keep the text and read it again, pickle attend(text, "
+            "long=False), or pickle the numbers (tile, rows)"
+        )
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of the first axis; the other lengths are unknown."""

@@ -34,6 +34,7 @@ from attnwidget.studies.streaming.segmenting import rows_as_segments
 from attnwidget.studies.streaming.shards import Executor
 from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.studies.words.word_segments import WordAxes, WordSegmenter
+from attnwidget.text.loaded import left_out_of
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
 
@@ -114,6 +115,7 @@ def find_links(
         segments, n_skipped = WordSegmenter(model).segments(
             [(sentence.words, sentence.label) for sentence in sentences], skip_unaligned
         )
+        n_skipped += len(left_out_of(texts))
     else:
         if asked.needs_treebank:
             raise ValueError(

@@ -113,7 +113,7 @@ def measure_checkpoints(
             f"n_sequences is at least 0 and length at least 1, got n_sequences={n_sequences}, "
             f"length={length}"
         )
-    listed = []
+    listed: list[Segment] = []
     if segments is not None:
         listed = all_of(Segment, segments, "read segments with read_segments or make_segments")
     accumulators = accumulators_of(metrics)

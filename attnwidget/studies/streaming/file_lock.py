@@ -9,7 +9,12 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from attnwidget.text.atomic_file import named_errors, remove_unfinished
+from attnwidget.text.atomic_file import (
+    linked_file,
+    named_errors,
+    refuse_no_replacing,
+    remove_unfinished,
+)
 
 # Errors of read-only folders, and of file systems without locks.
 _NO_LOCKS = {
@@ -36,6 +41,7 @@ def one_writer(path: str | Path | None) -> Iterator[None]:
 
     Raises:
         FileNotFoundError: the folder of the file does not exist.
+        OSError: the path is a folder, a pipe or a device.
         RuntimeError: another run is writing the file.
         OSError: there is no room for a lock.
 
@@ -53,13 +59,15 @@ def one_writer(path: str | Path | None) -> Iterator[None]:
     if path is None:
         yield
         return
-    path = Path(path)
-    # Check the folder now, before a long computation whose result could not be stored.
-    if not path.absolute().parent.is_dir():
+    # Two names of the same file, one of them a symbolic link, share a lock.
+    path = linked_file(Path(path))
+    # Check the place now, before a long computation whose result could not be stored.
+    if not path.parent.is_dir():
         raise FileNotFoundError(
-            f"there is no folder {str(path.absolute().parent)!r} to keep the checkpoint "
-            f"{path.name!r} in: make it first"
+            f"there is no folder {str(path.parent)!r} to keep the checkpoint {path.name!r} in: "
+            "make it first"
         )
+    refuse_no_replacing(path)
     beside = Path(f"{path}.lock")
     lock = FileLock(beside)
     there_is_one = True

@@ -26,6 +26,7 @@ from attnwidget.studies.words.probe_words import probe
 from attnwidget.studies.words.word_segments import WordAxes, WordSegmenter, word_segments
 from attnwidget.text.antecedents import BASELINES, anaphors
 from attnwidget.text.document_windows import windows as cut_windows
+from attnwidget.text.loaded import left_out_of
 from attnwidget.text.mentions import Document
 
 if TYPE_CHECKING:
@@ -196,6 +197,7 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
         self, documents: Sequence[Document], windows: Sequence[EvaluatedWindow], n_skipped: int = 0
     ) -> None:
         self._documents = tuple(documents)
+        self._left_out = left_out_of(documents)
         self._windows = tuple(windows)
         self._n_skipped = n_skipped
         sizes = [len(window.evaluated) for window in windows]
@@ -248,6 +250,7 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
             n_skipped=self._n_skipped,
             complete=int(read.sum()) == len(self._windows) - self._n_skipped,
             without_attention=self.layers.without_attention,
+            left_out=self._left_out,
         )
 
     def _prepare(self, batch: Batch) -> _Prepared:

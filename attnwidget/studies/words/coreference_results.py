@@ -119,6 +119,7 @@ class CoreferenceAccuracies(HeadResult):
         complete: False if the pass was interrupted.
         without_attention: The layers without attention of a hybrid model, which have -1 in
             `chosen`.
+        left_out: For each document that `load_coreference` left out as invalid, the reason.
         definitions: Definitions of details that the paper leaves open.
     """
 
@@ -130,6 +131,7 @@ class CoreferenceAccuracies(HeadResult):
     n_skipped: int
     complete: bool
     without_attention: tuple[int, ...] = ()
+    left_out: tuple[str, ...] = ()
     definitions: ClassVar[str] = DEFINITIONS
 
     @cached_property
@@ -256,6 +258,8 @@ class CoreferenceAccuracies(HeadResult):
         read = len({window.document for window in self.windows})
         notes = "" if self.complete else ", interrupted"
         notes += f", {counted(self.n_skipped, 'window')} left out" if self.n_skipped else ""
+        if self.left_out:
+            notes += f", {counted(len(self.left_out), 'invalid document')} left out"
         best = self.best_head("mentions")
         among = self.table("mentions").iloc[-1]
         return (

@@ -89,7 +89,9 @@ def probe_features(
     return probe(
         model,
         [(sentence.words, sentence.label) for sentence in sentences],
-        lambda _, n_skipped: LinguisticFeatures(names, words, variant, n_skipped),
+        lambda _, n_skipped: LinguisticFeatures(
+            names, words, variant, n_skipped, len(sentences.left_out)
+        ),
         skip_unaligned=skip_unaligned,
         batch_size=batch_size,
         progress=progress,
@@ -106,6 +108,7 @@ class LinguisticFeatures(SentenceMeans["FeatureWeights"]):
         words: For each sentence and feature, the words with the feature; segment i is sentence i.
         variant: As in `probe_features`.
         n_skipped: Number of sentences that were left out, for the result.
+        n_left_out: Number of sentences that were left out before, when the list was loaded.
     """
 
     name: ClassVar[str] = "features"
@@ -117,8 +120,9 @@ class LinguisticFeatures(SentenceMeans["FeatureWeights"]):
         words: Sequence[Sequence[Sequence[int]]],
         variant: AbsenceVariant = "skip absent",
         n_skipped: int = 0,
+        n_left_out: int = 0,
     ) -> None:
-        super().__init__(len(words), n_skipped)
+        super().__init__(len(words), n_skipped, n_left_out)
         self._features = (*features, *_SPECIAL)
         self._words = words
         self._variant = variant

@@ -95,7 +95,9 @@ def probe_looking_away(
                 f"{n_with} of {n_words} words have the relation {relation!r}, so one "
                 f"group of words is empty; choose from {', '.join(known)}"
             )
-        return LookingAwayFrom(has, punctuation, relation, direction, n_skipped)
+        return LookingAwayFrom(
+            has, punctuation, relation, direction, n_skipped, len(sentences.left_out)
+        )
 
     return probe(
         model,
@@ -138,6 +140,7 @@ class LookingAwayFrom(SentenceMeans["LookingAway"]):
         relation: As in `probe_looking_away`.
         direction: As in `probe_looking_away`.
         n_skipped: Number of sentences that were left out, for the result.
+        n_left_out: Number of sentences that were left out before, when the list was loaded.
     """
 
     name: ClassVar[str] = "looking_away"
@@ -152,8 +155,9 @@ class LookingAwayFrom(SentenceMeans["LookingAway"]):
         relation: str,
         direction: str,
         n_skipped: int = 0,
+        n_left_out: int = 0,
     ) -> None:
-        super().__init__(len(has), n_skipped)
+        super().__init__(len(has), n_skipped, n_left_out)
         self._has = has
         self._punctuation = punctuation
         self._relation = relation

@@ -67,8 +67,8 @@ class SentencesResult(HeadResult):
 
     Attributes:
         n_sentences: Number of sentences.
-        n_skipped: Number of sentences left out because a word has no tokens or the sentence is too
-            long.
+        n_skipped: Number of sentences left out because they are invalid (`skip_invalid` of
+            `load_treebank`), a word has no tokens, or the sentence is too long.
         model_name: Name of the model.
         complete: False if the pass was interrupted.
     """
@@ -84,19 +84,21 @@ class SentenceMeans(SegmentMeans[R]):
 
     Args:
         n_sentences: Number of all sentences.
-        n_skipped: Number of sentences that were left out, for the result.
+        n_skipped: Number of these sentences that were left out, for the result.
+        n_left_out: Number of sentences that were left out before, when the list was loaded.
     """
 
-    def __init__(self, n_sentences: int, n_skipped: int) -> None:
+    def __init__(self, n_sentences: int, n_skipped: int, n_left_out: int = 0) -> None:
         self._n_sentences = n_sentences
         self._n_skipped = n_skipped
+        self._n_left_out = n_left_out
 
     @property
     def about(self) -> dict[str, Any]:
         """The fields of a `SentencesResult`."""
         return {
             "n_sentences": self.n_segments,
-            "n_skipped": self._n_skipped,
+            "n_skipped": self._n_skipped + self._n_left_out,
             "model_name": self.model_name,
             "complete": self.n_segments == self._n_sentences - self._n_skipped,
         }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,13 +54,15 @@ class RelationAccuracies(HeadResult):
         both_correct: Number of words for which a head and an offset are both right, int64 [L, H, 2,
             O, R].
         n_sentences: Number of sentences that were read.
-        n_skipped: Number of sentences that were left out: too long, or with a word without tokens.
+        n_skipped: Number of sentences that were left out: invalid (`skip_invalid` of
+            `load_treebank`), too long, or with a word without tokens.
         complete: False if the pass was interrupted.
         unit: Pooling of tokens to words, as in `probe_relations`.
         possessive: Rule for possessors before "'s".
         model_name: Name of the model.
         stack: "self", or "encoder" in an encoder-decoder.
-        model: The model, for `predictions`; None if it is not available.
+        model: The model, for `predictions`; None if it is not available, as in pickles and deep
+            copies.
         without_attention: The layers without attention of a hybrid model, which have 0 in `correct`
             and NaN in every share.
     """
@@ -80,6 +82,13 @@ class RelationAccuracies(HeadResult):
     stack: str
     model: AttentionModel | None = None
     without_attention: tuple[int, ...] = ()
+
+    def __copy__(self) -> RelationAccuracies:
+        return replace(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickles and deep copies: without the model."""
+        return self.__dict__ | {"model": None}
 
     @property
     def accuracy(self) -> Float64Array:

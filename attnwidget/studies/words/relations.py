@@ -31,6 +31,7 @@ from attnwidget.studies.words.relation_results import (
     RelationAccuracies,
 )
 from attnwidget.studies.words.word_segments import word_segments
+from attnwidget.text.loaded import left_out_of
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ class Relations(Accumulator[RelationAccuracies]):
         self._offsets = tuple(each_once("offsets", map(int, offsets)))
         self._possessive = possessive
         self._n_skipped = n_skipped
+        self._n_left_out = len(left_out_of(sentences))
         self._labels = sorted({label for sentence in sentences for label in sentence.relations})
         self._ids = {label: i for i, label in enumerate(self._labels)}
         one_of("unit", unit, _UNITS)
@@ -216,7 +218,7 @@ class Relations(Accumulator[RelationAccuracies]):
             baseline_correct=self.sums["baseline"] @ members,
             both_correct=self.layers.spread(self.sums["both"] @ members, fill=0),
             n_sentences=int(self.sums["sentences"]),
-            n_skipped=self._n_skipped,
+            n_skipped=self._n_skipped + self._n_left_out,
             complete=bool(self.sums["sentences"] == n_expected),
             unit=self._unit,
             possessive=self._possessive,

@@ -23,6 +23,7 @@ from attnwidget.studies.streaming.results import HeadMetrics
 from attnwidget.studies.streaming.shards import Executor
 from attnwidget.studies.words.probe_words import SentenceMeans, SentencesResult, probe
 from attnwidget.studies.words.word_segments import WordAxes
+from attnwidget.text.loaded import left_out_of
 from attnwidget.text.word_links import Link, LinkedSentence
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Links(SentenceMeans["LinkWeights"]):
         variant: AbsenceVariant = "skip absent",
         n_skipped: int = 0,
     ) -> None:
-        super().__init__(len(sentences), n_skipped)
+        super().__init__(len(sentences), n_skipped, len(left_out_of(sentences)))
         self._sentences = sentences
         self._pairing = pairing
         self._variant = variant

@@ -37,6 +37,23 @@ class Exporting:
     # Names of the outputs that keep a picture of this figure in a notebook.
     _kept_pictures: tuple[str, ...] = ()
 
+    def __reduce_ex__(self, protocol: object) -> str:
+        raise self._no_copies()
+
+    def __copy__(self) -> Any:
+        raise self._no_copies()
+
+    def __deepcopy__(self, memo: object) -> Any:
+        raise self._no_copies()
+
+    def _no_copies(self) -> TypeError:
+        name = type(self).__name__
+        return TypeError(
+            f"a {name} cannot be pickled or copied, because it belongs to its page and kernel: "
+            f"make a second {name}, pickle the attention or result that it shows, or keep "
+            'static(), code() or save("page.html")'
+        )
+
     def figure(
         self, *, width: float | None = None, theme: ThemeName = "light", title: bool = True
     ) -> Picture:

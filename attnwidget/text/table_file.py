@@ -1,0 +1,87 @@
+"""Tables for spreadsheets: CSV and TSV files whose texts no spreadsheet runs as formulas."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnwidget.text.atomic_file import write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+# Spreadsheets read a cell that begins with one of these characters as a formula, also without
+# quotation marks around the cell. The last four are the wide forms of East Asian keyboards.
+_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+
+
+def save_table(table: Any, path: str | Path) -> Path:
+    r"""Save a table as a .csv or .tsv file that spreadsheets show as it is, and return its path.
+
+    Tokens such as "=", "-" and "@" would begin a formula in a spreadsheet, and a hostile text could
+    run a command. Texts that begin with = + - @, a tab or a line break therefore get an apostrophe
+    in front, which marks a text. An apostrophe is also put before texts that begin with apostrophes
+    and one of these characters. To undo it, remove the first apostrophe of such texts. Numbers
+    remain numbers: -0.5 has no apostrophe.
+
+    The file is UTF-8, and replaced at once, or not at all. The index of a table is saved if it has
+    names or texts.
+
+    Args:
+        table: A DataFrame, or a result, an attention or predictions with `to_frame()`.
+        path: The file; its folder must exist.
+
+    Raises:
+        ValueError: The name of the file has another ending.
+        TypeError: `table` is no table and has no `to_frame()`.
+        OSError: The file cannot be written; an earlier file stays.
+
+    Example:
+        >>> import tempfile
+        >>> import pandas as pd
+        >>> from attnwidget import save_table
+        >>> table = pd.DataFrame({"token": ["cat", "=1+1"], "change": [-0.5, 2]})
+        >>> save_table(table, tempfile.mkdtemp() + "/tokens.csv").read_bytes()
+        b"token,change\r\ncat,-0.5\r\n'=1+1,2.0\r\n"
+    """
+    path = Path(path)
+    separator = _SEPARATORS.get(path.suffix.lower())
+    if separator is None:
+        raise ValueError(f"a table is saved as .csv or .tsv, not as {path.name!r}")
+    # Line ends of both kinds within cells are quoted only if the rows end with both.
+    text = _frame_of(table).to_csv(sep=separator, index=False, lineterminator="\r\n")
+    write_whole(path, text.encode("utf-8", "backslashreplace"))
+    return path
+
+
+def _frame_of(table: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    if callable(getattr(table, "to_frame", None)):
+        table = table.to_frame()
+    if not isinstance(table, pd.DataFrame):
+        raise TypeError(
+            f"save_table takes a DataFrame or a result with to_frame(), got {type(table).__name__}"
+        )
+    # Sorted or chosen rows have an index of numbers without a name, and without a meaning.
+    is_named = any(name is not None for name in table.index.names)
+    if is_named or not pd.api.types.is_integer_dtype(table.index.dtype):
+        frame = table.reset_index(allow_duplicates=True)
+    else:
+        frame = table.copy()
+    for place, dtype in enumerate(frame.dtypes):
+        if not pd.api.types.is_numeric_dtype(dtype):
+            frame.isetitem(place, [_as_text(cell) for cell in frame.iloc[:, place].astype(object)])
+    frame.columns = frame.columns.map(_heading)
+    return frame
+
+
+def _heading(name: Any) -> Any:
+    return tuple(map(_as_text, name)) if isinstance(name, tuple) else _as_text(name)
+
+
+def _as_text(cell: Any) -> Any:
+    """Return a cell with an apostrophe in front if a spreadsheet would run its text."""
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell

@@ -1,0 +1,220 @@
+"""Loading: folders without a tokenizer, and several threads that load at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from attnwidget import load_model
+from attnwidget.capture.hub_model.loading import one_thread_loads
+from fixtures import zoo
+from fixtures.vocabularies import byte_level, sentencepiece, word_tokenizer, wordpiece
+
+SMALL = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "vocab_size": 400,
+}
+SEQ2SEQ = {
+    "d_model": 32,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 64,
+    "decoder_ffn_dim": 64,
+    "vocab_size": 400,
+    "pad_token_id": 0,
+}
+T5 = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 1, "num_heads": 4, "vocab_size": 400}
+GPT2 = {"n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 400}
+FOLDERS: dict[str, dict[str, Any]] = {
+    "BertForMaskedLM": SMALL,
+    "RobertaForMaskedLM": SMALL,
+    "DistilBertForMaskedLM": {"dim": 32, "n_layers": 1, "n_heads": 4, "vocab_size": 400},
+    "AlbertModel": SMALL | {"embedding_size": 16},
+    "GPT2LMHeadModel": GPT2,
+    "GPTNeoXForCausalLM": SMALL,
+    "LlamaForCausalLM": SMALL,
+    "T5ForConditionalGeneration": T5,
+    "BartForConditionalGeneration": SEQ2SEQ,
+    "MarianMTModel": SEQ2SEQ,
+}
+
+
+def built(name: str, options: dict[str, Any]) -> Any:
+    model_class = getattr(transformers, name)
+    return model_class(model_class.config_class(**options))
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path, name: str) -> None:
+    model = built(name, FOLDERS[name])
+    model.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"has a model, but no tokenizer: .*tokenizer\)") as error:
+        load_model(tmp_path, device="cpu")
+    assert len(str(error.value)) < 1200 and f"{name}.from_pretrained(" in str(error.value)
+    # The named way out reads ids.
+    ids = load_model(model_class_of(model).from_pretrained(tmp_path))
+    assert ids.tokenizer is None
+
+
+def model_class_of(model: Any) -> Any:
+    return getattr(transformers, type(model).__name__)
+
+
+@pytest.mark.parametrize(
+    "make", [transformers.BertTokenizer, transformers.GPT2Tokenizer, transformers.T5Tokenizer]
+)
+def test_an_empty_tokenizer_is_refused_as_an_object_and_as_a_folder(
+    tmp_path: Path, make: Any
+) -> None:
+    model = built("BertForMaskedLM", SMALL)
+    with pytest.raises(ValueError, match=rf"this {make.__name__} has no words"):
+        load_model(model, make())
+    model.save_pretrained(tmp_path)
+    with pytest.raises(OSError, match="has no tokenizer"):
+        load_model(model, tmp_path)
+
+
+@pytest.mark.parametrize("tokenizer", [wordpiece, byte_level, sentencepiece, word_tokenizer])
+def test_small_vocabularies_with_words_are_no_empty_ones(tokenizer: Any) -> None:
+    read = tokenizer()
+    model = built("BertForMaskedLM", SMALL | {"vocab_size": len(read)})
+    assert load_model(model, read).tokenizer is read
+
+
+def test_a_tokenizer_of_another_model_is_refused_in_a_folder_and_said_as_an_object(
+    tmp_path: Path,
+) -> None:
+    tokenizer = word_tokenizer()
+    rows = 10 * len(tokenizer) + 10
+    model = built("BertForMaskedLM", SMALL | {"vocab_size": rows})
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    said = rf"tokenizer has {len(tokenizer)} entries, BertForMaskedLM has {rows:,}"
+    with pytest.raises(
+        ValueError, match=rf"does not fit its model: the {said}.*Pass the tokenizer"
+    ):
+        load_model(tmp_path, device="cpu")
+    with pytest.warns(UserWarning, match=said):
+        assert load_model(tmp_path, tokenizer, device="cpu").tokenizer is tokenizer
+    with pytest.warns(UserWarning, match=said):
+        load_model(model, tokenizer)
+
+
+THREADS = """
+import sys, threading
+import torch
+from attnwidget import load_model
+from attnwidget.capture.hub_model.pickled_model import weights_digest
+
+names = [None, "attnwidget/genre", "attnwidget/induction", sys.argv[1]]
+errors, digests = [], {name: set() for name in names}
+start = threading.Barrier(2 * len(names))
+
+def load(name):
+    start.wait()
+    try:
+        digests[name].add(weights_digest(load_model(name, device="cpu").hf_model, whole=True))
+    except BaseException as error:
+        errors.append(repr(error))
+
+threads = [threading.Thread(target=load, args=(name,)) for name in names * 2]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+for name in names:
+    digests[name].add(weights_digest(load_model(name, device="cpu").hf_model, whole=True))
+assert not errors, errors
+assert [len(found) for found in digests.values()] == [1] * len(names), digests
+assert torch.get_default_dtype() == torch.float32 and torch.empty(1).device.type == "cpu"
+"""
+
+
+def test_threads_that_load_at_once_get_whole_models(tmp_path: Path) -> None:
+    zoo.build("bert").half().save_pretrained(tmp_path)
+    word_tokenizer().save_pretrained(tmp_path)
+    # A failure would leave this process unable to load models.
+    run = subprocess.run(
+        [sys.executable, "-c", THREADS, str(tmp_path)], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks of POSIX")
+@pytest.mark.timeout(120)
+def test_a_fork_loads_although_a_thread_was_loading() -> None:
+    code = """
+import os, threading
+from attnwidget.capture.hub_model.loading import one_thread_loads
+
+held, done = threading.Event(), threading.Event()
+
+def hold():
+    with one_thread_loads():
+        held.set()
+        done.wait()
+
+thread = threading.Thread(target=hold)
+thread.start()
+held.wait()
+child = os.fork()
+if child == 0:
+    with one_thread_loads():
+        os._exit(7)
+status = os.waitpid(child, 0)[1]
+done.set()
+thread.join()
+assert os.waitstatus_to_exitcode(status) == 7
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert run.returncode == 0, run.stderr[-2000:]
+
+
+def test_one_thread_loads_at_a_time_and_may_load_within_a_load() -> None:
+    entered = threading.Event()
+
+    def enter() -> None:
+        with one_thread_loads():
+            entered.set()
+
+    with one_thread_loads(), one_thread_loads():
+        thread = threading.Thread(target=enter)
+        thread.start()
+        assert not entered.wait(0.2)
+    thread.join()
+    assert entered.is_set()
+
+
+@pytest.mark.parametrize("kind", ["parameter", "buffer"])
+def test_a_load_without_numbers_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    zoo.build("bert").save_pretrained(tmp_path)
+    word_tokenizer().save_pretrained(tmp_path)
+    whole = transformers.BertForMaskedLM.from_pretrained
+
+    def damaged(*given: Any, **options: Any) -> Any:
+        model, loading = whole(*given, **options)
+        embeddings = model.bert.embeddings
+        if kind == "parameter":
+            embeddings.word_embeddings.to("meta")
+        else:
+            embeddings.register_buffer("position_ids", torch.empty(1, 4, device="meta"))
+        return model, loading
+
+    monkeypatch.setattr(transformers.BertForMaskedLM, "from_pretrained", damaged)
+    with pytest.raises(RuntimeError, match=r"loaded without 1 tensor, .*embeddings.*start Python"):
+        load_model(tmp_path, device="cpu")
