@@ -35,8 +35,8 @@ class FoundLinks(HeadResult):
         place_weights: Weight of every head between the words of these places, float32 [L, H, K].
         texts: The tokens of the texts with these places, by their number in the corpus.
         n_segments: Number of texts that were read.
-        n_skipped: Number of sentences left out because a word has no tokens or the sentence is too
-            long.
+        n_skipped: Number of sentences left out because a word has no tokens, a token has several
+            words, or the sentence is too long.
         model_name: Name of the model.
     """
 

@@ -59,7 +59,8 @@ class PairProbe(HeadResult):
             relation (column).
         n_train: Number of training sentences, with the tenth that chose the penalties.
         n_dev: sentences scored.
-        n_skipped: sentences left out of both: too long, or a word without tokens.
+        n_skipped: sentences left out of both: too long, a word without tokens, or a token of
+            several words.
         complete: False where Ctrl-C ended training: it is what was learned until the last epoch.
         model_name: what was probed.
         model_digest: A fingerprint of the model.

@@ -120,7 +120,8 @@ class StructuralProbe:
         n_seeds: how many seeds.
         n_train: sentences trained on.
         n_dev: sentences that say when to stop, and that are scored.
-        n_skipped: sentences left out of both: too long, or a word without tokens.
+        n_skipped: sentences left out of both: too long, a word without tokens, or a token of
+            several words.
         punctuation: what told punctuation: "xpos", "upos" or "relation".
         complete: False where training was interrupted: runs have the best until then.
         model_name: what was probed.

@@ -54,7 +54,8 @@ class RelationAccuracies(HeadResult):
         both_correct: Number of words for which a head and an offset are both right, int64 [L, H, 2,
             O, R].
         n_sentences: Number of sentences that were read.
-        n_skipped: Number of sentences that were left out: too long, or with a word without tokens.
+        n_skipped: Number of sentences that were left out: too long, or with a word without tokens
+            or a token of several words.
         complete: False if the pass was interrupted.
         unit: Pooling of tokens to words, as in `probe_relations`.
         possessive: Rule for possessors before "'s".
