@@ -98,7 +98,9 @@ def measure_effects(
     return MeasuredEffects(effects, without, complete)
 
 
-def _texts(evidence: Evidence, corpus: str, n_texts: int) -> tuple[list[Segment], list[str]]:
+def _texts(
+    evidence: Evidence, corpus: str, n_texts: int
+) -> tuple[list[Segment], Sequence[str | Segment]]:
     """Return texts of the half that chose no name, and reference texts of the other half."""
     tokenizer = evidence.model.tokenizer
     if corpus == "treebank":
