@@ -198,12 +198,11 @@ class AttentionModel:
         keys are kept with the sum of each row, and any part of a map can be computed exactly.
 
         Args:
-            text: A string, a list of words, which are read with spaces between them, a list of
-                vocabulary ids, or a dict of the model's inputs (pixel_values, input_ids...) with a
-                batch of one. Tokens that the
-                attention_mask of the dict hides are in no map and no loss. Padding on the left is
-                removed before the model reads the rest, so that positions count from the first
-                token.
+            text: A string, a list of words, a list of vocabulary ids, or a dict of the model's
+                inputs (pixel_values, input_ids...) with a batch of one. The model reads words with
+                spaces between them. Tokens that the attention_mask of the dict hides are in no map
+                and no loss. Padding on the left is removed before the model reads the rest, so that
+                positions count from the first token.
             pair: Second sentence, for models trained on pairs.
             target: The text that the decoder of an encoder-decoder reads; None = a greedy
                 generation of up to 40 tokens.

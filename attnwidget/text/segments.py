@@ -103,8 +103,8 @@ def cut_segments(
 
     Args:
         documents: The documents. Each is an iterable of paragraphs, and each paragraph a list of
-            tokens, or what `size` and `tokens` take. Only the needed documents are read. Paragraphs
-            without tokens are skipped.
+            tokens, or an argument of `size` and `tokens`. Only the needed documents are read.
+            Paragraphs without tokens are skipped.
         max_tokens: Number of tokens of a segment with its special tokens.
         n_special: Number of special tokens that the model adds to a pair.
         limit: Largest number of segments; None = all of `documents`.

@@ -43,7 +43,7 @@ def shared_token(
 ) -> tuple[int, int, int] | None:
     """Return the first token with characters of several words: the token, first and last word.
 
-    None if every token has characters of one word alone. Arguments are those of `token_words`.
+    Return None if no token has characters of two words. The arguments are as in `token_words`.
 
     Example:
         >>> from attnwidget.text.token_words import shared_token

@@ -55,7 +55,7 @@ def _sentence(words: list[Any], source: str) -> Sentence:
         while above.i not in places and above.head.i != above.i:
             above = above.head  # its governor replaces white space
         governors.append(0 if above.i == token.i else places.get(above.i, 0))
-    # Between words whose numbers do not follow each other, a token of white space was left out.
+    # A gap between the numbers of two words is a token of white space that was left out.
     return Sentence(
         tuple(token.text for token in words),
         tuple(governors),

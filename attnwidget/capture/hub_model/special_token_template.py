@@ -30,8 +30,8 @@ class Template:
     def of(cls, tokenizer: Any, *, pair: bool) -> Template:
         """Read the template from an example, which works for every tokenizer.
 
-        Many tokenizers know what to put around a text, and put nothing around a pair, because
-        nobody wrote a template for pairs. A pair then gets the tokens before and after a text.
+        Many tokenizers have a template for texts and no template for pairs, and put no special
+        tokens around a pair. The pair then gets the special tokens before and after a text.
 
         Raises:
             ValueError: The tokenizer reads a text otherwise if it adds special tokens.

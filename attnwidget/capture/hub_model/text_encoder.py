@@ -84,8 +84,8 @@ class Encoder:
         """Encode a text or a pair of texts.
 
         Args:
-            text: A string, a list of words, which are read with spaces between them, or a list of
-                vocabulary ids, which are used unchanged.
+            text: A string, a list of words, or a list of vocabulary ids, which are used unchanged.
+                Words are read with spaces between them.
             pair: Second sentence, of the same form (not for ids).
             truncate: Whether to cut texts that are too long for the model.
             target: Whether the text is for the decoder.
@@ -136,8 +136,8 @@ class Encoder:
     def _from_text(self, text: Any, pair: Any, truncate: bool, target: bool) -> Encoded:
         spelt = [None if content is None else _Spelt.of(content) for content in (text, pair)]
         strings = [None if item is None else item.text for item in spelt]
-        # Tokenizers run the words of a list together if their vocabulary marks spaces, so lists of
-        # words are read as the running text that they are.
+        # A tokenizer whose vocabulary marks spaces runs the words of a list together. Words are
+        # therefore read as running text.
         read = self.texts.encoded(
             strings[0] or "",
             strings[1],

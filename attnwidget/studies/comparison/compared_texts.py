@@ -76,7 +76,10 @@ class ComparedTexts:
             try:
                 return WordSegmenter(model).segments(self._words, False)[0]
             except AdvisedError as error:
-                raise ValueError(f"{on_page(error)}: leave the sentence out") from None
+                raise ValueError(
+                    f"{on_page(error)}: leave the sentence out, or pass sentence.with_spaces() if "
+                    "a token is part of several words"
+                ) from None
         vocabulary = _Vocabulary.of(model, self._segments)
         if self._first is None:
             self._first = vocabulary
