@@ -27,6 +27,7 @@ from attnwidget.capture.hub_model.predictions import Predictions
 from attnwidget.capture.hub_model.question import Question
 from attnwidget.capture.hub_model.replayed_text import check_log_probabilities, generated_ids
 from attnwidget.capture.hub_model.text_encoder import Encoded, Text
+from attnwidget.capture.hub_model.text_ids import TextIds
 from attnwidget.capture.hub_model.vocabulary import Vocabulary
 from attnwidget.capture.hub_model.weight_placement import check_has_weights, device_of
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
@@ -143,6 +144,13 @@ class AttentionModel:
         return self._vocabulary
 
     @property
+    def texts(self) -> TextIds:
+        """How texts become vocabulary ids, for single texts and for studies."""
+        if self._encoder.texts.tokenizer is not self.tokenizer:
+            return TextIds(self.tokenizer)
+        return self._encoder.texts
+
+    @property
     def edits(self) -> Edits:
         """The edits of the enclosing blocks of `disabled`."""
         return open_edits(self.hf_model)
@@ -195,10 +203,10 @@ class AttentionModel:
 
         Args:
             text: A string, a list of words, a list of vocabulary ids, or a dict of the model's
-                inputs (pixel_values, input_ids...) with a batch of one. Tokens that the
-                attention_mask of the dict hides are in no map and no loss. Padding on the left is
-                removed before the model reads the rest, so that positions count from the first
-                token.
+                inputs (pixel_values, input_ids...) with a batch of one. The model reads words with
+                spaces between them. Tokens that the attention_mask of the dict hides are in no map
+                and no loss. Padding on the left is removed before the model reads the rest, so that
+                positions count from the first token.
             pair: Second sentence, for models trained on pairs.
             target: The text that the decoder of an encoder-decoder reads; None = a greedy
                 generation of up to 40 tokens.
@@ -445,7 +453,7 @@ class AttentionModel:
             prompt = decoder_ids(self.hf_model, [])
         else:
             prompt = encoded.ids
-        new = generated_ids(self._encoder, self.tokenizer, text, prompt, generated)
+        new = generated_ids(self._encoder, text, prompt, generated)
         whole = self._encoder([*prompt, *new])
         inputs = self._inputs.padded([encoded if self._encodes_apart else whole])
         written = torch.tensor([whole.ids], device=self.device)

@@ -16,7 +16,6 @@ from attnwidget.capture.hub_model.model_tensors import (
     padded_inputs,
     unpadded,
 )
-from attnwidget.capture.hub_model.special_token_template import Template
 from attnwidget.capture.hub_model.text_encoder import Encoded, Encoder, Text
 from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.maps.attention import Attention
@@ -146,7 +145,7 @@ class ModelInputs:
 
     def _of_segment(self, segment: Segment) -> tuple[list[int], list[int] | None]:
         """Return the ids and token types of a segment with this model's special tokens."""
-        template = Template.of(self._tokenizer, pair=bool(segment.second))
+        template = self.encoder.texts.template(pair=bool(segment.second))
         parts = []
         for part in (segment.first, segment.second):
             ids = [self._tokenizer.convert_tokens_to_ids(token) for token in part]

@@ -93,7 +93,9 @@ def causal_tokenizer(wordpieces: list[str], longest: int) -> Any:
     backend.pre_tokenizer = BertPreTokenizer()
     backend.decoder = WordPieceDecoder()
     backend.post_processor = TemplateProcessing(
-        single=f"{start} $A", special_tokens=[(start, vocabulary[start])]
+        single=f"{start} $A",
+        pair=f"{start} $A $B:1",
+        special_tokens=[(start, vocabulary[start])],
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=backend,

@@ -185,7 +185,7 @@ def _add_missed(
         texts: list[Segment] = list(evidence.segments[:MISSED_TEXTS])
         if corpus == "treebank":
             words, _ = WordSegmenter(model).segments(
-                [(sentence.words, sentence.label) for sentence in evidence.treebank], True
+                [sentence.running for sentence in evidence.treebank], True
             )
             texts = list(words[:MISSED_TEXTS])
         rule_of = np.full((model.n_layers, model.n_heads), -1)

@@ -132,8 +132,8 @@ def extract_features(
         layers: of "hidden", which states: 0 the embeddings, l what layer l - 1 gives, as
             transformers counts them; None = all, the number of layers + 1.
         dtype: of the file; "float16" keeps three digits, in half the space.
-        skip_unaligned: leave out sentences that have a word without tokens or are too long for the
-            model, and count them, instead of raising.
+        skip_unaligned: leave out sentences that have a word without tokens or a token of several
+            words, or are too long for the model, and count them, instead of raising.
         batch_size: sentences that go through the model together.
         progress: show a progress bar, which says how much space the file takes.
         executor: what has workers read the sentences, as in `measure`; this process writes.
@@ -142,8 +142,8 @@ def extract_features(
         OSError: less space is free than the file needs, known before anything is computed; the
             folder cannot be made.
         RuntimeError: the model was closed, or changed meanwhile; another run writes the same file.
-        ValueError: no sentences; one that is too long or has a word without tokens; a layer that
-            the model has not; a number that float16 cannot hold.
+        ValueError: no sentences; one that is too long, or has a word without tokens or a token of
+            several words; a layer that the model has not; a number that float16 cannot hold.
         WorkersError: as in `measure`, after what was computed is safe.
         KeyboardInterrupt: by Ctrl-C, likewise.
 
@@ -164,7 +164,7 @@ def extract_features(
     one_of("dtype", dtype, get_args(Precision))
     if not listed:
         raise ValueError("there are no sentences to read: pass those of a treebank")
-    texts = [(sentence.words, sentence.label) for sentence in listed]
+    texts = [sentence.running for sentence in listed]
     segments, n_skipped = WordSegmenter(model).segments(texts, skip_unaligned)
     reader = _reader(model)
     layout = _layout(model, reader, segments[0], kind, layers, dtype)
@@ -225,9 +225,10 @@ def sentence_maps(model: AttentionModel, sentence: Sentence) -> FloatArray:
     """Float32 [L * H, m + 2, m + 2] of one sentence, rounded as in the file of `StoredFeatures`.
 
     Raises:
-        ValueError: the sentence is too long for the model, or has a word without tokens.
+        ValueError: the sentence is too long for the model, or has a word without tokens or a token
+            of several words.
     """
-    segment = WordSegmenter(model)(sentence.words, 0, sentence.label)
+    segment = WordSegmenter(model)(sentence.running)
     reader = _reader(model)
     layout = _layout(model, reader, segment, "maps", None, "float16")
     return _read(reader, [segment], layout)[0].astype(np.float32)

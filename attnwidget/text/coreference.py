@@ -13,6 +13,7 @@ from attnwidget.text.decoded_lines import decoded_lines
 from attnwidget.text.loaded import Loaded, loaded
 from attnwidget.text.mention_brackets import Brackets
 from attnwidget.text.mentions import Document, Mention, MentionKind
+from attnwidget.text.running_text import close_range
 from attnwidget.text.treebank import tree_fault
 
 __all__ = ["Document", "Mention", "MentionKind", "load_coreference"]
@@ -105,6 +106,7 @@ class _Open:
     xpos: list[str] = field(default_factory=list)
     upos: list[str] = field(default_factory=list)
     governors: list[int] = field(default_factory=list)
+    space_after: list[bool] = field(default_factory=list)
 
     def close(self) -> Document:
         penn = not _PENN.isdisjoint(self.xpos)
@@ -117,6 +119,7 @@ class _Open:
             governors=self.governors,
             name=self.name,
             source=self.source,
+            space_after=() if all(self.space_after) else self.space_after,
         )
 
 
@@ -198,10 +201,12 @@ def _add_sentence(
     start = len(document.words)
     document.starts.append(start)
     governors: list[tuple[str, str]] = []
+    word_range: tuple[int, int, str, bool] | None = None
     for number, columns in rows:
         where = f"{path}:{number}"
         index = columns[0]
         misc = columns[9]
+        space = "SpaceAfter=No" not in misc.split("|")
         is_word = not _NO_WORD.fullmatch(index)
         if is_word:
             if index != str(len(governors) + 1):
@@ -213,7 +218,23 @@ def _add_sentence(
             document.words.append(columns[1])
             document.upos.append(columns[3])
             document.xpos.append(columns[4])
+            document.space_after.append(space)
             governors.append((columns[6], where))
+            if word_range is not None and len(governors) == word_range[1]:
+                first, last, form, space_after_range = word_range
+                close_range(
+                    document.words,
+                    document.space_after,
+                    last - first + 1,
+                    form,
+                    space=space_after_range,
+                )
+                word_range = None
+        elif "-" in index:
+            first, last = map(int, index.split("-"))
+            # A range that does not begin here is broken; its words keep their own spaces.
+            if first == len(governors) + 1 <= last:
+                word_range = (first, last, columns[1], space)
         for attribute in misc.split("|"):
             if attribute.startswith("Entity="):
                 if cluster_field is None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from attnwidget.text.counted import counted
 from attnwidget.text.placeholders import refuse_no_text
+from attnwidget.text.running_text import RunningText
 
 MentionKind = Literal["pronoun", "proper", "nominal"]
 MentionSpan = tuple[int, int]
@@ -65,6 +66,8 @@ class Document:
         governors: index of the governor of each of m words, -1 for a root; empty = no trees.
         name: what the corpus calls it.
         source: File and line, "file.conllu:1".
+        space_after: For each word, False if the next word follows without a space; empty = spaces
+            after all words. Models whose vocabulary marks spaces read the document so.
 
     Raises:
         ValueError: no words, placeholders such as "[WORD]" in place of all words, or fields that do
@@ -84,13 +87,15 @@ class Document:
     governors: tuple[int, ...] = ()
     name: str = ""
     source: str = ""
+    space_after: tuple[bool, ...] = ()
 
     def __post_init__(self) -> None:
         m = len(self.words)
         where = self.source or self.name or "document"
         if not m:
             raise ValueError(f"{where}: a document has at least one word")
-        for field, values in (("tags", self.tags), ("governors", self.governors)):
+        for field in ("tags", "governors", "space_after"):
+            values = getattr(self, field)
             if values and len(values) != m:
                 raise ValueError(f"{where}: {m} words need as many {field}, got {len(values)}")
         refuse_no_text(self.words, where, self.tags)
@@ -116,6 +121,7 @@ class Document:
         governors: Sequence[int] = (),
         name: str = "",
         source: str = "",
+        space_after: Sequence[bool] = (),
     ) -> Document:
         """Make a document from spans, and find head words and kinds of mentions (`head_word`).
 
@@ -128,6 +134,7 @@ class Document:
             governors: index of each word's governor, -1 for a root, or none.
             name: what the corpus calls it.
             source: file and line.
+            space_after: for each word, False if the next word follows without a space, or none.
 
         Raises:
             ValueError: as `Document`.
@@ -166,7 +173,25 @@ class Document:
             tuple(governors),
             name,
             source,
+            tuple(space_after),
         )
+
+    @property
+    def running(self) -> RunningText:
+        """The words with their spaces, as models read the document."""
+        return RunningText(self.words, self.space_after, self.name or "document")
+
+    def with_spaces(self) -> Document:
+        """Return the document with a space between any two words, as `Sentence.with_spaces`.
+
+        Example:
+            >>> from attnwidget import Document
+            >>> spans = [(0, 0, "a")]
+            >>> document = Document.from_spans(["I", "'m"], spans, space_after=[False, True])
+            >>> document.running.text, document.with_spaces().running.text
+            ("I'm", "I 'm")
+        """
+        return replace(self, space_after=())
 
     def __repr__(self) -> str:
         clusters = len({mention.cluster for mention in self.mentions})

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 Tokenised = Sequence[str]
 
@@ -69,14 +70,29 @@ def split_documents(lines: Iterable[str], *, keep_last: bool = True) -> Iterator
         yield document
 
 
+def joined_tokens(
+    first: Sequence[Tokenised], second: Sequence[Tokenised]
+) -> tuple[list[str], list[str]]:
+    """Return the tokens of text A and of text B, from paragraphs that are lists of tokens.
+
+    Example:
+        >>> from attnwidget.text.segments import joined_tokens
+        >>> joined_tokens([["the", "cat"], ["sat"]], [["it", "slept"]])
+        (['the', 'cat', 'sat'], ['it', 'slept'])
+    """
+    return [t for paragraph in first for t in paragraph], [t for p in second for t in p]
+
+
 def cut_segments(
-    documents: Iterable[Iterable[Tokenised]],
+    documents: Iterable[Iterable[Any]],
     *,
     max_tokens: int = 128,
     n_special: int = 3,
     limit: int | None = 1000,
     seed: int = 0,
     at_least: int = 2,
+    size: Callable[[Any], int] = len,
+    tokens: Callable[[Sequence[Any], Sequence[Any]], tuple[list[str], list[str]]] = joined_tokens,
 ) -> list[Segment]:
     """Return pairs of consecutive texts, as Clark et al. 2019 prepared Wikipedia (section 2).
 
@@ -87,7 +103,8 @@ def cut_segments(
 
     Args:
         documents: The documents. Each is an iterable of paragraphs, and each paragraph a list of
-            tokens. Only the needed documents are read. Paragraphs without tokens are skipped.
+            tokens, or an argument of `size` and `tokens`. Only the needed documents are read.
+            Paragraphs without tokens are skipped.
         max_tokens: Number of tokens of a segment with its special tokens.
         n_special: Number of special tokens that the model adds to a pair.
         limit: Largest number of segments; None = all of `documents`.
@@ -95,6 +112,8 @@ def cut_segments(
         at_least: Smallest number of paragraphs per segment, even if fewer paragraphs fill it. With
             1, as in the released code, a paragraph that fills a segment alone leaves out the rest
             of its document.
+        size: The number of tokens of a paragraph, which fills a segment.
+        tokens: The tokens of text A and text B, from the paragraphs of both.
 
     Raises:
         ValueError: `max_tokens` leaves no room for a pair.
@@ -116,8 +135,9 @@ def cut_segments(
     for number, document in enumerate(documents):
         if limit is not None and len(segments) >= limit:
             break
-        for chunk in _chunks(document, room, at_least):
-            segment = _pair(chunk, room, draw)
+        for chunk in _chunks(document, room, at_least, size):
+            n_first = draw.randint(1, len(chunk) - 1) if len(chunk) > 1 else 1
+            segment = _pair(*tokens(chunk[:n_first], chunk[n_first:]), room, draw)
             if not segment.first or not segment.second:
                 break
             segments.append(replace(segment, document=number))
@@ -127,24 +147,27 @@ def cut_segments(
     return segments
 
 
-def _chunks(document: Iterable[Tokenised], room: int, at_least: int) -> Iterator[list[Tokenised]]:
+def _chunks(
+    document: Iterable[Any], room: int, at_least: int, size: Callable[[Any], int]
+) -> Iterator[list[Any]]:
     """Yield lists of `at_least` or more paragraphs that fill `room`; the last may be shorter."""
-    chunk: list[Tokenised] = []
+    chunk: list[Any] = []
+    used = 0
     for paragraph in document:
-        if not paragraph:
+        n_tokens = size(paragraph)
+        if not n_tokens:
             continue
         chunk.append(paragraph)
-        if len(chunk) >= at_least and sum(map(len, chunk)) >= room:
+        used += n_tokens
+        if len(chunk) >= at_least and used >= room:
             yield chunk
             chunk = []
+            used = 0
     if chunk:
         yield chunk
 
 
-def _pair(chunk: Sequence[Tokenised], room: int, draw: random.Random) -> Segment:
-    n_first = draw.randint(1, len(chunk) - 1) if len(chunk) > 1 else 1
-    first = [token for paragraph in chunk[:n_first] for token in paragraph]
-    second = [token for paragraph in chunk[n_first:] for token in paragraph]
+def _pair(first: list[str], second: list[str], room: int, draw: random.Random) -> Segment:
     while len(first) + len(second) > room:
         longer = first if len(first) > len(second) else second
         del longer[0 if draw.random() < 0.5 else -1]

@@ -7,29 +7,64 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 
-def token_words(words: Sequence[str], offsets: Iterable[tuple[int, int]]) -> list[int]:
-    """Return the word, from 0, of each token of `" ".join(words)`.
+def token_words(
+    words: Sequence[str], offsets: Iterable[tuple[int, int]], space_after: Sequence[bool] = ()
+) -> list[int]:
+    """Return the word, from 0, of each token of a text.
 
     A token belongs to the word of its first character. The space between two words belongs to the
     second word, as in vocabularies that mark the beginning of words. A word may contain spaces.
 
-    `offsets` has the first character and the end of each token in the joined text (the offset
-    mapping of a fast tokenizer, which refers to the original text).
+    Args:
+        words: The words of the text.
+        offsets: The first character and the end of each token in the text (the offset mapping of a
+            fast tokenizer, which refers to the original text).
+        space_after: For each word, whether a space follows it; empty = spaces between all words.
 
     Example:
         >>> from attnwidget.text.token_words import token_words
         >>> token_words(["do", "n't", "x"], [(0, 2), (2, 4), (4, 6), (6, 7), (7, 8)])
         [0, 1, 1, 2, 2]
+        >>> token_words(["do", "n't"], [(0, 2), (2, 5)], [False, True])
+        [0, 1]
     """
-    # The next word begins after this word and one space.
-    ends = list(accumulate(len(word) + 1 for word in words))
+    starts = _word_starts(words, space_after)
+    last = len(words) - 1
     owners = []
     for start, _ in offsets:
-        word = bisect_right(ends, start)
-        if word < len(ends) and start == ends[word] - 1:
-            word += 1
-        owners.append(min(word, len(ends) - 1))
+        word = bisect_right(starts, start) - 1
+        in_space_after = start >= starts[word] + len(words[word])
+        owners.append(min(word + in_space_after, last))
     return owners
+
+
+def shared_token(
+    words: Sequence[str], offsets: Iterable[tuple[int, int]], space_after: Sequence[bool] = ()
+) -> tuple[int, int, int] | None:
+    """Return the first token with characters of several words: the token, first and last word.
+
+    Return None if no token has characters of two words. The arguments are as in `token_words`.
+
+    Example:
+        >>> from attnwidget.text.token_words import shared_token
+        >>> shared_token(["does", "n't"], [(0, 5), (5, 7)], [False, True])
+        (0, 0, 1)
+    """
+    offsets = list(offsets)
+    starts = _word_starts(words, space_after)
+    owners = token_words(words, offsets, space_after)
+    for token, ((start, end), first) in enumerate(zip(offsets, owners, strict=True)):
+        last = bisect_right(starts, end - 1) - 1
+        if end > start and last > first:
+            return token, first, last
+    return None
+
+
+def _word_starts(words: Sequence[str], space_after: Sequence[bool]) -> list[int]:
+    """Return the first character of each word in the text."""
+    spaces = space_after or (True,) * len(words)
+    sizes = (len(word) + space for word, space in zip(words, spaces, strict=True))
+    return list(accumulate(sizes, initial=0))[:-1]
 
 
 def words_without_tokens(owners: Iterable[int | None], n_words: int) -> list[int]:

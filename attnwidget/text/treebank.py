@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index as as_index
 
 from attnwidget.text.placeholders import refuse_no_text
+from attnwidget.text.running_text import RunningText
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Sentence:
         name: Name of the sentence in the treebank.
         source: File and line of the sentence, such as "file.conllu:123".
         space_after: For each word, False if the next word follows without a space; empty = spaces
-            after all words.
+            after all words. Models whose vocabulary marks spaces read the sentence so.
 
     Raises:
         ValueError: no words, an empty word, fields of other lengths, or no tree: a missing
@@ -93,9 +94,27 @@ class Sentence:
     @property
     def text(self) -> str:
         """The joined words as written; without `space_after`, with spaces between all words."""
-        spaces = self.space_after or (True,) * len(self.words)
-        spelt = (word + " " * space for word, space in zip(self.words, spaces, strict=True))
-        return "".join(spelt).rstrip()
+        return self.running.text
+
+    @property
+    def running(self) -> RunningText:
+        """The words with their spaces, as models read the sentence."""
+        return RunningText(self.words, self.space_after, self.label)
+
+    def with_spaces(self) -> Sentence:
+        """Return the sentence with a space between any two words.
+
+        Models whose vocabulary marks spaces read a sentence as written. With spaces, each token
+        belongs to one word, but the text is unusual: "does n't".
+
+        Example:
+            >>> from attnwidget import Sentence
+            >>> words = ("does", "n't")
+            >>> sentence = Sentence(words, (0, 1), ("root", "advmod"), space_after=(False, True))
+            >>> sentence.text, sentence.with_spaces().text
+            ("doesn't", "does n't")
+        """
+        return replace(self, space_after=())
 
     @property
     def label(self) -> str:

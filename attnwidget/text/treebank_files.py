@@ -14,6 +14,7 @@ from conllu.parser import parse_comment_line, parse_dict_value, parse_id_value
 
 from attnwidget.text.decoded_lines import decoded_lines
 from attnwidget.text.loaded import Loaded, loaded
+from attnwidget.text.running_text import close_range
 from attnwidget.text.treebank import Sentence, tree_fault
 
 _COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -214,7 +215,13 @@ def _from_conllu(block: _Block) -> _Rows | None:
         rows.xpos.append(_known(row["xpos"]))
         rows.space_after.append(row["misc"].get("SpaceAfter") != "No")
         if identifier == range_end:
-            _close_range(rows, range_form, range_misc)
+            close_range(
+                rows.words,
+                rows.space_after,
+                range_end - range_start + 1,
+                range_form,
+                space=range_misc.get("SpaceAfter") != "No",
+            )
     if range_end > len(rows.words):
         raise block.fault(
             len(block.lines) - 1,
@@ -241,18 +248,6 @@ def _columns(block: _Block, index: int, line: str) -> dict[str, Any]:
     if row["id"] is None:
         raise block.fault(index, "the word has no number in its first column")
     return row
-
-
-def _close_range(rows: _Rows, form: str, misc: dict[str, Any]) -> None:
-    """Note missing spaces between the words of a range if they spell it: "do" + "n't"."""
-    n = 1
-    length = len(rows.words[-1])
-    while n < len(rows.words) and length < len(form):
-        n += 1
-        length += len(rows.words[-n])
-    if "".join(rows.words[-n:]) == form:
-        rows.space_after[-n:-1] = [False] * (n - 1)
-    rows.space_after[-1] = misc.get("SpaceAfter") != "No"
 
 
 def _known(tag: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from attnwidget.text.loaded import Loaded, loaded
@@ -74,6 +75,7 @@ def _sentence(words: list[Any], source: str) -> Sentence:
         while above.i not in places and above.head.i != above.i:
             above = above.head  # its governor replaces white space
         governors.append(0 if above.i == token.i else places.get(above.i, 0))
+    # A gap between the numbers of two words is a token of white space that was left out.
     return Sentence(
         tuple(token.text for token in words),
         tuple(governors),
@@ -81,5 +83,8 @@ def _sentence(words: list[Any], source: str) -> Sentence:
         tags=tuple(token.pos_ for token in words),
         xpos=tuple(token.tag_ for token in words),
         source=source,
-        space_after=tuple(bool(token.whitespace_) for token in words),
+        space_after=(
+            *(bool(one.whitespace_) or after.i > one.i + 1 for one, after in pairwise(words)),
+            bool(words[-1].whitespace_),
+        ),
     )

@@ -12,6 +12,7 @@ from attnwidget.text.decoded_lines import decoded_lines
 from attnwidget.text.loaded import Loaded, left_out_of
 from attnwidget.text.mentions import Document
 from attnwidget.text.placeholders import refuse_no_text
+from attnwidget.text.running_text import RunningText
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
@@ -37,18 +38,27 @@ class LinkedSentence:
         words: m words.
         links: The links between the words.
         name: Name of the sentence in the corpus, or file and line.
+        space_after: For each word, False if the next word follows without a space; empty = spaces
+            after all words.
 
     Raises:
-        ValueError: no words, or a link to a word that does not exist.
+        ValueError: no words, a link to a word that does not exist, or `space_after` of another
+            length.
     """
 
     words: tuple[str, ...]
     links: tuple[Link, ...]
     name: str = ""
+    space_after: tuple[bool, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.words:
             raise ValueError(f"{self.name or 'sentence'}: no words")
+        if self.space_after and len(self.space_after) != len(self.words):
+            raise ValueError(
+                f"{self.name or 'sentence'}: {len(self.words)} words need as many entries of "
+                f"space_after, got {len(self.space_after)}"
+            )
         for link in self.links:
             ends = (*link.source, *link.target)
             inside = all(0 <= word < len(self.words) for word in ends)
@@ -57,6 +67,11 @@ class LinkedSentence:
                     f"{self.name or 'sentence'}: a link joins some of the words 0 to "
                     f"{len(self.words) - 1}, got {link}"
                 )
+
+    @property
+    def running(self) -> RunningText:
+        """The words with their spaces, as models read the sentence."""
+        return RunningText(self.words, self.space_after, self.name or "sentence")
 
 
 def load_links(table: str | Path | pd.DataFrame) -> list[LinkedSentence]:
@@ -125,7 +140,9 @@ def subject_verb_links(sentences: Iterable[Sentence]) -> list[LinkedSentence]:
             if relation == "nsubj" and _is_verb(sentence, governor - 1):
                 links.append(Link((word,), (governor - 1,), "SUBJ to VERB"))
                 links.append(Link((governor - 1,), (word,), "VERB to SUBJ"))
-        pairs.append(LinkedSentence(sentence.words, tuple(links), sentence.label))
+        pairs.append(
+            LinkedSentence(sentence.words, tuple(links), sentence.label, sentence.space_after)
+        )
     return Loaded(pairs, left_out_of(sentences))
 
 
@@ -166,7 +183,8 @@ def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:
                     links.append(Link(pronoun, noun, "PRON to NOUN"))
                     links.append(Link(noun, pronoun, "NOUN to PRON"))
             name = f"{document.name or 'document'}, sentence {number}"
-            pairs.append(LinkedSentence(document.words[start:end], tuple(links), name))
+            text = document.running.part(start, end)
+            pairs.append(LinkedSentence(text.words, tuple(links), name, text.space_after))
     return pairs
 
 

@@ -52,7 +52,7 @@ def least(*runs: Callable[[], object], times: int = 3) -> list[float]:
 
 def beside_forward(model: AttentionModel, treebank: Sequence[Sentence]) -> None:
     backbone = model.hf_model.base_model
-    segments, _ = WordSegmenter(model).segments([(s.words, s.label) for s in treebank], False)
+    segments, _ = WordSegmenter(model).segments([s.running for s in treebank], False)
     maker = BatchMaker(model, backbone, None, {})
     batches = [maker(batch).inputs for batch in batched(segments, BATCH_SIZE)]
 
@@ -73,7 +73,7 @@ def beside_forward(model: AttentionModel, treebank: Sequence[Sentence]) -> None:
 
 def after_the_maps(model: AttentionModel, treebank: Sequence[Sentence]) -> None:
     """From token maps to the table: word maps, predictions, sums, offsets."""
-    segments, _ = WordSegmenter(model).segments([(s.words, s.label) for s in treebank], False)
+    segments, _ = WordSegmenter(model).segments([s.running for s in treebank], False)
     backbone = model.hf_model.base_model
     maker = BatchMaker(model, backbone, None, {})
     layers: list[LayerBatch] = []

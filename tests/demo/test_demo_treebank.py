@@ -189,7 +189,7 @@ def test_annotation_keeps_the_rules(sentence: Sentence) -> None:
 
 def test_every_word_has_tokens_of_the_embedded_model() -> None:
     model = load_model()
-    texts = [(one.words, one.label) for one in SENTENCES]
+    texts = [one.running for one in SENTENCES]
     segments, n_skipped = WordSegmenter(model).segments(texts, skip_unaligned=False)
     assert len(segments) == len(SENTENCES) and n_skipped == 0
     for sentence, segment in zip(SENTENCES, segments, strict=True):

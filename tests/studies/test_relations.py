@@ -127,7 +127,7 @@ def test_the_probe_equals_the_loops_on_a_treebank(data: Path) -> None:
     maps = []
     for sentence in sentences:
         weights = model.attend(list(sentence.words))
-        axis = WordSegmenter(model)(sentence.words)
+        axis = WordSegmenter(model)(sentence.running)
         pooling = np.zeros((len(axis.words) + 2, len(sentence)))
         pooling[np.arange(len(axis.words)) + 1, axis.words] = 1
         maps.append((pooling / pooling.sum(0)).T @ weights.weights().astype("f8") @ pooling)

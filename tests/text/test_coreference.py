@@ -43,6 +43,9 @@ COREFUD = """\
 1\tDone\tdo\tVERB\tVBN\t_\t0\troot\t_\tEntity=(e9--1-)
 """
 
+# A range that its words do not spell, without a space after it.
+RANGE = "5-6\tdidnt\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No"
+
 CONLL = """\
 #begin document (bc/made/00/made_0000); part 001
 bc/made/00/made_0000 1   0   Ann       NNP  (TOP(S(NP*)  -    -   -   Speaker#1  (PERSON)  *  (0)
@@ -98,6 +101,17 @@ def test_corefud(tmp_path: Path) -> None:
     assert (first.mentions[3].start, first.mentions[3].end) == (6, 11)
     assert first.governors[:6] == (1, 3, 1, 4, -1, 6)
     assert second.words == ("Done",) and second.source == "made.conllu:21"
+
+
+def test_documents_keep_the_spaces_of_the_corpus(tmp_path: Path) -> None:
+    first, second = load_coreference(written(tmp_path, COREFUD))
+    assert first.running.text == "Old Ann's cat ate She saw the dog didn't it"
+    assert second.space_after == ()
+    ranged = COREFUD.replace("5-6\tdidn't\t_\t_\t_\t_\t_\t_\t_\t_", RANGE)
+    tight = load_coreference(written(tmp_path, ranged))[0]
+    assert tight.running.text.endswith("the dog did n'tit")
+    (spaced, *_) = load_coreference(written(tmp_path, CONLL, "made.v4_gold_conll"))
+    assert spaced.space_after == ()
 
 
 def test_conll_2012(tmp_path: Path) -> None:

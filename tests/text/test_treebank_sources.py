@@ -65,6 +65,11 @@ def test_spacy_documents() -> None:
     assert first.relations == ("nsubj", "root", "punct")
     assert first.source == "document 0, sentence 0"
     assert second.governors == (0, 1)
+    assert first.text == "Cats purr ."
+    tight = Doc([cats])
+    for token in tight.sents[0]:
+        token.whitespace_ = ""
+    assert sentences_from_spacy(tight)[0].text == "Cats purr."
     assert sentences_from_spacy(Doc([cats]))[0] == first
     with pytest.raises(ValueError, match="document 0 has no dependencies: use a pipeline"):
         sentences_from_spacy([Doc([cats], parsed=False)])

@@ -11,19 +11,18 @@ from torch import Tensor
 
 from attnwidget.capture.hub_model.model_tensors import input_names
 from attnwidget.capture.hub_model.plain_forward import plain_forward
-from attnwidget.capture.hub_model.text_encoder import Encoder, Text
+from attnwidget.capture.hub_model.text_encoder import Encoder, Text, is_ids
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
 from attnwidget.text.counted import counted
 
 
 def generated_ids(
-    encoder: Encoder, tokenizer: Any, text: Text, prompt: Sequence[int], generated: Text
+    encoder: Encoder, text: Text, prompt: Sequence[int], generated: Text
 ) -> list[int]:
     """Return the vocabulary ids of a generated text.
 
     Args:
         encoder: The encoder of the model's texts.
-        tokenizer: The tokenizer of the model, or None.
         text: The prompt as the caller passed it.
         prompt: The ids of the prompt.
         generated: The generated text, or its ids.
@@ -41,8 +40,9 @@ def generated_ids(
                 f"{type(generated).__name__}: pass the ids that the server generated"
             )
         ids = [int(token_id) for token_id in generated]
-    elif isinstance(text, str):
-        whole = encoder(text + generated).ids
+    elif not is_ids(text):
+        prompt_text = text if isinstance(text, str) else " ".join(map(str, text))
+        whole = encoder(prompt_text + generated).ids
         if list(whole[: len(prompt)]) != list(prompt):
             raise ValueError(
                 "the tokens of text + generated do not begin with the tokens of text, so it is not "
@@ -50,7 +50,7 @@ def generated_ids(
             )
         ids = list(whole[len(prompt) :])
     else:
-        ids = list(tokenizer(generated, add_special_tokens=False)["input_ids"])
+        ids = encoder.texts.alone(generated)
     if not ids:
         raise ValueError("generated has no tokens: pass at least one, or use attend(text)")
     return ids

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -28,7 +28,29 @@ class Template:
 
     @classmethod
     def of(cls, tokenizer: Any, *, pair: bool) -> Template:
-        """Read the template from an example, which works for every tokenizer."""
+        """Read the template from an example, which works for every tokenizer.
+
+        Many tokenizers have a template for texts and no template for pairs, and put no special
+        tokens around a pair. The pair then gets the special tokens before and after a text.
+
+        Raises:
+            ValueError: The tokenizer reads a text otherwise if it adds special tokens.
+        """
+        template = cls._of_example(tokenizer, pair=pair)
+        if not pair or template.n_special:
+            return template
+        single = cls._of_example(tokenizer, pair=False)
+        types = template.types and (
+            (template.types[1],) * len(single.before),
+            template.types[1],
+            (),
+            template.types[3],
+            (template.types[3],) * len(single.after),
+        )
+        return replace(template, before=single.before, after=single.after, types=types)
+
+    @classmethod
+    def _of_example(cls, tokenizer: Any, *, pair: bool) -> Template:
         first, second = (list(tokenizer(t, add_special_tokens=False)["input_ids"]) for t in "ab")
         encoded = tokenizer("a", "b") if pair else tokenizer("a")
         ids = list(encoded["input_ids"])
@@ -50,6 +72,11 @@ class Template:
                 tuple(types[end_second:]),
             ),
         )
+
+    @property
+    def n_special(self) -> int:
+        """The number of special tokens."""
+        return len(self.before) + len(self.between) + len(self.after)
 
     def ids(self, first: Sequence[int], second: Sequence[int]) -> list[int]:
         """Return the ids of `first` and `second` with the special tokens."""

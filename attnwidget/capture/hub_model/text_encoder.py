@@ -10,8 +10,8 @@ from torch import nn
 
 from attnwidget.capture.hub_model.advised_error import AdvisedError
 from attnwidget.capture.hub_model.length_limit import LengthLimit
+from attnwidget.capture.hub_model.text_ids import TextIds
 from attnwidget.capture.hub_model.token_axes import token_axis
-from attnwidget.capture.hub_model.vocabulary_spelling import vocabulary_kind
 from attnwidget.text.counted import counted
 from attnwidget.text.token_words import token_words, words_without_tokens
 from attnwidget.text.tokens import Tokens
@@ -51,12 +51,16 @@ class Encoder:
         hf_model: The model.
         limit: The number of tokens of an input; None = the limit of the model and the tokenizer.
 
+    Attributes:
+        texts: How texts become ids.
+
     Raises:
         ValueError: The tokenizer's vocabulary is far larger than the model's.
     """
 
     def __init__(self, tokenizer: Any, hf_model: Any, limit: LengthLimit | None = None) -> None:
         self._tokenizer = tokenizer
+        self.texts = TextIds(tokenizer)
         self._model = type(hf_model).__name__
         self._vocabulary = vocabulary_size(hf_model)
         self._length_limit = LengthLimit(hf_model, tokenizer) if limit is None else limit
@@ -81,6 +85,7 @@ class Encoder:
 
         Args:
             text: A string, a list of words, or a list of vocabulary ids, which are used unchanged.
+                Words are read with spaces between them.
             pair: Second sentence, of the same form (not for ids).
             truncate: Whether to cut texts that are too long for the model.
             target: Whether the text is for the decoder.
@@ -90,7 +95,7 @@ class Encoder:
                 the vocabulary, no tokenizer.
             TypeError: a text of another form.
         """
-        if _is_ids(text):
+        if is_ids(text):
             if pair is not None:
                 raise TypeError(
                     "pair goes with texts; ids are taken as they are, special ones included"
@@ -130,26 +135,27 @@ class Encoder:
 
     def _from_text(self, text: Any, pair: Any, truncate: bool, target: bool) -> Encoded:
         spelt = [None if content is None else _Spelt.of(content) for content in (text, pair)]
-        joined = vocabulary_kind(self._tokenizer) == "bytes" or isinstance(text, str)
-        options: dict[str, Any] = {"verbose": False}
-        if truncate and self.limit is not None:
-            options |= {"truncation": True, "max_length": self.limit}
-        names = ("text_target", "text_pair_target") if target else ("text", "text_pair")
-        for name, question in zip(names, spelt, strict=True):
-            if question is not None:
-                # Byte-level vocabularies would run separate words together without spaces.
-                options[name] = question.text if joined else question.words
-        if not joined:
-            options["is_split_into_words"] = True
+        strings = [None if item is None else item.text for item in spelt]
+        # A tokenizer whose vocabulary marks spaces runs the words of a list together. Words are
+        # therefore read as running text.
+        read = self.texts.encoded(
+            strings[0] or "",
+            strings[1],
+            max_tokens=self.limit if truncate else None,
+            target=target,
+        )
+        encoding = read.encoding
+        ids = self._within_limit(read.ids)
+        types = read.types
         fast = getattr(self._tokenizer, "is_fast", False)
-        encoding = self._tokenizer(**options, return_offsets_mapping=fast)
-        ids = self._within_limit(list(encoding["input_ids"]))
-        types = encoding.get("token_type_ids")
-        sequences = encoding.sequence_ids() if fast else [None] * len(ids)
+        sequences = encoding.sequence_ids() if fast else [None] * len(encoding["input_ids"])
         words = encoding.word_ids() if fast else None
-        if words is not None and joined and not isinstance(text, str):
-            owners = [token_words(item.words, encoding["offset_mapping"]) for item in spelt if item]
+        if words is not None:
+            offsets = encoding["offset_mapping"]
+            owners = [token_words(i.words, offsets) if i and i.words else words for i in spelt]
             words = [None if k is None else owners[k][i] for i, k in enumerate(sequences)]
+            words = read.around(words, None, None)
+        sequences = read.around(sequences, None, None)
         for k, (name, item) in enumerate(zip(("text", "pair"), spelt, strict=True)):
             if words is not None and item is not None and item.words:
                 words_of_part = [
@@ -209,7 +215,14 @@ def vocabulary_size(hf_model: Any) -> int | None:
     return embeddings.num_embeddings if isinstance(embeddings, nn.Embedding) else None
 
 
-def _is_ids(text: object) -> bool:
+def is_ids(text: object) -> bool:
+    """Return whether an input is a list of vocabulary ids, not a text or a list of words.
+
+    Example:
+        >>> from attnwidget.capture.hub_model.text_encoder import is_ids
+        >>> is_ids([2, 7, 3]), is_ids(["Cats", "purr"])
+        (True, False)
+    """
     if isinstance(text, (str, bytes)) or not isinstance(text, Sequence):
         return False
     return len(text) > 0 and all(hasattr(i, "__index__") for i in text)

@@ -98,17 +98,18 @@ def measure_effects(
     return MeasuredEffects(effects, without, complete)
 
 
-def _texts(evidence: Evidence, corpus: str, n_texts: int) -> tuple[list[Segment], list[str]]:
+def _texts(
+    evidence: Evidence, corpus: str, n_texts: int
+) -> tuple[list[Segment], Sequence[str | Segment]]:
     """Return texts of the half that chose no name, and reference texts of the other half."""
     tokenizer = evidence.model.tokenizer
     if corpus == "treebank":
         # Segments keep the number of their sentence in the whole treebank, for the rules.
         listed, _ = WordSegmenter(evidence.model).segments(
-            [(sentence.words, sentence.label) for sentence in evidence.treebank], True
+            [sentence.running for sentence in evidence.treebank], True
         )
         halves = [[s for s in listed if s.index % 2 == number] for number in range(2)]
-        reference = [" ".join(evidence.treebank[s.index].words) for s in halves[0]]
-        return list(halves[1][:n_texts]), reference[:REFERENCE_TEXTS]
+        return list(halves[1][:n_texts]), halves[0][:REFERENCE_TEXTS]
     by_half: list[list[Segment]] = [[], []]
     for number, segment in enumerate(evidence.segments):
         half = number if segment.document is None else segment.document

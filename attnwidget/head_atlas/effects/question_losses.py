@@ -104,7 +104,7 @@ def question_losses(
     model: AttentionModel,
     texts: Sequence[Segment],
     heads: Sequence[Head],
-    reference: Sequence[str],
+    reference: Sequence[str | Segment],
     *,
     batch_size: int = 8,
     checkpoint: str | Path | None = None,

@@ -81,8 +81,8 @@ def find_links(
             spaces.
         k: Largest number of places in the result, drawn at random.
         seed: Seed of this draw.
-        skip_unaligned: Whether to leave out sentences with a word without tokens, or too long for
-            the model; the result counts them.
+        skip_unaligned: Whether to leave out sentences that have a word without tokens or a token of
+            several words, or are too long for the model; the result counts them.
         batch_size: Number of texts in one pass of the model.
         checkpoint: An .npz file from which an interrupted pass continues, as in `measure`.
         progress: Whether to show a progress bar.
@@ -113,7 +113,7 @@ def find_links(
     if are_sentences:
         sentences = all_of(Sentence, items, "read them with load_treebank(path)")
         segments, n_skipped = WordSegmenter(model).segments(
-            [(sentence.words, sentence.label) for sentence in sentences], skip_unaligned
+            [sentence.running for sentence in sentences], skip_unaligned
         )
         n_skipped += len(left_out_of(texts))
     else:

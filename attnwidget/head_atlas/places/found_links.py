@@ -36,7 +36,8 @@ class FoundLinks(HeadResult):
         texts: The tokens of the texts with these places, by their number in the corpus.
         n_segments: Number of texts that were read.
         n_skipped: Number of sentences left out because they are invalid (`skip_invalid` of
-            `load_treebank`), a word has no tokens, or the sentence is too long.
+            `load_treebank`), a word has no tokens, a token has several words, or the sentence is
+            too long.
         model_name: Name of the model.
     """
 

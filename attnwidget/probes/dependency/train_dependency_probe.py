@@ -107,8 +107,9 @@ def train_dependency_probe(
             (2020), learned in one pass.
         curve: Also train the probe on every 16th, 8th, 4th and 2nd sentence of `train`, which shows
             how the score grows with the number of sentences.
-        skip_unaligned: Leave out and count sentences that are too long for the model or have a
-            word without tokens. By default such a sentence raises an error.
+        skip_unaligned: Leave out and count sentences that are too long for the model, or have a
+            word without tokens or a token of several words. By default such a sentence raises an
+            error.
         batch_size: Number of sentences that the model reads together.
         cache: Folder that keeps the maps of the model for the next probe (`extract_features`).
             None deletes the maps.

@@ -60,7 +60,7 @@ class PairProbe(HeadResult):
         n_train: Number of training sentences, with the tenth that chose the penalties.
         n_dev: sentences scored.
         n_skipped: sentences left out of both: invalid (`skip_invalid` of `load_treebank`), too
-            long, or with a word without tokens.
+            long, or with a word without tokens or a token of several words.
         complete: False where Ctrl-C ended training: it is what was learned until the last epoch.
         model_name: what was probed.
         model_digest: A fingerprint of the model.

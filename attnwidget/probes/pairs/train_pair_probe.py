@@ -77,8 +77,9 @@ def train_pair_probe(
         epochs: Number of passes of the stochastic gradient descent, each in a random order.
         seed: Seed of the pairs without a dependency, of the tenth of `train` and of the order.
         cache: Folder that keeps the word maps for the next call. None deletes the maps.
-        skip_unaligned: Leave out and count sentences that are too long for the model or have a
-            word without tokens. By default such a sentence raises an error.
+        skip_unaligned: Leave out and count sentences that are too long for the model, or have a
+            word without tokens or a token of several words. By default such a sentence raises an
+            error.
         progress: Show progress bars.
         executor: Workers that read the sentences, as in `measure`. The training stays in this
             process.

@@ -121,7 +121,7 @@ class StructuralProbe:
         n_train: sentences trained on.
         n_dev: sentences that say when to stop, and that are scored.
         n_skipped: sentences left out of both: invalid (`skip_invalid` of `load_treebank`), too
-            long, or with a word without tokens.
+            long, or with a word without tokens or a token of several words.
         punctuation: what told punctuation: "xpos", "upos" or "relation".
         complete: False where training was interrupted: runs have the best until then.
         model_name: what was probed.

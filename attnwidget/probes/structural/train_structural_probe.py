@@ -86,8 +86,9 @@ def train_structural_probe(
             position embeddings, with the largest rank and one seed. The result shows how much the
             words and their order alone give.
         cache: Folder that keeps the vectors for the next call. None deletes the vectors.
-        skip_unaligned: Leave out and count sentences that are too long for the model or have a
-            word without tokens. By default such a sentence raises an error.
+        skip_unaligned: Leave out and count sentences that are too long for the model, or have a
+            word without tokens or a token of several words. By default such a sentence raises an
+            error.
         progress: Show progress bars.
         checkpoint: An .npz file that keeps the state after each epoch. If the file exists, the
             training goes on from there.

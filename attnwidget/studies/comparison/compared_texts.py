@@ -14,6 +14,7 @@ from attnwidget.capture.hub_model.special_token_template import Template
 from attnwidget.studies.argument_checks import all_of, each_of
 from attnwidget.studies.comparison.map_changes import NumberedSegment, Unit
 from attnwidget.studies.words.word_segments import WordSegmenter
+from attnwidget.text.running_text import RunningText
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
 
@@ -43,7 +44,7 @@ class ComparedTexts:
         self._unit = unit
         self._first: _Vocabulary | None = None
         self._segments: Sequence[Segment] = []
-        self._words: list[tuple[Sequence[str], str]] = []
+        self._words: list[RunningText] = []
         if unit == "words":
             self._words = list(_labelled(texts))
             return
@@ -75,7 +76,10 @@ class ComparedTexts:
             try:
                 return WordSegmenter(model).segments(self._words, False)[0]
             except AdvisedError as error:
-                raise ValueError(f"{on_page(error)}: leave the sentence out") from None
+                raise ValueError(
+                    f"{on_page(error)}: leave the sentence out, or pass sentence.with_spaces() if "
+                    "a token is part of several words"
+                ) from None
         vocabulary = _Vocabulary.of(model, self._segments)
         if self._first is None:
             self._first = vocabulary
@@ -103,7 +107,7 @@ class _Vocabulary:
             )
         ids = model.tokenizer.convert_tokens_to_ids(tokens)
         pairs = sorted({bool(segment.second) for segment in segments})
-        templates = [Template.of(model.tokenizer, pair=pair) for pair in pairs]
+        templates = [model.texts.template(pair=pair) for pair in pairs]
         return cls(model.name, dict(zip(tokens, ids, strict=True)), templates)
 
     def refuse_other(self, other: _Vocabulary) -> None:
@@ -122,11 +126,14 @@ class _Vocabulary:
             )
 
 
-def _labelled(sentences: Iterable[Any]) -> Iterable[tuple[Sequence[str], str]]:
-    """Return the words of each sentence, and the name of the sentence in errors."""
+def _labelled(sentences: Iterable[Any]) -> Iterable[RunningText]:
+    """Return the words of each sentence, with the name of the sentence in errors."""
     how = "words are compared over sentences of a treebank, or lists of words"
     for number, sentence in enumerate(each_of(sentences, how)):
         words = sentence.words if isinstance(sentence, Sentence) else sentence
         if isinstance(sentence, Segment) or not all_of(str, words, how):
             raise TypeError(f"expected a list of words at {number}, got {sentence!r}: {how}")
-        yield words, sentence.label if isinstance(sentence, Sentence) else f"sentence {number}"
+        if isinstance(sentence, Sentence):
+            yield sentence.running
+        else:
+            yield RunningText(tuple(words), label=f"sentence {number}")

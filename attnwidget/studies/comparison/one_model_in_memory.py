@@ -169,7 +169,7 @@ def _chunks(
     of_heads = turns[0].stored
     assert of_heads is not None
     n_stored = sum(turn.stored is not None for turn in turns)
-    special = [model.tokenizer.num_special_tokens_to_add(pair=pair) for pair in (False, True)]
+    special = [model.texts.template(pair=pair).n_special for pair in (False, True)]
     sized = []
     for batch in batched(turns[0].segments, batch_size):
         n = padded or max(len(segment) + special[bool(segment.second)] for segment in batch)

@@ -164,15 +164,13 @@ def _located(
             f"{type(tokenizer).__name__} does not report the positions of tokens in a text: pass "
             "a fast tokenizer (the default of AutoTokenizer)"
         )
-    encoding = tokenizer(text, return_offsets_mapping=True, verbose=False)
-    ids = list(encoding["input_ids"])
-    spans = list(encoding["offset_mapping"])
-    while spans and spans[-1][0] == spans[-1][1]:  # an end of text would end the answer too
-        ids.pop()
-        spans.pop()
+    ids, spans = model.texts.with_offsets(text)
+    # Special tokens after the text are left out: an end of text would end the answer too.
+    before = model.texts.template(pair=False).before
     # A byte-level token begins with the space before its word.
     inside = [i for i, (low, high) in enumerate(spans) if low < high and start - 1 <= low < end]
     inside = [i for i in inside if spans[i][1] > start]
     if not inside:
         raise ValueError("the tokenizer keeps no token of the needle")
-    return ids, (inside[0], inside[-1] + 1)
+    n_before = len(before)
+    return [*before, *ids], (n_before + inside[0], n_before + inside[-1] + 1)

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.model_tensors import input_names
-from attnwidget.capture.hub_model.special_token_template import Template
 from attnwidget.capture.hub_model.token_axes import token_axis
 from attnwidget.studies.argument_checks import all_of, each_of
 from attnwidget.studies.streaming.accumulator import Batch
@@ -77,7 +76,7 @@ class BatchMaker:
         self._device = model.device
         self._names = input_names(backbone)
         self._zero_types = token_types == "zero"
-        self._templates = [Template.of(self._tokenizer, pair=pair) for pair in (False, True)]
+        self._templates = [model.texts.template(pair=pair) for pair in (False, True)]
         self._classes = TokenClasses(self._vocabulary, classes)
         self._limit = model.length_limit.tokens
         self._reads = model.length_limit.reads

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from attnwidget.capture.hub_model.text_encoder import refuse_half_characters
+from attnwidget.capture.hub_model.text_ids import TextIds
 from attnwidget.text.segments import Segment, cut_segments, read_lines, split_documents
 
 if TYPE_CHECKING:
@@ -28,7 +30,9 @@ def read_segments(
     """Cut a corpus into pairs of texts, [CLS] A [SEP] B [SEP] (Clark et al. 2019, section 2).
 
     `cut_segments` describes the cutting. The model's tokenizer determines the special tokens:
-    RoBERTa has </s></s> between A and B, T5 has </s> after each text, GPT-2 has none.
+    RoBERTa has </s></s> between A and B, T5 has </s> after each text, GPT-2 has none. A and B are
+    read as texts with a line end between paragraphs, which some vocabularies show. If no special
+    token stands between A and B, a line end does, and both are one running text.
 
     Args:
         source: Path of a text file (UTF-8, plain or .gz) with one line per paragraph and an empty
@@ -57,7 +61,7 @@ def read_segments(
     """
     if variant not in ("paper", "released"):
         raise ValueError(f"variant is 'paper' or 'released', got {variant!r}")
-    tokenizer = _tokenizer(model)
+    ids = _text_ids(model)
     allowed = model.length_limit.tokens
     if max_tokens is None:
         max_tokens = min(128, allowed or 128)
@@ -66,15 +70,14 @@ def read_segments(
             f"max_tokens is {max_tokens}; {model.length_limit.reads} {allowed} at most"
         )
     segments = cut_segments(
-        (
-            (_tokens(tokenizer, paragraph) for paragraph in document)
-            for document in _documents(source, keep_last=variant == "paper")
-        ),
+        _documents(source, keep_last=variant == "paper"),
         max_tokens=max_tokens,
-        n_special=tokenizer.num_special_tokens_to_add(pair=True),
+        n_special=ids.template(pair=True).n_special,
         limit=limit,
         seed=seed,
         at_least=2 if variant == "paper" else 1,
+        size=lambda paragraph: len(_tokens(ids, paragraph)) if paragraph.strip() else 0,
+        tokens=partial(_pair_tokens, ids),
     )
     if not segments:
         first = f", the first of fewer than {max_tokens} tokens" if variant == "released" else ""
@@ -151,16 +154,16 @@ def _made(
     truncate: bool,
     start: int = 0,
 ) -> Iterator[Segment]:
-    tokenizer = _tokenizer(model)
+    ids = _text_ids(model)
     limits = [n for n in (max_tokens, model.length_limit.tokens) if n is not None]
     for number, text in enumerate(texts, start):
         parts = (text,) if isinstance(text, str) else tuple(text)
         if not 1 <= len(parts) <= 2:
             raise ValueError(f"text {number} has {len(parts)} parts: pass a string or a pair")
-        pieces = [_tokens(tokenizer, part) for part in parts]
+        pieces = [_tokens(ids, part) for part in parts]
         if not all(pieces):
             raise ValueError(f"text {number} has no tokens, or half of its pair has no tokens")
-        n_special = tokenizer.num_special_tokens_to_add(pair=len(parts) == 2)
+        n_special = ids.template(pair=len(parts) == 2).n_special
         if limits:
             _shorten(pieces, min(limits) - n_special, truncate, number)
         yield Segment(*map(tuple, pieces))
@@ -189,17 +192,28 @@ def _documents(
         yield from split_documents(whole, keep_last=keep_last) if isinstance(first, str) else whole
 
 
-def _tokenizer(model: AttentionModel) -> Any:
+def _text_ids(model: AttentionModel) -> TextIds:
     if model.tokenizer is None:
         raise ValueError(
             f"this {type(model.hf_model).__name__} has no tokenizer to cut texts with: pass one to "
             "load_model(model, tokenizer)"
         )
-    return model.tokenizer
+    return model.texts
 
 
-def _tokens(tokenizer: Any, text: str) -> list[str]:
+def _tokens(ids: TextIds, text: str) -> list[str]:
     refuse_half_characters(text, f"the text {text[:40]!a}")
-    # verbose: a paragraph may be longer than the model's limit, for it is cut later.
-    ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-    return [str(token) for token in tokenizer.convert_ids_to_tokens(ids)]
+    return ids.entries(ids.alone(text))
+
+
+def _pair_tokens(
+    ids: TextIds, first: Sequence[str], second: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Return the tokens of text A and text B, as the model reads them."""
+    text = "\n".join(first)
+    if not second or ids.template(pair=True).between:
+        return _tokens(ids, text), _tokens(ids, "\n".join(second)) if second else []
+    # Without a special token between them, B goes on where A ends.
+    beginning = _tokens(ids, f"{text}\n")
+    whole = _tokens(ids, "\n".join([text, *second]))
+    return whole[: len(beginning)], whole[len(beginning) :]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -28,6 +28,7 @@ from attnwidget.text.antecedents import BASELINES, anaphors
 from attnwidget.text.document_windows import windows as cut_windows
 from attnwidget.text.loaded import left_out_of
 from attnwidget.text.mentions import Document
+from attnwidget.text.running_text import RunningText
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -59,16 +60,16 @@ def probe_coreference(
         windows: "first" reads the beginning of each document, as in the paper. "all" reads each
             document window by window; antecedents must then be in the same window.
         max_tokens: Number of tokens of a window with its special tokens.
-        skip_unaligned: Whether to leave out windows that have a word without tokens; the result
-            counts them.
+        skip_unaligned: Whether to leave out windows that have a word without tokens or a token of
+            several words; the result counts them.
         batch_size: Number of windows in one pass of the model.
         progress: Whether to show a progress bar.
         checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
         executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
-        ValueError: a word without tokens, `max_tokens` above the model's limit, or no mention with
-            an antecedent in its window.
+        ValueError: a word without tokens, a token of several words, `max_tokens` above the model's
+            limit, or no mention with an antecedent in its window.
 
     Example:
         >>> from attnwidget import load_model
@@ -113,20 +114,21 @@ def probe_coreference(
     )
 
 
-def _text(document: Document, window: EvaluatedWindow) -> tuple[Sequence[str], str]:
-    """Return the words of a window, and its name in errors."""
+def _text(document: Document, window: EvaluatedWindow) -> RunningText:
+    """Return the words of a window, with its name in errors."""
     label = f"{document.name or 'document'}, words {window.start + 1} to {window.end}"
-    return document.words[window.start : window.end], label
+    return replace(document.running.part(window.start, window.end), label=label)
 
 
 def _windows(
     document: Document, index: int, segmenter: WordSegmenter, room: int, *, first_only: bool
 ) -> Iterable[EvaluatedWindow]:
     pieces: list[int] = []
+    text = document.running
     for start, end in zip(
         document.sentence_starts, (*document.sentence_starts[1:], None), strict=True
     ):
-        pieces += segmenter.pieces(document.words[start:end])
+        pieces += segmenter.pieces(text.part(start, end))
         if first_only and sum(pieces) > room:
             break
     try:
@@ -135,7 +137,7 @@ def _windows(
         raise ValueError(f"{document.name or 'document'}: {error}") from None
     for start, end in cut:
         # Some vocabularies need more tokens for a word at the beginning of a text.
-        while sum(segmenter.pieces(document.words[start:end])) > room:
+        while sum(segmenter.pieces(text.part(start, end))) > room:
             end -= 1
         evaluated = tuple(
             Evaluated(

@@ -115,7 +115,8 @@ class CoreferenceAccuracies(HeadResult):
         chosen: The word of the document that each head chose, int32 [E, 2, L, H].
         weights: float32 [E, 2, L, H], the weight to it.
         model_name: Name of the model.
-        n_skipped: Number of windows left out because a word has no tokens.
+        n_skipped: Number of windows left out because a word has no tokens, or a token has several
+            words.
         complete: False if the pass was interrupted.
         without_attention: The layers without attention of a hybrid model, which have -1 in
             `chosen`.

@@ -108,7 +108,8 @@ def predict_governors(
             the probe.
 
     Raises:
-        ValueError: the sentence is too long for the model, or has a word without tokens.
+        ValueError: the sentence is too long for the model, a word has no tokens, or a token has
+            characters of several words.
         RuntimeError: the model was closed.
 
     Example:
@@ -120,7 +121,7 @@ def predict_governors(
         >>> predicted.governors.shape, predicted.map(0, 0).shape
         ((6, 12, 2, 3), (3, 3))
     """
-    segment = WordSegmenter(model)(sentence.words, label=sentence.label)
+    segment = WordSegmenter(model)(sentence.running)
     kept = _WordMaps(unit)
     reader = ModelReader(model, [kept], None)
     reader.start(segment)

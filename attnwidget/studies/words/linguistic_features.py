@@ -61,8 +61,8 @@ def probe_features(
             0, as in the authors' code; NEG and the attention of [CLS] leave them out in both
             variants. The authors' code finds words by their spelling anywhere in a text; both
             variants use the tagged words.
-        skip_unaligned: Whether to leave out sentences that have a word without tokens or are too
-            long for the model; the result counts them.
+        skip_unaligned: Whether to leave out sentences that have a word without tokens or a token of
+            several words, or are too long for the model; the result counts them.
         batch_size: Number of sentences in one pass of the model.
         progress: Whether to show a progress bar.
         checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
@@ -88,7 +88,7 @@ def probe_features(
     words = [[feature_words(sentence, name) for name in names] for sentence in sentences]
     return probe(
         model,
-        [(sentence.words, sentence.label) for sentence in sentences],
+        [sentence.running for sentence in sentences],
         lambda _, n_skipped: LinguisticFeatures(
             names, words, variant, n_skipped, len(sentences.left_out)
         ),

@@ -60,8 +60,8 @@ def probe_looking_away(
         direction: The words whose weights are compared. "dependent to governor": words that depend
             by the relation. "governor to dependent": words that govern a dependent with the
             relation.
-        skip_unaligned: Whether to leave out sentences with a word without tokens, or too long for
-            the model; the result counts them.
+        skip_unaligned: Whether to leave out sentences that have a word without tokens or a token of
+            several words, or are too long for the model; the result counts them.
         batch_size: Number of sentences in one pass of the model.
         progress: Whether to show a progress bar.
         checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
@@ -101,7 +101,7 @@ def probe_looking_away(
 
     return probe(
         model,
-        [(sentence.words, sentence.label) for sentence in sentences],
+        [sentence.running for sentence in sentences],
         accumulator,
         skip_unaligned=skip_unaligned,
         batch_size=batch_size,

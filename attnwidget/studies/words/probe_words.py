@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -13,6 +13,7 @@ from attnwidget.studies.streaming.results import HeadResult
 from attnwidget.studies.streaming.segment_means import SegmentMeans
 from attnwidget.studies.streaming.shards import Executor
 from attnwidget.studies.words.word_segments import WordSegment, WordSegmenter
+from attnwidget.text.running_text import RunningText
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def probe(
     model: AttentionModel,
-    texts: Iterable[tuple[Sequence[str], str]],
+    texts: Iterable[RunningText],
     accumulator: Callable[[list[WordSegment], int], Accumulator[R]],
     *,
     skip_unaligned: bool,
@@ -33,11 +34,11 @@ def probe(
 
     Args:
         model: A model from `load_model`.
-        texts: The words of each text, and the name of the text in errors.
+        texts: The words of each text, with its name in errors.
         accumulator: A function that creates the accumulator from the segments and the number of
             texts left out.
-        skip_unaligned: Whether to leave out texts that have a word without tokens or are too long
-            for the model.
+        skip_unaligned: Whether to leave out texts that have a word without tokens or a token of
+            several words, or are too long for the model.
         batch_size: Number of texts in one pass of the model.
         progress: Whether to show a progress bar.
         checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
@@ -68,7 +69,8 @@ class SentencesResult(HeadResult):
     Attributes:
         n_sentences: Number of sentences.
         n_skipped: Number of sentences left out because they are invalid (`skip_invalid` of
-            `load_treebank`), a word has no tokens, or the sentence is too long.
+            `load_treebank`), a word has no tokens, a token has several words, or the sentence is
+            too long.
         model_name: Name of the model.
         complete: False if the pass was interrupted.
     """

@@ -55,7 +55,7 @@ class RelationAccuracies(HeadResult):
             O, R].
         n_sentences: Number of sentences that were read.
         n_skipped: Number of sentences that were left out: invalid (`skip_invalid` of
-            `load_treebank`), too long, or with a word without tokens.
+            `load_treebank`), too long, or with a word without tokens or a token of several words.
         complete: False if the pass was interrupted.
         unit: Pooling of tokens to words, as in `probe_relations`.
         possessive: Rule for possessors before "'s".

@@ -87,17 +87,19 @@ def probe_relations(
         possessive: "clark" judges a possessor (poss, nmod:poss) before "'s" by the prediction for
             the "'s", unless the prediction for the possessor is the last word; this also holds for
             baselines. None treats possessors like all words.
-        skip_unaligned: Whether to leave out sentences that have a word without tokens or are too
-            long for the model, and count them; otherwise they are an error.
+        skip_unaligned: Whether to leave out sentences that have a word without tokens or a token of
+            several words, or are too long for the model, and count them; otherwise they are an
+            error. `Sentence.with_spaces` reads a space between all words, so that no token has
+            several.
         batch_size: Number of sentences in one pass of the model.
         progress: Whether to show a progress bar.
         checkpoint: An .npz file that keeps the sums, as in `measure`.
         executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
-        ValueError: a sentence that is too long or has a word without tokens, no sentences, no or
-            repeated offsets, a model without a fast tokenizer, an unknown unit or rule, or a
-            checkpoint of another study.
+        ValueError: a sentence that is too long, or has a word without tokens or a token of several
+            words; no sentences, no or repeated offsets, a model without a fast tokenizer, an
+            unknown unit or rule, or a checkpoint of another study.
         RuntimeError: the model was closed.
 
     Example:
@@ -117,7 +119,7 @@ def probe_relations(
         raise ValueError("there are no sentences to probe: pass those of a treebank")
     return probe(
         model,
-        [(sentence.words, sentence.label) for sentence in sentences],
+        [sentence.running for sentence in sentences],
         lambda _, n_skipped: Relations(
             sentences, unit=unit, offsets=offsets, possessive=possessive, n_skipped=n_skipped
         ),

@@ -67,15 +67,16 @@ def probe_links(
             then paired with the first token of the first source only.
         variant: "skip absent" leaves out sentences without links of a label. "released" counts them
             as 0, as in the authors' code for subjects and verbs.
-        skip_unaligned: Whether to leave out sentences that have a word without tokens or are too
-            long for the model; the result counts them.
+        skip_unaligned: Whether to leave out sentences that have a word without tokens or a token of
+            several words, or are too long for the model; the result counts them.
         batch_size: Number of sentences in one pass of the model.
         progress: Whether to show a progress bar.
         checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
         executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
-        ValueError: an unknown pairing or variant, no links, or a word without tokens.
+        ValueError: an unknown pairing or variant, no links, a word without tokens, or a token of
+            several words.
 
     Example:
         >>> from attnwidget import load_model
@@ -95,7 +96,7 @@ def probe_links(
         raise ValueError(f"the {len(sentences)} sentences have no links")
     return probe(
         model,
-        [(sentence.words, sentence.name or "sentence") for sentence in sentences],
+        [sentence.running for sentence in sentences],
         lambda _, n_skipped: Links(sentences, pairing, variant, n_skipped),
         skip_unaligned=skip_unaligned,
         batch_size=batch_size,

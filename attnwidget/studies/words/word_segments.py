@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from attnwidget.capture.hub_model.advised_error import AdvisedError
-from attnwidget.capture.hub_model.special_token_template import Template
 from attnwidget.capture.hub_model.text_encoder import refuse_half_characters
 from attnwidget.studies.argument_checks import refuse_no_model
 from attnwidget.studies.streaming.accumulator import Batch
 from attnwidget.text.counted import counted
+from attnwidget.text.running_text import RunningText
 from attnwidget.text.segments import Segment
-from attnwidget.text.token_words import token_words, words_without_tokens
+from attnwidget.text.token_words import shared_token, token_words, words_without_tokens
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -45,10 +45,11 @@ class WordSegment(Segment):
 
 
 class WordSegmenter:
-    """Cutter of lists of words into the tokens of one model.
+    """Cutter of words into the tokens of one model.
 
-    Words are joined with spaces, so that every tokenizer reads running text (Clark et al. 2019,
-    section 4.1).
+    Words are read as running text. A model whose vocabulary marks spaces reads the text as written
+    where the corpus tells it. Other models read a space between all words (Clark et al. 2019,
+    section 4.1): see `TextIds.as_read`.
 
     Args:
         model: The model, whose tokenizer is used and which limits the length.
@@ -60,7 +61,8 @@ class WordSegmenter:
     Example:
         >>> from attnwidget import load_model
         >>> from attnwidget.studies.words.word_segments import WordSegmenter
-        >>> WordSegmenter(load_model())(["Cats", "purr"]).words
+        >>> from attnwidget.text.running_text import RunningText
+        >>> WordSegmenter(load_model())(RunningText(("Cats", "purr"))).words
         (0, 1, 1)
     """
 
@@ -72,33 +74,47 @@ class WordSegmenter:
                 f"this {type(model.hf_model).__name__} has no fast tokenizer, which tells the word "
                 "of each token: pass one to load_model(model, tokenizer)"
             )
-        self._tokenizer: Any = tokenizer
-        self._before = len(Template.of(tokenizer, pair=False).before)
+        self._texts = model.texts
+        template = self._texts.template(pair=False)
+        self._before = len(template.before)
         limit = model.length_limit.tokens
         self._reads = model.length_limit.reads
-        n_special = tokenizer.num_special_tokens_to_add(pair=False)
-        self.n_special: int = n_special
-        self.room: int | None = None if limit is None else limit - n_special
+        self.n_special = template.n_special
+        self.room: int | None = None if limit is None else limit - self.n_special
 
-    def pieces(self, words: Sequence[str]) -> list[int]:
+    def pieces(self, text: RunningText) -> list[int]:
         """Return the number of tokens of each word in running text."""
-        counts = [0] * len(words)
-        for word in self._encoded(words)[1]:
+        counts = [0] * len(text.words)
+        for word in self._encoded(self._texts.as_read(text))[2]:
             counts[word] += 1
         return counts
 
-    def __call__(self, words: Sequence[str], index: int = 0, label: str = "text") -> WordSegment:
-        """Return the segment of `words`.
+    def __call__(self, text: RunningText, index: int = 0) -> WordSegment:
+        """Return the segment of a text.
 
         Args:
-            words: One or more words.
+            text: One or more words.
             index: Index of the text in the study.
-            label: Name of the text in errors.
 
         Raises:
-            ValueError: a word has no tokens, or the text is too long for the model.
+            ValueError: a token has characters of several words, a word has no tokens, or the text
+                is too long for the model.
         """
-        tokens, owners = self._encoded(words)
+        text = self._texts.as_read(text)
+        words = text.words
+        label = text.label
+        ids, offsets, owners = self._encoded(text)
+        tokens = self._texts.entries(ids)
+        if shared := shared_token(words, offsets, text.space_after):
+            token, first, last = shared
+            start, end = offsets[token]
+            raise AdvisedError(
+                f"{label}: the token {text.text[start:end].strip()!r} is part of the words "
+                f"{' and '.join(map(repr, words[first : last + 1]))}, so that no map between words "
+                "could be made of its attention",
+                "pass skip_unaligned=True to leave such texts out, or read a space between all "
+                "words: sentence.with_spaces()",
+            )
         if missing := words_without_tokens(owners, len(words)):
             raise AdvisedError(
                 f"{label}: word {missing[0] + 1} {words[missing[0]]!r} has no tokens",
@@ -114,18 +130,18 @@ class WordSegmenter:
         return WordSegment(tuple(tokens), words=tuple(owners), index=index, before=self._before)
 
     def segments(
-        self, texts: Iterable[tuple[Sequence[str], str]], skip_unaligned: bool
+        self, texts: Iterable[RunningText], skip_unaligned: bool
     ) -> tuple[list[WordSegment], int]:
-        """Return the segments of `texts` (words and label), and the number of texts left out.
+        """Return the segments of `texts`, and the number of texts left out.
 
         Raises:
             ValueError: without `skip_unaligned`, as for one text; or no text is left.
         """
         made = []
         n_skipped = 0
-        for index, (words, label) in enumerate(texts):
+        for index, text in enumerate(texts):
             try:
-                made.append(self(words, index, label))
+                made.append(self(text, index))
             except ValueError:
                 if not skip_unaligned:
                     raise
@@ -134,15 +150,12 @@ class WordSegmenter:
             raise ValueError(f"there are no texts to read; {n_skipped} were left out")
         return made, n_skipped
 
-    def _encoded(self, words: Sequence[str]) -> tuple[list[str], list[int]]:
-        """Return the tokens of the words in running text, and the word of each token."""
-        text = " ".join(words)
-        refuse_half_characters(text, f"the text {text[:40]!a}")
-        encoding = self._tokenizer(
-            text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
-        )
-        tokens = self._tokenizer.convert_ids_to_tokens(encoding["input_ids"])
-        return list(tokens), token_words(words, encoding["offset_mapping"])
+    def _encoded(self, text: RunningText) -> tuple[list[int], list[tuple[int, int]], list[int]]:
+        """Return the ids of a text, their places in it, and the word of each id."""
+        written = text.text
+        refuse_half_characters(written, f"the text {written[:40]!a}")
+        ids, offsets = self._texts.with_offsets(written)
+        return ids, offsets, token_words(text.words, offsets, text.space_after)
 
 
 def word_segments(batch: Batch) -> list[WordSegment]:

@@ -84,7 +84,7 @@ def probe_in_parts(
         ValueError: a model without a fast tokenizer, or no sentence that the model can read.
     """
     segments, n_skipped = WordSegmenter(model).segments(
-        [(sentence.words, sentence.label) for sentence in sentences], True
+        [sentence.running for sentence in sentences], True
     )
     whole: Relations | None = None
     for first in range(0, len(segments), _AT_A_TIME):

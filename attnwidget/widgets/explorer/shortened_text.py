@@ -37,14 +37,9 @@ def shortened(model: AttentionModel, texts: Mapping[str, str | None]) -> dict[st
 def _beginning(model: AttentionModel, text: str, pair: str | None) -> tuple[str, str | None]:
     """Return the words of a text and its second sentence that fit into the limit of the model."""
     assert model.tokenizer is not None
-    encoding = model.tokenizer(
-        text,
-        pair or None,
-        truncation=True,
-        max_length=model.length_limit.tokens,
-        return_offsets_mapping=True,
-        verbose=False,
-    )
+    encoding = model.texts.encoded(
+        text, pair or None, max_tokens=model.length_limit.tokens
+    ).encoding
     ends = [0, 0]
     places = zip(encoding["offset_mapping"], encoding.sequence_ids(), strict=True)
     for (_, end), sequence in places:

@@ -1,0 +1,152 @@
+"""How texts become vocabulary ids: the same way for single texts and for studies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from attnwidget.capture.hub_model.special_token_template import Template
+from attnwidget.capture.hub_model.vocabulary_spelling import vocabulary_kind
+from attnwidget.text.running_text import RunningText
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class TextEncoding:
+    """The encoding of a text or a pair with its special tokens.
+
+    Attributes:
+        encoding: The answer of the tokenizer.
+        before: Special tokens that the tokenizer left out before the text.
+        after: Special tokens that the tokenizer left out after the text.
+    """
+
+    encoding: Any
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+
+    @property
+    def ids(self) -> list[int]:
+        """The n vocabulary ids, with all special tokens."""
+        return [*self.before, *self.encoding["input_ids"], *self.after]
+
+    @property
+    def types(self) -> list[int] | None:
+        """The type of each token; None if the tokenizer has no token types."""
+        types = self.encoding.get("token_type_ids")
+        return types and self.around(types, types[0], types[-1])
+
+    def around(self, values: Sequence[T], before: T, after: T) -> list[T]:
+        """Return values of the tokens of `encoding` as values of the n tokens."""
+        return [*[before] * len(self.before), *values, *[after] * len(self.after)]
+
+
+class TextIds:
+    """The vocabulary ids of texts, for one tokenizer.
+
+    Every way to read a text comes here: `attend`, lists of words, segments of a corpus, and the
+    sentences of a treebank. So a text has the same ids everywhere.
+
+    Args:
+        tokenizer: A Hugging Face tokenizer.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.capture.hub_model.text_ids import TextIds
+        >>> texts = TextIds(load_model().tokenizer)
+        >>> ids = texts.alone("Cats purr.")
+        >>> texts.template(pair=False).ids(ids, []) == texts.encoded("Cats purr.").ids
+        True
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        self._templates: dict[bool, Template] = {}
+
+    def alone(self, text: str) -> list[int]:
+        """Return the ids of a text of any length, without special tokens."""
+        return list(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+    def entries(self, ids: Sequence[int]) -> list[str]:
+        """Return the vocabulary entries of ids."""
+        return [str(token) for token in self.tokenizer.convert_ids_to_tokens(list(ids))]
+
+    def with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Return the ids of `alone`, and the first character and the end of each token.
+
+        Only fast tokenizers know the places of tokens.
+        """
+        encoding = self.tokenizer(
+            text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        )
+        return list(encoding["input_ids"]), list(encoding["offset_mapping"])
+
+    def encoded(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        max_tokens: int | None = None,
+        target: bool = False,
+    ) -> TextEncoding:
+        """Return the encoding of a text or a pair with special tokens.
+
+        Args:
+            text: The text.
+            pair: Second sentence.
+            max_tokens: Number of tokens to which a longer input is cut; None = not cut.
+            target: Whether the text is for the decoder.
+        """
+        before, after = ((), ()) if pair is None else self._left_out_of_pairs
+        names = ("text_target", "text_pair_target") if target else ("text", "text_pair")
+        options: dict[str, Any] = {names[0]: text, "verbose": False}
+        if pair is not None:
+            options[names[1]] = pair
+        if max_tokens is not None:
+            room = max_tokens - len(before) - len(after)
+            options |= {"truncation": True, "max_length": room}
+        is_fast = bool(getattr(self.tokenizer, "is_fast", False))
+        return TextEncoding(
+            self.tokenizer(**options, return_offsets_mapping=is_fast), before, after
+        )
+
+    def template(self, *, pair: bool) -> Template:
+        """Return the special tokens around a text or a pair.
+
+        Raises:
+            ValueError: The tokenizer reads a text otherwise if it adds special tokens.
+        """
+        if pair not in self._templates:
+            self._templates[pair] = Template.of(self.tokenizer, pair=pair)
+        return self._templates[pair]
+
+    def as_read(self, text: RunningText) -> RunningText:
+        """Return words with the spaces that this vocabulary reads.
+
+        A vocabulary that marks or reads spaces gets the text as written. The others split at every
+        space and at punctuation, and would join words without a space ("does" and "n't" become
+        "doesn" and "t"). They get a space between all words, as in Clark et al. 2019, section 4.1.
+        """
+        return text if self.reads_spaces else text.with_spaces
+
+    @cached_property
+    def reads_spaces(self) -> bool:
+        """Whether the ids of a text show where its spaces are."""
+        if vocabulary_kind(self.tokenizer) != "plain":
+            return True
+        return self.alone("a  a") != self.alone("a a")
+
+    @cached_property
+    def _left_out_of_pairs(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The special tokens that the tokenizer should put before and after a pair."""
+        try:
+            template = self.template(pair=True)
+        except ValueError:
+            # Studies refuse such a tokenizer. Single inputs are read as the tokenizer makes them.
+            return (), ()
+        if template.n_special == self.tokenizer.num_special_tokens_to_add(pair=True):
+            return (), ()
+        return template.before, template.after
