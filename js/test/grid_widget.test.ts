@@ -207,10 +207,13 @@ test(
     await frame();
     expect([button.textContent, row.hidden]).toEqual(["switch on L2 H3", false]);
     expect(row.textContent).toContain("off: L2 H3");
+    model.fromKernel({ method: null, _source: { ...model.get("_source"), method: "zero" } });
+    await frame();
+    expect(find<HTMLSelectElement>("[data-control=method]").value).toBe("zero");
     await pick(find<HTMLSelectElement>("[data-control=method]"), () => {
-      find<HTMLSelectElement>("[data-control=method]").value = "zero";
+      find<HTMLSelectElement>("[data-control=method]").value = "first";
     });
-    expect(model.get("method")).toBe("zero");
+    expect(model.get("method")).toBe("first");
     const box = find<HTMLInputElement>("[data-control='difference from the intact model']");
     await pick(box, () => {
       box.checked = true;
@@ -245,6 +248,7 @@ test(
     const edited = {
       ...thumbnails("self", 4, 6),
       disabled: off,
+      method: "uniform",
       changes: wire(changes, "<f4", [4, 6]),
     };
     const request = {

@@ -376,7 +376,7 @@ class Attention:
             return as_numpy(kept.summed_norms())
 
     def without(
-        self, heads: Sequence[Head | Sequence[Any]], method: EditMethod = "uniform"
+        self, heads: Sequence[Head | Sequence[Any]], method: EditMethod | None = None
     ) -> Attention:
         """Read the same input again with heads off; without any head, return `intact`.
 
@@ -386,7 +386,7 @@ class Attention:
         Args:
             heads: The heads, each as (layer, head) or (layer, head, stack).
             method: The replacement of the heads' outputs: "uniform", "zero" or "first", as in
-                `AttentionModel.disabled`.
+                `AttentionModel.disabled`; None = the default of the model.
 
         Raises:
             ValueError: if the head or the method does not exist, the model does not allow the edit,

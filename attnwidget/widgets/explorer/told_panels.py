@@ -157,7 +157,7 @@ class ToldPanels(RelationPanels):
             self.tokens,
             self.hidden,
             self.disabled,
-            self.method,
+            self._method_used() if self.disabled else None,
             self.view is not None and self.view.renormalise,
             self.labels,
         )
@@ -177,7 +177,8 @@ class ToldPanels(RelationPanels):
             name = f"{story.name}, {said}" if name and story is not None else f"{usual} {said}"
         answer = self._answer_told()
         if self.disabled and head not in self.disabled and not answer:
-            name = f"{self.labels.named(head)} without {names_of(self.disabled, self.labels)}"
+            off = f"{names_of(self.disabled, self.labels)} ({self._method_used()})"
+            name = f"{self.labels.named(head)} without {off}"
         return "; ".join(filter(None, [answer, told(shown, name), metric]))
 
     def _atlas_told(self, head: Head) -> str:

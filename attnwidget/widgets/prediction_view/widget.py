@@ -224,13 +224,15 @@ class PredictionView(StackChoice):
     def effect_metric(self) -> dict[str, Any]:
         """The effects as `HeadGrid(attention, metrics=...)` takes them; {} until they are found.
 
-        By their title, "effect on “her”", which says where they are estimates; in a model of
-        several stacks by the stack first.
+        The title names the answer, what stands in the place of heads, and estimates: "effect on
+        “her” (uniform)", "effect on “her” (uniform, estimate)". In a model of several stacks, the
+        keys are the stacks.
         """
         found = self._known()
         if found is None:
             return {}
-        title = f"effect on “{found.wanted.name}”{' (estimate)' if found.is_estimate else ''}"
+        how = f"{found.wanted.method}{', estimate' if found.is_estimate else ''}"
+        title = f"effect on “{found.wanted.name}” ({how})"
         if found.versus:
             kind = "effect of patching" if found.patched else "direct effect"
             title = f"{kind} on “{found.wanted.name}” against “{found.versus}”"
@@ -262,7 +264,9 @@ class PredictionView(StackChoice):
 
     # Traits
 
-    def _edited(self, attention: Attention, heads: list[Head], method: EditMethod) -> Attention:
+    def _edited(
+        self, attention: Attention, heads: list[Head], method: EditMethod | None
+    ) -> Attention:
         """Return the intact attention: the figure asks the model, and needs no maps read again."""
         try:
             reading_of(attention)
@@ -378,7 +382,7 @@ class PredictionView(StackChoice):
             self._answered,
             self._answered.rows(self.top),
             off=[list(head) for head in self.disabled],
-            method=self.method,
+            method=self._method_used(),
             masks=self._answered.question.position not in masks,
         )
 
@@ -402,7 +406,7 @@ class PredictionView(StackChoice):
             answered.name,
             answered.question,
             tuple(self.disabled),
-            self.method,
+            self._method_used(),
             self.stack,
             self.effects_by,
             self._rival(answered),
@@ -434,6 +438,7 @@ class PredictionView(StackChoice):
                 "differences": list(found.patched.logit_differences),
             },
             "estimate": found.is_estimate,
+            "method": found.wanted.method,
             "values": array_to_wire(found.values.astype(np.float32)),
         }
 

@@ -54,16 +54,18 @@ class AttentionWidget(HeadWidget):
     ).tag(sync=True)
     method: traitlets.Enum[Any] = traitlets.Enum(
         STANDING_ALONE,
-        "uniform",
+        None,
+        allow_none=True,
         help='What stands in the place of heads that are off: "uniform" (all weights 1/L), "zero" '
-        '(nothing) or "first" (all weight on the first token).',
+        '(nothing) or "first" (all weight on the first token). None = the default of the model: '
+        '"zero" in causal models and encoder-decoders, "uniform" in other models.',
     ).tag(sync=True)
 
     # Why what was asked for last could not be done; what was shown stays.
     _refused = traitlets.Unicode().tag(sync=True)
 
     # The heads that are off in the shown attention, and the method.
-    _edit: tuple[list[Head], EditMethod] = [], "uniform"
+    _edit: tuple[list[Head], EditMethod | None] = [], None
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
         if not isinstance(attention, Attention):
@@ -106,7 +108,9 @@ class AttentionWidget(HeadWidget):
         self._edit = edit
         return edited
 
-    def _edited(self, attention: Attention, heads: list[Head], method: EditMethod) -> Attention:
+    def _edited(
+        self, attention: Attention, heads: list[Head], method: EditMethod | None
+    ) -> Attention:
         """Return an attention as the figure shows it: heads that are off stay off."""
         return attention.without(heads, method) if heads else attention
 
@@ -142,6 +146,18 @@ class AttentionWidget(HeadWidget):
         """Show the attention of another input, with its texts; "" if the text is not known."""
         self.attention = attention
 
+    def _method_used(self) -> EditMethod:
+        """What stands in the place of heads that are off: the choice, else the model's default.
+
+        Raises:
+            ValueError: No model is known, so no head can be off.
+        """
+        reading = self.attention.intact.reading
+        if reading is None:
+            raise ValueError(NOT_READ_AGAIN)
+        chosen: EditMethod | None = self.method
+        return chosen or reading.model.default_method
+
     @property
     def _edits(self) -> str:
         """What is off, in words; "" for nothing, and where the attention was made so."""
@@ -166,6 +182,7 @@ class AttentionWidget(HeadWidget):
             "note": self.attention.note,
             "loss": loss_to_wire(self.attention),
             "edits": self._edits,
+            "method": self._method_used() if self.disabled else None,
             "fixed": "" if self.attention.intact.reading else NO_MODEL,
         }
 
