@@ -126,6 +126,7 @@ class AttentionModel:
         self._encoder = self._inputs.encoder
         self._vocabulary: Vocabulary | None = None
         self.heads_seen: HeadsSeen | None = None
+        self._default_method: EditMethod | None = None
         self._parameters = input_names(hf_model)
         self._projections = Projections(hf_model)
         self._encodes_apart = self._inputs.encodes_apart
@@ -175,8 +176,10 @@ class AttentionModel:
 
         "zero" in causal models and encoder-decoders, "uniform" in other models. See `disabled`.
         """
-        with self.lock:
-            return default_method(self.hf_model)
+        if self._default_method is None:
+            with self.lock:
+                self._default_method = default_method(self.hf_model)
+        return self._default_method
 
     @property
     def device(self) -> torch.device:

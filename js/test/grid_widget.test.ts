@@ -225,6 +225,20 @@ test(
   },
 );
 
+test("what the kernel does before it shows a choice is said, and the figure stays", async () => {
+  const { model, find } = await show({ selected: [[2, 3, "self"]] });
+  const line = find(".attnw-working");
+  expect([line.hidden, line.getAttribute("role")]).toEqual([true, "status"]);
+  model.fromKernel({ _working: "Reading the text again with 1 head off (zero)" });
+  expect([line.hidden, line.textContent]).toEqual([
+    false,
+    "Reading the text again with 1 head off (zero)",
+  ]);
+  expect(find(".attnw-grid-box").isConnected).toBe(true);
+  model.fromKernel({ _working: "" });
+  expect(line.hidden).toBe(true);
+});
+
 test("where no head can be switched off there is no button, and the key says why", async () => {
   const source = { model: "m", note: "", loss: "", fixed: "Heads are switched off by a kernel." };
   const { model, find, press } = await show({

@@ -18,6 +18,7 @@ from attnwidget.capture.maps.head_maps import HeadMaps, check_room
 from attnwidget.capture.maps.head_scores import HeadScores, head_scores
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.python_call import YOURS, Call, call
 from attnwidget.capture.maps.stack_axes import Stack, check_place
 from attnwidget.capture.maps.stack_maps import StackMaps
@@ -663,6 +664,7 @@ class Attention:
             )
             maps = torch.from_numpy(weights), torch.from_numpy(others)
             changed.append(js_changes(*on_common_axes(maps, axes, its)))
+            layer_done()
         changes: Float32Array = torch.stack(changed).float().numpy()
         return axes.layers.spread(changes)
 

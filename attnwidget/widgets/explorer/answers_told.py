@@ -41,7 +41,7 @@ def answer_told(view: PredictionView) -> str:
         float(predictions.probabilities[0][answered.question.answer])
         for predictions in (answered.before, answered.after)
     )
-    return _sentence(view, view.disabled, answered.name, before, after)
+    return _sentence(view, view._edit[0], answered.name, before, after)
 
 
 def effect_told(view: PredictionView) -> EffectTold | None:

@@ -348,8 +348,7 @@ class PredictionView(StackChoice):
         "unit",
         "stack",
         "top",
-        "disabled",
-        "method",
+        "_edit",
         sync=False,
     )
     def _answered(self) -> Answered | None:
@@ -363,7 +362,7 @@ class PredictionView(StackChoice):
         before = self._ask_intact(reading, position)
         answer = likeliest(before) if self.answer is None else id_of(before, self.answer)
         question = ShownQuestion(before.positions[0], answer)
-        after = ask(reading, question.position, self.disabled, self.method, before)
+        after = ask(reading, question.position, *self._edit, before)
         return Answered(before, after, question)
 
     @computed("_answered")
@@ -371,7 +370,7 @@ class PredictionView(StackChoice):
         """What to do if there is no question; else ""."""
         return "" if self._answered else _NO_MASK
 
-    @computed("_answered", "top", "disabled", "method")
+    @computed("_answered", "top", "_edit")
     def _predictions(self) -> dict[str, Any] | None:
         """The answers as the page draws them; None without a question."""
         if self._answered is None:
@@ -381,7 +380,7 @@ class PredictionView(StackChoice):
         return to_wire(
             self._answered,
             self._answered.rows(self.top),
-            off=[list(head) for head in self.disabled],
+            off=[list(head) for head in self._edit[0]],
             method=self._method_used(),
             masks=self._answered.question.position not in masks,
         )
@@ -405,7 +404,7 @@ class PredictionView(StackChoice):
             self.attention,
             answered.name,
             answered.question,
-            tuple(self.disabled),
+            tuple(self._edit[0]),
             self._method_used(),
             self.stack,
             self.effects_by,

@@ -76,6 +76,8 @@ export interface SharedState {
   _axes: Axes;
   _stacks: StackInfo[];
   _error: string;
+  /** What the kernel does before it shows the choice; "" or undefined while it does nothing. */
+  _working?: string;
   /** Why what was asked for last was not done; what was shown is still shown. */
   _refused?: string;
   /**
