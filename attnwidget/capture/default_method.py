@@ -24,7 +24,7 @@ def default_method(hf_model: Any) -> EditMethod:
 
     In models whose tokens see all tokens, it is "uniform", as in Kovaleva et al. 2019. In causal
     models and encoder-decoders, it is "zero". Many of their heads rest on the first token, whose
-    value is nearly zero, so such a head adds almost nothing. "uniform" would put the mean of all
+    value is nearly zero, so these heads add almost nothing. "uniform" would put the mean of all
     values in its place, and the change of the prediction would come from this mean.
 
     Args:
@@ -45,8 +45,8 @@ def is_causal_model(hf_model: Any) -> bool:
     """Return whether tokens of a model see no later tokens, from a pass over two tokens.
 
     Studies of an encoder-decoder measure only its encoder, which is not causal. A model that reads
-    pictures or sound is not causal. A model that cannot read two tokens alone, because it needs a
-    picture beside the text, is causal if one of its attention modules says so.
+    pictures or sound is not causal. A model may need a picture beside the text, and fail on two
+    tokens alone. Its attention modules then say whether the model is causal.
 
     Args:
         hf_model: A transformers model.
@@ -87,7 +87,7 @@ def _reads_causally(hf_model: Any) -> bool:
             sees_later = sees_later or bool(seen.weights.triu(1).any())
 
     try:
-        # Empty edits, so that heads that are off in this thread have no part in the answer.
+        # Empty edits switch all heads on, also in a block of `disabled`.
         with torch.no_grad(), tap(hf_model, look, Edits()):
             hf_model(input_ids=torch.tensor([ids], device=device_of(hf_model)))
     except Exception:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
 from typing import Any
 
@@ -16,7 +16,6 @@ from attnwidget.capture.maps.layer_steps import watched_layers
 from attnwidget.capture.tapping.edit_methods import STANDING_ALONE, EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
-from attnwidget.studies.streaming.progress_bar import said_when_slow
 from attnwidget.text.counted import counted
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.computed import computed, when_open
@@ -31,7 +30,7 @@ LARGE = 2**24
 
 
 class _ReplacedError(Exception):
-    """The reader has chosen other heads meanwhile, or has closed the figure."""
+    """The reader chose other heads, or closed the figure."""
 
 
 class AttentionWidget(HeadWidget):
@@ -81,8 +80,8 @@ class AttentionWidget(HeadWidget):
 
     # The heads that are off in the shown attention, and the method. While a large input is read
     # again, `disabled` and `method` are already those that the page has chosen.
-    _edit: traitlets.TraitType[Edit, Edit] = traitlets.Any(([], None))
-    # What the figure does before it shows what the page has chosen, or "".
+    _edit: traitlets.TraitType[Any, Any] = traitlets.Any(([], None))
+    # Long work of the kernel before the chosen heads are shown, or "".
     _working = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
@@ -93,7 +92,7 @@ class AttentionWidget(HeadWidget):
                 "Attention.from_weights(weights, tokens)."
             )
         self._editing = Background(("edit",), self._edit_failed)
-        # One thread at a time prepares what the figure draws.
+        # Linked figures prepare the same drawings, so one thread prepares at a time.
         self._preparing = Lock()
         first = next(iter(attention.stacks.values())).layers.numbers[0]
         if first and not traits.get("selected"):
@@ -150,7 +149,7 @@ class AttentionWidget(HeadWidget):
             return
         with self._lock:
             try:
-                with nullcontext() if changed_by_page() else said_when_slow(self._edit_told()):
+                with self._said_when_slow():
                     edited = self._edited(self.attention.intact, *edit)
             except BaseException as error:
                 setattr(self, change["name"], change["old"])
@@ -158,6 +157,15 @@ class AttentionWidget(HeadWidget):
                     self._refused = on_page(error)
                 raise
             self._show_edit(edited, edit)
+
+    def _said_when_slow(self) -> AbstractContextManager[None]:
+        """Report a slow change in the output of the cell that makes it."""
+        if changed_by_page():
+            return nullcontext()
+        # A figure of given maps needs no progress bars, and imports none.
+        from attnwidget.studies.streaming.progress_bar import said_when_slow
+
+        return said_when_slow(self._edit_told())
 
     def _edit_told(self) -> str:
         """What is done to show the chosen heads off, in words."""
@@ -292,7 +300,7 @@ class AttentionWidget(HeadWidget):
 
 
 def _is_large(attention: Attention) -> bool:
-    """Whether all maps of an attention have so many cells that reading them again takes long."""
+    """Whether an attention has at least `LARGE` cells in all maps."""
     return (
         sum(
             stack.n_layers * stack.n_heads * len(stack.query) * len(stack.key)
