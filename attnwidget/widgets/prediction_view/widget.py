@@ -362,7 +362,8 @@ class PredictionView(StackChoice):
         before = self._ask_intact(reading, position)
         answer = likeliest(before) if self.answer is None else id_of(before, self.answer)
         question = ShownQuestion(before.positions[0], answer)
-        after = ask(reading, question.position, *self._edit, before)
+        heads, method = self._edit
+        after = ask(reading, question.position, heads, method, before)
         return Answered(before, after, question)
 
     @computed("_answered")
