@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnwidget.capture.default_method import default_method
 from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
@@ -45,10 +46,10 @@ def disabled(
     intact = intact_edits(hf_model)
     chosen = _chosen_heads(intact, heads, layers, stack)
     cut = _edges(edges)
-    if method is None:
-        method = "uniform"
-    elif cut:
+    if method is not None and cut:
         raise ValueError(f"edges are taken out in place of method={method!r}: pass one of the two")
+    if method is None:
+        method = default_method(hf_model) if reference is None else "mean"
     if method not in METHODS:
         listed = ", ".join(map(repr, METHODS))
         raise ValueError(f"method is one of {listed}, got {method!r}; single weights: edges=")

@@ -39,7 +39,7 @@ def effects_of(
     answer: int,
     position: int,
     heads: Sequence[Head] = (),
-    method: EditMethod = "uniform",
+    method: EditMethod | None = None,
     *,
     stack: str,
     exact: bool = True,
@@ -52,7 +52,8 @@ def effects_of(
         answer: Id of a vocabulary entry or class.
         position: One of the positions that `Reading.predict` answers.
         heads: Heads that are already off; for them the effect is 0.
-        method: Replacement of the outputs of heads that are off: "uniform", "zero" or "first".
+        method: Replacement of the outputs of heads that are off: "uniform", "zero" or "first";
+            None = the default of the model.
         stack: Stack of the heads.
         exact: Whether to compute `exact_effects`, which leave the model free between passes, or
             `first_order_effects`.
@@ -70,6 +71,7 @@ def effects_of(
     """
     model = reading.model
     reading.refuse_changed()
+    method = method or model.default_method
     off = model.disabled(heads, method=method) if heads else nullcontext()
     with off:
         with model.lock:

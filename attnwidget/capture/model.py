@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from attnwidget.capture.default_method import default_method
 from attnwidget.capture.disabled import Heads, disabled
 from attnwidget.capture.hub_model.generate import (
     check_generates,
@@ -130,6 +131,7 @@ class AttentionModel:
         self._encoder = self._inputs.encoder
         self._vocabulary: Vocabulary | None = None
         self.heads_seen: HeadsSeen | None = None
+        self._default_method: EditMethod | None = None
         self._parameters = input_names(hf_model)
         self._projections = Projections(hf_model)
         self._encodes_apart = self._inputs.encodes_apart
@@ -179,6 +181,17 @@ class AttentionModel:
     def n_heads(self) -> int:
         """Number of attention heads per layer."""
         return int(self.hf_model.config.get_text_config().num_attention_heads)
+
+    @property
+    def default_method(self) -> EditMethod:
+        """What stands in the place of heads that are off, if no method is chosen.
+
+        "zero" in causal models and encoder-decoders, "uniform" in other models. See `disabled`.
+        """
+        if self._default_method is None:
+            with self.lock:
+                self._default_method = default_method(self.hf_model)
+        return self._default_method
 
     @property
     def device(self) -> torch.device:
@@ -494,11 +507,13 @@ class AttentionModel:
 
         Args:
             heads: (layer, head), (layer, head, stack), or a list of these.
-            method: Replacement of a head's output. None and "uniform": the mean of the values that
-                each query may see, all weights 1/L (Kovaleva et al. 2019, section 4.3). "zero":
-                zeros (Michel et al. 2019). "first": the value of the first token that the query may
-                see. "mean": the mean of the head's output over all tokens of `reference`. "patch":
-                the head's outputs on `reference`, token by token.
+            method: Replacement of a head's output. "uniform": the mean of the values that each
+                query may see, all weights 1/L (Kovaleva et al. 2019, section 4.3). "zero": zeros
+                (Michel et al. 2019). "first": the value of the first token that the query may see.
+                "mean": the mean of the head's output over all tokens of `reference`. "patch": the
+                head's outputs on `reference`, token by token. None: "mean" with a `reference`;
+                otherwise `default_method`, which is "zero" in causal models and
+                encoder-decoders, and "uniform" in other models.
             layers: Layers whose heads are all switched off as well.
             stack: Stack of `layers` and of heads without a stack: "encoder", "decoder" or "cross".
             reference: For "mean", an input or a list of inputs; for "patch", one input with the

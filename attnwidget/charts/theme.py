@@ -28,6 +28,8 @@ _LETTER = 0.58
 _NARROW = 0.32
 _NARROW_LETTERS = frozenset("ijlIft.,:;'|!()[] ")
 _NARROWEST = 60
+_LONGEST_LINE = 2000
+"""Characters of a line of a title that are drawn."""
 
 
 @dataclass(frozen=True)
@@ -178,13 +180,18 @@ def publication(chart: C, title: str, width: float = WIDTH) -> C:
     Raises:
         ValueError: the title is empty.
     """
-    lines = [line for line in title.splitlines() if line.strip()]
+    lines = [_bounded(line) for line in title.splitlines() if line.strip()]
     if not lines:
         raise ValueError("the title is empty: say what the figure shows")
     head, *rest = lines
     below = [part for line in rest for part in _wrapped(line, width, LABEL)]
     text = alt.TitleParams(_wrapped(head, width, _TITLE), subtitle=below or alt.Undefined)
     return chart.properties(title=text, description=" ".join([head, *rest])).configure(**_config())
+
+
+def _bounded(line: str) -> str:
+    """Return a line of a title, cut if it is too long: names come from users, of any length."""
+    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
 
 
 def _wrapped(line: str, width: float, size: float) -> list[str]:

@@ -153,7 +153,11 @@ class CopyingScores(HeadResult):
 
 
 def copying_scores(
-    model: AttentionModel, *, names: Sequence[str | int] | None = None, top: int = 5
+    model: AttentionModel,
+    *,
+    names: Sequence[str | int] | None = None,
+    top: int = 5,
+    center_unembed: bool = False,
 ) -> CopyingScores:
     """Score how far each head copies or suppresses an attended token, from the weights alone.
 
@@ -174,6 +178,9 @@ def copying_scores(
         names: Words of a single token, or ids; None = the first 30 single-token names of a list of
             English first names.
         top: Number of ranks that count.
+        center_unembed: Whether W_U has its mean over the vocabulary subtracted for the eigenvalues,
+            as in TransformerLens. The mean raises all logits alike and changes no probability, but
+            it is part of the eigenvalues. Copying and suppression of names are the same with both.
 
     Raises:
         TypeError: Not a model of `load_model`, or names of another form.
@@ -195,7 +202,7 @@ def copying_scores(
         raise ValueError(f"top is from 1 to the size of the vocabulary, got {top}")
     chosen = known_names(model) if names is None else names
     ids, texts = single_tokens(model, chosen, vectors.n_tokens)
-    products = _TokenProducts(vectors)
+    products = _TokenProducts(vectors, center_unembed)
     shape = (weights.numbers.n_layers, model.n_heads)
     copying, suppression, eigenvalues, shuffled = (np.full(shape, np.nan) for _ in range(4))
     for layer in weights.numbers.numbers:
@@ -217,8 +224,9 @@ def copying_scores(
 class _TokenProducts:
     """W_U W_E of a model, [d, d], shared by all layers with the same kind of norm."""
 
-    def __init__(self, vectors: TokenVectors) -> None:
+    def __init__(self, vectors: TokenVectors, center_unembed: bool) -> None:
         self._vectors = vectors
+        self._centred = center_unembed
         self._known: dict[tuple[bool | None, bool], tuple[Tensor, Tensor]] = {}
 
     def of(self, norm: NormGain | None, *, effective: bool) -> tuple[Tensor, Tensor]:
@@ -230,6 +238,8 @@ class _TokenProducts:
 
     def _sums(self, norm: NormGain | None, effective: bool) -> tuple[Tensor, Tensor]:
         unembedding = self._vectors.unembedding
+        if self._centred:
+            unembedding = unembedding - unembedding.mean(-1, keepdim=True)
         n_tokens = self._vectors.n_tokens
         others = torch.from_numpy(np.random.default_rng(_SEED).permutation(n_tokens))
         own = unembedding.new_zeros(len(unembedding), len(unembedding))

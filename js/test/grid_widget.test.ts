@@ -207,10 +207,13 @@ test(
     await frame();
     expect([button.textContent, row.hidden]).toEqual(["switch on L2 H3", false]);
     expect(row.textContent).toContain("off: L2 H3");
+    model.fromKernel({ method: null, _source: { ...model.get("_source"), method: "zero" } });
+    await frame();
+    expect(find<HTMLSelectElement>("[data-control=method]").value).toBe("zero");
     await pick(find<HTMLSelectElement>("[data-control=method]"), () => {
-      find<HTMLSelectElement>("[data-control=method]").value = "zero";
+      find<HTMLSelectElement>("[data-control=method]").value = "first";
     });
-    expect(model.get("method")).toBe("zero");
+    expect(model.get("method")).toBe("first");
     const box = find<HTMLInputElement>("[data-control='difference from the intact model']");
     await pick(box, () => {
       box.checked = true;
@@ -221,6 +224,20 @@ test(
     expect([model.get("disabled"), row.hidden]).toEqual([[], true]);
   },
 );
+
+test("what the kernel does before it shows a choice is said, and the figure stays", async () => {
+  const { model, find } = await show({ selected: [[2, 3, "self"]] });
+  const line = find(".attnw-working");
+  expect([line.hidden, line.getAttribute("role")]).toEqual([true, "status"]);
+  model.fromKernel({ _working: "Reading the text again with 1 head off (zero)" });
+  expect([line.hidden, line.textContent]).toEqual([
+    false,
+    "Reading the text again with 1 head off (zero)",
+  ]);
+  expect(find(".attnw-grid-box").isConnected).toBe(true);
+  model.fromKernel({ _working: "" });
+  expect(line.hidden).toBe(true);
+});
 
 test("where no head can be switched off there is no button, and the key says why", async () => {
   const source = { model: "m", note: "", loss: "", fixed: "Heads are switched off by a kernel." };
@@ -245,6 +262,7 @@ test(
     const edited = {
       ...thumbnails("self", 4, 6),
       disabled: off,
+      method: "uniform",
       changes: wire(changes, "<f4", [4, 6]),
     };
     const request = {

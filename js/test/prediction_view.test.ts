@@ -46,6 +46,7 @@ const EFFECTS = {
   stack: "self",
   name: "sat",
   versus: "",
+  method: "zero",
   estimate: false,
   values: wireOf(Float32Array.of(0.1, 0, -0.15, 0.05), [2, 2]),
 };
@@ -124,15 +125,17 @@ describe("what is shown", () => {
   });
 
   test("effects in words, and how far they are known", () => {
-    expect(inWords(scene(), [1, 0])).toBe("L1 H0 (2-1): without it “sat” 0.600 → 0.450 (−0.150)");
+    expect(inWords(scene(), [1, 0])).toBe(
+      "L1 H0 (2-1): without it (zero) “sat” 0.600 → 0.450 (−0.150)",
+    );
     const estimate = { _effects: { ...EFFECTS, estimate: true } };
     expect(inWords(scene(estimate), [1, 0])).toContain("changes by about −0.150 (estimate)");
-    expect(mapTitle(scene(estimate))).toBe("Change of “sat” without each head (estimate)");
+    expect(mapTitle(scene(estimate))).toBe("Change of “sat” without each head (zero, estimate)");
     expect(inWords(scene({ _effects: null }), [1, 0])).toBe("L1 H0 (2-1): effect not known yet");
     expect(inWords(scene({ _predictions: OFF }), [0, 1])).toBe("L0 H1 (1-2): off");
     const said = captionText(captionOf(state(), scene()));
     expect(said).toContain("this token was masked for the question");
-    expect(said).toContain("−0.150 to +0.150");
+    expect(said).toContain("without each head (zero), −0.150 to +0.150");
     expect(captionText(captionOf(state(), scene(estimate)))).toContain(
       "effects are a first-order estimate",
     );
@@ -148,8 +151,8 @@ describe("what is shown", () => {
     expect(rows.map(([name]) => name).slice(0, 4)).toEqual([
       "sat",
       "ran",
-      "sat without L1 H0",
-      "sat without L0 H0",
+      "sat without L1 H0 (zero)",
+      "sat without L0 H0 (zero)",
     ]);
     expect(rows[2]?.[3]).toBeCloseTo(-0.15);
   });

@@ -119,7 +119,7 @@ def test_the_maps_are_those_of_the_edited_pass(name: str) -> None:
     model = wrapped(name)
     given = other_inputs(name)
     intact = model.attend(given)
-    with model.disabled([(0, 1)]):
+    with model.disabled([(0, 1)], method="uniform"):
         edited = model.attend(given)
     seen = intact.weights(0, 1) > 0
     np.testing.assert_allclose(edited.weights(0, 1), seen / seen.sum(-1, keepdims=True), atol=1e-6)
@@ -381,7 +381,7 @@ def test_encoders_are_measured_edited() -> None:
     model = load_model(zoo.build("bart"), _small_tokenizer())
     given = make_segments(["a b c d", "b c"], model)
     intact = measure(model, given, ["entropy"], progress=False)
-    with model.disabled((0, 1), stack="encoder"):
+    with model.disabled((0, 1), stack="encoder", method="uniform"):
         edited = measure(model, given, ["entropy"], progress=False)
     changed = edited["entropy"].heads()["entropy"] - intact["entropy"].heads()["entropy"]
     assert changed[0, 1] > 1e-4 and changed[0, 0] == 0 and np.abs(changed[1]).max() > 1e-6
@@ -398,7 +398,7 @@ def test_attention_is_unchanged_where_only_another_stack_is_edited() -> None:
     model = wrapped("t5")
     given = other_inputs("t5")
     intact = model.attend(given)
-    with model.disabled((1, 1, "cross")):
+    with model.disabled((1, 1, "cross"), method="uniform"):
         edited = model.attend(given)
     np.testing.assert_array_equal(edited.weights(stack="encoder"), intact.weights(stack="encoder"))
     flat = edited.weights(1, 1, stack="cross")
@@ -417,7 +417,7 @@ def test_attention_is_unchanged_where_only_another_stack_is_edited() -> None:
         ({"heads": [(0, 1)], "method": "nought"}, "method is one of"),
         ({"heads": [(0, 1)], "method": "mean"}, "needs reference="),
         ({"heads": [(0, 1)], "method": "patch"}, "needs reference="),
-        ({"heads": [(0, 1)], "reference": SENTENCE}, "not for 'uniform'"),
+        ({"heads": [(0, 1)], "method": "uniform", "reference": SENTENCE}, "not for 'uniform'"),
         ({"heads": [(0, 1)], "method": "patch", "reference": ["a", "b"]}, "one input"),
         ({"heads": [(0, 1)], "method": "mean", "reference": []}, "at least one"),
         ({"heads": [(0, 1)], "edges": [(1, 2)], "method": "zero"}, "in place of method"),

@@ -424,3 +424,11 @@ def test_the_built_site_fetches_nothing(name: str) -> None:
     spec = CHARTS[name]().to_dict()
     del spec["$schema"]
     assert "://" not in json.dumps(spec) and '"url"' not in json.dumps(spec)
+
+
+def test_a_title_of_a_megabyte_is_cut() -> None:
+    long = "m" * 1_000_000
+    title = head_heatmap(np.eye(3), title=f"{long}\n{long} {long}", value_title="weight").title
+    lines = [*title.text, *title.subtitle]
+    assert sum(map(len, lines)) <= 4000 and lines[-1].endswith("…")
+    assert title.text[-1].endswith("…")

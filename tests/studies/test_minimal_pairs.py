@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget import MinimalPair, load_model, load_pairs, score_pairs
+from attnwidget import MinimalPair, ablate, load_model, load_pairs, score_pairs
+from attnwidget.studies.interventions.minimal_pairs import PairWords
 from capture.test_predict import words
 from fixtures import zoo
 
@@ -40,6 +41,59 @@ def test_differing_words_are_masked_in_turn() -> None:
                 expected += float(torch.log_softmax(logits, -1)[token])
             assert got == pytest.approx(expected, abs=1e-4)
     assert found.accuracy == (found.good > found.bad).mean()
+
+
+def test_all_words_are_masked_in_turn() -> None:
+    model = load_model(device="cpu")
+    longer = MinimalPair("The cat sat here.", "The cat sat.")
+    pairs = [*PAIRS, longer]
+    found = score_pairs(model, pairs, words="all", progress=False)
+    for index, pair in enumerate(pairs):
+        for text, got in ((pair.good, found.good[index]), (pair.bad, found.bad[index])):
+            encoded = model.tokenizer(text)["input_ids"]
+            expected = 0.0
+            for place in range(1, len(encoded) - 1):
+                ids = torch.tensor([encoded])
+                ids[0, place] = model.tokenizer.mask_token_id
+                with torch.no_grad():
+                    logits = model.hf_model(ids).logits[0, place]
+                expected += float(torch.log_softmax(logits, -1)[encoded[place]])
+            assert got == pytest.approx(expected, abs=1e-4)
+    assert found.words == "all" == found.to_frame().attrs["words"]
+    assert "right by all words" in repr(found)
+    assert "likelier, by all words" in str(found.chart().to_dict()["title"])
+    usual = score_pairs(model, PAIRS, progress=False)
+    assert usual.words == "differing" and not np.allclose(usual.good, found.good[:3])
+    assert "by their differing words" in str(usual.chart().to_dict()["title"])
+
+
+def test_an_ablation_scores_pairs_in_both_ways() -> None:
+    model = load_model(device="cpu")
+    heads = [(2, 8)]
+    scores: dict[PairWords, str] = {"differing": "minimal pair", "all": "minimal pair, all words"}
+    for scored, score in scores.items():
+        found = ablate(model, PAIRS, score=score, heads=heads, method="zero", progress=False)
+        intact = score_pairs(model, PAIRS, words=scored, progress=False)
+        with model.disabled(heads, method="zero"):
+            off = score_pairs(model, PAIRS, words=scored, progress=False)
+        assert found.intact.tolist() == intact.right.tolist()
+        assert found.head_scores[2, 8].tolist() == off.right.tolist()
+        assert found.score == score
+    assert "Pairs right by all words" in str(found.chart().to_dict()["title"])
+
+
+def test_a_causal_model_scores_all_words() -> None:
+    model = load_model(zoo.build("gpt2"), words())
+    pairs = [MinimalPair("w7 w8 w9", "w7 w11 w9 w3")]
+    found = score_pairs(model, pairs, progress=False)
+    assert found.words == "all"
+    np.testing.assert_array_equal(
+        score_pairs(model, pairs, words="all", progress=False).good, found.good
+    )
+    with pytest.raises(ValueError, match="scores whole sentences"):
+        score_pairs(model, pairs, words="differing", progress=False)
+    with pytest.raises(ValueError, match="words"):
+        score_pairs(model, pairs, words="some", progress=False)  # type: ignore[arg-type]
 
 
 def test_a_causal_model_sums_over_the_sentence() -> None:

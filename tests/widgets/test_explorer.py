@@ -603,7 +603,7 @@ def test_exact_effects_of_many_heads_wait_until_they_are_seen(
     assert explorer.wait() and view.is_estimate is False
     assert not np.array_equal(view.effects, estimates)
     # The grid shows the effects of the next text too, although the tab is closed.
-    explorer.grid.metric = "effect on “her”"
+    explorer.grid.metric = "effect on “her” (uniform)"
     explorer.tab = "lens"
     explorer.text = "The king lost [MASK] crown."
     assert explorer.wait() and view.is_estimate is False
@@ -622,7 +622,7 @@ def test_effects_on_the_answer_are_a_metric_of_the_grid(model: AttentionModel) -
     assert explorer.wait()
     view = explorer.predictions
     assert view is not None and view.is_estimate is False
-    title = "effect on “her”"
+    title = "effect on “her” (uniform)"
     np.testing.assert_array_equal(explorer.grid.metrics["self"][title], view.effects)
     assert "entropy" in explorer.grid.metrics["self"]
     explorer.grid.metric = title
@@ -653,7 +653,7 @@ def test_predictions_out_of_sight_follow_the_other_figures(model: AttentionModel
     explorer = explore(model, "The woman washed [MASK] hands.", treebank=False)
     explorer.wait()
     view = explorer.predictions
-    effect = "effect on “her”"
+    effect = "effect on “her” (uniform)"
     assert effect in explorer.grid.metrics["self"]
     before = view.attention
     view.answer = "their"

@@ -101,16 +101,16 @@ def test_effects_are_estimated_and_then_computed(
     assert effects[1, 8] == pytest.approx(change, abs=1e-5)
     sent = [state["_effects"]["estimate"] for state, _ in updates(view) if state.get("_effects")]
     assert sent == [True, False]
-    grid = HeadGrid(attention, metrics=view.effect_metric, metric="effect on “her”")
-    assert grid.metric == "effect on “her”"
+    grid = HeadGrid(attention, metrics=view.effect_metric, metric="effect on “her” (uniform)")
+    assert grid.metric == "effect on “her” (uniform)"
     view.disabled = [(1, 8)]
     assert view.effects is None
     assert view.wait() and view.effects is not None and view.effects[1, 8] == 0
     view.answer = "his"
-    assert view.wait() and list(view.effect_metric) == ["effect on “his”"]
+    assert view.wait() and list(view.effect_metric) == ["effect on “his” (uniform)"]
     view.effects_by = "gradient"
     assert view.wait() and view.is_estimate
-    assert list(view.effect_metric) == ["effect on “his” (estimate)"]
+    assert list(view.effect_metric) == ["effect on “his” (uniform, estimate)"]
     assert "first-order estimate" in view.caption.text()
 
 
@@ -213,7 +213,7 @@ def test_pictures_tables_and_code(attention: Attention) -> None:
     assert view.wait()
     said = view.caption.text()
     assert "What stands at “[MASK]” (token 4)?" in said and "L1 H8" in said
-    assert "change of the probability of “her” without each head too, " in said
+    assert "change of the probability of “her” without each head too (uniform), " in said
     drawn = texts(view.figure(width=900))
     assert {"before", "after", "change", "her", "layer 0"} <= set(drawn)
     table = view.figure().table
@@ -222,7 +222,7 @@ def test_pictures_tables_and_code(attention: Attention) -> None:
     assert table["answer or head"][0] == frame["answer"][0]
     assert table["change"][0] == pytest.approx(frame["change"][0])
     layer, head = np.unravel_index(np.abs(effects).argmax(), (6, 12))  # type: ignore[arg-type]
-    assert table["answer or head"][len(frame)] == f"her without L{layer} H{head}"
+    assert table["answer or head"][len(frame)] == f"her without L{layer} H{head} (uniform)"
     code = view.code()
     assert "PredictionView" in code and "disabled=[(2, 3" in code
     assert view.to_frame().shape[0] == len(on_page(view, "predictions")["rows"])

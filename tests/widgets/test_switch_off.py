@@ -239,7 +239,7 @@ def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) 
     explorer.wait()
     assert (explorer.tokens, explorer.text) == (tokens, text)
     told = on_page(explorer, "look")
-    assert told.startswith("Without L0 H3, “he” falls from 0.597 to ") and told != look
+    assert told.startswith("Without L0 H3 (uniform), “he” falls from 0.597 to ") and told != look
     assert explorer.example == "pronouns"
     off = explorer.grid.metrics["self"]["entropy"]
     assert not np.allclose(intact[3:], off[3:])

@@ -18,6 +18,7 @@ from attnwidget.capture.maps.head_maps import HeadMaps, check_room
 from attnwidget.capture.maps.head_scores import HeadScores, head_scores
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.python_call import YOURS, Call, call
 from attnwidget.capture.maps.stack_axes import Stack, check_place
 from attnwidget.capture.maps.stack_maps import StackMaps
@@ -390,7 +391,7 @@ class Attention:
             return as_numpy(kept.summed_norms())
 
     def without(
-        self, heads: Sequence[Head | Sequence[Any]], method: EditMethod = "uniform"
+        self, heads: Sequence[Head | Sequence[Any]], method: EditMethod | None = None
     ) -> Attention:
         """Read the same input again with heads off; without any head, return `intact`.
 
@@ -400,7 +401,7 @@ class Attention:
         Args:
             heads: The heads, each as (layer, head) or (layer, head, stack).
             method: The replacement of the heads' outputs: "uniform", "zero" or "first", as in
-                `AttentionModel.disabled`.
+                `AttentionModel.disabled`; None = the default of the model.
 
         Raises:
             ValueError: if the head or the method does not exist, the model does not allow the edit,
@@ -677,6 +678,7 @@ class Attention:
             )
             maps = torch.from_numpy(weights), torch.from_numpy(others)
             changed.append(js_changes(*on_common_axes(maps, axes, its)))
+            layer_done()
         changes: Float32Array = torch.stack(changed).float().numpy()
         return axes.layers.spread(changes)
 

@@ -14,6 +14,7 @@ from attnwidget.capture.hub_model.losses import Loss, Task
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.maps.keep_layer import Shared, cut_map, keep_layer
 from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.gradients import LayerGradient
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
@@ -129,6 +130,7 @@ class Collected:
                 moved,
             )
             stacks.setdefault(seen.stack, []).append(layer)
+        layer_done()
 
     def add_gradients(
         self, task: Task, gradients: Sequence[LayerGradient], values: Tensor

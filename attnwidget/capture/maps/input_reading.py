@@ -41,8 +41,12 @@ class Reader(Protocol[A]):
     tokenizer: Any
     lock: RLock
 
+    @property
+    def default_method(self) -> EditMethod:
+        """What stands in the place of heads that are off, if no method is chosen."""
+
     def disabled(
-        self, heads: Sequence[Head], *, method: EditMethod
+        self, heads: Sequence[Head], *, method: EditMethod | None
     ) -> AbstractContextManager[object]:
         """Switch heads off in the block, as `AttentionModel.disabled`."""
 
@@ -88,7 +92,7 @@ class Reading(Generic[A]):
         if self.weights is not None:
             self.weights.refuse_changed(self.model.hf_model)
 
-    def without(self, heads: Sequence[Head], method: EditMethod) -> A:
+    def without(self, heads: Sequence[Head], method: EditMethod | None) -> A:
         """Return the attention of this input with heads off; the last few are kept.
 
         Raises:
@@ -96,8 +100,9 @@ class Reading(Generic[A]):
             RuntimeError: the model was closed, or its weights have changed.
         """
         self.refuse_changed()
-        key = tuple(sorted(heads)), method
         with self.model.lock:
+            method = method or self.model.default_method
+            key = tuple(sorted(heads)), method
             attention = self._edited.pop(key, None)
             if attention is None:
                 with self.model.disabled(heads, method=method):
@@ -110,7 +115,7 @@ class Reading(Generic[A]):
     def predict(
         self,
         heads: Sequence[Head] = (),
-        method: EditMethod = "uniform",
+        method: EditMethod | None = None,
         *,
         at: Iterable[int] | None = None,
         top: int = 10,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.comparable_maps import refuse_incomparable
+from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.stack_maps import MapPart, StackMaps
 from attnwidget.capture.maps.tiles import pooled_places
 from attnwidget.capture.maps.word_attention import WordAttention
@@ -100,11 +102,11 @@ def draw_thumbnails(
             compared.refuse_long("compared")
         refuse_incomparable(maps.stacks, minus.head_maps.stacks)
         other = minus.stack_maps(axes.name)
-    with maps.reading():
-        if shown.layers[0].is_streamed:
+    if shown.layers[0].is_streamed:
+        with maps.reading():
             drawn = _of_long(shown, hidden, quantity, times_keys)
-        else:
-            drawn = _of_whole(shown, other, hidden, quantity, times_keys)
+    else:
+        drawn = _of_whole(shown, other, hidden, quantity, times_keys, maps.reading)
     return Thumbnails(
         axes.layers.spread(drawn.values, fill=0),
         axes.layers.spread(drawn.maxima, fill=0),
@@ -119,8 +121,12 @@ def _of_whole(
     hidden: Collection[str],
     quantity: str,
     times_keys: bool,
+    reading: Callable[[], AbstractContextManager[None]],
 ) -> Thumbnails:
-    """Thumbnails of layers whose maps are computed whole, or of differences from `minus`."""
+    """Thumbnails of layers whose maps are computed whole, or of differences from `minus`.
+
+    The lock of `reading` is free between layers, for other threads that need the model.
+    """
     rows = [i for i, kind in enumerate(shown.query.special) if kind not in hidden]
     columns = [i for i, kind in enumerate(shown.key.special) if kind not in hidden]
     other: MapPart | None = None
@@ -145,28 +151,30 @@ def _of_whole(
     maxima = []
     strongest = []
     for layer in range(n_layers):
-        for first in range(0, n_heads, step):
-            heads = slice(first, min(first + step, n_heads))
-            maps = part(layer, heads, quantity)
-            if counts_special:
-                to_special += float(maps[..., special].sum())
-                to_all += float(maps.sum())
-            if times_keys:
-                counts = part.key_counts(layer, heads)[..., None]
-                maps = maps * library_of(maps).asarray(counts, device=maps.device)
-            if other is None:
-                sizes = maps
-                small, largest = quantise(max_pool(maps))
-            else:
-                maps = _difference(maps, other(layer, heads, quantity))
-                sizes = abs(maps)
-                small, largest = quantise_signed(farthest_pool(maps))
-            best = as_numpy(sizes.reshape(len(sizes), -1).argmax(-1))
-            query = part.rows[best // len(columns)]
-            key = part.columns[best % len(columns)]
-            strongest.append(np.stack((query, key), -1))
-            values.append(as_numpy(small))
-            maxima.append(as_numpy(largest))
+        with reading():
+            for first in range(0, n_heads, step):
+                heads = slice(first, min(first + step, n_heads))
+                maps = part(layer, heads, quantity)
+                if counts_special:
+                    to_special += float(maps[..., special].sum())
+                    to_all += float(maps.sum())
+                if times_keys:
+                    counts = part.key_counts(layer, heads)[..., None]
+                    maps = maps * library_of(maps).asarray(counts, device=maps.device)
+                if other is None:
+                    sizes = maps
+                    small, largest = quantise(max_pool(maps))
+                else:
+                    maps = _difference(maps, other(layer, heads, quantity))
+                    sizes = abs(maps)
+                    small, largest = quantise_signed(farthest_pool(maps))
+                best = as_numpy(sizes.reshape(len(sizes), -1).argmax(-1))
+                query = part.rows[best // len(columns)]
+                key = part.columns[best % len(columns)]
+                strongest.append(np.stack((query, key), -1))
+                values.append(as_numpy(small))
+                maxima.append(as_numpy(largest))
+        layer_done()
     shape = (n_layers, n_heads)
     all_values = np.concatenate(values)
     return Thumbnails(

@@ -59,8 +59,10 @@ class RelationRule(LinkRule):
 class Relations(StudyBehaviour):
     """Accuracy of a head on each frequent relation, against the best fixed offset.
 
-    The study is `probe_relations`: the predicted governor is the most attended word. Both
-    directions of a relation are behaviours of their own. The test is McNemar's exact test.
+    The study is `probe_relations`. From a word to its governor, the predicted governor is the word
+    that the word attends to most; from a governor to a word, it is the word that attends most to
+    the word. Both directions of a relation are behaviours of their own. The test is McNemar's exact
+    test.
 
     Args:
         min_count: Smallest number of words of a relation in the half that scores heads.

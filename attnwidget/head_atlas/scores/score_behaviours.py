@@ -30,7 +30,6 @@ from attnwidget.head_atlas.scores.behaviour_table import BehaviourTable
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.probes.untrained_model import untrained_like
 from attnwidget.studies.argument_checks import all_of, each_of, refuse_no_model
-from attnwidget.studies.metrics.causal_model import is_causal_model
 from attnwidget.studies.metrics.measure import measure
 from attnwidget.studies.streaming.accumulator import Accumulator
 from attnwidget.studies.streaming.batches import HOW
@@ -42,7 +41,8 @@ from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
-    from attnwidget.capture.model import AttentionModel
+    from attnwidget.capture.default_method import is_causal_model
+from attnwidget.capture.model import AttentionModel
 
 #: Number of texts that models with random weights read.
 RANDOM_TEXTS = 64
@@ -152,7 +152,7 @@ def evidence_of(
         run.folder.mkdir(parents=True, exist_ok=True)
     return Evidence(
         model=model,
-        causal=is_causal_model(model),
+        causal=is_causal_model(model.hf_model),
         segments=listed,
         treebank=all_of(Sentence, sentences, "read them with load_treebank(path)"),
         documents=all_of(Document, documents, "read them with load_coreference(path)"),

@@ -74,7 +74,8 @@ def train_dependency_probe(
     The probes of section 5. For each word, the probe gives a distribution over the root and all
     words of the sentence. The probe reads every map in both directions, from dependent to governor
     and back. The root stands for s times the attention to [CLS] plus e times the attention to
-    [SEP], with learned s and e. The score of a governor is
+    [SEP], and in the other direction for the attention from both, with learned s and e. The score
+    of a governor is
 
     - "attention": the sum of a weight times attention over maps; 2LH + 2 parameters.
     - "attention+words": the weight of a map is W (v_i ; v_j) + b, with fixed word vectors v, both 0

@@ -22,6 +22,7 @@ from attnwidget.studies.interventions.ablation_scores import (
     check_score,
     example_scores,
     score_name,
+    words_of,
 )
 from attnwidget.studies.interventions.inputs_with_answers import Asked, asked_of
 from attnwidget.studies.streaming.checkpoint import digest_of
@@ -39,7 +40,7 @@ def ablate(
     examples: Iterable[Any],
     *,
     score: Score,
-    method: EditMethod = "uniform",
+    method: EditMethod | None = None,
     heads: Literal["all", "layers"] | Iterable[Sequence[int]] = "all",
     reference: object = None,
     batch_size: int = 32,
@@ -50,7 +51,8 @@ def ablate(
     """Measure a model's score on examples, intact and with each head off in turn.
 
     The study follows Kovaleva et al. 2019, section 4.6 (`method="uniform"`: the head's weights are
-    1/L) and Michel et al. 2019, section 3 (`"zero"`). The outputs of the layers below a head are
+    1/L; the default for BERT and other encoders) and Michel et al. 2019, section 3 (`"zero"`; the
+    default for causal models). The outputs of the layers below a head are
     kept from one pass of the intact model, and only the layers from the head's layer on run again.
     The first batch is compared with whole passes, to 1e-5. If the check fails, or the layers cannot
     run alone, every head takes a whole pass, and the `note` of the result says so.
@@ -65,9 +67,11 @@ def ablate(
         score: "accuracy" (right answers), "loss" (cross entropy in nats) or "kl" (divergence from
             the intact model's predictions, in nats), each as the mean over the questions of an
             example; "minimal pair" (whether the acceptable sentence is likelier, as in
-            `score_pairs`); or a function of the model's output and the batch (`examples`, `inputs`)
-            that returns one number per example.
-        method: As in `AttentionModel.disabled`, except "patch".
+            `score_pairs`: for a masked language model by the differing words); "minimal pair, all
+            words" (the same by all words of the sentences); or a function of the model's output
+            and the batch (`examples`, `inputs`) that returns one number per example.
+        method: As in `AttentionModel.disabled`, except "patch"; None = the default of the model,
+            or "mean" with a `reference`. The `method` of the result names it.
         heads: "all" switches off each head, and all heads of each layer together. "layers" switches
             off only whole layers. A list of heads is [(layer, head), ...].
         reference: Reference of the method "mean", as in `disabled`.
@@ -101,7 +105,9 @@ def ablate(
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
     if method == "patch":
         raise ValueError("'patch' is of one input, and not of many examples: method='mean'")
-    listed, questions = asked_of(model, examples, answered=not callable(score))
+    listed, questions = asked_of(
+        model, examples, answered=not callable(score), words=words_of(score)
+    )
     check_score(score, questions)
     with model.lock:
         units, edits = _units(model, heads, method, reference)
@@ -133,13 +139,14 @@ def ablate(
         values, kept = example_scores(score, numbers, questions)
         if not len(kept):
             raise KeyboardInterrupt
+        used = next(iter(changes[0].values())).method
         return _result(
-            (model, score, method), units, values, [listed[i] for i in kept], complete, replay.note
+            (model, score, used), units, values, [listed[i] for i in kept], complete, replay.note
         )
 
 
 def _units(
-    model: AttentionModel, heads: Any, method: EditMethod, reference: object
+    model: AttentionModel, heads: Any, method: EditMethod | None, reference: object
 ) -> tuple[list[tuple[Head, ...]], Edits]:
     """Return the groups of heads that are off together, in the order of layers, and their edits."""
     if isinstance(heads, str) and heads not in ("all", "layers"):
@@ -171,7 +178,7 @@ def _units(
 
 
 def _result(
-    what: tuple[AttentionModel, Score, EditMethod],
+    what: tuple[AttentionModel, Score, str],
     units: Sequence[tuple[Head, ...]],
     values: NDArray[np.float64],
     examples: Sequence[Any],

@@ -23,9 +23,21 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-_NAMES = {"loss": "Loss", "kl": "Divergence", "accuracy": "Accuracy", "minimal pair": "Pairs right"}
+_NAMES = {
+    "loss": "Loss",
+    "kl": "Divergence",
+    "accuracy": "Accuracy",
+    "minimal pair": "Pairs right",
+    "minimal pair, all words": "Pairs right by all words",
+}
 # Names of the differences, by score.
-_UNITS = {"loss": "nats", "kl": "nats", "accuracy": "share right", "minimal pair": "share right"}
+_UNITS = {
+    "loss": "nats",
+    "kl": "nats",
+    "accuracy": "share right",
+    "minimal pair": "share right",
+    "minimal pair, all words": "share right",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,7 +127,8 @@ class Ablation(HeadResult):
     `interval`, `broken` and `fixed` examples, `p` and `adjusted`, [L, H] and [L].
 
     Attributes:
-        score: "accuracy", "loss", "kl", "minimal pair", or the name of a function.
+        score: "accuracy", "loss", "kl", "minimal pair", "minimal pair, all words", or the name of a
+            function.
         method: Replacement of the heads' outputs.
         intact: Score of each example in the intact model, float64 [N].
         head_scores: Scores with one head off, float64 [L, H, N]; NaN for heads that were not

@@ -12,11 +12,23 @@ from torch import Tensor
 
 from attnwidget.studies.argument_checks import one_of
 from attnwidget.studies.interventions.inputs_with_answers import Asked, ExampleBatch
+from attnwidget.studies.interventions.minimal_pairs import PairWords
 
 Score: TypeAlias = (
-    Literal["accuracy", "loss", "kl", "minimal pair"] | Callable[[Any, ExampleBatch], Any]
+    Literal["accuracy", "loss", "kl", "minimal pair", "minimal pair, all words"]
+    | Callable[[Any, ExampleBatch], Any]
 )
-SCORES = ("accuracy", "loss", "kl", "minimal pair")
+#: The scored words of minimal pairs, by score.
+PAIR_SCORES: dict[str, PairWords | None] = {
+    "minimal pair": None,
+    "minimal pair, all words": "all",
+}
+SCORES = ("accuracy", "loss", "kl", *PAIR_SCORES)
+
+
+def words_of(score: Score) -> PairWords | None:
+    """Return the scored words of minimal pairs; None = the default of the model."""
+    return None if callable(score) else PAIR_SCORES.get(score)
 
 
 def check_score(score: Score, questions: Sequence[Asked]) -> None:
@@ -31,8 +43,8 @@ def check_score(score: Score, questions: Sequence[Asked]) -> None:
     pairs = any(question.sign < 0 for question in questions)
     if pairs and score in ("accuracy", "loss"):
         raise ValueError(f"minimal pairs have no {score}: score='minimal pair', or 'kl'")
-    if not pairs and score == "minimal pair":
-        raise ValueError("score='minimal pair' takes MinimalPair examples; these are others")
+    if not pairs and score in PAIR_SCORES:
+        raise ValueError(f"score={score!r} takes MinimalPair examples; these are others")
     if score in ("accuracy", "loss") and not questions[0].targets:
         raise ValueError(
             f"score={score!r} takes examples with a label, (text, label): a classifier's segments "
@@ -122,9 +134,10 @@ def example_scores(
     )
     count = int(examples.max()) + 1
     sums = np.zeros((count, len(numbers)))
-    np.add.at(sums, examples, (numbers * (signs if score == "minimal pair" else 1.0)).T)
+    of_pairs = not callable(score) and score in PAIR_SCORES
+    np.add.at(sums, examples, (numbers * (signs if of_pairs else 1.0)).T)
     sums = sums.T
-    if score == "minimal pair":
+    if of_pairs:
         values = np.where(np.isnan(sums), np.nan, sums > 0)
     elif callable(score):
         values = sums

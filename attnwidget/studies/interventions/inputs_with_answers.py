@@ -13,7 +13,7 @@ from attnwidget.capture.hub_model.losses import masked_ids
 from attnwidget.capture.hub_model.text_encoder import Encoded
 from attnwidget.capture.predict import prediction_task
 from attnwidget.studies.argument_checks import each_of
-from attnwidget.studies.interventions.minimal_pairs import sentences_of
+from attnwidget.studies.interventions.minimal_pairs import PairWords, sentences_of
 from attnwidget.text.minimal_pairs import MinimalPair
 from attnwidget.text.segments import Segment
 
@@ -93,7 +93,11 @@ class ExampleBatch:
 
 
 def asked_of(
-    model: AttentionModel, examples: Iterable[Any], *, answered: bool = True
+    model: AttentionModel,
+    examples: Iterable[Any],
+    *,
+    answered: bool = True,
+    words: PairWords | None = None,
 ) -> tuple[list[Any], list[Asked]]:
     """Return the examples as a list, and the inputs with questions, the shortest first.
 
@@ -101,6 +105,7 @@ def asked_of(
         model: the model.
         examples: The examples.
         answered: Whether the model's head answers; if not, no token of the input is masked.
+        words: The scored words of minimal pairs, as in `score_pairs`.
 
     Raises:
         TypeError: an encoder-decoder, a model without a prediction head, or examples of an unknown
@@ -130,7 +135,7 @@ def asked_of(
                 sentence.targets,
                 1 - 2 * sentence.side,
             )
-            for sentence in sentences_of(model, listed)
+            for sentence in sentences_of(model, listed, words)
         ]
     else:
         task = prediction_task(model.hf_model) if answered else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
-from attnwidget.studies.argument_checks import all_of, refuse_no_model
+from attnwidget.studies.argument_checks import all_of, one_of, refuse_no_model
 from attnwidget.studies.streaming.checkpoint import digest_of
 from attnwidget.studies.streaming.equal_lengths import of_one_length
 from attnwidget.studies.streaming.input_numbers import ReadInputs, input_numbers
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from attnwidget.capture.hub_model.text_encoder import Encoded
     from attnwidget.capture.model import AttentionModel
 
+PairWords = Literal["differing", "all"]
 _HOW = "minimal pairs come from load_pairs(path), or as [MinimalPair(good, bad), ...]"
 
 
@@ -43,12 +44,14 @@ class PairScores:
         good: Score of each acceptable sentence in nats, float64 [N].
         bad: Score of each unacceptable sentence in nats, float64 [N].
         model_name: The model's name with any disabled heads.
+        words: The scored words of each sentence: "differing" or "all".
     """
 
     pairs: tuple[MinimalPair, ...]
     good: NDArray[np.float64]
     bad: NDArray[np.float64]
     model_name: str
+    words: PairWords
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -63,7 +66,7 @@ class PairScores:
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pair: phenomenon, good, bad, score_good, score_bad (nats), right.
 
-        `attrs["model"]` is the name of the model.
+        `attrs` has the name of the "model" and the scored "words".
         """
         import pandas as pd
 
@@ -77,7 +80,7 @@ class PairScores:
                 "right": self.right,
             }
         )
-        frame.attrs["model"] = self.model_name
+        frame.attrs |= {"model": self.model_name, "words": self.words}
         return frame
 
     def by_phenomenon(self) -> pd.DataFrame:
@@ -100,15 +103,20 @@ class PairScores:
         table["answer"] = [
             f"{name or 'all'} ({n:,})" for name, n in zip(table["answer"], table["n"], strict=True)
         ]
-        title = f"Pairs whose acceptable sentence is likelier\n{self.model_name}"
+        title = f"Pairs whose acceptable sentence is likelier, by {self._by}\n{self.model_name}"
         return answer_bars(
             table.assign(question=""), title=title, value_title="accuracy", width=width
         )
 
+    @property
+    def _by(self) -> str:
+        """The scored words, as titles say them."""
+        return "their differing words" if self.words == "differing" else "all words"
+
     def __repr__(self) -> str:
         return (
             f"PairScores({self.model_name}, {counted(len(self.pairs), 'pair')}: "
-            f"{self.accuracy:.1%} right)"
+            f"{self.accuracy:.1%} right by {self._by})"
         )
 
 
@@ -116,6 +124,7 @@ def score_pairs(
     model: AttentionModel,
     pairs: Iterable[MinimalPair],
     *,
+    words: PairWords | None = None,
     batch_size: int = 32,
     checkpoint: str | Path | None = None,
     progress: bool = True,
@@ -125,17 +134,20 @@ def score_pairs(
 
     A causal model's score of a sentence is its log probability: the sum over its tokens of log
     p(token | the tokens before it), from the first token if the tokenizer puts a special token
-    before the text, otherwise from the second (Warstadt et al. 2020). A masked language model
-    scores the words between the common beginning and the common end of the two sentences: each
-    token of these words is masked in turn, with all remaining tokens visible, and the log
-    probabilities are summed (the pseudo-log-likelihood of Salazar et al. 2020, section 2, of the
-    differing part). The sum is not divided by the number of tokens, which may differ between the
-    sentences: a word with more tokens has more factors, and each token is easier to predict from
-    the rest of the word.
+    before the text, otherwise from the second (Warstadt et al. 2020). A masked language model masks
+    tokens in turn, with all remaining tokens visible, and the log probabilities are summed. With
+    words="all" these are all tokens of the text (the pseudo-log-likelihood of Salazar et al. 2020,
+    section 2). With words="differing" they are the tokens of the words between the common beginning
+    and the common end of the two sentences. The two scores can disagree: if a pair differs in a
+    determiner, only "all" also asks how well the noun fits the determiner. The sum is not divided
+    by the number of tokens, which may differ between the sentences: a word with more tokens has
+    more factors, and each token is easier to predict from the rest of the word.
 
     Args:
         model: A masked or causal language model; heads may be off (`AttentionModel.disabled`).
         pairs: `MinimalPair`s, for example from `load_pairs`.
+        words: The scored words of each sentence: "differing" or "all". None = "differing" for a
+            masked language model; a causal model always scores all words.
         batch_size: Number of sentences in one pass. They have equal lengths, without padding.
         checkpoint: An .npz file that keeps finished work. If it exists, the study continues from
             it.
@@ -144,9 +156,9 @@ def score_pairs(
 
     Raises:
         TypeError: the model does not predict words, or `pairs` has other objects.
-        ValueError: no pairs; a pair without differing words to mask, because a sentence contains
-            the other sentence; a sentence that is too long for the model; a checkpoint of another
-            study.
+        ValueError: no pairs; differing words of a causal model; a pair without differing words to
+            mask, because a sentence contains the other sentence; a sentence that is too long for
+            the model; a checkpoint of another study.
         RuntimeError: the model was closed; another run writes the checkpoint.
         OSError, WorkersError: As in `measure`.
         KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has the finished work.
@@ -155,7 +167,7 @@ def score_pairs(
         >>> from attnwidget import MinimalPair, load_model, score_pairs
         >>> pair = MinimalPair("The girl washed herself.", "The girl washed himself.")
         >>> score_pairs(load_model(), [pair], progress=False)
-        PairScores(small BERT (in the package), 1 pair: 100.0% right)
+        PairScores(small BERT (in the package), 1 pair: 100.0% right by their differing words)
     """
     refuse_no_model(model)
     listed = all_of(MinimalPair, pairs, _HOW)
@@ -163,7 +175,9 @@ def score_pairs(
         raise ValueError(f"there are no pairs: {_HOW}")
     if batch_size < 1:
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
-    sentences = sentences_of(model, listed)
+    if words is not None:
+        one_of("words", words, get_args(PairWords))
+    sentences = sentences_of(model, listed, words)
     sentences.sort(key=lambda sentence: len(sentence.encoded.ids))
     batches = list(of_one_length(sentences, batch_size))
     about = {"inputs": digest_of(sentences), "batch_size": batch_size}
@@ -183,11 +197,17 @@ def score_pairs(
     scores = np.zeros((2, len(listed)))
     for sentence, value in zip(sentences, values, strict=True):
         scores[sentence.side, sentence.pair] += value
-    return PairScores(tuple(listed), scores[0], scores[1], model.name)
+    masked = prediction_task(model.hf_model) == "masked"
+    used: PairWords = words or ("differing" if masked else "all")
+    return PairScores(tuple(listed), scores[0], scores[1], model.name, used)
 
 
-def sentences_of(model: AttentionModel, pairs: Sequence[MinimalPair]) -> list[ScoredSentence]:
-    """Return the sentences to score: whole, or one for each differing token to mask.
+def sentences_of(
+    model: AttentionModel, pairs: Sequence[MinimalPair], words: PairWords | None = None
+) -> list[ScoredSentence]:
+    """Return the sentences to score: whole, or one for each token to mask.
+
+    `words` as in `score_pairs`.
 
     Raises:
         TypeError, ValueError: as `score_pairs`.
@@ -198,11 +218,17 @@ def sentences_of(model: AttentionModel, pairs: Sequence[MinimalPair]) -> list[Sc
         raise TypeError(
             f"pairs are scored by masked and causal language models of one stack, not by {name}"
         )
+    if task == "next" and words == "differing":
+        raise ValueError(
+            f"{type(model.hf_model).__name__} is a causal model, which scores whole sentences: "
+            "pass words='all', or a masked language model"
+        )
     sentences: list[ScoredSentence] = []
     for index, pair in enumerate(pairs):
         read = [model._encoder(text) for text in (pair.good, pair.bad)]
         if task == "masked":
-            places = _differing(pair, [sentence.tokens for sentence in read])
+            tokens = [sentence.tokens for sentence in read]
+            places = _of_words(tokens) if words == "all" else _differing(pair, tokens)
             mask_id = _mask_id(model)
             for side in (0, 1):
                 for place in places[side]:
@@ -276,6 +302,15 @@ def _logits(model: AttentionModel, inputs: dict[str, Tensor]) -> Tensor:
     return logits
 
 
+def _of_words(read: Sequence[Tokens]) -> tuple[list[int], list[int]]:
+    """Return all tokens of the text of both sentences, without special tokens."""
+    first, second = (
+        [i for i, kind in enumerate(tokens.special) if not kind or kind == "first"]
+        for tokens in read
+    )
+    return first, second
+
+
 def _differing(pair: MinimalPair, read: Sequence[Tokens]) -> tuple[list[int], list[int]]:
     """Return the tokens of the words between the common beginning and end of both sentences."""
     groups = [tokens.word_groups() for tokens in read]
@@ -290,7 +325,7 @@ def _differing(pair: MinimalPair, read: Sequence[Tokens]) -> tuple[list[int], li
     if not first or not second:
         raise ValueError(
             f"{pair.good!r} and {pair.bad!r} have no differing words to mask, because one sentence "
-            "contains the other; leave the pair out, or use a causal model"
+            "contains the other; leave the pair out, pass words='all', or use a causal model"
         )
     return first, second
 

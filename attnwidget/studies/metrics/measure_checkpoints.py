@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from attnwidget.capture.default_method import is_causal_model
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.studies.argument_checks import all_of, each_of, each_once
-from attnwidget.studies.metrics.causal_model import is_causal_model
 from attnwidget.studies.metrics.checkpoint_numbers import CheckpointNumbers
 from attnwidget.studies.metrics.measure import accumulators_of, measure
 from attnwidget.studies.metrics.measured_checkpoints import MeasuredCheckpoints
@@ -140,7 +140,7 @@ def measure_checkpoints(
             metrics=of_segments,
             n_segments=len(listed),
         )
-        if n_sequences and is_causal_model(model):
+        if n_sequences and is_causal_model(model.hf_model):
             pairs = repeated_and_other(model, n_sequences, length, seed)
             return replace(
                 numbers,

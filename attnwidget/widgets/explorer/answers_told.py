@@ -31,7 +31,7 @@ def answer_told(view: PredictionView) -> str:
         >>> attention = load_model().attend("The woman washed [MASK] hands.")
         >>> view = PredictionView(attention, disabled=[(5, 8)])
         >>> answer_told(view).split(" from ")[0]
-        'Without L5 H8, “her” falls'
+        'Without L5 H8 (uniform), “her” falls'
         >>> view.close()
     """
     answered: Answered | None = view._answered
@@ -41,7 +41,7 @@ def answer_told(view: PredictionView) -> str:
         float(predictions.probabilities[0][answered.question.answer])
         for predictions in (answered.before, answered.after)
     )
-    return _sentence(view, view.disabled, answered.name, before, after)
+    return _sentence(view, view._edit[0], answered.name, before, after)
 
 
 def effect_told(view: PredictionView) -> EffectTold | None:
@@ -64,7 +64,7 @@ def effect_told(view: PredictionView) -> EffectTold | None:
 def _sentence(
     view: PredictionView, heads: list[Head], name: str, before: float, after: float
 ) -> str:
-    heads_off = names_of(heads, view.labels)
+    heads_off = f"{names_of(heads, view.labels)} ({view._method_used()})"
     if f"{before:.3f}" == f"{after:.3f}":
         return f"Without {heads_off}, “{name}” stays at {before:.3f}"
     way = "falls" if after < before else "rises"

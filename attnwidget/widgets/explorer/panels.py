@@ -24,7 +24,7 @@ from attnwidget.widgets.link_view.widget import LinkView
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.prediction_view.shown_question import can_be_asked
 from attnwidget.widgets.prediction_view.widget import PredictionView
-from attnwidget.widgets.shared.attention_widget import AttentionWidget
+from attnwidget.widgets.shared.attention_widget import AttentionWidget, Edit
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.computed import when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget
@@ -285,6 +285,10 @@ class LinkedPanels(TokenSize, AttentionWidget):
             figure.disabled = self.disabled
             figure.method = self.method
             figure.attention = self.attention
+
+    def _prepare(self, attention: Attention, edit: Edit) -> None:
+        for figure in self._of_attention():
+            figure._prepare(attention, edit)
 
     def _predictions_of_input(self) -> PredictionView | None:
         """The predictions, if they are about the shown input."""

@@ -42,7 +42,7 @@ class Shown:
         tokens: The locked tokens, as (side, index).
         hidden: The kinds of special tokens that are hidden.
         disabled: The heads that are switched off.
-        method: What stands in the place of these heads.
+        method: What stands in the place of these heads; None if no head is off.
         renormalise: Whether the view divides each row by the sum of its visible weights.
         labels: The labels of heads.
     """
@@ -54,7 +54,7 @@ class Shown:
     tokens: Sequence[tuple[str, int]] = ()
     hidden: Sequence[str] = ()
     disabled: Sequence[Head] = ()
-    method: str = "uniform"
+    method: str | None = None
     renormalise: bool = False
     labels: Mapping[Head, str] = field(default_factory=dict)
 

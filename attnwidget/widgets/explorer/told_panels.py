@@ -136,8 +136,7 @@ class ToldPanels(RelationPanels):
         "hidden",
         "unit",
         "quantity",
-        "disabled",
-        "method",
+        "_edit",
         "labels",
         "_story",
         "_retold",
@@ -156,14 +155,14 @@ class ToldPanels(RelationPanels):
             self.unit,
             self.tokens,
             self.hidden,
-            self.disabled,
-            self.method,
+            self._edit[0],
+            self._method_used() if self._edit[0] else None,
             self.view is not None and self.view.renormalise,
             self.labels,
         )
         metric = self._metric_told(head)
         story = self._story
-        is_plain = not self.disabled and not metric and story is not None and story.head == head
+        is_plain = not self._edit[0] and not metric and story is not None and story.head == head
         if is_plain and story is not None and story.line and self._shows(story):
             line = self._with_label(story.line, head)
             told_by_atlas = self._atlas_told(head)
@@ -176,13 +175,14 @@ class ToldPanels(RelationPanels):
             usual = str(head) if known else self.labels.named(head)
             name = f"{story.name}, {said}" if name and story is not None else f"{usual} {said}"
         answer = self._answer_told()
-        if self.disabled and head not in self.disabled and not answer:
-            name = f"{self.labels.named(head)} without {names_of(self.disabled, self.labels)}"
+        if self._edit[0] and head not in self._edit[0] and not answer:
+            off = f"{names_of(self._edit[0], self.labels)} ({self._method_used()})"
+            name = f"{self.labels.named(head)} without {off}"
         return "; ".join(filter(None, [answer, told(shown, name), metric]))
 
     def _atlas_told(self, head: Head) -> str:
         """What the atlas says about a head; "" if it says nothing about the shown numbers."""
-        is_usual = not self.disabled and self.quantity == "weights"
+        is_usual = not self._edit[0] and self.quantity == "weights"
         if self._atlas is None or head.stack != STACK or not is_usual:
             return ""
         return atlas_told(self._atlas.card(head.layer, head.head))
@@ -200,7 +200,7 @@ class ToldPanels(RelationPanels):
         is_usual = (self.unit, self.quantity) == ("tokens", "weights")
         return is_usual and list(map(tuple, self.tokens)) == list(story.tokens)
 
-    @computed("attention", "tokens", "unit", "disabled", "method", "labels", "_retold")
+    @computed("attention", "tokens", "unit", "_edit", "labels", "_retold")
     def _effect_told(self) -> dict[str, Any] | None:
         """The head on which the answer depends most, for the page; None before it is known."""
         view = self._answering_view()
@@ -210,10 +210,10 @@ class ToldPanels(RelationPanels):
     def _answering_view(self) -> PredictionView | None:
         """The predictions, if they are about the shown attention and heads."""
         view = self._predictions_of_input()
-        return view if view is not None and view.disabled == self.disabled else None
+        return view if view is not None and view._edit == self._edit else None
 
     def _answer_told(self) -> str:
-        view = self._answering_view() if self.disabled else None
+        view = self._answering_view() if self._edit[0] else None
         return answer_told(view) if view is not None else ""
 
     def _metric_told(self, head: Head) -> str:

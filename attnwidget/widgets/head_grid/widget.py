@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.python_call import YOURS
-from attnwidget.capture.maps.thumbnails import draw_thumbnails
+from attnwidget.capture.maps.thumbnails import Thumbnails, draw_thumbnails
 from attnwidget.text.alignment import SharedAxis
-from attnwidget.widgets.shared.attention_widget import attention_shapes
+from attnwidget.widgets.shared.attention_widget import Edit, attention_shapes
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.metric_choice import MetricChoice, checked_metrics
 from attnwidget.widgets.shared.metric_table import Metrics
@@ -21,6 +22,8 @@ from attnwidget.widgets.wire.values import axes_to_wire, in_unit, to_wire
 
 #: The number of a head that says how far its maps are from those compared with.
 CHANGE = "change"
+# Thumbnails that are kept: switching heads off and on again draws nothing anew.
+_KEPT = 2
 OF_TWO = ("difference", "first", "second")
 
 
@@ -86,6 +89,9 @@ class HeadGrid(MetricChoice, Versus):
     # What was off when the metrics were given.
     _metrics_of = traitlets.Unicode().tag(sync=True)
 
+    # What `_prepare` has compared: both attentions with a stack, and the changes of their heads.
+    _prepared: tuple[object, NDArray[np.float32]] = None, np.zeros((0, 0), np.float32)
+
     # By stack, of the two that they are between: hiding tokens changes nothing in them.
     _changed: tuple[tuple[Attention, Attention], dict[str, NDArray[np.float32]]] | None = None
 
@@ -96,6 +102,7 @@ class HeadGrid(MetricChoice, Versus):
             metrics = checked_metrics(metrics, attention_shapes(attention))
         if isinstance(traits.get("versus"), Attention) and not metrics:
             traits.setdefault("metric", CHANGE)
+        self._drawn: dict[object, Thumbnails] = {}
         super().__init__(attention, metrics=metrics, **traits)
 
     def _chosen(self) -> dict[str, Any]:
@@ -138,14 +145,8 @@ class HeadGrid(MetricChoice, Versus):
         minus = self._other() if self.of_two == "difference" else None
         shown = self._shown_attention()
         times_keys = self.times_keys and minus is None and self.quantity == "weights"
-        thumbnails = draw_thumbnails(
-            in_unit(shown, self.unit),
-            self.stack,
-            hidden=self.hidden,
-            quantity=self.quantity,
-            minus=None if minus is None else in_unit(minus, self.unit),
-            times_keys=times_keys,
-        )
+        drawn = self._draw(shown, minus, times_keys)
+        thumbnails = replace(drawn, values=drawn.values.copy(), maxima=drawn.maxima.copy())
         off = self._off(self.stack)
         if minus is not None:
             # What stands in the place of a head is no change of that head.
@@ -162,14 +163,55 @@ class HeadGrid(MetricChoice, Versus):
             "strongest": to_wire(thumbnails.strongest),
             "times_keys": times_keys,
             "special_share": thumbnails.special_share,
-            "disabled": list(self.disabled),
-            "method": self.method,
+            "disabled": list(self._edit[0]),
+            "method": self._edit[1],
             "versus": as_the_page_has_it(self.versus),
             "of_two": self.of_two,
             "signed": minus is not None,
             "common": None if minus is None else self._common(minus),
             "changes": to_wire(self._changes(self.stack)) if compares else None,
         }
+
+    def _draw(self, shown: Attention, minus: Attention | None, times_keys: bool) -> Thumbnails:
+        """Draw the thumbnails; the last few are kept."""
+        key = (
+            shown,
+            minus,
+            self.stack,
+            self.unit,
+            tuple(self.hidden),
+            self.quantity,
+            times_keys,
+        )
+        drawn = self._drawn.pop(key, None)
+        if drawn is None:
+            drawn = draw_thumbnails(
+                in_unit(shown, self.unit),
+                self.stack,
+                hidden=self.hidden,
+                quantity=self.quantity,
+                minus=None if minus is None else in_unit(minus, self.unit),
+                times_keys=times_keys,
+            )
+        self._drawn[key] = drawn
+        while len(self._drawn) > _KEPT:
+            self._drawn.pop(next(iter(self._drawn)))
+        return drawn
+
+    def _prepare(self, attention: Attention, edit: Edit) -> None:
+        if self.of_two == "second":
+            return
+        with self._preparing:
+            reference = self.versus if isinstance(self.versus, Attention) else attention.intact
+            compares = reference is not attention
+            minus = reference if compares and self.versus and self.of_two == "difference" else None
+            times_keys = self.times_keys and minus is None and self.quantity == "weights"
+            self._draw(attention, minus, times_keys)
+            if compares:
+                self._prepared = (
+                    (attention, reference, self.stack),
+                    attention.changes(reference, self.stack),
+                )
 
     def _common(self, other: Attention) -> list[int] | None:
         """Queries and keys that both have and that are not hidden; None where all are common."""
@@ -192,7 +234,7 @@ class HeadGrid(MetricChoice, Versus):
 
     def _off(self, stack: str) -> tuple[list[int], list[int]]:
         """Layers and heads, as indices, of those of a stack that are off."""
-        off = [head for head in self.disabled if head.stack == stack]
+        off = [head for head in self._edit[0] if head.stack == stack]
         return [head.layer for head in off], [head.head for head in off]
 
     def _changes(self, stack: str) -> NDArray[np.float32]:
@@ -202,6 +244,8 @@ class HeadGrid(MetricChoice, Versus):
             self._changed = pair, {}
         changes = self._changed[1]
         if stack not in changes:
-            changes[stack] = self.attention.changes(pair[1], stack)
+            known, prepared = self._prepared
+            is_known = known == (*pair, stack)
+            changes[stack] = prepared.copy() if is_known else self.attention.changes(pair[1], stack)
             changes[stack][self._off(stack)] = 0
         return changes[stack]

@@ -21,7 +21,7 @@ _NOT_ASKED = "their probabilities are not known: the model was read with heads o
 
 
 def generation_steps(
-    attention: Attention, heads: Sequence[Head] = (), method: EditMethod = "uniform"
+    attention: Attention, heads: Sequence[Head] = (), method: EditMethod | None = None
 ) -> dict[str, Any] | None:
     """Return the steps of a generation as the page draws them; None if no model wrote the text.
 
@@ -33,7 +33,7 @@ def generation_steps(
     Args:
         attention: The attention over prompt and continuation, from `AttentionModel.generate`.
         heads: The heads that are off.
-        method: What stands in the place of these heads.
+        method: What stands in the place of these heads; None = the default of the model.
 
     Returns:
         `first`, the query of the first step; `count`, the number of steps; `chosen`, the
@@ -72,7 +72,10 @@ def generation_steps(
 
 
 def _probabilities(
-    reading: Reading[Attention], places: Sequence[int], heads: Sequence[Head], method: EditMethod
+    reading: Reading[Attention],
+    places: Sequence[int],
+    heads: Sequence[Head],
+    method: EditMethod | None,
 ) -> tuple[list[float], list[list[tuple[str, float]]]]:
     """Return the probability of the token at each place, and of its likeliest rivals."""
     answers = reading.predict(heads, method, at=places)

@@ -142,7 +142,7 @@ def ask(
     reading: Reading[Attention],
     position: int,
     heads: Sequence[Head],
-    method: EditMethod,
+    method: EditMethod | None,
     before: Predictions,
 ) -> Predictions:
     """What the model answers at a position with heads off; `before` where none are."""

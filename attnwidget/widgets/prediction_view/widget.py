@@ -224,13 +224,15 @@ class PredictionView(StackChoice):
     def effect_metric(self) -> dict[str, Any]:
         """The effects as `HeadGrid(attention, metrics=...)` takes them; {} until they are found.
 
-        By their title, "effect on “her”", which says where they are estimates; in a model of
-        several stacks by the stack first.
+        The title names the answer, what stands in the place of heads, and estimates: "effect on
+        “her” (uniform)", "effect on “her” (uniform, estimate)". In a model of several stacks, the
+        keys are the stacks.
         """
         found = self._known()
         if found is None:
             return {}
-        title = f"effect on “{found.wanted.name}”{' (estimate)' if found.is_estimate else ''}"
+        how = f"{found.wanted.method}{', estimate' if found.is_estimate else ''}"
+        title = f"effect on “{found.wanted.name}” ({how})"
         if found.versus:
             kind = "effect of patching" if found.patched else "direct effect"
             title = f"{kind} on “{found.wanted.name}” against “{found.versus}”"
@@ -262,7 +264,9 @@ class PredictionView(StackChoice):
 
     # Traits
 
-    def _edited(self, attention: Attention, heads: list[Head], method: EditMethod) -> Attention:
+    def _edited(
+        self, attention: Attention, heads: list[Head], method: EditMethod | None
+    ) -> Attention:
         """Return the intact attention: the figure asks the model, and needs no maps read again."""
         try:
             reading_of(attention)
@@ -344,8 +348,7 @@ class PredictionView(StackChoice):
         "unit",
         "stack",
         "top",
-        "disabled",
-        "method",
+        "_edit",
         sync=False,
     )
     def _answered(self) -> Answered | None:
@@ -359,7 +362,8 @@ class PredictionView(StackChoice):
         before = self._ask_intact(reading, position)
         answer = likeliest(before) if self.answer is None else id_of(before, self.answer)
         question = ShownQuestion(before.positions[0], answer)
-        after = ask(reading, question.position, self.disabled, self.method, before)
+        heads, method = self._edit
+        after = ask(reading, question.position, heads, method, before)
         return Answered(before, after, question)
 
     @computed("_answered")
@@ -367,7 +371,7 @@ class PredictionView(StackChoice):
         """What to do if there is no question; else ""."""
         return "" if self._answered else _NO_MASK
 
-    @computed("_answered", "top", "disabled", "method")
+    @computed("_answered", "top", "_edit")
     def _predictions(self) -> dict[str, Any] | None:
         """The answers as the page draws them; None without a question."""
         if self._answered is None:
@@ -377,8 +381,8 @@ class PredictionView(StackChoice):
         return to_wire(
             self._answered,
             self._answered.rows(self.top),
-            off=[list(head) for head in self.disabled],
-            method=self.method,
+            off=[list(head) for head in self._edit[0]],
+            method=self._method_used(),
             masks=self._answered.question.position not in masks,
         )
 
@@ -401,8 +405,8 @@ class PredictionView(StackChoice):
             self.attention,
             answered.name,
             answered.question,
-            tuple(self.disabled),
-            self.method,
+            tuple(self._edit[0]),
+            self._method_used(),
             self.stack,
             self.effects_by,
             self._rival(answered),
@@ -434,6 +438,7 @@ class PredictionView(StackChoice):
                 "differences": list(found.patched.logit_differences),
             },
             "estimate": found.is_estimate,
+            "method": found.wanted.method,
             "values": array_to_wire(found.values.astype(np.float32)),
         }
 

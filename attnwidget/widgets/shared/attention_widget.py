@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import AbstractContextManager, nullcontext
+from threading import Lock
 from typing import Any
 
 import traitlets
@@ -9,14 +12,25 @@ import traitlets
 from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.attention import NO_MODEL, NOT_READ_AGAIN, Attention
 from attnwidget.capture.maps.head_maps import QUANTITIES
+from attnwidget.capture.maps.layer_steps import watched_layers
 from attnwidget.capture.tapping.edit_methods import STANDING_ALONE, EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
+from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.computed import computed, when_open
-from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes, changed_by_page
 from attnwidget.widgets.shared.traits import Heads, Subset, TokenMarks
 from attnwidget.widgets.wire.values import loss_to_wire, stacks_to_wire
+
+#: The heads that are off, and what stands in their place; None = the default of the model.
+Edit = tuple[list[Head], EditMethod | None]
+#: Cells of all maps of an input from which a change of the page is answered in the background.
+LARGE = 2**24
+
+
+class _ReplacedError(Exception):
+    """The reader chose other heads, or closed the figure."""
 
 
 class AttentionWidget(HeadWidget):
@@ -54,16 +68,21 @@ class AttentionWidget(HeadWidget):
     ).tag(sync=True)
     method: traitlets.Enum[Any] = traitlets.Enum(
         STANDING_ALONE,
-        "uniform",
+        None,
+        allow_none=True,
         help='What stands in the place of heads that are off: "uniform" (all weights 1/L), "zero" '
-        '(nothing) or "first" (all weight on the first token).',
+        '(nothing) or "first" (all weight on the first token). None = the default of the model: '
+        '"zero" in causal models and encoder-decoders, "uniform" in other models.',
     ).tag(sync=True)
 
     # Why what was asked for last could not be done; what was shown stays.
     _refused = traitlets.Unicode().tag(sync=True)
 
-    # The heads that are off in the shown attention, and the method.
-    _edit: tuple[list[Head], EditMethod] = [], "uniform"
+    # The heads that are off in the shown attention, and the method. While a large input is read
+    # again, `disabled` and `method` are already those that the page has chosen.
+    _edit: traitlets.TraitType[Any, Any] = traitlets.Any(([], None))
+    # Long work of the kernel before the chosen heads are shown, or "".
+    _working = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
         if not isinstance(attention, Attention):
@@ -72,6 +91,9 @@ class AttentionWidget(HeadWidget):
                 "Make one with load_model().attend('a sentence'), or from maps you have with "
                 "Attention.from_weights(weights, tokens)."
             )
+        self._editing = Background(("edit",), self._edit_failed)
+        # Linked figures prepare the same drawings, so one thread prepares at a time.
+        self._preparing = Lock()
         first = next(iter(attention.stacks.values())).layers.numbers[0]
         if first and not traits.get("selected"):
             traits.setdefault("layer", first)
@@ -106,23 +128,107 @@ class AttentionWidget(HeadWidget):
         self._edit = edit
         return edited
 
-    def _edited(self, attention: Attention, heads: list[Head], method: EditMethod) -> Attention:
+    def _edited(
+        self, attention: Attention, heads: list[Head], method: EditMethod | None
+    ) -> Attention:
         """Return an attention as the figure shows it: heads that are off stay off."""
         return attention.without(heads, method) if heads else attention
 
     @when_open("disabled", "method")
     def _read_without(self, change: dict[str, Any]) -> None:
+        """Read the input again: at once, or in the background if the page asks for a large one."""
+        edit = self.disabled, self.method
+        if edit == self._edit:
+            self._working = ""
+            return
+        if changed_by_page() and _is_large(self.attention):
+            # Find the default before the job holds the model.
+            self._working = self._edit_told()
+            self._editing.add("edit", self._edit_job(self.attention, edit))
+            self._editing.start()
+            return
         with self._lock:
-            if self._edit == (self.disabled, self.method):
-                return
             try:
-                edited = self._edited(self.attention.intact, self.disabled, self.method)
-            except Exception as error:
+                with self._said_when_slow():
+                    edited = self._edited(self.attention.intact, *edit)
+            except BaseException as error:
                 setattr(self, change["name"], change["old"])
-                self._refused = on_page(error)
+                if isinstance(error, Exception):
+                    self._refused = on_page(error)
                 raise
+            self._show_edit(edited, edit)
+
+    def _said_when_slow(self) -> AbstractContextManager[None]:
+        """Report a slow change in the output of the cell that makes it."""
+        if changed_by_page():
+            return nullcontext()
+        # A figure of given maps needs no progress bars, and imports none.
+        from attnwidget.studies.streaming.progress_bar import said_when_slow
+
+        return said_when_slow(self._edit_told())
+
+    def _edit_told(self) -> str:
+        """What is done to show the chosen heads off, in words."""
+        if not self.disabled:
+            return "Switching all heads on"
+        count = counted(len(self.disabled), "head")
+        return f"Reading the text again with {count} off ({self._method_used()})"
+
+    def _edit_job(self, attention: Attention, edit: Edit) -> Job:
+        """Read the input with heads off and prepare the figure, unless the reader chooses anew."""
+        said = self._edit_told()
+        way_back = "" if edit[0] == self._edit[0] else ", undo to cancel"
+        done = 0
+
+        def step() -> None:
+            nonlocal done
+            # Sleep, so that a waiting thread gets the lock of the model.
+            time.sleep(0.001)
+            if not self._is_asked(attention, edit):
+                raise _ReplacedError
+            done += 1
+            self._working = f"{said}: {counted(done, 'step')} done{way_back}"
+
+        try:
+            with watched_layers(step):
+                edited = self._edited(attention.intact, *edit)
+                self._prepare(edited, edit)
+        except _ReplacedError:
+            return
+
+        def show() -> None:
+            with self._lock:
+                if self._is_asked(attention, edit):
+                    self._show_edit(edited, edit)
+
+        yield show
+
+    def _is_asked(self, attention: Attention, edit: Edit) -> bool:
+        """Whether the figure is still to show the heads off that a job has read."""
+        is_same = self.attention is attention and edit == (self.disabled, self.method)
+        return is_same and not self._editing.closed
+
+    def _show_edit(self, edited: Attention, edit: Edit) -> None:
+        with self._together():
             self._refused = ""
+            self._working = ""
+            self._edit = edit
             self.attention = edited
+
+    def _prepare(self, attention: Attention, edit: Edit) -> None:
+        """Compute what takes long in drawing an attention, before the figure shows it."""
+
+    def _edit_failed(self, job: str, error: Exception) -> None:
+        with self._together():
+            self._working = ""
+            self.disabled, self.method = self._edit
+            self._refused = on_page(error)
+
+    def close(self) -> None:
+        """Stop reading, and free the widget."""
+        if hasattr(self, "_editing"):
+            self._editing.close()
+        super().close()
 
     @when_open("attention")
     def _show_another(self, change: dict[str, Any]) -> None:
@@ -142,6 +248,18 @@ class AttentionWidget(HeadWidget):
         """Show the attention of another input, with its texts; "" if the text is not known."""
         self.attention = attention
 
+    def _method_used(self) -> EditMethod:
+        """What stands in the place of heads that are off: the choice, else the model's default.
+
+        Raises:
+            ValueError: No model is known, so no head can be off.
+        """
+        reading = self.attention.intact.reading
+        if reading is None:
+            raise ValueError(NOT_READ_AGAIN)
+        chosen: EditMethod | None = self.method
+        return chosen or reading.model.default_method
+
     @property
     def _edits(self) -> str:
         """What is off, in words; "" for nothing, and where the attention was made so."""
@@ -155,7 +273,7 @@ class AttentionWidget(HeadWidget):
     def _quantities(self) -> list[str]:
         return list(self.attention.quantities)
 
-    @computed("attention")
+    @computed("attention", "disabled", "method")
     def _source(self) -> dict[str, Any]:
         return self._about()
 
@@ -166,6 +284,7 @@ class AttentionWidget(HeadWidget):
             "note": self.attention.note,
             "loss": loss_to_wire(self.attention),
             "edits": self._edits,
+            "method": self._method_used() if self.disabled else None,
             "fixed": "" if self.attention.intact.reading else NO_MODEL,
         }
 
@@ -178,6 +297,17 @@ class AttentionWidget(HeadWidget):
             f"{type(self).__name__}({self.attention.model_name}, {stacks}, "
             f"{counted(len(self.attention.tokens), 'token')}, selected: {chosen})"
         )
+
+
+def _is_large(attention: Attention) -> bool:
+    """Whether an attention has at least `LARGE` cells in all maps."""
+    return (
+        sum(
+            stack.n_layers * stack.n_heads * len(stack.query) * len(stack.key)
+            for stack in attention.stacks.values()
+        )
+        >= LARGE
+    )
 
 
 def attention_shapes(attention: Attention) -> Shapes:

@@ -138,7 +138,7 @@ class Labels(traitlets.TraitType[HeadLabels, Any]):
         lines = "" if self.has_lines else " in one line"
         expected = f"the {self.kind} of {head} is a text of 1 to {self.longest} characters{lines}"
         if not isinstance(text, str):
-            raise traitlets.TraitError(f"{self.name!r}: {expected}, got {text!r}")
+            raise traitlets.TraitError(f"{self.name!r}: {expected}, got {text!r:.100}")
         label = text.strip()
         if not label:
             raise traitlets.TraitError(
@@ -147,7 +147,7 @@ class Labels(traitlets.TraitType[HeadLabels, Any]):
             )
         printed = label.replace("\n", "") if self.has_lines else label
         if len(label) > self.longest or not printed.isprintable():
-            raise traitlets.TraitError(f"{self.name!r}: {expected}, got {text!r}")
+            raise traitlets.TraitError(f"{self.name!r}: {expected}, got {text!r:.100}")
         return label
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import secrets
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -41,6 +42,20 @@ _FROM_PAGE = frozenset(
 )
 #: Layers and heads a layer of each stack, by its name.
 Shapes = Mapping[str, tuple[int, int]]
+
+
+class _Page(threading.local):
+    """Whether this thread handles a change of the page."""
+
+    changes = False
+
+
+_page = _Page()
+
+
+def changed_by_page() -> bool:
+    """Return whether this thread handles a change of a page, also in linked figures."""
+    return _page.changes
 
 
 class HeadWidget(Exporting, ComputedTraits):
@@ -267,6 +282,7 @@ class HeadWidget(Exporting, ComputedTraits):
         private = [name for name in sync_data if name in self.keys and not self._page_sets(name)]
         forwarded = {name: value for name, value in sync_data.items() if name not in private}
         kept = {name: self._trait_values[name] for name in forwarded if name in self._trait_values}
+        _page.changes = True
         try:
             super().set_state(forwarded)
         except traitlets.TraitError:
@@ -275,6 +291,7 @@ class HeadWidget(Exporting, ComputedTraits):
             private += [name for name in forwarded if name in self.keys]
             raise
         finally:
+            _page.changes = False
             if private:
                 self.send_state(private)
 

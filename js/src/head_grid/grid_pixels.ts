@@ -27,7 +27,7 @@ export function decode(thumbnails: Thumbnails): SmallMaps {
   const maxima = asFloat32(thumbnails.maxima);
   return {
     disabled: [],
-    method: "uniform",
+    method: null,
     versus: null,
     of_two: "difference",
     signed: false,

@@ -11,7 +11,7 @@ export const nextOfTwo = (now: OfTwo): OfTwo =>
 /** What thumbnails say of heads that are off. */
 export interface Edited {
   disabled: Head[];
-  method: string;
+  method: string | null;
   versus: GridState["versus"];
   /** Which of the two compared attentions the thumbnails show. */
   of_two: OfTwo;

@@ -3,7 +3,14 @@ import { headNames } from "../shared/caption.js";
 import { select, tickBox } from "../shared/controls.js";
 import { counted } from "../shared/numbers.js";
 import { save } from "../shared/snapshot.js";
-import { type Head, type HeadLabel, headName, type Model, sameHead } from "../shared/types.js";
+import {
+  type Head,
+  type HeadLabel,
+  headName,
+  type Method,
+  type Model,
+  sameHead,
+} from "../shared/types.js";
 import type { GridState } from "./state.js";
 
 const METHODS = {
@@ -11,7 +18,7 @@ const METHODS = {
   zero: "zero: nothing",
   first: "first: the first token",
 };
-const EVERY = Object.keys(METHODS) as GridState["method"][];
+const EVERY = Object.keys(METHODS) as Method[];
 
 /** What buttons do with heads that are off. */
 export interface Switching {
@@ -47,15 +54,16 @@ export function headSwitch(state: GridState, { toggle }: Switching) {
 export function offControls(model: Model<GridState>, state: GridState, { clear }: Switching) {
   const isFixed = Boolean(state._source.fixed);
   const off = named(state.disabled, state.labels);
+  const method = state.method ?? state._source.method ?? "uniform";
   return html`<div class="attnw-controls attnw-off-controls" role="group"
     aria-label="heads that are off" ?hidden=${!state.disabled.length}>
-    <span>${`off: ${off}${isFixed ? ` (${state.method})` : ""}`}</span>
+    <span>${`off: ${off}${isFixed ? ` (${method})` : ""}`}</span>
     ${switchButton("switch all on", clear, isFixed)}
-    ${select<GridState["method"]>({
+    ${select<Method>({
       name: "method",
-      values: isFixed ? [state.method] : EVERY,
-      value: state.method,
-      pick: (method) => save(model, { method }),
+      values: isFixed ? [method] : EVERY,
+      value: method,
+      pick: (picked) => save(model, { method: picked }),
       print: (value) => METHODS[value],
     })}
     ${tickBox({

@@ -34,6 +34,9 @@ export function questionOf(state: PredictionState): string {
     : `What stands at ${token} (token ${index})?`;
 }
 
+/** What stands in the place of a head, and whether the effects are estimates. */
+const howOf = ({ method, estimate }: Effects) => `${method}${estimate ? ", estimate" : ""}`;
+
 /** What the map shows, above it. */
 export function mapTitle({ state, answered, effects, off }: Scene): string {
   const more = off ? " too" : "";
@@ -42,7 +45,7 @@ export function mapTitle({ state, answered, effects, off }: Scene): string {
     const kind = state.effects_by === "patch" ? "Effect of patching" : "Direct effect";
     return `${kind} on “${answered.name}”${against}`;
   }
-  const how = effects ? (effects.estimate ? " (estimate)" : "") : state._problem ? "" : " …";
+  const how = effects ? ` (${howOf(effects)})` : state._problem ? "" : " …";
   return `Change of “${answered.name}” without each head${more}${how}`;
 }
 
@@ -67,10 +70,14 @@ export function describe(scene: Scene, cell: Cell): string {
   const now = answered.rows.find(({ token }) => token === answered.followed)?.after ?? 0;
   const change = signedChange(effect, Math.max(now, Math.abs(effect)));
   if (effects.estimate)
-    return `${name}: without it “${effects.name}” changes by about ${change} (estimate)`;
+    return (
+      `${name}: without it (${effects.method}) “${effects.name}” changes by about ${change} ` +
+      "(estimate)"
+    );
   const print = alignedWeights(Math.max(now, Math.abs(effect)));
   const after = print(now + effect);
-  return `${name}: without it “${effects.name}” ${print(now)} → ${after} (${change})`;
+  const without = `without it (${effects.method})`;
+  return `${name}: ${without} “${effects.name}” ${print(now)} → ${after} (${change})`;
 }
 
 /** The largest effects in words, for who cannot see the map. */
@@ -103,7 +110,7 @@ export function captionOf(state: PredictionState, scene: Scene | null): Caption 
   const kind = effects?.patched ? "effect of patching each head" : "direct effect of each head";
   const what = effects?.versus
     ? `${kind} on the logit of “${effects.name}” against “${effects.versus}”`
-    : `${change}${off ? " too" : ""}`;
+    : `${change}${off ? " too" : ""}${effects ? ` (${effects.method})` : ""}`;
   return caption(FIGURE, {
     model: answered.model,
     head: headNames(state.selected, state),
@@ -154,7 +161,7 @@ export function tableOf(scene: Scene | null): Table {
       ]);
     else if (head && effects)
       rows.push([
-        `${effects.name} without ${headName(head)}${effects.estimate ? " (estimate)" : ""}`,
+        `${effects.name} without ${headName(head)} (${howOf(effects)})`,
         now,
         now + effect,
         effect,

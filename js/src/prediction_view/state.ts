@@ -39,6 +39,8 @@ export interface Effects {
   versus: string;
   /** The second text of patching, and the logit difference in it and in this text. */
   patched?: { text: string; differences: [number, number] } | null;
+  /** What stands in the place of a head that is off, such as "zero". */
+  method: string;
   /** By one backward pass, and not by a pass a head. */
   estimate: boolean;
   values: WireArray;

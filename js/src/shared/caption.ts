@@ -1,3 +1,4 @@
+import { bounded } from "./bounded.js";
 import { shortName, wholeName } from "./head_names.js";
 import type { Head, HeadLabel } from "./types.js";
 
@@ -18,13 +19,12 @@ export interface Caption {
 
 /** A caption of these parts; those that are left out are empty. */
 export const caption = (figure: string, parts: Partial<Caption> = {}): Caption => ({
-  figure,
-  model: "",
-  head: "",
-  quantity: "",
-  scale: "",
-  ...parts,
-  notes: (parts.notes ?? []).filter(Boolean),
+  figure: bounded(figure),
+  model: bounded(parts.model ?? ""),
+  head: bounded(parts.head ?? ""),
+  quantity: bounded(parts.quantity ?? ""),
+  scale: bounded(parts.scale ?? ""),
+  notes: (parts.notes ?? []).filter(Boolean).map((note) => bounded(note)),
 });
 
 /** The whole caption in one line. */

@@ -1,9 +1,10 @@
+import { bounded } from "./bounded.js";
 import { withControls } from "./labels.js";
 import { type Head, type HeadLabel, headName, paperName, sameHead } from "./types.js";
 
 /** The text that a reader gave to a head; "" without one. */
 export const labelOfHead = (head: Head, labels: HeadLabel[] = []): string =>
-  withControls(labels.find(([at]) => sameHead(at, head))?.[1] ?? "");
+  withControls(bounded(labels.find(([at]) => sameHead(at, head))?.[1] ?? ""));
 
 const labelled = (name: string, head: Head, labels?: HeadLabel[]): string => {
   const label = labelOfHead(head, labels);

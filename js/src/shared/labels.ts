@@ -1,3 +1,4 @@
+import { bounded, MOST_DRAWN } from "./bounded.js";
 import type { Pen } from "./pen.js";
 import { parseFont, textWidth } from "./text_width.js";
 import type { Axes, Axis, Special } from "./types.js";
@@ -27,8 +28,8 @@ export function write(
 
 /** A token as a figure prints it: a token of blanks by what the vocabulary calls it. */
 export function labelOf(axis: Axis, index: number): string {
-  const text = axis.text[index] ?? "";
-  const shown = withControls(text.trim() === "" ? (axis.raw[index] ?? "") : text);
+  const text = bounded(axis.text[index] ?? "");
+  const shown = withControls(text.trim() === "" ? bounded(axis.raw[index] ?? "") : text);
   return shown.trim() === "" ? "␣" : shown;
 }
 
@@ -73,7 +74,8 @@ export function pageRuler(document: Document): Ruler {
   if (!context) return tableRuler;
   // As in the table of pictures: pairs that are drawn closer take a little less.
   context.fontKerning = "none";
-  return (font) => (text) => {
+  return (font) => (whole) => {
+    const text = bounded(whole);
     const known = widths.get(`${font}|${text}`);
     if (known !== undefined) return known;
     if (widths.size > 20_000) widths.clear();
@@ -86,8 +88,8 @@ export function pageRuler(document: Document): Ruler {
 
 /** `text`, or as much of it as fits with an ellipsis. */
 export function shorten(measure: Measure, text: string, width: number): string {
-  if (measure(text) <= width) return text;
-  const letters = [...text];
+  if (text.length <= MOST_DRAWN && measure(text) <= width) return text;
+  const letters = [...bounded(text)];
   let low = 0;
   let high = letters.length;
   while (low < high) {

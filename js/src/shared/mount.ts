@@ -42,6 +42,10 @@ export interface Drawing {
 export const errorOf = <T extends { _error: string }>(model: Model<T>): string =>
   model.get("_error") || String(model.get("_refused" as keyof T) ?? "");
 
+/** What the kernel does before it shows the reader's choice, while that takes long. */
+const workLine = (text: string) =>
+  html`<p role="status" class="attnw-working" ?hidden=${!text}>${text}</p>`;
+
 export const errorLine = (text: string) =>
   html`<p role="alert" class="attnw-alert" ?hidden=${!text}>${text}</p>`;
 
@@ -92,7 +96,8 @@ export function mount<T extends { _error: string }>(
     inner.ariaDisabled = isLost ? "true" : null;
     const note = model.send ? connectionNote(connection) : nothing;
     const line = on.keepsShowing && !alert ? nothing : errorLine(alert);
-    render(html`${line}${note}${inner}`, root);
+    const work = workLine(String(model.get("_working" as keyof T) ?? ""));
+    render(html`${line}${note}${work}${inner}`, root);
   };
   frame();
   const onLink = (now: Connection) => {
@@ -141,6 +146,7 @@ export function mount<T extends { _error: string }>(
 
   const names = [...watched, "_error", "_refused"].map((trait) => `change:${trait}`);
   for (const each of names) model.on(each, invalidate);
+  model.on("change:_working", frame);
   watchTheme(root, signal, (next) => {
     theme = next;
     invalidate();
@@ -162,6 +168,7 @@ export function mount<T extends { _error: string }>(
   );
   signal.addEventListener("abort", () => {
     for (const each of names) model.off(each, invalidate);
+    model.off("change:_working", frame);
     resized.disconnect();
     root.remove();
   });

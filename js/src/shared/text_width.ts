@@ -1,3 +1,5 @@
+import { bounded, MOST_DRAWN } from "./bounded.js";
+
 /**
  * Widths in thousandths of the font size, from the space to the tilde, as in Helvetica's metrics:
  * Liberation Sans and Arial have the same. An engine without a page has nothing else to measure
@@ -61,8 +63,10 @@ function letter(sign: string, table: number[]): number {
 export function textWidth(text: string, size: number, bold = false): number {
   const table = bold ? BOLD : REGULAR;
   let thousandths = 0;
-  for (const sign of text) thousandths += letter(sign, table);
-  return (thousandths * size) / 1000;
+  // Nobody sees the end of a longer text: its width is a guess.
+  const measured = text.slice(0, MOST_DRAWN);
+  for (const sign of measured) thousandths += letter(sign, table);
+  return (thousandths * size * (text.length / (measured.length || 1))) / 1000;
 }
 
 /** Size and weight of a font as a canvas names it: "600 12px Arial". */
@@ -71,7 +75,13 @@ export function parseFont(font: string): { size: number; bold: boolean } {
   return { size: size ? Number(size) : 10, bold: /^(bold|[6-9]00)\b/.test(font) };
 }
 
-/** The text in lines of at most `room` pixels, broken at spaces; longer words are broken too. */
+/** Characters of one paragraph that are wrapped: a caption has several bounded parts. */
+const MOST_WRAPPED = 8 * MOST_DRAWN;
+
+/**
+ * The text in lines of at most `room` pixels, broken at spaces; longer words are broken too. A
+ * text that is longer than a figure draws is cut.
+ */
 export function wrapped(text: string, room: number, measure: (text: string) => number): string[] {
   const lines: string[] = [];
   const add = (word: string) => {
@@ -86,7 +96,9 @@ export function wrapped(text: string, room: number, measure: (text: string) => n
     lines.push(part);
   };
   // A point between two parts ends a line and never begins one. The name of a head is one word.
-  for (const word of text.match(/(?:\S*\bL\d+ H\d+\S*|\S+)(?: ·(?= |$))?/g) ?? []) {
+  for (const word of bounded(text, MOST_WRAPPED).match(
+    /(?:\S*\bL\d+ H\d+\S*|\S+)(?: ·(?= |$))?/g,
+  ) ?? []) {
     const last = lines.at(-1);
     if (last !== undefined && measure(`${last} ${word}`) <= room)
       lines[lines.length - 1] = `${last} ${word}`;

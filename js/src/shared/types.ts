@@ -38,6 +38,9 @@ export interface StackInfo {
   n_key: number;
 }
 
+/** What stands in the place of heads that are off. */
+export type Method = "uniform" | "zero" | "first";
+
 /** A text that a reader gave to a head. */
 export type HeadLabel = [head: Head, text: string];
 
@@ -53,8 +56,8 @@ export interface SharedState {
   scale: Scale;
   /** Heads that are switched off. */
   disabled: Head[];
-  /** What stands in their place. */
-  method: "uniform" | "zero" | "first";
+  /** The chosen replacement of their outputs; null for the model's default. */
+  method: Method | null;
   labels?: HeadLabel[];
   /** `loss`: what the gradients are of; "" without any. */
   _source: {
@@ -63,6 +66,8 @@ export interface SharedState {
     loss: string;
     /** What is off, in words. */
     edits?: string;
+    /** What stands in the place of heads that are off; null while no head is off. */
+    method?: Method | null;
     /** Why no head can be switched off; "" where heads can. */
     fixed?: string;
   };
@@ -71,6 +76,8 @@ export interface SharedState {
   _axes: Axes;
   _stacks: StackInfo[];
   _error: string;
+  /** What the kernel does before it shows the choice; "" or undefined while it does nothing. */
+  _working?: string;
   /** Why what was asked for last was not done; what was shown is still shown. */
   _refused?: string;
   /**

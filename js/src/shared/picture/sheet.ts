@@ -1,3 +1,4 @@
+import { bounded } from "../bounded.js";
 import { type Caption, captionText, type Table } from "../caption.js";
 import { ramp } from "../colour.js";
 import { paintBar } from "../colour_bar.js";
@@ -129,8 +130,8 @@ export class Sheet {
 
   /** The name of a part of the figure, with its source in grey below. */
   heading(name: string, ...lines: string[]): void {
-    this.text(name, HEADING(this.theme));
-    for (const line of lines.filter(Boolean)) this.text(line);
+    this.text(bounded(name), HEADING(this.theme));
+    for (const line of lines.filter(Boolean)) this.text(bounded(line));
     this.gap();
   }
 

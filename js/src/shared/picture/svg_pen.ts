@@ -1,3 +1,4 @@
+import { bounded } from "../bounded.js";
 import type { Raster, RasterPen } from "../pen.js";
 import type { Shape } from "../svg.js";
 import { parseFont, textWidth } from "../text_width.js";
@@ -214,11 +215,11 @@ export class SvgPen implements RasterPen {
   }
 
   fillText(text: string, x: number, y: number): void {
-    this.text(text, x, y, this.fills());
+    this.text(bounded(text), x, y, this.fills());
   }
 
   strokeText(text: string, x: number, y: number): void {
-    this.text(text, x, y, ` fill="none"${this.strokes()}`);
+    this.text(bounded(text), x, y, ` fill="none"${this.strokes()}`);
   }
 
   private text(text: string, x: number, y: number, look: string): void {

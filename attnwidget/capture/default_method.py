@@ -1,0 +1,96 @@
+"""What stands in the place of heads that are off, if nobody chooses a method."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+
+from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.hub_model.weight_placement import device_of
+from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.edit_methods import EditMethod
+from attnwidget.capture.tapping.edits import Edits
+from attnwidget.capture.tapping.tap import LayerAttention, tap
+
+# Whether a model is causal, because the answer takes a pass of the model.
+_known: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
+
+
+def default_method(hf_model: Any) -> EditMethod:
+    """Return the replacement of head outputs that is used if nobody chooses a method.
+
+    In models whose tokens see all tokens, it is "uniform", as in Kovaleva et al. 2019. In causal
+    models and encoder-decoders, it is "zero". Many of their heads rest on the first token, whose
+    value is nearly zero, so these heads add almost nothing. "uniform" would put the mean of all
+    values in its place, and the change of the prediction would come from this mean.
+
+    Args:
+        hf_model: A transformers model.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.capture.default_method import default_method
+        >>> default_method(load_model().hf_model)
+        'uniform'
+        >>> default_method(load_model("attnwidget/induction").hf_model)
+        'zero'
+    """
+    return "zero" if _has_decoder(hf_model) or is_causal_model(hf_model) else "uniform"
+
+
+def is_causal_model(hf_model: Any) -> bool:
+    """Return whether tokens of a model see no later tokens, from a pass over two tokens.
+
+    Studies of an encoder-decoder measure only its encoder, which is not causal. A model that reads
+    pictures or sound is not causal. A model may need a picture beside the text, and fail on two
+    tokens alone. Its attention modules then say whether the model is causal.
+
+    Args:
+        hf_model: A transformers model.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.capture.default_method import is_causal_model
+        >>> models = [load_model("attnwidget/induction"), load_model()]
+        >>> [is_causal_model(model.hf_model) for model in models]
+        [True, False]
+    """
+    model = uncompiled(hf_model)
+    if model not in _known:
+        _known[model] = _reads_causally(hf_model)
+    return _known[model]
+
+
+def _has_decoder(hf_model: Any) -> bool:
+    """Return whether a model is an encoder-decoder; its encoder or decoder alone is not."""
+    is_named = getattr(hf_model.config, "is_encoder_decoder", False)
+    sites = find_sites(uncompiled(hf_model)) if is_named else []
+    return any(site.stack == "decoder" for site in sites)
+
+
+def _reads_causally(hf_model: Any) -> bool:
+    if _has_decoder(hf_model):
+        return False
+    if getattr(hf_model, "main_input_name", "input_ids") != "input_ids":
+        return False
+    # Some models take tokens of padding for invisible.
+    padding = getattr(hf_model.config.get_text_config(), "pad_token_id", None)
+    ids = [number for number in range(3) if number != padding][:2]
+    sees_later = False
+
+    def look(seen: LayerAttention) -> None:
+        nonlocal sees_later
+        if seen.stack != "cross":
+            sees_later = sees_later or bool(seen.weights.triu(1).any())
+
+    try:
+        # Empty edits switch all heads on, also in a block of `disabled`.
+        with torch.no_grad(), tap(hf_model, look, Edits()):
+            hf_model(input_ids=torch.tensor([ids], device=device_of(hf_model)))
+    except Exception:
+        sites = find_sites(uncompiled(hf_model))
+        return any(getattr(site.module, "is_causal", False) is True for site in sites)
+    return not sees_later
