@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from attnwidget.capture.hub_model.plain_defaults import plain_defaults
 from attnwidget.capture.hub_model.wrapped_models import unwrapped
 from attnwidget.capture.maps.python_call import call
 from attnwidget.capture.model import AttentionModel
@@ -153,15 +154,16 @@ def find_model(
         if tokenizer is not None:
             raise TypeError("the embedded model has its own tokenizer: leave tokenizer out")
         source = "embedded" if model is None else model
-        hf_model, tokenizer = load_embedded(source, revision)
+        with plain_defaults():
+            hf_model, tokenizer = load_embedded(source, revision)
         name = EMBEDDED[source][1]
         if revision is not None:
             # A source alone would name the weights at the end of the training.
             source, name = "", f"{name}, {revision}"
     elif isinstance(model, (str, Path)):
-        hf_model, tokenizer = load_named(
-            model, tokenizer, revision=revision, dtype=dtype, trust_remote_code=trust_remote_code
-        )
+        options = {"revision": revision, "dtype": dtype, "trust_remote_code": trust_remote_code}
+        with plain_defaults():
+            hf_model, tokenizer = load_named(model, tokenizer, **options)
         folder = Path(model).is_dir()
         source = "" if folder else str(model)
         name = folder_name(model) if folder else str(model)

@@ -444,7 +444,7 @@ class AttentionModel:
         new = generated_ids(self._encoder, self.tokenizer, text, prompt, generated)
         whole = self._encoder([*prompt, *new])
         inputs = self._inputs.padded([encoded if self._encodes_apart else whole])
-        written = torch.tensor([whole.ids], device=self.device)
+        written = torch.tensor([whole.ids], dtype=torch.long, device=self.device)
         if self._encodes_apart:
             inputs["decoder_input_ids"] = written
         with self.lock:

@@ -235,7 +235,9 @@ class _TokenProducts:
         own = unembedding.new_zeros(len(unembedding), len(unembedding))
         shuffled = own.clone()
         start = 0
-        for part in self._embeddings(torch.arange(n_tokens), effective):
+        for part in self._embeddings(
+            torch.arange(n_tokens, dtype=torch.long, device="cpu"), effective
+        ):
             embedded = part if norm is None else norm.normalised(part)
             stop = start + len(part)
             own += unembedding[:, start:stop] @ embedded

@@ -151,7 +151,7 @@ def attended_vocabulary(
     circuits = weights.layer(chosen.layer)
     query, bias, key = circuits.scores_of(chosen.head)
     queries = read_vectors(vectors, circuits, chosen.layer, ids) @ query + bias
-    vocabulary = torch.arange(vectors.n_tokens)
+    vocabulary = torch.arange(vectors.n_tokens, dtype=torch.long, device="cpu")
     keys = read_vectors(vectors, circuits, chosen.layer, vocabulary) @ key
     scores = circuits.scaling * queries @ keys.T
     return AttendedVocabulary(

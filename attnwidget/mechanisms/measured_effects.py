@@ -38,7 +38,8 @@ def total_effects(asked: AskedAnswers, attention: Attention) -> Float64Array:
     heads = [Head(layer, head) for layer in axes.layers.numbers for head in range(axes.n_heads)]
     units = [{head: Change("zero", "zero")} for head in heads]
     inputs = asked.question.inputs
-    places = torch.tensor([0]), torch.tensor([asked.row])
+    place = torch.tensor([0, asked.row], dtype=torch.long, device="cpu")
+    places = place[:1], place[1:]
     off: list[Tensor] = []
     with replaying(hf_model, open_edits(hf_model), intact_edits(hf_model)) as replay:
         intact = asked.difference(replay.intact(inputs).logits[0, asked.row])

@@ -26,7 +26,7 @@ from attnwidget.capture.maps.word_attention import WordAttention
 from attnwidget.capture.tapping.edit_methods import REFERRING, EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
-from attnwidget.kernels.array_library import as_numpy
+from attnwidget.kernels.array_library import as_numpy, as_torch
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.counted import counted
 from attnwidget.text.tokens import Tokens
@@ -453,12 +453,10 @@ class Attention:
             >>> [(first, tuple(rows.shape)) for first, rows in attention.row_blocks(2)]
             [(0, (12, 6, 6))]
         """
-        import torch
-
         kept = self.head_maps.layer(layer, stack)
         with self.head_maps.reading():
             for first, rows in kept.row_blocks():
-                yield first, torch.as_tensor(rows)
+                yield first, as_torch(rows)
 
     def tile(
         self,

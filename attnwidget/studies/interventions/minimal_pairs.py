@@ -252,10 +252,10 @@ def log_probabilities(
     """Return the score of each sentence of one length, or of its masked token, [B]."""
     inputs = model._inputs.padded([sentence.encoded for sentence in batch])
     ids = inputs["input_ids"]
-    rows = torch.arange(len(batch), device=ids.device)
+    rows = torch.arange(len(batch), dtype=torch.long, device=ids.device)
     places = [sentence.place for sentence in batch if sentence.place is not None]
     if places:
-        columns = torch.tensor(places, device=ids.device)
+        columns = torch.tensor(places, dtype=torch.long, device=ids.device)
         masked = ids.clone()
         masked[rows, columns] = batch[0].mask_id
         # If one token differs, both sentences of a pair are equal after masking.

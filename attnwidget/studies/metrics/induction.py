@@ -209,7 +209,7 @@ def induction_scores(
         raise KeyboardInterrupt
     induction, duplicate, previous = numbers.mean(-1)
     # Every sequence repeats as many tokens at the same distance.
-    ids = torch.tensor(batches[0])
+    ids = torch.tensor(batches[0], dtype=torch.long, device="cpu")
     targets = induction_targets(ids, torch.ones_like(ids, dtype=torch.bool))
     spreads = [float(even_spread(target)[0]) for target in targets]
     even = dict(zip(_TITLES.values(), spreads, strict=True))

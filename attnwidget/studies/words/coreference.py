@@ -255,7 +255,9 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
         windows = [self._windows[segment.index] for segment in axes.segments]
         sizes = [len(window.evaluated) for window in windows]
         heads: list[list[int]] = []
-        allowed = torch.zeros(len(windows), 2, max(sizes), axes.n_words, dtype=torch.bool)
+        allowed = torch.zeros(
+            len(windows), 2, max(sizes), axes.n_words, dtype=torch.bool, device="cpu"
+        )
         for item, window in enumerate(windows):
             mentions = self._documents[window.document].mentions
             heads.append([mentions[e.mention].head - window.start for e in window.evaluated])

@@ -134,7 +134,13 @@ class LinguisticFeatures(SentenceMeans["FeatureWeights"]):
     def begin_batch(self, layer: LayerBatch) -> None:
         batch = layer.batch
         axes = WordAxes(layer.batch)
-        members = torch.zeros(len(axes.segments), len(self._features), batch.real.shape[1])
+        members = torch.zeros(
+            len(axes.segments),
+            len(self._features),
+            batch.real.shape[1],
+            dtype=torch.float32,
+            device="cpu",
+        )
         for item, segment in enumerate(axes.segments):
             for feature, words in enumerate(self._words[segment.index]):
                 for word in words:

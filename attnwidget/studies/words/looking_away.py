@@ -168,9 +168,10 @@ class LookingAwayFrom(SentenceMeans["LookingAway"]):
         batch = layer.batch
         axes = WordAxes(layer.batch)
         n_segments, n = batch.real.shape
-        rows = torch.zeros(n_segments, 2, n)  # products with maps sum over words
-        counts = torch.zeros(n_segments, 2)
-        punctuation = torch.zeros(n_segments, n)
+        # Products with maps sum over words.
+        rows = torch.zeros(n_segments, 2, n, dtype=torch.float32, device="cpu")
+        counts = torch.zeros(n_segments, 2, dtype=torch.float32, device="cpu")
+        punctuation = torch.zeros(n_segments, n, dtype=torch.float32, device="cpu")
         for item, segment in enumerate(axes.segments):
             for word in range(segment.words[-1] + 1):
                 tokens = axes.tokens(item, word)

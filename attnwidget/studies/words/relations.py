@@ -280,8 +280,10 @@ class RelationHits:
         n_words: int,
         device: torch.device,
     ) -> None:
-        lengths = torch.tensor([len(sentence) for sentence in sentences])[:, None]
-        judged = torch.zeros(len(sentences), n_words, dtype=torch.bool)
+        lengths = torch.tensor(
+            [len(sentence) for sentence in sentences], dtype=torch.long, device="cpu"
+        )[:, None]
+        judged = torch.zeros(len(sentences), n_words, dtype=torch.bool, device="cpu")
         for item, sentence in enumerate(sentences) if by_clitic else ():
             for word in possessors(sentence):
                 judged[item, word] = True
@@ -293,7 +295,7 @@ class RelationHits:
         self._possessors = judged.to(device)
         self._lengths = lengths.to(device)
         self._by_clitic = self._possessors.nonzero(as_tuple=True)
-        places = torch.arange(1, n_words + 1)
+        places = torch.arange(1, n_words + 1, dtype=torch.long, device="cpu")
         guesses = [(places + offset).clamp_min(0).minimum(lengths) - 1 for offset in offsets]
         near = self.right(torch.stack(guesses, 1).to(device)[:, None])[:, 0]  # [B, O, m]
         relation = _padded(labels, n_labels, n_words)
