@@ -19,6 +19,7 @@ from attnwidget.capture.hub_model.wrapped_models import unwrapped
 from attnwidget.capture.maps.python_call import call
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
 
 # The models that come with the package: name for `load_model`, folder in `attnwidget/demo`, and
@@ -30,6 +31,7 @@ EMBEDDED = {
 }
 
 
+@in_plain_torch
 def load_model(
     model: Any = None,
     tokenizer: Any = None,

@@ -46,6 +46,7 @@ from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.output_check import OutputCheck
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.tap import open_edits
+from attnwidget.kernels.plain_torch import in_plain_torch, plain_torch
 from attnwidget.text.tokens import Tokens
 
 _ENCODER_STACKS = ("self", "encoder")
@@ -173,6 +174,7 @@ class AttentionModel:
         """The device of the model's inputs."""
         return device_of(self.hf_model)
 
+    @in_plain_torch
     def attend(
         self,
         text: Text | Inputs,
@@ -238,6 +240,7 @@ class AttentionModel:
         attention.made_by = self._call(text, pair, **options, seed=seed or None)
         return attention
 
+    @in_plain_torch
     def attend_batch(
         self, texts: Sequence[Text], pairs: Sequence[Text] | None = None, *, truncate: bool = False
     ) -> list[Attention]:
@@ -285,6 +288,7 @@ class AttentionModel:
             attention.made_by = self._call(texts[index], seconds[index], **options)
         return [by_index[index] for index in range(len(encoded))]
 
+    @in_plain_torch
     def predict(
         self,
         text: Text | Inputs,
@@ -338,6 +342,7 @@ class AttentionModel:
                 model_name=self.name,
             )
 
+    @in_plain_torch
     def generate(self, text: Text, max_new_tokens: int = 40, **options: Any) -> Attention:
         """Return the attention over a prompt and its continuation by the model, greedy by default.
 
@@ -390,6 +395,7 @@ class AttentionModel:
             attention.made_by = made_by
             return attention
 
+    @in_plain_torch
     def replay(
         self,
         text: Text,
@@ -511,7 +517,7 @@ class AttentionModel:
             >>> attention.model_name
             'small BERT (in the package), without L5 H8, L2 H3 (uniform)'
         """
-        with self.lock:
+        with self.lock, plain_torch():
             self._check_open()
             block = disabled(
                 self.hf_model,
@@ -569,6 +575,7 @@ class AttentionModel:
             return None
         return self.made_by.then(call("attend", {"text": text, "pair": pair}, options))
 
+    @in_plain_torch
     def read_again(self, reading: Reading[Attention]) -> Attention:
         """Return the attention of an input that was read before, under the edits in force."""
         return self._attentions(
@@ -579,6 +586,7 @@ class AttentionModel:
             seed=reading.seed,
         )[0]
 
+    @in_plain_torch
     def question(self, inputs: Mapping[str, Tensor], position: int) -> Question:
         """Return the question at a predicted position."""
         self._check_open()

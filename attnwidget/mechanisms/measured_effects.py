@@ -20,6 +20,7 @@ from attnwidget.capture.tapping.replay import replaying
 from attnwidget.capture.tapping.tap import LayerAttention, open_edits
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.gradients import output_products
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.asked_answers import AskedAnswers, asked_answers
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
 
@@ -116,6 +117,7 @@ class GradientEffects(HeadResult):
         )
 
 
+@in_plain_torch
 def gradient_effects(
     attention: Attention,
     answer: str | int,

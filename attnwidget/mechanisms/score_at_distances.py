@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attnwidget.capture.maps.products import ScoreParts
 from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.rotary import pair_products
 from attnwidget.kernels.score_parts import capped
 from attnwidget.mechanisms.asked_places import head_at, refuse_hidden, token_at
@@ -102,6 +103,7 @@ class ScoresAtDistances:
         return f"ScoresAtDistances({self.model_name}, {self.head}, {query!r} → {key!r}: {listed})"
 
 
+@in_plain_torch
 def score_at_distances(
     attention: Attention,
     layer: int,

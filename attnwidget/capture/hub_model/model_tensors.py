@@ -92,6 +92,8 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
                 f"{name} is 0 at all {tensor.shape[1]} positions, so no token is left: "
                 "pass 1 for each token to read and 0 for padding"
             )
+        if tensor.is_inference():
+            tensor = tensor.clone()  # A tensor of torch.inference_mode() cannot be in a graph.
         dtype = hf_model.dtype if tensor.is_floating_point() else None
         inputs[name] = tensor.to(device_of(hf_model), dtype)
     if not inputs:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tapping.tap import tap
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
 from attnwidget.studies.argument_checks import all_of, refuse_no_model
 from attnwidget.studies.streaming.checkpoint import digest_of
@@ -112,6 +113,7 @@ class PairScores:
         )
 
 
+@in_plain_torch
 def score_pairs(
     model: AttentionModel,
     pairs: Iterable[MinimalPair],

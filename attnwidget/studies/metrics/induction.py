@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.induction import even_spread, induction_targets, mass_on_targets
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.streaming.accumulator import Batch, LayerBatch, Subject
 from attnwidget.studies.streaming.attention_reader import read_attention
 from attnwidget.studies.streaming.checkpoint import digest_of
@@ -129,6 +130,7 @@ class Induction(SegmentMeans[InductionResult]):
         return InductionResult(induction, duplicate, previous, named, n_documents)
 
 
+@in_plain_torch
 def induction_scores(
     model: AttentionModel,
     *,

@@ -16,6 +16,7 @@ import numpy as np
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import all_of, each_of, each_once
 from attnwidget.studies.metrics.causal_model import is_causal_model
 from attnwidget.studies.metrics.checkpoint_numbers import CheckpointNumbers
@@ -40,6 +41,7 @@ _HOW = (
 Loader = Callable[[], AttentionModel]
 
 
+@in_plain_torch
 def measure_checkpoints(
     checkpoints: Iterable[Any],
     segments: Iterable[Segment] | None = None,

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.word_maps import most_attended, word_rows
 from attnwidget.studies.argument_checks import all_of, one_of
 from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["AntecedentChoices", "Antecedents", "CoreferenceAccuracies", "probe_coreference"]
 
 
+@in_plain_torch
 def probe_coreference(
     model: AttentionModel,
     documents: Iterable[Document],

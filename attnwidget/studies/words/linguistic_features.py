@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attnwidget.charts.head_heatmap import head_heatmaps
 from attnwidget.kernels.links import largest_class_weights
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import all_of, each_once, one_of
 from attnwidget.studies.streaming.accumulator import Batch, LayerBatch
 from attnwidget.studies.streaming.checkpoint import digest_of
@@ -34,6 +35,7 @@ _SPECIAL = ("[CLS]", "[SEP]")
 AbsenceVariant = Literal["skip absent", "released"]
 
 
+@in_plain_torch
 def probe_features(
     model: AttentionModel,
     sentences: Iterable[Sentence],

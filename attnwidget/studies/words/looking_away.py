@@ -15,6 +15,7 @@ from torch import Tensor
 
 from attnwidget.charts.curve_panels import curve_panels
 from attnwidget.kernels.classes import class_mass
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import all_of, one_of
 from attnwidget.studies.streaming.accumulator import Batch, LayerBatch
 from attnwidget.studies.streaming.checkpoint import digest_of
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 TARGETS = ("[SEP]", "[CLS]", "punctuation")
 
 
+@in_plain_torch
 def probe_looking_away(
     model: AttentionModel,
     sentences: Iterable[Sentence],

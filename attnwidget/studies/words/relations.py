@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.kernels.governors import GovernorHits, governors_of
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import all_of, each_once, one_of
 from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.studies.streaming.checkpoint import digest_of
@@ -49,6 +50,7 @@ __all__ = [
 _UNITS = ("words", "first", "tokens")
 
 
+@in_plain_torch
 def probe_relations(
     model: AttentionModel,
     sentences: Iterable[Sentence],

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from attnwidget.charts.head_heatmap import head_heatmaps
 from attnwidget.kernels.links import largest_link_weights
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import all_of, one_of
 from attnwidget.studies.streaming.accumulator import Batch, LayerBatch
 from attnwidget.studies.streaming.checkpoint import digest_of
@@ -37,6 +38,7 @@ ALL = "all"
 """The label under which the links of a sentence are scored together."""
 
 
+@in_plain_torch
 def probe_links(
     model: AttentionModel,
     sentences: Iterable[LinkedSentence],
