@@ -163,9 +163,14 @@ def find_model(
             # A source alone would name the weights at the end of the training.
             source, name = "", f"{name}, {revision}"
     elif isinstance(model, (str, Path)):
-        options = {"revision": revision, "dtype": dtype, "trust_remote_code": trust_remote_code}
         with plain_defaults():
-            hf_model, tokenizer = load_named(model, tokenizer, **options)
+            hf_model, tokenizer = load_named(
+                model,
+                tokenizer,
+                revision=revision,
+                dtype=dtype,
+                trust_remote_code=trust_remote_code,
+            )
         folder = Path(model).is_dir()
         source = "" if folder else str(model)
         name = folder_name(model) if folder else str(model)
