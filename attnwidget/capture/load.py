@@ -315,7 +315,7 @@ def _warn_of_new_attention(name: str | Path, model: Any, missing: Iterable[str])
             "among them, which were newly initialised at random: its attention is not that of a "
             "trained model. Load it in the class that saved it, load_model(hf_model, tokenizer)",
             UserWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import attnwidget
-from attnwidget import AttentionModel
+from attnwidget import AttentionModel, load_model, measure_checkpoints
 from attnwidget.kernels.plain_torch import in_plain_torch
 
 # These functions split texts into tokens, and compute nothing.
@@ -48,3 +48,10 @@ def test_the_functions_that_read_a_model_are_found() -> None:
 )
 def test_methods_that_read_the_model_run_in_plain_torch(name: str) -> None:
     assert is_plain(getattr(AttentionModel, name))
+
+
+def test_a_warning_names_the_line_of_the_call() -> None:
+    model = load_model("attnwidget/induction", device="cpu")
+    with pytest.warns(UserWarning, match="equal weights") as warned:
+        measure_checkpoints([("a", model), ("b", model)], n_sequences=2, progress=False)
+    assert warned[0].filename == __file__

@@ -187,7 +187,7 @@ def measure_checkpoints(
                     warnings.warn(
                         f"the checkpoints {same[0]!r} and {label!r} have equal weights: one of "
                         "them is probably not what its label says",
-                        stacklevel=2,
+                        stacklevel=3,
                     )
                 if model is not None:
                     numbers = numbers_of(label, model, weights)
