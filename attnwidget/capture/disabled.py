@@ -174,7 +174,7 @@ def _key_heads(
     hf_model: Any, inputs: ModelInputs, intact: Edits
 ) -> dict[tuple[str, int], tuple[int, int]]:
     """Return the numbers of heads and key heads of each layer, from a pass over two tokens."""
-    ids = torch.tensor([[0, 1]], device=device_of(hf_model))
+    ids = torch.tensor([[0, 1]], dtype=torch.long, device=device_of(hf_model))
     ids_of_stacks = {"input_ids": ids} | (
         {"decoder_input_ids": ids} if inputs.encodes_apart else {}
     )

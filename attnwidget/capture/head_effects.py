@@ -186,7 +186,8 @@ def exact_effects(
     if not heads:
         return effects
     row = question.row
-    places = None if row is None else (torch.tensor([0]), torch.tensor([row]))
+    place = None if row is None else torch.tensor([0, row], dtype=torch.long, device="cpu")
+    places = None if place is None else (place[:1], place[1:])
     rows: list[Tensor] = []
     with replaying(hf_model, outer, edits) as replay:
         with lock:

@@ -21,10 +21,12 @@ from attnwidget.capture.hub_model.found_tokenizer import (
     tokenizer_beside,
 )
 from attnwidget.capture.hub_model.loading import one_thread_loads, random_parts, refuse_meta
+from attnwidget.capture.hub_model.plain_defaults import plain_defaults
 from attnwidget.capture.hub_model.wrapped_models import unwrapped
 from attnwidget.capture.maps.python_call import call
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
 
 # The models that come with the package: name for `load_model`, folder in `attnwidget/demo`, and
@@ -36,6 +38,7 @@ EMBEDDED = {
 }
 
 
+@in_plain_torch
 def load_model(
     model: Any = None,
     tokenizer: Any = None,
@@ -174,15 +177,21 @@ def find_model(
         if tokenizer is not None:
             raise TypeError("the embedded model has its own tokenizer: leave tokenizer out")
         source = "embedded" if model is None else model
-        hf_model, tokenizer = load_embedded(source, revision)
+        with plain_defaults():
+            hf_model, tokenizer = load_embedded(source, revision)
         name = EMBEDDED[source][1]
         if revision is not None:
             # A source alone would name the weights at the end of the training.
             source, name = "", f"{name}, {revision}"
     elif isinstance(model, (str, Path)):
-        hf_model, tokenizer, missing = load_named(
-            model, tokenizer, revision=revision, dtype=dtype, trust_remote_code=trust_remote_code
-        )
+        with plain_defaults():
+            hf_model, tokenizer, missing = load_named(
+                model,
+                tokenizer,
+                revision=revision,
+                dtype=dtype,
+                trust_remote_code=trust_remote_code,
+            )
         folder = Path(model).is_dir()
         source = "" if folder else str(model)
         name = folder_name(model) if folder else str(model)
@@ -367,7 +376,7 @@ def _warn_of_random_weights(name: str | Path, model: Any, missing: Sequence[str]
         f"the files of {str(name)!r} lack {lack} which were newly initialised at random: {means}. "
         "Load it in the class that saved it, load_model(hf_model, tokenizer)",
         UserWarning,
-        stacklevel=4,
+        stacklevel=6,
     )
 
 

@@ -48,6 +48,7 @@ from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.output_check import OutputCheck
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.tap import open_edits
+from attnwidget.kernels.plain_torch import in_plain_torch, plain_torch
 from attnwidget.text.tokens import Tokens
 
 _ENCODER_STACKS = ("self", "encoder")
@@ -198,6 +199,7 @@ class AttentionModel:
         """The device of the model's inputs."""
         return device_of(self.hf_model)
 
+    @in_plain_torch
     def attend(
         self,
         text: Text | Inputs,
@@ -263,6 +265,7 @@ class AttentionModel:
         attention.made_by = self._call(text, pair, **options, seed=seed or None)
         return attention
 
+    @in_plain_torch
     def attend_batch(
         self, texts: Sequence[Text], pairs: Sequence[Text] | None = None, *, truncate: bool = False
     ) -> list[Attention]:
@@ -310,6 +313,7 @@ class AttentionModel:
             attention.made_by = self._call(texts[index], seconds[index], **options)
         return [by_index[index] for index in range(len(encoded))]
 
+    @in_plain_torch
     def predict(
         self,
         text: Text | Inputs,
@@ -363,6 +367,7 @@ class AttentionModel:
                 model_name=self.name,
             )
 
+    @in_plain_torch
     def generate(self, text: Text, max_new_tokens: int = 40, **options: Any) -> Attention:
         """Return the attention over a prompt and its continuation by the model, greedy by default.
 
@@ -415,6 +420,7 @@ class AttentionModel:
             attention.made_by = made_by
             return attention
 
+    @in_plain_torch
     def replay(
         self,
         text: Text,
@@ -469,7 +475,7 @@ class AttentionModel:
         new = generated_ids(self._encoder, text, prompt, generated)
         whole = self._encoder([*prompt, *new])
         inputs = self._inputs.padded([encoded if self._encodes_apart else whole])
-        written = torch.tensor([whole.ids], device=self.device)
+        written = torch.tensor([whole.ids], dtype=torch.long, device=self.device)
         if self._encodes_apart:
             inputs["decoder_input_ids"] = written
         with self.lock:
@@ -538,7 +544,7 @@ class AttentionModel:
             >>> attention.model_name
             'small BERT (in the package), without L5 H8, L2 H3 (uniform)'
         """
-        with self.lock:
+        with self.lock, plain_torch():
             self._check_open()
             block = disabled(
                 self.hf_model,
@@ -597,6 +603,7 @@ class AttentionModel:
             return None
         return self.made_by.then(call("attend", {"text": text, "pair": pair}, options))
 
+    @in_plain_torch
     def read_again(self, reading: Reading[Attention]) -> Attention:
         """Return the attention of an input that was read before, under the edits in force."""
         return self._attentions(
@@ -614,6 +621,7 @@ class AttentionModel:
         listed = ", ".join(self.random_parts[:3])
         return f"random weights: {listed}{more}" if listed else ""
 
+    @in_plain_torch
     def question(self, inputs: Mapping[str, Tensor], position: int) -> Question:
         """Return the question at a predicted position."""
         self._check_open()

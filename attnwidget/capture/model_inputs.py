@@ -162,7 +162,7 @@ class ModelInputs:
         return template.ids(*parts), types
 
     def _row(self, ids: Sequence[int]) -> Tensor:
-        return torch.tensor([list(ids)], device=device_of(self._hf_model))
+        return torch.tensor([list(ids)], dtype=torch.long, device=device_of(self._hf_model))
 
 
 def _shortened(text: str) -> str:

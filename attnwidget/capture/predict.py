@@ -179,7 +179,7 @@ def _read_on(
     # A text that has ended has no next token.
     while ids and ids[-1] == getattr(tokenizer, "eos_token_id", None):
         ids.pop()
-    row = torch.tensor([decoder_ids(hf_model, ids)], device=device_of(hf_model))
+    row = torch.tensor([decoder_ids(hf_model, ids)], dtype=torch.long, device=device_of(hf_model))
     return {**given, "decoder_input_ids": row}, "decoder_input_ids"
 
 

@@ -124,7 +124,9 @@ class Teacher(nn.Module):
         self.bert = BertModel.from_pretrained(folder, add_pooling_layer=False, dtype=dtype)
         self.bert.eval().requires_grad_(False)
         embeddings = self.bert.embeddings.word_embeddings.weight
-        rows = torch.tensor([places_of_pieces[piece] for piece in wordpieces])
+        rows = torch.tensor(
+            [places_of_pieces[piece] for piece in wordpieces], dtype=torch.long, device="cpu"
+        )
         self.bert.embeddings.word_embeddings = nn.Embedding.from_pretrained(embeddings[rows])
         self.layers = trace(self.bert)
         for layer in self.layers:
@@ -179,7 +181,9 @@ class Student(nn.Module):
             if student != other:
                 raise ValueError(f"{name} is {student} in the student and {other} in the teacher")
         self.projections.extend(
-            nn.Linear(mine.hidden_size, its.hidden_size, bias=False)
+            nn.Linear(
+                mine.hidden_size, its.hidden_size, bias=False, dtype=torch.float32, device="cpu"
+            )
             for _ in range(mine.num_hidden_layers + 1)
         )
 

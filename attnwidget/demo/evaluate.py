@@ -135,11 +135,18 @@ def attention_masses(model: AttentionModel, prose: Prose, n_pairs: int = 60) -> 
     full = [ids[: WINDOW - 1] for ids in windows(prose) if len(ids) == WINDOW]
     spread = np.unique(np.linspace(0, len(full) - 1, n_pairs).round().astype(int))
     half = WINDOW // 2
-    segments = torch.tensor([[0] * (half + 2) + [1] * (WINDOW - half)])
+    segments = torch.tensor(
+        [[0] * (half + 2) + [1] * (WINDOW - half)], dtype=torch.long, device="cpu"
+    )
     totals: dict[str, Tensor] = {}
     for i in spread:
         ids = [cls, *full[i][:half], sep, *full[i][half:], sep]
-        attention = model.attend({"input_ids": torch.tensor([ids]), "token_type_ids": segments})
+        attention = model.attend(
+            {
+                "input_ids": torch.tensor([ids], dtype=torch.long, device="cpu"),
+                "token_type_ids": segments,
+            }
+        )
         weights = torch.from_numpy(attention.weights())
         received = weights.mean(-2)  # [L, H, K]
         masses = {

@@ -96,8 +96,10 @@ def padded_batches(
     if generator is not None:
         generator.shuffle(groups)
     for group in groups:
-        rows = [torch.tensor(examples[i].ids) for i in group]
-        labels = torch.tensor([genres[examples[i].genre] for i in group])
+        rows = [torch.tensor(examples[i].ids, dtype=torch.long, device="cpu") for i in group]
+        labels = torch.tensor(
+            [genres[examples[i].genre] for i in group], dtype=torch.long, device="cpu"
+        )
         yield torch.nn.utils.rnn.pad_sequence(rows, batch_first=True), labels
 
 

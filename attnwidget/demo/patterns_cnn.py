@@ -52,8 +52,8 @@ def image_of(pattern_map: PatternMap) -> Tensor:
     n = len(pattern_map.weights)
     images = pattern_images(
         torch.from_numpy(pattern_map.weights)[None, None],
-        torch.tensor([n]),
-        segments=torch.arange(n)[None] >= pattern_map.first,
+        torch.tensor([n], dtype=torch.long, device="cpu"),
+        segments=torch.arange(n, dtype=torch.long, device="cpu")[None] >= pattern_map.first,
         causal=pattern_map.causal,
     )
     return images[0, 0]
@@ -61,7 +61,9 @@ def image_of(pattern_map: PatternMap) -> Tensor:
 
 def images_of(maps: Sequence[PatternMap]) -> tuple[Tensor, Tensor]:
     """(what the network reads [N, CHANNELS, SIDE, SIDE], labels as indices into PATTERNS [N])."""
-    labels = torch.tensor([PATTERNS.index(item.label) for item in maps])
+    labels = torch.tensor(
+        [PATTERNS.index(item.label) for item in maps], dtype=torch.long, device="cpu"
+    )
     return torch.stack([image_of(item) for item in maps]), labels
 
 
@@ -115,7 +117,7 @@ def train(
     losses = []
     for step in range(1, steps + 1):
         drawn = torch.multinomial(often, batch // 2, replacement=True)
-        other = torch.randint(n_made, (batch - batch // 2,))
+        other = torch.randint(n_made, (batch - batch // 2,), dtype=torch.long, device="cpu")
         logits = network(torch.cat([of_labelled[drawn], of_made[other]]))
         truth = torch.cat([labels[drawn], made_labels[other]])
         loss = functional.cross_entropy(logits, truth, label_smoothing=0.05)

@@ -139,7 +139,7 @@ def new_causal_model(n_wordpieces: int, *, positions: int) -> LlamaForCausalLM:
     attention = model.model.layers[0].self_attn
     angles: Tensor = model.model.rotary_emb.inv_freq
     with torch.no_grad():
-        real, imaginary = 2 * torch.randn(2, 2, len(angles))
+        real, imaginary = 2 * torch.randn(2, 2, len(angles), dtype=torch.float32, device="cpu")
         turned = torch.cat(
             [
                 real * angles.cos() + imaginary * angles.sin(),

@@ -22,6 +22,7 @@ from attnwidget.head_atlas.examples.example_links import ExampleLinks
 from attnwidget.head_atlas.examples.example_results import KINDS, HeadExamples
 from attnwidget.head_atlas.scores.behaviour_table import BehaviourTable
 from attnwidget.head_atlas.scores.score_behaviours import evidence_of, scored
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.metrics.measure import measure
 from attnwidget.studies.streaming.checkpoint import digest_of
 from attnwidget.studies.streaming.shards import Executor
@@ -44,6 +45,7 @@ CAUSAL_EFFECT_TEXTS = 16
 Examples = dict[Head, dict[str, tuple[ExampleLink, ...]]]
 
 
+@in_plain_torch
 def atlas(
     model: AttentionModel,
     segments: Iterable[Segment] | None = None,

@@ -45,5 +45,7 @@ def visible_keys(batch: Batch, *, causal: bool) -> Tensor:
     """Return the number of tokens that each query sees, float32 [B, n]; at least 1."""
     n = batch.real.shape[1]
     if causal:
-        return torch.arange(1.0, n + 1, device=batch.real.device).expand_as(batch.real)
+        return torch.arange(1.0, n + 1, dtype=torch.float32, device=batch.real.device).expand_as(
+            batch.real
+        )
     return batch.lengths[:, None].float().expand_as(batch.real)

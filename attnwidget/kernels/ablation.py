@@ -25,7 +25,8 @@ def uniform_weights(weights: Tensor, visible: Tensor | None = None) -> Tensor:
         [0.5, 0.5, 0.0]
     """
     seen = _expanded(weights, visible)
-    return (seen / seen.sum(-1, keepdim=True)).to(weights.dtype)
+    exact = torch.promote_types(weights.dtype, torch.float32)
+    return (seen.to(exact) / seen.sum(-1, keepdim=True)).to(weights.dtype)
 
 
 def first_key_weights(weights: Tensor, visible: Tensor | None = None) -> Tensor:

@@ -47,6 +47,60 @@ def as_numpy(array: Array) -> NDArray[Any]:
     return values
 
 
+def as_torch(array: Array) -> Any:
+    """Return a tensor on the array's device, which shares memory with the given array.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.kernels.array_library import as_torch
+        >>> as_torch(np.ones(2, np.float32))
+        tensor([1., 1.])
+    """
+    if not isinstance(array, np.ndarray):
+        return array
+    import torch
+
+    return torch.from_numpy(array)
+
+
+def beside(array: Array, other: Array) -> Array:
+    """Return an array in the library and on the device of another array, with its own dtype.
+
+    Example:
+        >>> import numpy as np, torch
+        >>> from attnwidget.kernels.array_library import beside
+        >>> beside(np.ones(2, np.float32), torch.zeros(3))
+        tensor([1., 1.])
+    """
+    return as_numpy(array) if isinstance(other, np.ndarray) else as_torch(array).to(other.device)
+
+
+def converted(array: Array, dtype: str) -> Array:
+    """Return an array with another dtype; the array itself if it has this dtype.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.kernels.array_library import converted
+        >>> converted(np.ones(2), "float32").dtype
+        dtype('float32')
+    """
+    if isinstance(array, np.ndarray):
+        return array.astype(dtype, copy=False)
+    return array.to(getattr(library_of(array), dtype))
+
+
+def copied(array: Array) -> Array:
+    """Return a copy of an array.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.array_library import copied
+        >>> copied(torch.ones(2))
+        tensor([1., 1.])
+    """
+    return array.copy() if isinstance(array, np.ndarray) else array.clone()
+
+
 def take(array: Array, places: Sequence[int] | NDArray[np.int64], axis: int) -> Array:
     """Return the entries of `array` at `places` of one axis.
 

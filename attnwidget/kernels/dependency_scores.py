@@ -117,7 +117,7 @@ def distance_features(n_words: int, *, like: Tensor) -> Tensor:
                 [0.0000, 0.0000, 1.0000, 0.0000, 0.0000, 0.0000, 0.0000, 0.0000],
                 [0.5000, 0.0000, 0.0000, 0.0000, 1.0000, 0.0000, 0.0000, 0.0000]])
     """
-    places = torch.arange(n_words, device=like.device)
+    places = torch.arange(n_words, dtype=torch.long, device=like.device)
     after = places - places[:, None]  # [m, m], j - i
     near = [after == offset for offset in (0, -1, 1, -2, 2)]
     far = [after.clamp_min(0) / n_words, (-after).clamp_min(0) / n_words]

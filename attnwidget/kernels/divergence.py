@@ -102,7 +102,7 @@ def js_changes(weights: Tensor, others: Tensor, *, smoothing: float = 1e-3) -> T
         raise ValueError(
             f"maps of one shape are compared, got {list(weights.shape)} and {list(others.shape)}"
         )
-    changes = torch.zeros(len(weights), dtype=torch.float64)
+    changes = torch.zeros(len(weights), dtype=torch.float64, device="cpu")
     for head, pair in enumerate(zip(weights, others, strict=True)):
         if not torch.equal(*pair):
             apart = js_divergences(torch.stack(pair), smoothing=smoothing)[0, 1]
@@ -126,7 +126,9 @@ def _smoothed(weights: Tensor, smoothing: float) -> NDArray[np.float32]:
         cells = cells[:, seen]
     n_cells = cells.shape[1]
     # Rows start at multiples of 64 bytes, as torch's memory does: numpy adds twice as fast there.
-    smooth = torch.empty(heads, -(-n_cells // 16) * 16)[:, :n_cells].numpy()
+    smooth = torch.empty(heads, -(-n_cells // 16) * 16, dtype=torch.float32, device="cpu")[
+        :, :n_cells
+    ].numpy()
     np.multiply(cells.numpy(), 1 - smoothing, out=smooth)
     smooth += np.float32(smoothing / keys)
     return smooth
@@ -145,7 +147,7 @@ def _joint(
     sums = np.zeros((len(cells), len(others)))
     for first in range(0, len(others), _HEADS):
         last = min(len(others), first + _HEADS)
-        buffers = torch.empty(2, last - first, _CELLS).numpy()
+        buffers = torch.empty(2, last - first, _CELLS, dtype=torch.float32, device="cpu").numpy()
         for start in range(0, cells.shape[1], _CELLS):
             block = slice(start, start + _CELLS)
             for i in range(last if once else len(cells)):
@@ -161,7 +163,7 @@ def _joint(
 def _with_themselves(cells: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return sums of m log2 m over `cells` [H, C] for each head with itself, [H]."""
     sums = np.zeros(len(cells))
-    buffers = torch.empty(2, len(cells), _CELLS).numpy()
+    buffers = torch.empty(2, len(cells), _CELLS, dtype=torch.float32, device="cpu").numpy()
     for start in range(0, cells.shape[1], _CELLS):
         block = cells[:, start : start + _CELLS]
         total, logs = buffers[:, :, : block.shape[1]]

@@ -68,7 +68,7 @@ class GovernorHits:
     """
 
     def __init__(self, governors: Tensor) -> None:
-        places = torch.arange(governors.shape[-1], device=governors.device)
+        places = torch.arange(governors.shape[-1], dtype=torch.long, device=governors.device)
         before = (places < governors[..., None]).int()[:, None]
         self._before = before
         self._instead = before.mT - before

@@ -76,5 +76,5 @@ def even_spread(targets: Tensor) -> Tensor:
         tensor([0.3333])
     """
     n = targets.shape[-1]
-    visible = torch.ones(n, n, device=targets.device).tril()
+    visible = torch.ones(n, n, dtype=torch.float32, device=targets.device).tril()
     return mass_on_targets((visible / visible.sum(-1, keepdim=True))[None, None], targets)[:, 0]

@@ -18,9 +18,15 @@ def unit_probes(size: int) -> Tensor:
         >>> unit_probes(3)[:4].tolist()
         [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    generator = torch.Generator().manual_seed(0)
-    random = torch.randn(_CHECKED, size, generator=generator)
-    return torch.cat([torch.zeros(1, size), torch.eye(size), random])
+    generator = torch.Generator(device="cpu").manual_seed(0)
+    random = torch.randn(_CHECKED, size, generator=generator, dtype=torch.float32, device="cpu")
+    return torch.cat(
+        [
+            torch.zeros(1, size, dtype=torch.float32, device="cpu"),
+            torch.eye(size, dtype=torch.float32, device="cpu"),
+            random,
+        ]
+    )
 
 
 def linear_map(results: Tensor, tolerance: float) -> tuple[Tensor, Tensor] | None:

@@ -32,11 +32,11 @@ def controls_at_offsets(links: Tensor, visible: Tensor) -> tuple[Tensor, Tensor]
                 [0., 1., 0.]])
     """
     n = links.shape[-1]
-    places = torch.arange(n, device=links.device)
+    places = torch.arange(n, dtype=torch.long, device=links.device)
     offset = (places[None, :] - places[:, None] + n - 1).flatten()  # key minus query, from 0
     others = visible & ~links
     n_seen = visible.sum(-1, keepdim=True).clamp_min(1)
-    even = _by_offset(links / n_seen, offset)
+    even = _by_offset(links.float() / n_seen, offset)
     n_others = _by_offset(others, offset)
     has_others = n_others > 0
     share = torch.where(has_others, even / n_others.clamp_min(1), 0)
@@ -62,7 +62,7 @@ def controls_beside(links: Tensor, visible: Tensor) -> tuple[Tensor, Tensor]:
     others = visible & ~links
     n_neighbours = _moved(others, 1).float() + _moved(others, -1).float()
     kept = links & (n_neighbours > 0)
-    share = kept / n_neighbours.clamp_min(1)
+    share = kept.float() / n_neighbours.clamp_min(1)
     return kept, others * (_moved(share, 1) + _moved(share, -1))
 
 

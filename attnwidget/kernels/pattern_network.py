@@ -30,11 +30,14 @@ class PatternNetwork(nn.Module):
         super().__init__()
         layers: list[nn.Module] = []
         for k, (before, width) in enumerate(zip((CHANNELS, *_WIDTHS), _WIDTHS, strict=False)):
-            layers += [nn.Conv2d(before, width, 3, padding=1), nn.ReLU()]
+            layers += [
+                nn.Conv2d(before, width, 3, padding=1, dtype=torch.float32, device="cpu"),
+                nn.ReLU(),
+            ]
             if k % 2 and k < len(_WIDTHS) - 1:
                 layers.append(nn.MaxPool2d(2))
         self.convolutions = nn.Sequential(*layers)
-        self.answer = nn.Linear(2 * _WIDTHS[-1], len(PATTERNS))
+        self.answer = nn.Linear(2 * _WIDTHS[-1], len(PATTERNS), dtype=torch.float32, device="cpu")
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits [N, 5] in the order of `PATTERNS`, of `images` [N, CHANNELS, SIDE, SIDE]."""
@@ -81,7 +84,7 @@ def pattern_images(
     weights = weights.float()
     n = weights.shape[-1]
     lengths = lengths.to(weights.device)
-    places = torch.arange(n, device=weights.device)
+    places = torch.arange(n, dtype=torch.long, device=weights.device)
     real = (places < lengths[:, None]).float()  # [B, n]
     share = _shares(lengths, n)  # [B, SIDE, n], of each token in each strip
     mean = share / share.sum(-1, keepdim=True)
@@ -138,7 +141,7 @@ def classify_images(network: PatternNetwork, images: Tensor) -> Tensor:
 def _shares(lengths: Tensor, n: int) -> Tensor:
     """Return the share of each of n tokens in each of SIDE equal strips: [B, SIDE, n]."""
     width = lengths[:, None, None] / SIDE
-    start = torch.arange(SIDE, device=lengths.device)[None, :, None] * width
-    token = torch.arange(n, device=lengths.device)
+    start = torch.arange(SIDE, dtype=torch.long, device=lengths.device)[None, :, None] * width
+    token = torch.arange(n, dtype=torch.long, device=lengths.device)
     overlap = torch.minimum(start + width, token + 1.0) - torch.maximum(start, token.float())
     return overlap.clamp_min(0)

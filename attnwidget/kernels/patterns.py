@@ -73,7 +73,7 @@ def pattern_scores(
     if row_weights is None:
         row_weights = weights.new_full((batch, n), 1 / n)
     real = row_weights > 0
-    places = torch.arange(1, n + 1, device=weights.device)
+    places = torch.arange(1, n + 1, dtype=torch.long, device=weights.device)
     length = real.sum(-1, keepdim=True)  # [B, 1]
     sees = (places.expand(batch, n) if causal else length.expand(batch, n)).to(weights)
     # Rows that see a column: all, or those from the diagonal down.
@@ -82,9 +82,9 @@ def pattern_scores(
     even = row_weights / sees  # what an even spread gives, by row
     even = even.flip(-1).cumsum(-1).flip(-1) if causal else even.sum(-1, keepdim=True)
     # Few causal queries see the last columns: less than 1 / n of all attention is no stripe.
-    even = torch.maximum(even, 1 / length)
+    even = torch.maximum(even, 1 / length.to(weights))
     excess = (share - _STRIPE * even[:, None]).clamp_min(0)
-    vertical = (excess * real[:, None]).sum(-1) / (1 - _STRIPE / length).clamp_min(1e-6)
+    vertical = (excess * real[:, None]).sum(-1) / (1 - _STRIPE / length.to(weights)).clamp_min(1e-6)
 
     # Return each column's weight relative to an even spread, over the rows that see it: [B, H, n].
     columns = torch.einsum("bi,bhij->bhj", sees * real, weights) / seen_by[:, None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.kernels.array_library import Array, library_of, take
+from attnwidget.kernels.array_library import Array, converted, library_of, take
 
 #: Cells on a side of the small picture of a map.
 SIDE = 64
@@ -97,7 +97,7 @@ def quantise(maps: Array) -> tuple[Array, Array]:
     library = library_of(maps)
     maxima = _largest(maps)
     steps = library.round(255 * library.sqrt(maps / _above_zero(maxima)))
-    return library.asarray(steps, dtype=library.uint8), _float32(maxima)
+    return converted(steps, "uint8"), converted(maxima, "float32")
 
 
 def quantise_signed(maps: Array) -> tuple[Array, Array]:
@@ -118,13 +118,14 @@ def quantise_signed(maps: Array) -> tuple[Array, Array]:
     sizes = library.round(127 * library.sqrt(sizes / _above_zero(largest)))
     steps = 128 + library.sign(maps) * sizes
     signed = library.where(_largest(maps) < largest, -largest, largest)
-    return library.asarray(steps, dtype=library.uint8), _float32(signed)
+    return converted(steps, "uint8"), converted(signed, "float32")
 
 
 def _largest(maps: Array) -> Array:
     """Return the largest value of each map, [...]."""
-    library = library_of(maps)
-    return library.asarray(library.amax(maps, (-2, -1)))
+    largest = library_of(maps).amax(maps, (-2, -1))
+    # The maximum of a single map of numpy is a number.
+    return np.asarray(largest) if isinstance(maps, np.ndarray) else largest
 
 
 def _above_zero(maxima: Array) -> Array:
@@ -132,8 +133,3 @@ def _above_zero(maxima: Array) -> Array:
     library = library_of(maxima)
     tiny = float(library.finfo(maxima.dtype).tiny)
     return library.clip(maxima, tiny, None)[..., None, None]
-
-
-def _float32(array: Array) -> Array:
-    library = library_of(array)
-    return library.asarray(array, dtype=library.float32)

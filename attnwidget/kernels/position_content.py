@@ -35,7 +35,7 @@ def offset_sums(weights: Tensor, real: Tensor, reach: int) -> tuple[Tensor, Tens
     n = weights.shape[-1]
     visible = (weights.amax(1) > 0) & real[:, :, None] & real[:, None, :]  # [B, n, n]
     scores = centred_rows(weights.clamp(min=_SMALLEST).log(), visible[:, None])
-    place = torch.arange(n, device=weights.device)
+    place = torch.arange(n, dtype=torch.long, device=weights.device)
     offsets = (place[None] - place[:, None]).clamp(-reach, reach) + reach  # [n, n]
     size = 2 * reach + 1
     seen = visible.double()

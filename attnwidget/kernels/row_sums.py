@@ -144,7 +144,7 @@ class Tile:
         if not smoothing:
             return self._exact_entropy()
         n_rows, n_seen = self.weights.shape
-        uniform = torch.tensor(smoothing / n_key, dtype=self.weights.dtype)
+        uniform = torch.tensor(smoothing / n_key, dtype=self.weights.dtype, device="cpu")
         entropies = self.top.new_empty(n_rows)
         step = max(1, _CELLS_AT_ONCE // max(1, n_seen))
         for first in range(0, n_rows, step):
@@ -169,7 +169,7 @@ def _outside_distances(rows: slice, keys: slice, like: Tensor) -> Tensor:
 
     Distances are counted from the tile, because sums of places would lose digits. [k, 4].
     """
-    place = torch.arange(keys.start, keys.stop, device=like.device)
+    place = torch.arange(keys.start, keys.stop, dtype=torch.long, device=like.device)
     before = place < rows.start
     after = place >= rows.stop
     distance = place - rows.start
@@ -180,7 +180,7 @@ def _outside_distances(rows: slice, keys: slice, like: Tensor) -> Tensor:
 def _at_offset(weights: Tensor, first: int) -> Tensor:
     """Return the weights on the diagonal that starts at column `first`; 0 outside of the tile."""
     n_rows, n_keys = weights.shape
-    column = torch.arange(first, first + n_rows, device=weights.device)
+    column = torch.arange(first, first + n_rows, dtype=torch.long, device=weights.device)
     inside = (column >= 0) & (column < n_keys)
     values = weights.gather(1, column.clamp(0, n_keys - 1)[:, None])[:, 0]
     return values.masked_fill(~inside, 0)

@@ -41,5 +41,5 @@ def score_plane(query: Tensor, key: Tensor, scaling: float) -> tuple[Tensor, Ten
     queries = torch.nn.functional.pad(left.Q @ u[:, :2], (0, pad)) * roots
     keys = torch.nn.functional.pad(right.Q @ vh[:2].T, (0, pad)) * roots
     farthest = keys.gather(0, keys.abs().argmax(0, keepdim=True))
-    signs = torch.where(farthest < 0, -1.0, 1.0)
+    signs = torch.ones_like(farthest).masked_fill(farthest < 0, -1.0)
     return queries * signs, keys * signs, values

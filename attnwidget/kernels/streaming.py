@@ -216,7 +216,7 @@ def _buffers(cells: int, like: Tensor) -> tuple[Tensor, Tensor]:
     """Two float32 vectors of this thread: new memory for every block costs more than the block."""
     held = getattr(_own, "buffers", None)
     if held is None or held[0].numel() < cells or held[0].device != like.device:
-        held = tuple(torch.empty(cells, device=like.device) for _ in range(2))
+        held = tuple(torch.empty(cells, dtype=torch.float32, device=like.device) for _ in range(2))
         _own.buffers = held
     return held
 

@@ -55,9 +55,9 @@ def strongest_links(values: Tensor, real: Tensor, order: Tensor, k: int) -> Stro
     rows = _largest(by_head, min(k, by_head.shape[1]))  # [H, r]
     items = order[rows // n_rows]
     queries = rows % n_rows
-    heads = torch.arange(n_heads, device=values.device)[:, None]
+    heads = torch.arange(n_heads, dtype=torch.long, device=values.device)[:, None]
     cells = values[items, heads, queries] * real[items, queries][..., None]  # [H, r, m]
-    places = rows[..., None] * n_keys + torch.arange(n_keys, device=values.device)
+    places = rows[..., None] * n_keys + torch.arange(n_keys, dtype=torch.long, device=values.device)
     # Cells in the order of their places, so that the first of equal cells is found.
     sorted_rows = rows.argsort(-1)
     cells = cells.gather(1, sorted_rows[..., None].expand_as(cells)).flatten(1)
@@ -78,6 +78,6 @@ def _largest(values: Tensor, k: int) -> Tensor:
     # The bits of floats that are not negative have the order of the floats. With the column in the
     # lower bits, no two numbers are equal.
     n_columns = values.shape[1]
-    columns = torch.arange(n_columns - 1, -1, -1, device=values.device)
+    columns = torch.arange(n_columns - 1, -1, -1, dtype=torch.long, device=values.device)
     bits = values.contiguous().view(torch.int32).long() * 2**31 + columns
     return n_columns - 1 - (bits.topk(k, -1).values % 2**31)

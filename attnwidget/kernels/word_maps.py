@@ -68,14 +68,16 @@ class WordMaps:
         self._starts = counts.cumsum(0) - counts
         of_texts = self._counts.sum(1)
         of_heads = of_texts.repeat_interleave(n_heads)
-        head = torch.arange(len(of_heads), device=self.device).repeat_interleave(of_heads)
+        head = torch.arange(len(of_heads), dtype=torch.long, device=self.device).repeat_interleave(
+            of_heads
+        )
         # A text's rows come once for each of its heads.
         before = (
             of_heads.cumsum(0)
             - of_heads
             - (of_texts.cumsum(0) - of_texts).repeat_interleave(n_heads)
         )
-        row = torch.arange(len(head), device=self.device) - before[head]
+        row = torch.arange(len(head), dtype=torch.long, device=self.device) - before[head]
         self._rows = head * n + self._row[row]
         self._shares = self._share[row]
         self._heads = n_heads

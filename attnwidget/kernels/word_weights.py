@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.kernels.array_library import Array, as_numpy, library_of, take
+from attnwidget.kernels.array_library import Array, as_numpy, beside, take
 
 
 def word_weights(weights: Array, query_words: Array, key_words: Array) -> Array:
@@ -27,7 +27,7 @@ def word_weights(weights: Array, query_words: Array, key_words: Array) -> Array:
     rows = as_numpy(query_words)
     sums = _sums(_sums(weights, as_numpy(key_words), -1), rows, -2)
     counts = np.bincount(rows)[:, None].astype(np.float32)
-    return sums / library_of(sums).asarray(counts, device=sums.device)
+    return sums / beside(counts, sums)
 
 
 def _sums(values: Array, words: NDArray[np.int64], axis: int) -> Array:

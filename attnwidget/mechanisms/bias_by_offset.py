@@ -72,15 +72,15 @@ def offset_bias(attention: Attention, head: Head) -> OffsetBias | None:
         return None
     bias = parts.bias
     allowed = _ROUNDING * max(float(bias.abs().max()), 1e-6)
-    low = torch.full((2 * n_key - 1,), torch.inf, dtype=torch.float64)
+    low = torch.full((2 * n_key - 1,), torch.inf, dtype=torch.float64, device="cpu")
     high = -low
     for place, row in enumerate(rows):
-        seen = torch.ones(n_key, dtype=torch.bool)
+        seen = torch.ones(n_key, dtype=torch.bool, device="cpu")
         if parts.visible is not None:
             seen = parts.visible[place]
         if not seen[row]:
             return None
-        distances = (row - torch.arange(n_key) + n_key - 1)[seen]
+        distances = (row - torch.arange(n_key, dtype=torch.long, device="cpu") + n_key - 1)[seen]
         relative = (bias[place] - bias[place, row])[seen]
         low[distances] = torch.minimum(low[distances], relative)
         high[distances] = torch.maximum(high[distances], relative)

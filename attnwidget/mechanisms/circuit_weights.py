@@ -257,13 +257,15 @@ class CircuitWeights:
         embedding = self.hf_model.get_input_embeddings()
         unembedding = self.hf_model.get_output_embeddings()
         n_tokens = int(embedding.num_embeddings)
-        some = torch.tensor([[n_tokens // 3, n_tokens // 2, n_tokens - 1]])
+        some = torch.tensor(
+            [[n_tokens // 3, n_tokens // 2, n_tokens - 1]], dtype=torch.long, device="cpu"
+        )
         self._projections.check(self.hf_model, self.inputs(some, same_position=False))
         modules = [site.module for site in self._sites]
         projections = [projection_of(self.hf_model, site) for site in self._sites]
         ends = [*projections, embedding, unembedding]
         watched = [*modules, *self.blocks, *self.norms, *filter(None, ends)]
-        ids = torch.full((1, self.n_at_once), n_tokens // 2)
+        ids = torch.full((1, self.n_at_once), n_tokens // 2, dtype=torch.long, device="cpu")
         with tap(self.hf_model, lambda _: None), recorded_calls(watched) as calls:
             self.hf_model(**self.inputs(ids, same_position=True))
         return calls

@@ -13,6 +13,7 @@ from torch import Tensor
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.copying import eigenvalue_copying, share_among_top
 from attnwidget.kernels.norm_gains import NormGain
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.circuit_weights import CircuitWeights
 from attnwidget.mechanisms.head_vocabulary import read_vectors
 from attnwidget.mechanisms.single_tokens import single_tokens, token_of_word
@@ -152,6 +153,7 @@ class CopyingScores(HeadResult):
         )
 
 
+@in_plain_torch
 def copying_scores(
     model: AttentionModel,
     *,
@@ -245,7 +247,9 @@ class _TokenProducts:
         own = unembedding.new_zeros(len(unembedding), len(unembedding))
         shuffled = own.clone()
         start = 0
-        for part in self._embeddings(torch.arange(n_tokens), effective):
+        for part in self._embeddings(
+            torch.arange(n_tokens, dtype=torch.long, device="cpu"), effective
+        ):
             embedded = part if norm is None else norm.normalised(part)
             stop = start + len(part)
             own += unembedding[:, start:stop] @ embedded

@@ -11,6 +11,7 @@ import torch
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.asked_answers import AskedAnswers, asked_answers
 from attnwidget.mechanisms.direct_path import DirectPath, direct_path
 from attnwidget.mechanisms.measured_effects import total_effects
@@ -144,6 +145,7 @@ class DirectEffects(HeadResult):
         )
 
 
+@in_plain_torch
 def direct_effects(
     attention: Attention,
     answer: str | int,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.score_parts import capped
 from attnwidget.mechanisms.asked_places import head_at, refuse_hidden, token_at
 from attnwidget.mechanisms.bias_by_offset import bias_name
@@ -157,6 +158,7 @@ class LinkExplanation:
         )
 
 
+@in_plain_torch
 def explain_link(
     attention: Attention,
     layer: int,

@@ -13,6 +13,7 @@ from torch import Tensor
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.composition import composition, random_composition
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.circuit_weights import CircuitWeights, HeadCircuits
 from attnwidget.studies.argument_checks import one_of
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
@@ -93,6 +94,7 @@ class HeadComposition(HeadResult):
 _PLURALS = {"query": "queries", "key": "keys", "value": "values"}
 
 
+@in_plain_torch
 def head_composition(model: AttentionModel, layer: int, head: int) -> HeadComposition:
     """Return which earlier heads feed a head, from the weights alone.
 

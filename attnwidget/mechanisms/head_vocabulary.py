@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.circuit_weights import CircuitWeights, HeadCircuits
 from attnwidget.mechanisms.single_tokens import single_tokens
 from attnwidget.mechanisms.token_vectors import TokenVectors
@@ -22,6 +23,7 @@ LAST_LAYER = 2
 """The last layer whose queries and keys still follow from the tokens alone, about."""
 
 
+@in_plain_torch
 def head_vocabulary(
     model: AttentionModel,
     layer: int,
@@ -101,6 +103,7 @@ def vocabulary_of(
     )
 
 
+@in_plain_torch
 def attended_vocabulary(
     model: AttentionModel,
     layer: int,
@@ -151,7 +154,7 @@ def attended_vocabulary(
     circuits = weights.layer(chosen.layer)
     query, bias, key = circuits.scores_of(chosen.head)
     queries = read_vectors(vectors, circuits, chosen.layer, ids) @ query + bias
-    vocabulary = torch.arange(vectors.n_tokens)
+    vocabulary = torch.arange(vectors.n_tokens, dtype=torch.long, device="cpu")
     keys = read_vectors(vectors, circuits, chosen.layer, vocabulary) @ key
     scores = circuits.scaling * queries @ keys.T
     return AttendedVocabulary(

@@ -11,6 +11,7 @@ import torch
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.asked_places import head_at, token_at
 from attnwidget.mechanisms.heads_at_token import heads_at_token
 from attnwidget.mechanisms.model_reading import whole_reading_of
@@ -127,6 +128,7 @@ class HeadWrites:
         )
 
 
+@in_plain_torch
 def head_writes(
     attention: Attention,
     layer: int,

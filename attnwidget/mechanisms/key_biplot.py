@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.score_plane import score_plane
 from attnwidget.mechanisms.asked_places import head_at
 from attnwidget.text.counted import counted
@@ -95,6 +96,7 @@ class KeyBiplot:
         return f"KeyBiplot({self.model_name}, {self.head}, {size}, {self.explained:.0%} explained)"
 
 
+@in_plain_torch
 def key_biplot(
     attention: Attention | Sequence[Attention], layer: int, head: int, *, stack: str | None = None
 ) -> KeyBiplot:

@@ -22,6 +22,7 @@ from attnwidget.capture.tapping.tap import tap
 from attnwidget.capture.tapping.thread_forwards import replaced_forwards
 from attnwidget.capture.tapping.thread_hooks import thread_hook
 from attnwidget.kernels.arrays import Float32Array, Float64Array
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.asked_answers import asked_position, language_model
 from attnwidget.mechanisms.model_reading import whole_reading_of
 from attnwidget.mechanisms.module_calls import first_argument
@@ -143,6 +144,7 @@ class LogitLens:
         return f"LogitLens({self.model_name}, {self.questions[0]}: {' → '.join(said)})"
 
 
+@in_plain_torch
 def logit_lens(attention: Attention, *, at: Iterable[int] | None = None, top: int = 5) -> LogitLens:
     """Return the answers that the residual stream after each layer gives.
 

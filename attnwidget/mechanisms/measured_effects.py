@@ -20,6 +20,7 @@ from attnwidget.capture.tapping.replay import replaying
 from attnwidget.capture.tapping.tap import LayerAttention, open_edits
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.gradients import output_products
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.asked_answers import AskedAnswers, asked_answers
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
 
@@ -38,7 +39,8 @@ def total_effects(asked: AskedAnswers, attention: Attention) -> Float64Array:
     heads = [Head(layer, head) for layer in axes.layers.numbers for head in range(axes.n_heads)]
     units = [{head: Change("zero", "zero")} for head in heads]
     inputs = asked.question.inputs
-    places = torch.tensor([0]), torch.tensor([asked.row])
+    place = torch.tensor([0, asked.row], dtype=torch.long, device="cpu")
+    places = place[:1], place[1:]
     off: list[Tensor] = []
     with replaying(hf_model, open_edits(hf_model), intact_edits(hf_model)) as replay:
         intact = asked.difference(replay.intact(inputs).logits[0, asked.row])
@@ -115,6 +117,7 @@ class GradientEffects(HeadResult):
         )
 
 
+@in_plain_torch
 def gradient_effects(
     attention: Attention,
     answer: str | int,

@@ -62,8 +62,8 @@ def gain_of(norm: nn.Module, size: int) -> NormGain:
         >>> f"{norm.epsilon:.1e}"
         '1.0e-05'
     """
-    weight = next(norm.parameters(), torch.zeros(()))
-    probe = torch.linspace(0.5, 1.5, size)
+    weight = next(norm.parameters(), torch.zeros((), dtype=torch.float32, device="cpu"))
+    probe = torch.linspace(0.5, 1.5, size, dtype=torch.float32, device="cpu")
     probe[1::2] *= -1
     large = torch.stack([probe, 2 * probe, probe + 1]) * _LARGE
     probes = torch.cat([large, probe[None] * _SMALL])[None].to(weight.device, weight.dtype)

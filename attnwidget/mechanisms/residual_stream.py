@@ -186,7 +186,7 @@ class ResidualStream:
         """Return the shares of the states that `run` catches, of some tokens."""
         if tokens is None:
             return self._of_all_tokens(run)
-        indices = torch.as_tensor(list(tokens), device=self._device)
+        indices = torch.as_tensor(list(tokens), dtype=torch.long, device=self._device)
         if self._takes_some_tokens:
             try:
                 return self._summed(run, indices, exact_dtype(self._device))
@@ -240,7 +240,7 @@ class ResidualStream:
             )
             for w in range(len(self.writers))
         ]
-        kept = torch.tensor(reaches, device=self._device)
+        kept = torch.tensor(reaches, dtype=torch.bool, device=self._device)
         for name, part in parts.items():
             biases = both[name][1] + part[~kept].sum(0)
             allowed = _ROUNDING[dtype] * max(largest[name], float(part.abs().max()), 1e-6)

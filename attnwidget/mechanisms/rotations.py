@@ -58,8 +58,8 @@ class Rotation:
     @classmethod
     def none(cls, why_not: str = "") -> Rotation:
         """Return the rotation of a layer whose queries and keys do not turn, or not known how."""
-        pairs = torch.zeros(0, 2, dtype=torch.long)
-        return cls(pairs, torch.zeros(0, dtype=torch.float64), why_not)
+        pairs = torch.zeros(0, 2, dtype=torch.long, device="cpu")
+        return cls(pairs, torch.zeros(0, dtype=torch.float64, device="cpu"), why_not)
 
 
 _known: WeakKeyDictionary[Reading[Attention], dict[tuple[str, int], Rotation]] = WeakKeyDictionary()
@@ -131,7 +131,7 @@ def _found(
     seen: list[LayerAttention] = []
     if "position_ids" in input_names(hf_model) and not encodes_apart:
         places = sorted({0, 1, 2, 3, max(1, n_tokens - 1)})
-        at = torch.tensor(places, device=ids.device)[:, None]
+        at = torch.tensor(places, dtype=torch.long, device=ids.device)[:, None]
         given = {"input_ids": ids[:1, :1].expand(len(places), 1), "position_ids": at}
     else:
         # A sequence of one repeated token: each position sees the same values.
@@ -202,7 +202,7 @@ def _layouts(n_pairs: int, size: int) -> Iterator[Tensor]:
     """
     if 2 * n_pairs > size:
         return
-    order = torch.arange(n_pairs)
+    order = torch.arange(n_pairs, dtype=torch.long, device="cpu")
     for first in dict.fromkeys([0, size - 2 * n_pairs]):
         yield first + torch.stack([order, order + n_pairs], 1)
         yield first + torch.stack([2 * order, 2 * order + 1], 1)

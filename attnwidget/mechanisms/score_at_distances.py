@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attnwidget.capture.maps.products import ScoreParts
 from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.rotary import pair_products
 from attnwidget.kernels.score_parts import capped
 from attnwidget.mechanisms.asked_places import head_at, refuse_hidden, token_at
@@ -102,6 +103,7 @@ class ScoresAtDistances:
         return f"ScoresAtDistances({self.model_name}, {self.head}, {query!r} → {key!r}: {listed})"
 
 
+@in_plain_torch
 def score_at_distances(
     attention: Attention,
     layer: int,
@@ -167,7 +169,8 @@ def score_at_distances(
             "its value at other distances is not known"
         )
     own = 0.0 if row.bias is None else float(row.bias[0, query])
-    scores = scores + own + torch.tensor([bias.at(int(d)) for d in asked], dtype=torch.float64)
+    biases = torch.tensor([bias.at(int(d)) for d in asked], dtype=torch.float64, device="cpu")
+    scores = scores + own + biases
     content, amplitudes, frequencies, phases = _numbers(waves, distance, rotation)
     return ScoresAtDistances(
         head=named,
@@ -242,6 +245,10 @@ def _weights(row: ScoreParts, key: int, scores: Tensor) -> Tensor:
     if row.visible is not None:
         others = others.masked_fill(~row.visible[0], -torch.inf)
     others = torch.cat([others[:key], others[key + 1 :]])
-    rest = [others] if row.sink is None else [others, torch.tensor([row.sink]).double()]
+    rest = (
+        [others]
+        if row.sink is None
+        else [others, torch.tensor([row.sink], dtype=torch.float64, device="cpu")]
+    )
     total = torch.logsumexp(torch.cat(rest), 0)
     return torch.sigmoid(scores - total)

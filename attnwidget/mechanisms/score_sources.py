@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.score_parts import source_products
 from attnwidget.mechanisms.asked_places import head_at, token_at
 from attnwidget.mechanisms.input_positions import input_places
@@ -121,6 +122,7 @@ class ScoreSources:
         )
 
 
+@in_plain_torch
 def score_sources(
     attention: Attention,
     layer: int,

@@ -46,8 +46,8 @@ def single_tokens(
     if not ids:
         raise ValueError(f"tokens is empty: {_HOW}")
     if model.tokenizer is None:
-        return torch.tensor(ids), tuple(map(str, ids))
-    return torch.tensor(ids), token_axis(model.tokenizer, ids).text
+        return torch.tensor(ids, dtype=torch.long, device="cpu"), tuple(map(str, ids))
+    return torch.tensor(ids, dtype=torch.long, device="cpu"), token_axis(model.tokenizer, ids).text
 
 
 def token_of_word(tokenizer: Any, word: str) -> int | None:

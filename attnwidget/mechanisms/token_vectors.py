@@ -134,7 +134,7 @@ class TokenVectors:
     @cached_property
     def _adds_positions(self) -> bool:
         """Whether the first layer reads other vectors where the same token stands elsewhere."""
-        vectors = self._read_by_first_layer(torch.zeros(3, dtype=torch.long))
+        vectors = self._read_by_first_layer(torch.zeros(3, dtype=torch.long, device="cpu"))
         return not torch.equal(vectors[1], vectors[2])
 
     def _embedded(self, ids: Tensor) -> Tensor:

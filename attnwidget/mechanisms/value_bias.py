@@ -50,7 +50,9 @@ def value_bias(outputs: Mapping[nn.Module, Tensor], value: Tensor) -> Tensor | N
             continue
         bias = weight_of(linear, "bias")
         if bias is None:
-            return torch.zeros(value.shape[1], value.shape[-1], device=value.device)
+            return torch.zeros(
+                value.shape[1], value.shape[-1], dtype=torch.float32, device=value.device
+            )
         places = [features[column] for column in wanted]
         return bias.detach().float()[places].view(value.shape[1], value.shape[-1])
     return None

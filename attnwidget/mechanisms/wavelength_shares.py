@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.rotary import pair_products
 from attnwidget.kernels.score_parts import variance_shares
 from attnwidget.mechanisms.rotations import known_rotation, turn_name
@@ -122,6 +123,7 @@ class WavelengthShares(HeadResult):
         )
 
 
+@in_plain_torch
 def wavelength_shares(
     attention: Attention, layer: int, *, stack: str | None = None
 ) -> WavelengthShares:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.pairs.pair_result import PairProbe
 from attnwidget.probes.saved_arrays import read_probe
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _KINDS = {one.kind: one for one in (DependencyProbe, StructuralProbe, PairProbe)}
 
 
+@in_plain_torch
 def load_probe(
     path: str | Path,
     model: AttentionModel | None = None,

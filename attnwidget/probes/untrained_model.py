@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
+from attnwidget.capture.hub_model.plain_defaults import plain_defaults
 from attnwidget.capture.load import load_model
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def untrained_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
     """
     trained = model.hf_model
     config = copy.deepcopy(trained.config)
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(), plain_defaults():
         torch.manual_seed(seed)
         drawn = type(trained)(config)
     words = trained.get_input_embeddings()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.widgets.head_grid.widget import HeadGrid
 from attnwidget.widgets.head_view.widget import HeadView
 from attnwidget.widgets.metric_strip.widget import MetricStrip
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from attnwidget.widgets.relation_table.widget import RelationTable
 
 
+@in_plain_torch
 def save_page(
     attention: Attention,
     path: str | Path,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import pkgutil
+from typing import Any
 
 import pytest
 
@@ -18,14 +20,29 @@ MODULES = [
 ]
 
 
+class _Finder(doctest.DocTestFinder):
+    """Finds the examples of decorated functions too, which are functions of another module."""
+
+    def _from_module(self, module: Any, object: Any) -> bool:
+        # typeshed does not know this method, by which doctest leaves out imported functions.
+        parent: Any = super()
+        found: bool = parent._from_module(module, inspect.unwrap(object))
+        return found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of(name: str) -> None:
-    results = doctest.testmod(
-        importlib.import_module(name),
-        optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS,
-    )
-    assert not results.failed
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    for test in _Finder().find(importlib.import_module(name), name):
+        runner.run(test)
+    assert not runner.summarize().failed
+
+
+def test_examples_of_decorated_functions_are_found() -> None:
+    name = "attnwidget.studies.metrics.measure"
+    found = {test.name for test in _Finder().find(importlib.import_module(name), name)}
+    assert f"{name}.measure" in found
 
 
 def test_public_names_have_examples() -> None:

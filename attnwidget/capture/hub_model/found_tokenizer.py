@@ -75,7 +75,7 @@ def check_given_tokenizer(tokenizer: Any, model: Any) -> None:
         )
     if misfit := _misfit(tokenizer, model):
         warnings.warn(
-            f"the tokenizer may belong to another model: {misfit}", UserWarning, stacklevel=4
+            f"the tokenizer may belong to another model: {misfit}", UserWarning, stacklevel=5
         )
 
 

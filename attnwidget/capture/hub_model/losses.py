@@ -143,7 +143,9 @@ def _causal(inputs: Mapping[str, Tensor]) -> Task:
     ids = inputs[f"{prefix}input_ids"]
     real = _real(inputs, prefix)
     length = ids.shape[1]
-    places = torch.arange(length, device=ids.device).masked_fill(~real, length)  # [B, n]
+    places = torch.arange(length, dtype=torch.long, device=ids.device).masked_fill(
+        ~real, length
+    )  # [B, n]
     # At each position, the next token that is not padding, or `length` after the last token.
     following = places.flip(-1).cummin(-1).values.flip(-1).roll(-1, -1)
     following[:, -1] = length

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -43,7 +44,7 @@ def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> 
 
     def padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:
         full = [[*row, *[filler] * (longest - len(row))] for row in rows]
-        return torch.tensor(full, device=device_of(hf_model))
+        return torch.tensor(full, dtype=torch.long, device=device_of(hf_model))
 
     inputs = {
         "input_ids": padded([text.ids for text in encoded], pad),
@@ -77,7 +78,8 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
         if name not in names:
             listed = ", ".join(sorted(names - {"self", "kwargs"}))
             raise TypeError(f"{type(hf_model).__name__} has no input {name!r}; it takes {listed}")
-        tensor = torch.as_tensor(value)
+        # Through numpy, because torch would round lists of floats to its default dtype.
+        tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.array(value))
         if tensor.ndim == 1:
             tensor = tensor[None]
         if tensor.shape[:1] != (1,):
@@ -90,6 +92,8 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
                 f"{name} is 0 at all {tensor.shape[1]} positions, so no token is left: "
                 "pass 1 for each token to read and 0 for padding"
             )
+        if tensor.is_inference():
+            tensor = tensor.clone()  # A tensor of torch.inference_mode() cannot be in a graph.
         dtype = hf_model.dtype if tensor.is_floating_point() else None
         inputs[name] = tensor.to(device_of(hf_model), dtype)
     if not inputs:

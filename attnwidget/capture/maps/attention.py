@@ -27,8 +27,9 @@ from attnwidget.capture.maps.word_attention import WordAttention
 from attnwidget.capture.tapping.edit_methods import REFERRING, EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
-from attnwidget.kernels.array_library import as_numpy
+from attnwidget.kernels.array_library import as_numpy, as_torch
 from attnwidget.kernels.arrays import Float32Array
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
 from attnwidget.text.tokens import Tokens
 
@@ -303,6 +304,7 @@ class Attention:
         """
         return self.head_maps.of("gradients", layer, head, stack)
 
+    @in_plain_torch
     def scores(self, layer: int, head: int, *, stack: str | None = None) -> HeadScores:
         """Return the scores of one head before the softmax: products, soft cap, bias, mask apart.
 
@@ -390,6 +392,7 @@ class Attention:
         with self.head_maps.reading():
             return as_numpy(kept.summed_norms())
 
+    @in_plain_torch
     def without(
         self, heads: Sequence[Head | Sequence[Any]], method: EditMethod | None = None
     ) -> Attention:
@@ -468,12 +471,15 @@ class Attention:
             >>> [(first, tuple(rows.shape)) for first, rows in attention.row_blocks(2)]
             [(0, (12, 6, 6))]
         """
-        import torch
-
         kept = self.head_maps.layer(layer, stack)
-        with self.head_maps.reading():
-            for first, rows in kept.row_blocks():
-                yield first, torch.as_tensor(rows)
+        blocks = kept.row_blocks()
+        while True:
+            # The caller's code between two blocks holds no lock and keeps its modes of torch.
+            with self.head_maps.reading():
+                block = next(blocks, None)
+            if block is None:
+                return
+            yield block[0], as_torch(block[1])
 
     def tile(
         self,
@@ -645,6 +651,7 @@ class Attention:
         layers = list(self.head_maps.layers[stack].values())
         return StackMaps(layers, self.stacks[stack].query, self.stacks[stack].key)
 
+    @in_plain_torch
     def changes(self, other: Attention, stack: str | None = None) -> Float32Array:
         """Return the distance between each head's weights here and in another attention.
 

@@ -383,8 +383,8 @@ def _causal(
         )
     if sizes.n_query == 1:
         return None
-    queries = torch.arange(sizes.n_query, device=device) + before
-    keys = torch.arange(sizes.n_key, device=device)
+    queries = torch.arange(sizes.n_query, dtype=torch.long, device=device) + before
+    keys = torch.arange(sizes.n_key, dtype=torch.long, device=device)
 
     def part(rows: Index, among: Index) -> Tensor:
         return (keys[among] <= queries[rows, None])[None]

@@ -9,7 +9,7 @@ import numpy as np
 
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.real_numbers import real_numbers
-from attnwidget.kernels.array_library import Array, library_of
+from attnwidget.kernels.array_library import Array, beside, converted, library_of
 from attnwidget.text.tokens import Tokens
 
 _STACK_OF_FIELD = {
@@ -152,7 +152,7 @@ def _in_one_library(layers: list[Array]) -> list[Array]:
 
 def _check_values(layer: Array, where: str, allow_unnormalised: bool) -> None:
     library = library_of(layer)
-    maps = library.asarray(layer, dtype=library.float32)
+    maps = converted(layer, "float32")
     if not bool(library.isfinite(maps).all()):
         head, query, key = library.argwhere(~library.isfinite(maps))[0].tolist()
         raise ValueError(
@@ -186,7 +186,7 @@ def layers_of_weights(maps: Sequence[Array], stack: str) -> list[KeptLayer]:
     mask = None
     if stack in ("self", "decoder") and n_query == n_key > 1:
         lower = np.tri(n_query, n_key, dtype=bool)
-        lower = library_of(maps[0]).asarray(lower, device=maps[0].device)
+        lower = beside(lower, maps[0])
         if not any(bool(layer[:, ~lower].any()) for layer in maps):
             mask = lower[None]
     return [KeptLayer(n_heads, n_heads, n_query, n_key, kept=layer, mask=mask) for layer in maps]

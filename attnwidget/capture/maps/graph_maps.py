@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attnwidget.capture.maps.keep_layer import Shared, keep_layer
 from attnwidget.capture.tapping.tap import LayerAttention
+from attnwidget.kernels.array_library import as_torch
 
 # Smaller tensors are stored as usual, because storing them is faster.
 _FEWEST_CELLS = 1024 * 1024
@@ -57,7 +58,7 @@ class GraphMaps(torch.autograd.graph.saved_tensors_hooks):
         dtype = weights.dtype
 
         def again() -> Tensor:
-            maps = [torch.as_tensor(kept.weights(slice(0, kept.n_heads))) for kept in items]
+            maps = [as_torch(kept.weights(slice(0, kept.n_heads))) for kept in items]
             # A stack would copy the maps of a single input.
             return (maps[0][None] if len(maps) == 1 else torch.stack(maps)).to(dtype)
 

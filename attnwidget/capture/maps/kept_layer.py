@@ -10,7 +10,7 @@ import numpy as np
 
 from attnwidget.capture.maps.layer_parts import part_of, place_of
 from attnwidget.capture.tapping.lazy_rows import Index, LazyRows
-from attnwidget.kernels.array_library import Array, library_of
+from attnwidget.kernels.array_library import Array, converted
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -89,9 +89,8 @@ class KeptLayer:
         Of a layer that was streamed nothing but the cells asked for is computed.
         """
         if self.kept is not None:
-            library = library_of(self.kept)
             part = self.kept[heads][:, place_of(rows)][..., place_of(keys)]
-            return library.asarray(part, dtype=library.float32)
+            return converted(part, "float32")
         assert self.products is not None
         return self.products.weights(heads, rows, keys, self.mask)
 

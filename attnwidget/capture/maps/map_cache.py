@@ -15,6 +15,7 @@ from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.tiles import Tiles
 from attnwidget.kernels.array_library import as_numpy
 from attnwidget.kernels.arrays import Float32Array
+from attnwidget.kernels.plain_torch import plain_torch
 
 _REMEMBERED_BYTES = 64 * 1024 * 1024
 
@@ -52,7 +53,7 @@ class MapCache:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Hold the lock, and record no operations of torch for gradients."""
-        with self.lock:
+        with self.lock, plain_torch():
             if not self._needs_torch:
                 yield
                 return

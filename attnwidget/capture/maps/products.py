@@ -78,7 +78,7 @@ class Products:
         first, last, _ = heads.indices(n_heads)
         group = n_heads // len(self.key)
         if first % group or last % group:  # no whole groups: give every query head its own key head
-            shared = torch.arange(first, last, device=self.key.device) // group
+            shared = torch.arange(first, last, dtype=torch.long, device=self.key.device) // group
             key = self.key[shared]
         else:
             key = self.key[first // group : last // group]

@@ -15,7 +15,7 @@ from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.stack_maps import MapPart, StackMaps
 from attnwidget.capture.maps.tiles import pooled_places
 from attnwidget.capture.maps.word_attention import WordAttention
-from attnwidget.kernels.array_library import Array, as_numpy, library_of
+from attnwidget.kernels.array_library import Array, as_numpy, beside, library_of
 from attnwidget.kernels.pooling import SIDE, farthest_pool, max_pool, quantise, quantise_signed
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.text.tokens import Tokens
@@ -160,7 +160,7 @@ def _of_whole(
                     to_all += float(maps.sum())
                 if times_keys:
                     counts = part.key_counts(layer, heads)[..., None]
-                    maps = maps * library_of(maps).asarray(counts, device=maps.device)
+                    maps = maps * beside(counts, maps)
                 if other is None:
                     sizes = maps
                     small, largest = quantise(max_pool(maps))
@@ -187,9 +187,8 @@ def _of_whole(
 
 def _difference(maps: Array, others: Array) -> Array:
     """Return the difference of two attentions' maps, whose arrays may be of two libraries."""
-    library = library_of(maps)
-    if library is library_of(others):
-        return maps - library.asarray(others, device=maps.device)
+    if library_of(maps) is library_of(others):
+        return maps - beside(others, maps)
     return as_numpy(maps) - as_numpy(others)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from attnwidget.capture.maps.kept_layer import KeptLayer
-from attnwidget.kernels.array_library import Array, largest_entries, library_of
+from attnwidget.kernels.array_library import Array, copied, largest_entries, library_of
 from attnwidget.kernels.pooling import block_maxima
 
 # Number of cells of a map in memory at a time.
@@ -173,7 +173,7 @@ def _maxima(
 
 def _without_diagonal(layer: KeptLayer, head: int, overview: Array) -> Array:
     """Return the overview of a map without its diagonal."""
-    overview = library_of(overview).asarray(overview, copy=True)
+    overview = copied(overview)
     end = min(layer.n_query, layer.n_key)
     for first in range(0, end, _DIAGONAL):
         rows = slice(first, min(first + _DIAGONAL, layer.n_query))
@@ -187,8 +187,7 @@ def _without_diagonal(layer: KeptLayer, head: int, overview: Array) -> Array:
 
 def _off_diagonal(values: Array, query: int, key: int) -> Array:
     """Return a copy of a tile from `query` and `key` on, with -1 on the diagonal of the map."""
-    library = library_of(values)
-    values = library.asarray(values, copy=True)  # `values` may be a part of the kept map.
+    values = copied(values)  # `values` may be a part of the kept map.
     n_query, n_key = values.shape
     first = max(query, key)
     places = np.arange(first, max(first, min(query + n_query, key + n_key)))
@@ -213,7 +212,7 @@ def _values(layer: KeptLayer, head: int, rows: slice | list[int], keys: slice | 
     if not layer.is_streamed or not isinstance(keys, slice):
         return library.where(seen, layer.weights(this_head, rows, keys)[0], -1.0)
     # Half of a causal map, and most of a map with a sliding window, need not be computed.
-    values = library.full(seen.shape, -1.0, device=seen.device)
+    values = library.full_like(seen, -1.0, dtype=library.float32)
     shown = library.argwhere(seen.any(0))[:, 0].tolist()
     if shown:
         among = slice(shown[0], shown[-1] + 1)

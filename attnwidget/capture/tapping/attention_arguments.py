@@ -123,7 +123,7 @@ def _with_selected_blocks(
     positions = arguments.get("position_ids")
     if positions is None:
         first = key.shape[-2] - query.shape[-2]
-        positions = torch.arange(first, key.shape[-2], device=query.device)
+        positions = torch.arange(first, key.shape[-2], dtype=torch.long, device=query.device)
     positions = (positions if positions.ndim > 1 else positions[None]).expand(len(query), -1)
     built: Tensor = indexer.build_block_mask(
         block_indices, mask, key.shape[-2], query.dtype, query.device, positions

@@ -111,7 +111,9 @@ class LayerChanges:
             if change.queries:
                 chosen = list(change.queries)
                 replaced = rows[head].index_copy(
-                    1, torch.tensor(chosen, device=replaced.device), replaced[:, chosen]
+                    1,
+                    torch.tensor(chosen, dtype=torch.long, device=replaced.device),
+                    replaced[:, chosen],
                 )
             rows[head] = replaced
         return torch.stack(rows, 1)

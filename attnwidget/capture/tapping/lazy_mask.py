@@ -44,9 +44,9 @@ class LazyMask:
         device = arguments.get("device", "cpu")
         queries = arguments.get("cache_position")
         if queries is None:
-            queries = torch.arange(arguments["q_length"], device=device) + arguments.get(
-                "q_offset", 0
-            )
+            queries = torch.arange(
+                arguments["q_length"], dtype=torch.long, device=device
+            ) + arguments.get("q_offset", 0)
         real = arguments.get("attention_mask")
         return cls(
             rule=arguments["mask_function"],
@@ -71,9 +71,10 @@ class LazyMask:
 
     def _part(self, item: int, queries: Index, keys: Index) -> Tensor:
         device = self.queries.device
-        positions = torch.arange(self.n_key, device=device)[keys] + self.first_key
+        positions = torch.arange(self.n_key, dtype=torch.long, device=device)[keys] + self.first_key
         batch, head = (
-            torch.tensor([number], device=device).view(1, 1, 1, 1) for number in (item, 0)
+            torch.tensor([number], dtype=torch.long, device=device).view(1, 1, 1, 1)
+            for number in (item, 0)
         )
         rows = self.queries[queries][:, None]
         columns = positions[None, :]

@@ -41,4 +41,11 @@ def spread_rows(n_rows: int, count: int) -> list[int]:
         >>> spread_rows(300, 4)
         [0, 100, 199, 299]
     """
-    return sorted({round(row) for row in torch.linspace(0, n_rows - 1, count).tolist()})
+    return sorted(
+        {
+            round(row)
+            for row in torch.linspace(
+                0, n_rows - 1, count, dtype=torch.float32, device="cpu"
+            ).tolist()
+        }
+    )

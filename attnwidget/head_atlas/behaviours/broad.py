@@ -30,7 +30,7 @@ class Broad(MapBehaviour):
         seen = visible_keys(batch, causal=causal)
         counted = batch.real & (seen > 1)
         shares = entropy(layer.weights, batch.lengths)
-        shares = shares / seen.log().clamp_min(1e-6)[:, None]
-        rows = counted / counted.sum(-1, keepdim=True).clamp_min(1)
+        shares = shares / seen.float().log().clamp_min(1e-6)[:, None]
+        rows = counted.float() / counted.sum(-1, keepdim=True).clamp_min(1)
         scores = torch.linalg.vecdot(shares.clamp(0, 1), rows[:, None])  # [B, H]
         return scores, scores.median(-1, keepdim=True).values.expand_as(scores)

@@ -39,6 +39,6 @@ class Offset(LinkBehaviour):
         self.name, self.description = _NAMES.get(offset, default)
 
     def links(self, batch: Batch) -> Tensor:
-        places = torch.arange(batch.real.shape[1], device=batch.real.device)
+        places = torch.arange(batch.real.shape[1], dtype=torch.long, device=batch.real.device)
         at_offset = places[None, :] - places[:, None] == self._offset
         return at_offset.expand(len(batch.real), -1, -1)

@@ -39,7 +39,7 @@ class RareWords(LinkBehaviour):
         return RareWords(counts, share=self._share)
 
     def links(self, batch: Batch) -> Tensor:
-        rare = torch.zeros(batch.real.shape, dtype=torch.bool)
+        rare = torch.zeros(batch.real.shape, dtype=torch.bool, device="cpu")
         for item, axis in enumerate(batch.tokens):
             places = [i for i, kind in enumerate(axis.special) if kind in ("", "first")]
             # Of equally frequent tokens, the first counts as the rarest.

@@ -42,7 +42,7 @@ class RelationRule(LinkRule):
 
     def links(self, batch: Batch) -> Tensor:
         n = batch.real.shape[1]
-        links = torch.zeros(len(batch.real), n, n, dtype=torch.bool)
+        links = torch.zeros(len(batch.real), n, n, dtype=torch.bool, device="cpu")
         axes = WordAxes(batch)
         for item, segment in enumerate(axes.segments):
             sentence = self._sentences[segment.index]

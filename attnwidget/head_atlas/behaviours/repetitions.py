@@ -39,7 +39,7 @@ class InductionInText(LinkBehaviour):
 
 def _apart(batch: Batch, links: Tensor) -> Tensor:
     """Return the links between tokens that are apart and not special."""
-    places = torch.arange(batch.real.shape[1], device=batch.real.device)
+    places = torch.arange(batch.real.shape[1], dtype=torch.long, device=batch.real.device)
     far = (places[None, :] - places[:, None]).abs() >= _NEAREST
     ordinary = ~(batch.classes["[CLS]"] | batch.classes["[SEP]"])
     return links & far & ordinary[:, :, None] & ordinary[:, None]

@@ -107,9 +107,13 @@ def _successors_first(
     weights: CircuitWeights, vectors: TokenVectors, lists: Sequence[Sequence[int]]
 ) -> Float64Array:
     """Return where the successor has the largest logit among all listed words: [L, H, words]."""
-    listed = torch.tensor([token for ids in lists for token in ids])
-    words = torch.tensor([token for ids in lists for token in ids[:-1]])
-    following = torch.tensor([token for ids in lists for token in ids[1:]])
+    listed = torch.tensor([token for ids in lists for token in ids], dtype=torch.long, device="cpu")
+    words = torch.tensor(
+        [token for ids in lists for token in ids[:-1]], dtype=torch.long, device="cpu"
+    )
+    following = torch.tensor(
+        [token for ids in lists for token in ids[1:]], dtype=torch.long, device="cpu"
+    )
     shape = (weights.numbers.n_layers, weights.model.n_heads, len(words))
     right = np.full(shape, np.nan)
     for layer in weights.numbers.numbers:

@@ -19,10 +19,12 @@ class WithinSentence(LinkBehaviour):
 
     def links(self, batch: Batch) -> Tensor:
         n = batch.real.shape[1]
-        sentences = torch.full((len(batch.real), n), -1, device=batch.real.device)
+        sentences = torch.full((len(batch.real), n), -1, dtype=torch.long, device=batch.real.device)
         for item, axis in enumerate(batch.tokens):
             if len(set(axis.segments)) > 1:
-                sentences[item, : len(axis)] = torch.tensor(axis.segments)
+                sentences[item, : len(axis)] = torch.tensor(
+                    axis.segments, dtype=torch.long, device="cpu"
+                )
         special = batch.classes["[CLS]"] | batch.classes["[SEP]"]
         sentences = sentences.masked_fill(special, -1)
         same = sentences[:, :, None] == sentences[:, None]

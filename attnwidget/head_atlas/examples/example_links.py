@@ -162,7 +162,7 @@ class ExampleLinks(Accumulator[HeadExamples]):
     def _keep(
         self, name: str, layer: int, found: StrongestLinks, weights: Tensor, strengths: Tensor
     ) -> None:
-        heads = torch.arange(self.n_heads, device=weights.device)[:, None]
+        heads = torch.arange(self.n_heads, dtype=torch.long, device=weights.device)[:, None]
         at = (found.items, heads, found.queries, found.keys)
         places = torch.stack([found.items, found.queries, found.keys], -1).cpu().numpy()
         is_link = (found.values > 0).cpu().numpy()

@@ -10,6 +10,7 @@ from attnwidget.head_atlas.examples.example_links import ExampleLinks
 from attnwidget.head_atlas.examples.example_results import HeadExamples
 from attnwidget.head_atlas.examples.numbered_segments import numbered
 from attnwidget.head_atlas.link_rule import LinkRule
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import each_of, refuse_no_model
 from attnwidget.studies.metrics.measure import measure
 from attnwidget.studies.streaming.batches import HOW, TokenTypes
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 
+@in_plain_torch
 def head_examples(
     model: AttentionModel,
     segments: Iterable[Segment],

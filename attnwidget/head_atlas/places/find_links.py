@@ -25,6 +25,7 @@ from attnwidget.head_atlas.link_rule import visible_keys
 from attnwidget.head_atlas.places.found_links import FoundLinks
 from attnwidget.head_atlas.places.word_query import WordQuery
 from attnwidget.kernels.causal import is_causal
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import all_of, each_of, refuse_no_model
 from attnwidget.studies.metrics.measure import measure
 from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, State, Subject
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 _SUMS = ("weights", "even", "places", "segments")
 
 
+@in_plain_torch
 def find_links(
     model: AttentionModel,
     texts: Iterable[Sentence] | Iterable[Segment],

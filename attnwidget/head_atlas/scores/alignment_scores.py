@@ -15,6 +15,7 @@ from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.head_atlas.behaviours.behaviour_score import t_interval
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.monotonicity import monotonicity
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import refuse_no_model
 from attnwidget.studies.significance import holm
 from attnwidget.studies.streaming.checkpoint import digest_of
@@ -85,6 +86,7 @@ class AlignmentScores(HeadResult):
         )
 
 
+@in_plain_torch
 def alignment_scores(
     model: AttentionModel,
     pairs: Iterable[tuple[str, str]],

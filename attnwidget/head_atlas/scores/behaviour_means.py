@@ -111,14 +111,16 @@ class BehaviourSums(SegmentMeans[BehaviourMeans]):
             kept, weights = controls(predicted, visible)
             n_queries = kept.any(-1).sum(-1).clamp_min(1)[:, None, None]
             links.append(kept)
-            masks.append(torch.stack([kept / n_queries, weights / n_queries], 1))
+            masks.append(torch.stack([kept.float() / n_queries, weights / n_queries], 1))
         if links:
             self._kept = torch.stack(links, 1)  # [B, D, n, n]
             self._masks = torch.stack(masks, 2).flatten(-2)  # [B, 2, D, n * n]
             has_link = self._kept.flatten(-2).any(-1)
         else:
             self._kept = visible.new_zeros(n_segments, 0, n, n)
-            self._masks = torch.zeros(n_segments, 2, 0, n * n, device=real.device)
+            self._masks = torch.zeros(
+                n_segments, 2, 0, n * n, dtype=torch.float32, device=real.device
+            )
             has_link = visible.new_zeros(n_segments, 0)
         of_maps = (batch.lengths > 1)[:, None].expand(-1, len(self._maps))
         halves = torch.from_numpy(_halves(batch)).to(real.device)
@@ -150,7 +152,7 @@ class BehaviourSums(SegmentMeans[BehaviourMeans]):
         )
         at = self._ranked
         self._others = visible[at[0], at[2]] & ~self._kept[at[0], at[1], at[2]]  # [P, n]
-        n_ranked = torch.zeros(self._with_score.shape[::2], device=device)
+        n_ranked = torch.zeros(self._with_score.shape[::2], dtype=torch.float32, device=device)
         n_ranked.index_put_(at[:2], (self._others.any(-1)).float(), accumulate=True)
         self._n_ranked = n_ranked  # [B, D]
 
@@ -179,7 +181,8 @@ class BehaviourSums(SegmentMeans[BehaviourMeans]):
         rows = weights[item, :, query]  # [P, H, n]
         predicted = weights[item, :, query, key][..., None]
         others = self._others[:, None]
-        below = ((rows < predicted) & others).sum(-1) + ((rows == predicted) & others).sum(-1) / 2
+        lighter = ((rows < predicted) & others).sum(-1).float()
+        below = lighter + ((rows == predicted) & others).sum(-1).float() / 2
         shares = below / self._others.sum(-1).clamp_min(1)[:, None]
         sums = shares.new_zeros(*self._n_ranked.shape, weights.shape[1])  # [B, D, H]
         sums.index_put_((item, behaviour), shares, accumulate=True)

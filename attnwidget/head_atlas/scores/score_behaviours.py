@@ -28,6 +28,7 @@ from attnwidget.head_atlas.scores.behaviour_means import (
 )
 from attnwidget.head_atlas.scores.behaviour_table import BehaviourTable
 from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.untrained_model import untrained_like
 from attnwidget.studies.argument_checks import all_of, each_of, refuse_no_model
 from attnwidget.studies.metrics.measure import measure
@@ -48,6 +49,7 @@ from attnwidget.capture.model import AttentionModel
 RANDOM_TEXTS = 64
 
 
+@in_plain_torch
 def score_behaviours(
     model: AttentionModel,
     segments: Iterable[Segment] | None = None,

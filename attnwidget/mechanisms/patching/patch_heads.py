@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.disabled import intact_edits
 from attnwidget.capture.tapping.replay import replaying
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.patching.patch_pairs import (
     Into,
     longest_and_shortest,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 
+@in_plain_torch
 def patch_heads(
     model: AttentionModel,
     clean: Iterable[Any],

@@ -18,6 +18,7 @@ from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.patching.patch_pairs import Into, PatchPair, pairs_of
 from attnwidget.mechanisms.patching.patch_results import PatchedRuns, recovered
 from attnwidget.mechanisms.patching.patch_scores import (
@@ -124,6 +125,7 @@ class PathPatch(PatchedRuns):
         )
 
 
+@in_plain_torch
 def patch_path(
     model: AttentionModel,
     clean: Iterable[Any],

@@ -78,12 +78,20 @@ class Form:
         """
         rows = []
         for seed in seeds:
-            random = torch.Generator().manual_seed(seed)
+            random = torch.Generator(device="cpu").manual_seed(seed)
             parts = []
             for name, shape in self.shapes.items():
                 reach = self._reach(name)
-                drawn = torch.rand(shape, generator=random) * (2 * reach) - reach
-                parts.append(drawn.flatten() if name != "root" else torch.ones(2))
+                drawn = (
+                    torch.rand(shape, generator=random, dtype=torch.float32, device="cpu")
+                    * (2 * reach)
+                    - reach
+                )
+                parts.append(
+                    drawn.flatten()
+                    if name != "root"
+                    else torch.ones(2, dtype=torch.float32, device="cpu")
+                )
             rows.append(torch.cat(parts))
         return torch.stack(rows)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.dependency_scores import map_votes, word_factors
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.spanning_tree import best_tree
 from attnwidget.probes.dependency.dependency_answers import CodeLength, HeadVotes, ProbePredictions
 from attnwidget.probes.dependency.dependency_form import Form
@@ -203,6 +204,7 @@ class DependencyProbe(HeadResult):
         columns = ["sentences", "series", "measure", "value", "low", "high"]
         return pd.DataFrame(rows, columns=columns)
 
+    @in_plain_torch
     def predictions(self, sentence: Sentence, *, seed: int = 0) -> ProbePredictions:
         """Return the probe's answers for one sentence.
 
@@ -236,6 +238,7 @@ class DependencyProbe(HeadResult):
         governors = best_tree(scores.numpy()) if tree else scores.argmax(-1).numpy()
         return ProbePredictions(sentence, probabilities.numpy(), scores.numpy(), governors, votes)
 
+    @in_plain_torch
     def votes(
         self, sentence: Sentence, dependent: int, governor: int, *, seed: int = 0
     ) -> HeadVotes:

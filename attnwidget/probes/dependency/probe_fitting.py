@@ -62,7 +62,9 @@ class Examples(Sequence["TrainingExample"]):
             maps = torch.from_numpy(self.features[index * self._every].astype(np.float32))
         if self.vectors is not None:
             vectors = torch.from_numpy(self.vectors(self.sentences[index].words))
-        return TrainingExample(maps, vectors, torch.tensor(self.governors[index]))
+        return TrainingExample(
+            maps, vectors, torch.tensor(self.governors[index], dtype=torch.long, device="cpu")
+        )
 
     @property
     def digest(self) -> str:
@@ -200,7 +202,7 @@ class Fits:
         with torch.no_grad():
             parameters.copy_(torch.from_numpy(kept["parameters"]))
         adam.state[parameters] = {
-            "step": torch.tensor(float(kept["n_steps"])),
+            "step": torch.tensor(float(kept["n_steps"]), dtype=torch.float32, device="cpu"),
             "exp_avg": torch.from_numpy(kept["mean"].copy()),
             "exp_avg_sq": torch.from_numpy(kept["square"].copy()),
         }
@@ -226,7 +228,7 @@ def code_length(
     form: Form, parameters: Tensor, examples: Examples, start: int, stop: int
 ) -> NDArray[np.float64]:
     """Bits [S] of the governors of the sentences from `start` to `stop` under each probe."""
-    total = torch.zeros(len(parameters), dtype=torch.float64)
+    total = torch.zeros(len(parameters), dtype=torch.float64, device="cpu")
     named = form.named(parameters)
     for index in range(start, stop):
         example = examples[index]

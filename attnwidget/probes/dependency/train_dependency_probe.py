@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.spanning_tree import best_tree
 from attnwidget.probes.dependency.dependency_answers import CodeLength
 from attnwidget.probes.dependency.dependency_form import Form, ProbeKind
@@ -47,6 +48,7 @@ _EVERY = (16, 8, 4, 2)
 _SHARES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5)
 
 
+@in_plain_torch
 def train_dependency_probe(
     model: AttentionModel,
     train: Iterable[Sentence],

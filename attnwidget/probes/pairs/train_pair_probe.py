@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.features import extract_features
 from attnwidget.probes.layer_vectors import cache_folder
 from attnwidget.probes.pairs.pair_classifiers import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 Direction = Literal["dependent to governor", "governor to dependent", "both"]
 
 
+@in_plain_torch
 def train_pair_probe(
     model: AttentionModel,
     train: Iterable[Sentence],

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from attnwidget.charts.score_panels import score_panels
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.layer_vectors import layer_vectors
 from attnwidget.probes.saved_arrays import refuse_other_model, write_probe
 from attnwidget.probes.structural.structural_runs import StructuralRun
@@ -247,6 +248,7 @@ class StructuralProbe:
             width=width,
         )
 
+    @in_plain_torch
     def predictions(
         self, sentence: Sentence, *, layer: int | None = None, rank: int | None = None
     ) -> PredictedTree:

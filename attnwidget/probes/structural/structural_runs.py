@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tqdm.std import tqdm
 
 from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.structural_probe import squared_distances, squared_lengths
 from attnwidget.probes.structural.structural_scores import MEASURES, GoldTree, TreeScores
 from attnwidget.probes.structural.structural_training import StructuralTraining, VectorTrees
@@ -51,6 +52,7 @@ class StructuralRun:
             dev_losses=self.dev_losses[:, at_place],
         )
 
+    @in_plain_torch
     def predicted(self, vectors: NDArray[np.floating]) -> tuple[Float64Array, Float64Array]:
         """Distances [L, m, m] and depths [L, m] between words with the vectors [L, m, D]."""
         words = torch.from_numpy(np.array(vectors, np.float32))

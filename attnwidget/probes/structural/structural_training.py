@@ -67,12 +67,12 @@ class VectorTrees:
         lengths = torch.from_numpy(self.lengths[list(chosen)])
         n = len(chosen)
         width = int(lengths.max())
-        distances = torch.zeros(n, width, width)
-        depths = torch.zeros(n, width)
+        distances = torch.zeros(n, width, width, dtype=torch.float32, device="cpu")
+        depths = torch.zeros(n, width, dtype=torch.float32, device="cpu")
         for row, i in enumerate(chosen):
             m = self.lengths[i]
             distances[row, :m, :m], depths[row, :m] = map(torch.from_numpy, self._gold[i])
-        places = torch.arange(width).expand(n, -1)
+        places = torch.arange(width, dtype=torch.long, device="cpu").expand(n, -1)
         starts = (lengths.cumsum(0) - lengths)[:, None]
         return TreeBatch(
             vectors=torch.from_numpy(np.concatenate([self.vectors[i] for i in chosen], 1)).to(
@@ -209,8 +209,11 @@ class StructuralTraining:
         self._dev = dev
         self._seed = seed
         self._size = batch_size
-        random = torch.Generator().manual_seed(seed)
-        starts = (torch.rand(2, train.dim, rank, generator=random) * 2 - 1) * _START
+        random = torch.Generator(device="cpu").manual_seed(seed)
+        starts = (
+            torch.rand(2, train.dim, rank, generator=random, dtype=torch.float32, device="cpu") * 2
+            - 1
+        ) * _START
         self.tasks = [[MapDescent(start, rate) for _ in range(train.n_layers)] for start in starts]
         self.epoch = 0
 

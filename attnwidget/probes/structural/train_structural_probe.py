@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.features import extract_features
 from attnwidget.probes.layer_vectors import cache_folder, chosen_layers
 from attnwidget.probes.structural.structural_result import StructuralProbe
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 Rank = int | None
 
 
+@in_plain_torch
 def train_structural_probe(
     model: AttentionModel,
     train: Iterable[Sentence],

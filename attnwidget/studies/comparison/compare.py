@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from attnwidget.capture.model import AttentionModel
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import one_of
 from attnwidget.studies.comparison.compare_results import (
     ModelComparison,
@@ -68,6 +69,7 @@ def compare(
 def compare(
     a: Source, b: list[Any] | tuple[Any, ...], segments: Texts, **options: Unpack[_Options]
 ) -> SeveralComparisons: ...
+@in_plain_torch
 def compare(
     a: Source,
     b: Source | list[Any] | tuple[Any, ...],

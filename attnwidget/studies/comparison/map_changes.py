@@ -78,8 +78,8 @@ class MapAxes:
             return cls(batch.real, special, batch.lengths, batch.lengths)
         axes = WordAxes(batch)
         counts = [segment.words[-1] + 1 for segment in axes.segments]
-        n_words = torch.tensor(counts, device=batch.real.device)
-        places = torch.arange(axes.n_words + 1, device=batch.real.device)
+        n_words = torch.tensor(counts, dtype=torch.long, device=batch.real.device)
+        places = torch.arange(axes.n_words + 1, dtype=torch.long, device=batch.real.device)
         apart = places == n_words[:, None]
         columns = torch.nn.functional.pad(axes.columns, (0, 1))
         columns += (batch.real.float() - columns.sum(-1))[..., None] * apart[:, None]

@@ -14,6 +14,7 @@ from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.edits import Edits
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import replaying
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import refuse_no_model
 from attnwidget.studies.interventions.ablated_scores import AblatedScores
 from attnwidget.studies.interventions.ablation_results import Ablation
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 
+@in_plain_torch
 def ablate(
     model: AttentionModel,
     examples: Iterable[Any],

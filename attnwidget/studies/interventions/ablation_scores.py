@@ -75,13 +75,15 @@ def input_numbers(
         ValueError: a function does not return one number per example.
     """
     if callable(score):
-        scores = torch.as_tensor(score(output, batch)).detach()
-        if scores.shape != (len(batch.asked),) or not bool(torch.isfinite(scores.double()).all()):
+        scores = torch.as_tensor(
+            score(output, batch), dtype=torch.float64, device=batch.rows.device
+        ).detach()
+        if scores.shape != (len(batch.asked),) or not bool(torch.isfinite(scores).all()):
             raise ValueError(
                 f"a score gives one finite number an example, here {len(batch.asked)}; "
                 f"{score_name(score)} gave {scores!r:.80}"
             )
-        return scores.double()[None]
+        return scores[None]
     numbers = []
     for logits in output.logits.chunk(parts):
         answers = torch.log_softmax(logits[0].float(), -1) if narrowed else batch.answers(logits)
@@ -102,7 +104,9 @@ def input_numbers(
 
 def loss_of_inputs(output: Any, batch: ExampleBatch) -> Tensor:
     """Return the mean cross entropy of each input's questions in nats, [B], with gradients."""
-    n_questions = batch.per_input(torch.ones(len(batch.rows), device=batch.rows.device))
+    n_questions = batch.per_input(
+        torch.ones(len(batch.rows), dtype=torch.float32, device=batch.rows.device)
+    )
     return log_loss_of_inputs(output, batch) / n_questions
 
 

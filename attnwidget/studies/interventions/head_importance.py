@@ -17,6 +17,7 @@ from attnwidget.capture.maps.gradient_numbers import gradient_numbers
 from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.gradients import output_products
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import one_of, refuse_no_model
 from attnwidget.studies.interventions.ablation_scores import (
     check_score,
@@ -84,6 +85,7 @@ class HeadImportance(HeadResult):
         )
 
 
+@in_plain_torch
 def head_importance(
     model: AttentionModel,
     examples: Iterable[Any],

@@ -61,19 +61,21 @@ class ExampleBatch:
     def rows(self) -> Tensor:
         """The index of the input of each question, [P]."""
         counts = [max(1, len(question.places)) for question in self.asked]
-        return torch.repeat_interleave(torch.tensor(counts)).to(self._device)
+        return torch.repeat_interleave(torch.tensor(counts, dtype=torch.long, device="cpu")).to(
+            self._device
+        )
 
     @property
     def columns(self) -> Tensor | None:
         """For each question, the index of the token with the answer, [P]; None for classes."""
         places = [place for question in self.asked for place in question.places]
-        return torch.tensor(places, device=self._device) if places else None
+        return torch.tensor(places, dtype=torch.long, device=self._device) if places else None
 
     @property
     def targets(self) -> Tensor | None:
         """The right answers [P], or None without right answers."""
         targets = [target for question in self.asked for target in question.targets]
-        return torch.tensor(targets, device=self._device) if targets else None
+        return torch.tensor(targets, dtype=torch.long, device=self._device) if targets else None
 
     @property
     def _device(self) -> torch.device:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tapping.tap import tap
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
 from attnwidget.studies.argument_checks import all_of, one_of, refuse_no_model
 from attnwidget.studies.streaming.checkpoint import digest_of
@@ -120,6 +121,7 @@ class PairScores:
         )
 
 
+@in_plain_torch
 def score_pairs(
     model: AttentionModel,
     pairs: Iterable[MinimalPair],
@@ -278,10 +280,10 @@ def log_probabilities(
     """Return the score of each sentence of one length, or of its masked token, [B]."""
     inputs = model._inputs.padded([sentence.encoded for sentence in batch])
     ids = inputs["input_ids"]
-    rows = torch.arange(len(batch), device=ids.device)
+    rows = torch.arange(len(batch), dtype=torch.long, device=ids.device)
     places = [sentence.place for sentence in batch if sentence.place is not None]
     if places:
-        columns = torch.tensor(places, device=ids.device)
+        columns = torch.tensor(places, dtype=torch.long, device=ids.device)
         masked = ids.clone()
         masked[rows, columns] = batch[0].mask_id
         # If one token differs, both sentences of a pair are equal after masking.

@@ -146,7 +146,10 @@ class Classes(SegmentMeans[ClassesResult]):
 
     def _begin(self, batch: Batch) -> None:
         sep = batch.classes["[SEP]"]
-        groups = [self._mean(sep, 2), self._mean(batch.real & ~sep, batch.lengths - 2)]
+        groups = [
+            self._mean(sep, torch.full_like(batch.lengths, 2)),
+            self._mean(batch.real & ~sep, batch.lengths - 2),
+        ]
         self._rows = torch.stack([batch.row_weights, *groups], 1)
         self._members = self._classes(batch)
         self._with_sep = sep.any(-1)[:, None, None]
@@ -184,8 +187,7 @@ class Classes(SegmentMeans[ClassesResult]):
             dict(zip(self._names, self.counted("with_class").tolist(), strict=True)),
         )
 
-    def _mean(self, queries: Tensor, released: int | Tensor) -> Tensor:
+    def _mean(self, queries: Tensor, released: Tensor) -> Tensor:
         """Return row weights [B, n] whose sums are means over `queries`."""
-        count = queries.sum(-1) if self.variant == "paper" else torch.as_tensor(released)
-        count = count.to(queries.device).expand(len(queries))
-        return queries / count.clamp_min(1)[:, None]
+        count = queries.sum(-1) if self.variant == "paper" else released
+        return queries.float() / count.clamp_min(1)[:, None]

@@ -143,7 +143,8 @@ class Gradients(ClassMeans[GradientsResult]):
             )
         self._model = model
         self._options = without_cache(model.hf_model)
-        ids = model.tokenizer("a b c", return_tensors="pt").input_ids
+        known = [model.tokenizer("a b c").input_ids]
+        ids = torch.tensor(known, dtype=torch.long, device="cpu")
         task = task_for(model.hf_model, model.tokenizer, {"input_ids": ids}, self._loss, 0)
         self._loss_name = task.name
 

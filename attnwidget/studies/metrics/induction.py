@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.induction import even_spread, induction_targets, mass_on_targets
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.streaming.accumulator import Batch, LayerBatch, Subject
 from attnwidget.studies.streaming.attention_reader import read_attention
 from attnwidget.studies.streaming.checkpoint import digest_of
@@ -129,6 +130,7 @@ class Induction(SegmentMeans[InductionResult]):
         return InductionResult(induction, duplicate, previous, named, n_documents)
 
 
+@in_plain_torch
 def induction_scores(
     model: AttentionModel,
     *,
@@ -209,7 +211,7 @@ def induction_scores(
         raise KeyboardInterrupt
     induction, duplicate, previous = numbers.mean(-1)
     # Every sequence repeats as many tokens at the same distance.
-    ids = torch.tensor(batches[0])
+    ids = torch.tensor(batches[0], dtype=torch.long, device="cpu")
     targets = induction_targets(ids, torch.ones_like(ids, dtype=torch.bool))
     spreads = [float(even_spread(target)[0]) for target in targets]
     even = dict(zip(_TITLES.values(), spreads, strict=True))

@@ -9,6 +9,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import each_of, refuse_no_model
 from attnwidget.studies.metrics.attention_to_classes import Classes
 from attnwidget.studies.metrics.entropy import Confidence, Entropy
@@ -56,6 +57,7 @@ METRICS: dict[str, type[Accumulator[Any]]] = {
 }
 
 
+@in_plain_torch
 def measure(
     model: AttentionModel,
     segments: Iterable[Segment],
@@ -138,6 +140,7 @@ def measure(
     )
 
 
+@in_plain_torch
 def measure_attention(
     attention: Attention,
     metrics: Sequence[str | Accumulator[Any]] = ("position", "classes", "entropy", "confidence"),

@@ -17,6 +17,7 @@ from attnwidget.capture.default_method import is_causal_model
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import all_of, each_of, each_once
 from attnwidget.studies.metrics.checkpoint_numbers import CheckpointNumbers
 from attnwidget.studies.metrics.measure import accumulators_of, measure
@@ -40,6 +41,7 @@ _HOW = (
 Loader = Callable[[], AttentionModel]
 
 
+@in_plain_torch
 def measure_checkpoints(
     checkpoints: Iterable[Any],
     segments: Iterable[Segment] | None = None,
@@ -185,7 +187,7 @@ def measure_checkpoints(
                     warnings.warn(
                         f"the checkpoints {same[0]!r} and {label!r} have equal weights: one of "
                         "them is probably not what its label says",
-                        stacklevel=2,
+                        stacklevel=3,
                     )
                 if model is not None:
                     numbers = numbers_of(label, model, weights)

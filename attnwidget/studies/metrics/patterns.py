@@ -174,7 +174,7 @@ def pattern_network(device: str = "cpu") -> PatternNetwork:
 
 def _segments(batch: Batch) -> Tensor:
     """Return the sentence of each token, int64 [B, n]; 0 at padding."""
-    segments = torch.zeros(batch.real.shape, dtype=torch.int64)
+    segments = torch.zeros(batch.real.shape, dtype=torch.int64, device="cpu")
     for row, tokens in zip(segments, batch.tokens, strict=True):
-        row[: len(tokens)] = torch.tensor(tokens.segments)
+        row[: len(tokens)] = torch.tensor(tokens.segments, dtype=torch.long, device="cpu")
     return segments

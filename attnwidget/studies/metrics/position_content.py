@@ -153,8 +153,10 @@ class PositionContent(Accumulator[PositionContentResult]):
             ordinary = [place for place, kind in enumerate(tokens.special) if not kind]
             places = torch.tensor(ordinary, dtype=torch.long, device=ids.device)
             own = row[places].cpu()
-            generator = torch.Generator().manual_seed(self.seed + crc32(own.numpy().tobytes()))
-            order = torch.randperm(len(own), generator=generator)
+            generator = torch.Generator(device="cpu").manual_seed(
+                self.seed + crc32(own.numpy().tobytes())
+            )
+            order = torch.randperm(len(own), generator=generator, dtype=torch.long, device="cpu")
             row[places] = own[order].to(ids.device)
         return ids
 

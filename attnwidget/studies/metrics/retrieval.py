@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.text.counted import counted
 
@@ -62,6 +63,7 @@ class RetrievalResult(HeadResult):
         )
 
 
+@in_plain_torch
 def retrieval_scores(
     model: AttentionModel,
     haystack: str,

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from attnwidget.kernels import rollout as kernels
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class TokenRelevance:
         return f"TokenRelevance({self.name}, {layers}, {counted(len(self.tokens), 'token')})"
 
 
+@in_plain_torch
 def attention_rollout(
     attention: Attention,
     *,
@@ -139,6 +141,7 @@ def attention_rollout(
     return TokenRelevance(products.numpy(), layers, tuple(range(n)), name=name, **about)
 
 
+@in_plain_torch
 def attention_flow(
     attention: Attention,
     layer: int | None = None,

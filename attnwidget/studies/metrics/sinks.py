@@ -104,7 +104,7 @@ class Sinks(SegmentMeans[SinksResult]):
 
     def wanted(self, batch: Batch) -> Wanted:
         n = batch.real.shape[1]
-        first = torch.eye(self.count, n, device=batch.real.device)
+        first = torch.eye(self.count, n, dtype=torch.float32, device=batch.real.device)
         return Wanted(columns=first.expand(len(batch.real), -1, -1), distances=True)
 
     def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
@@ -115,14 +115,18 @@ class Sinks(SegmentMeans[SinksResult]):
         rows = self._rows(batch.lengths, batch.real)
         n = rows.shape[1]
         seen = (
-            torch.arange(1, n + 1, device=rows.device) if self._causal else batch.lengths[:, None]
+            torch.arange(1, n + 1, dtype=torch.long, device=rows.device)
+            if self._causal
+            else batch.lengths[:, None]
         )
         return {"with_queries": rows.any(-1), "even": (rows * self.count / seen).sum(-1)}
 
     def _rows(self, lengths: Tensor, real: Tensor) -> Tensor:
         """Return equal weights of the queries after the first tokens, 0 elsewhere, [B, n]."""
-        behind = real & (torch.arange(real.shape[1], device=real.device) >= self.count)
-        return behind / (lengths - self.count).clamp(min=1)[:, None]
+        behind = real & (
+            torch.arange(real.shape[1], dtype=torch.long, device=real.device) >= self.count
+        )
+        return behind.float() / (lengths - self.count).clamp(min=1)[:, None]
 
     def compute(self) -> SinksResult:
         mass = self.mean("mass", over="with_queries")

@@ -55,16 +55,22 @@ def read_attention(
     n = len(chosen.query)
     # Tokens without ids count as equal if their spelling is equal.
     known = ids or tokens.ids or [tokens.raw.index(token) for token in tokens.raw]
-    real = torch.ones(1, n, dtype=torch.bool)
+    real = torch.ones(1, n, dtype=torch.bool, device="cpu")
     classes = axis_classes(tokens, token_classes_of(accumulators))
     batch = Batch(
         segments=[Segment(tokens.raw)],
         tokens=[tokens],
-        inputs={"input_ids": torch.tensor([list(known)]), "attention_mask": real.long()},
-        lengths=torch.tensor([n]),
+        inputs={
+            "input_ids": torch.tensor([list(known)], dtype=torch.long, device="cpu"),
+            "attention_mask": real.long(),
+        },
+        lengths=torch.tensor([n], dtype=torch.long, device="cpu"),
         real=real,
-        row_weights=real / n,
-        classes={name: torch.tensor([members]) for name, members in classes.items()},
+        row_weights=real.float() / n,
+        classes={
+            name: torch.tensor([members], dtype=torch.bool, device="cpu")
+            for name, members in classes.items()
+        },
     )
     subject = Subject(
         chosen.n_layers,

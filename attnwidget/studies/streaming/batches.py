@@ -109,7 +109,7 @@ class BatchMaker:
                 )
             types.append(template.token_types(*map(len, parts)))
             sentences.append(template.sentences(*map(len, parts)))
-        lengths = torch.tensor([len(row) for row in ids])
+        lengths = torch.tensor([len(row) for row in ids], dtype=torch.long, device="cpu")
         longest = int(lengths.max())
         width = self._pad_to or longest
         if longest > width:
@@ -117,7 +117,7 @@ class BatchMaker:
                 f"a segment has {counted(longest, 'token')}, more than the {width} that all are "
                 "padded to: cut shorter ones, or pad to more"
             )
-        real = torch.arange(width) < lengths[:, None]
+        real = torch.arange(width, dtype=torch.long, device="cpu") < lengths[:, None]
         inputs = {
             "input_ids": _padded(ids, getattr(self._tokenizer, "pad_token_id", None) or 0, width),
             "attention_mask": real.long(),
@@ -137,7 +137,7 @@ class BatchMaker:
             inputs={k: v.to(device) for k, v in inputs.items() if k in self._names},
             lengths=lengths.to(device),
             real=real.to(device),
-            row_weights=(real / lengths[:, None]).to(device),
+            row_weights=(real.float() / lengths[:, None]).to(device),
             classes={
                 name: _padded([member[name] for member in members], False, width).to(device)
                 for name in members[0]

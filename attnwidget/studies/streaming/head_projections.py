@@ -37,7 +37,9 @@ class HeadProjections:
         backbone = whole.get_encoder() if stack == "encoder" else whole.base_model
         self._projections = Projections(backbone)
         self._factors: dict[nn.Module, Tensor] = {}
-        ids = torch.tensor([model.tokenizer("a b c").input_ids], device=model.device)
+        ids = torch.tensor(
+            [model.tokenizer("a b c").input_ids], dtype=torch.long, device=model.device
+        )
         with model.lock, torch.no_grad():
             self._projections.check(backbone, {"input_ids": ids})
         self.refused: str = self._projections.refused

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.word_maps import most_attended, word_rows
 from attnwidget.studies.argument_checks import all_of, one_of
 from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["AntecedentChoices", "Antecedents", "CoreferenceAccuracies", "probe_coreference"]
 
 
+@in_plain_torch
 def probe_coreference(
     model: AttentionModel,
     documents: Iterable[Document],
@@ -260,7 +262,9 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
         windows = [self._windows[segment.index] for segment in axes.segments]
         sizes = [len(window.evaluated) for window in windows]
         heads: list[list[int]] = []
-        allowed = torch.zeros(len(windows), 2, max(sizes), axes.n_words, dtype=torch.bool)
+        allowed = torch.zeros(
+            len(windows), 2, max(sizes), axes.n_words, dtype=torch.bool, device="cpu"
+        )
         for item, window in enumerate(windows):
             mentions = self._documents[window.document].mentions
             heads.append([mentions[e.mention].head - window.start for e in window.evaluated])

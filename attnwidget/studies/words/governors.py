@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.kernels.governors import predicted_governors
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.word_maps import WordMaps
 from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch
 from attnwidget.studies.streaming.model_reader import ModelReader
@@ -95,6 +96,7 @@ def possessors(sentence: Sentence) -> list[int]:
     ]
 
 
+@in_plain_torch
 def predict_governors(
     model: AttentionModel, sentence: Sentence, *, unit: WordUnit = "words", by_clitic: bool = False
 ) -> GovernorPredictions:

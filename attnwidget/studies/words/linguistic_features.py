@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attnwidget.charts.head_heatmap import head_heatmaps
 from attnwidget.kernels.links import largest_class_weights
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import all_of, each_once, one_of
 from attnwidget.studies.streaming.accumulator import Batch, LayerBatch
 from attnwidget.studies.streaming.checkpoint import digest_of
@@ -34,6 +35,7 @@ _SPECIAL = ("[CLS]", "[SEP]")
 AbsenceVariant = Literal["skip absent", "released"]
 
 
+@in_plain_torch
 def probe_features(
     model: AttentionModel,
     sentences: Iterable[Sentence],
@@ -138,7 +140,13 @@ class LinguisticFeatures(SentenceMeans["FeatureWeights"]):
     def begin_batch(self, layer: LayerBatch) -> None:
         batch = layer.batch
         axes = WordAxes(layer.batch)
-        members = torch.zeros(len(axes.segments), len(self._features), batch.real.shape[1])
+        members = torch.zeros(
+            len(axes.segments),
+            len(self._features),
+            batch.real.shape[1],
+            dtype=torch.float32,
+            device="cpu",
+        )
         for item, segment in enumerate(axes.segments):
             for feature, words in enumerate(self._words[segment.index]):
                 for word in words:

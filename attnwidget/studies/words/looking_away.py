@@ -15,6 +15,7 @@ from torch import Tensor
 
 from attnwidget.charts.curve_panels import curve_panels
 from attnwidget.kernels.classes import class_mass
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import all_of, one_of
 from attnwidget.studies.streaming.accumulator import Batch, LayerBatch
 from attnwidget.studies.streaming.checkpoint import digest_of
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 TARGETS = ("[SEP]", "[CLS]", "punctuation")
 
 
+@in_plain_torch
 def probe_looking_away(
     model: AttentionModel,
     sentences: Iterable[Sentence],
@@ -172,9 +174,10 @@ class LookingAwayFrom(SentenceMeans["LookingAway"]):
         batch = layer.batch
         axes = WordAxes(layer.batch)
         n_segments, n = batch.real.shape
-        rows = torch.zeros(n_segments, 2, n)  # products with maps sum over words
-        counts = torch.zeros(n_segments, 2)
-        punctuation = torch.zeros(n_segments, n)
+        # Products with maps sum over words.
+        rows = torch.zeros(n_segments, 2, n, dtype=torch.float32, device="cpu")
+        counts = torch.zeros(n_segments, 2, dtype=torch.float32, device="cpu")
+        punctuation = torch.zeros(n_segments, n, dtype=torch.float32, device="cpu")
         for item, segment in enumerate(axes.segments):
             for word in range(segment.words[-1] + 1):
                 tokens = axes.tokens(item, word)

@@ -14,6 +14,7 @@ from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.charts.best_heads import best_heads
 from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import all_of
 from attnwidget.studies.significance import better_than, holm, wilson_interval
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
@@ -298,6 +299,7 @@ class RelationAccuracies(HeadResult):
         title = f"The best head of each relation\n{self.model_name}, {sentences}"
         return best_heads(best, title=title, width=width)
 
+    @in_plain_torch
     def predictions(self, sentence: Sentence) -> GovernorPredictions:
         """Return the predictions of every head for one sentence, with the same unit.
 

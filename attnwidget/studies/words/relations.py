@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.kernels.governors import GovernorHits, governors_of
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import all_of, each_once, one_of
 from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.studies.streaming.checkpoint import digest_of
@@ -50,6 +51,7 @@ __all__ = [
 _UNITS = ("words", "first", "tokens")
 
 
+@in_plain_torch
 def probe_relations(
     model: AttentionModel,
     sentences: Iterable[Sentence],
@@ -284,8 +286,10 @@ class RelationHits:
         n_words: int,
         device: torch.device,
     ) -> None:
-        lengths = torch.tensor([len(sentence) for sentence in sentences])[:, None]
-        judged = torch.zeros(len(sentences), n_words, dtype=torch.bool)
+        lengths = torch.tensor(
+            [len(sentence) for sentence in sentences], dtype=torch.long, device="cpu"
+        )[:, None]
+        judged = torch.zeros(len(sentences), n_words, dtype=torch.bool, device="cpu")
         for item, sentence in enumerate(sentences) if by_clitic else ():
             for word in possessors(sentence):
                 judged[item, word] = True
@@ -297,7 +301,7 @@ class RelationHits:
         self._possessors = judged.to(device)
         self._lengths = lengths.to(device)
         self._by_clitic = self._possessors.nonzero(as_tuple=True)
-        places = torch.arange(1, n_words + 1)
+        places = torch.arange(1, n_words + 1, dtype=torch.long, device="cpu")
         guesses = [(places + offset).clamp_min(0).minimum(lengths) - 1 for offset in offsets]
         near = self.right(torch.stack(guesses, 1).to(device)[:, None])[:, 0]  # [B, O, m]
         relation = _padded(labels, n_labels, n_words)

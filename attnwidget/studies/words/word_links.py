@@ -16,6 +16,7 @@ from torch import Tensor
 
 from attnwidget.charts.head_heatmap import head_heatmaps
 from attnwidget.kernels.links import largest_link_weights
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import all_of, one_of
 from attnwidget.studies.streaming.accumulator import Batch, LayerBatch
 from attnwidget.studies.streaming.checkpoint import digest_of
@@ -38,6 +39,7 @@ ALL = "all"
 """The label under which the links of a sentence are scored together."""
 
 
+@in_plain_torch
 def probe_links(
     model: AttentionModel,
     sentences: Iterable[LinkedSentence],
@@ -153,8 +155,8 @@ class Links(SentenceMeans["LinkWeights"]):
                     groups.append(item * len(self._labels) + number)
         device = layer.weights.device
         # Pairs of tokens [P, 3], and the sentence and label of each pair as a group [P].
-        self._pairs = torch.tensor(rows, dtype=torch.int64).reshape(-1, 3).to(device)
-        self._groups = torch.tensor(groups, dtype=torch.int64).to(device)
+        self._pairs = torch.tensor(rows, dtype=torch.int64, device="cpu").reshape(-1, 3).to(device)
+        self._groups = torch.tensor(groups, dtype=torch.int64, device="cpu").to(device)
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
         size = len(layer.batch.segments), len(self._labels)
@@ -162,7 +164,9 @@ class Links(SentenceMeans["LinkWeights"]):
         return {"weights": largest.view(*size, -1).transpose(1, 2)}  # [B, H, K]
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
-        has = torch.zeros(len(batch.segments), len(self._labels), device=self._groups.device)
+        has = torch.zeros(
+            len(batch.segments), len(self._labels), dtype=torch.float32, device=self._groups.device
+        )
         has.view(-1)[self._groups] = 1
         return {"counts": has}
 

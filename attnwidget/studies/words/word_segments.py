@@ -210,10 +210,12 @@ class WordAxes:
     @property
     def columns(self) -> Tensor:
         """Return 1 at the tokens of each word, float32 [B, n, m], for sums over words."""
-        columns = torch.zeros(len(self.segments), self._n, self.n_words)
+        columns = torch.zeros(
+            len(self.segments), self._n, self.n_words, dtype=torch.float32, device="cpu"
+        )
         for item, segment in enumerate(self.segments):
-            at = torch.arange(len(segment.words)) + segment.before
-            columns[item, at, torch.tensor(segment.words)] = 1
+            at = torch.arange(len(segment.words), dtype=torch.long, device="cpu") + segment.before
+            columns[item, at, torch.tensor(segment.words, dtype=torch.long, device="cpu")] = 1
         return columns.to(self._device)
 
     def rows(self, words: Sequence[Sequence[int]]) -> Tensor:
@@ -221,7 +223,9 @@ class WordAxes:
 
         Segments with fewer words are padded with rows of 0.
         """
-        rows = torch.zeros(len(words), max(1, *map(len, words)), self._n)
+        rows = torch.zeros(
+            len(words), max(1, *map(len, words)), self._n, dtype=torch.float32, device="cpu"
+        )
         for item, groups in enumerate(words):
             for row, word in enumerate(groups):
                 tokens = self.tokens(item, word)

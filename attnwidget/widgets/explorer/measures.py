@@ -60,7 +60,9 @@ def _of_other_tokens(weights: Tensor, stack: Stack) -> Metrics:
     metrics = {"confidence": confidence(weights).double().mean(-1).numpy()}
     for name, members in axis_classes(stack.key, {}).items():
         if any(members):
-            metrics[f"to {name}"] = received[..., torch.tensor(members)].sum(-1).numpy()
+            metrics[f"to {name}"] = (
+                received[..., torch.tensor(members, dtype=torch.bool, device="cpu")].sum(-1).numpy()
+            )
     return metrics
 
 

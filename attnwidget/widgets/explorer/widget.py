@@ -14,6 +14,7 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.comparable_maps import refuse_incomparable
 from attnwidget.capture.model import AttentionModel
 from attnwidget.head_atlas.cards.atlas_result import Atlas
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.studies.streaming.progress_bar import said_when_slow
@@ -39,6 +40,7 @@ from attnwidget.widgets.shared.computed import when_open
 _PATIENCE = 120
 
 
+@in_plain_torch
 def explore(
     model: Any = None,
     text: str | None = None,

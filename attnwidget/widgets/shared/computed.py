@@ -15,6 +15,7 @@ import traitlets
 from traitlets import ObserveHandler
 
 from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.kernels.plain_torch import plain_torch
 from attnwidget.widgets.shared.thread_messages import ThreadMessages
 
 Value = TypeVar("Value")
@@ -186,7 +187,7 @@ class ComputedTraits(ThreadMessages):
 
     def _compute_stale(self) -> None:
         """Compute all stale traits, or none of them if one fails."""
-        with self._lock, self.hold_sync():
+        with self._lock, self.hold_sync(), plain_torch():
             if self._is_computing:  # a method that computes a trait reads another computed trait
                 return
             self._is_computing = True

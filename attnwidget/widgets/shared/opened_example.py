@@ -88,9 +88,11 @@ def _read(
         attention = model.attend(text, pair, **options)
     if attention is None or attention.stacks[STACK].query.ids != tokens.ids:
         text, pair = "", None
-        inputs = {"input_ids": torch.tensor([tokens.ids])}
+        inputs = {"input_ids": torch.tensor([tokens.ids], dtype=torch.long, device="cpu")}
         if getattr(model.hf_model.config, "type_vocab_size", 0) > 1:
-            inputs["token_type_ids"] = torch.tensor([tokens.segments])
+            inputs["token_type_ids"] = torch.tensor(
+                [tokens.segments], dtype=torch.long, device="cpu"
+            )
         attention = model.attend(inputs, **options)
     return attention, text, pair
 
