@@ -23,6 +23,7 @@ from attnwidget.capture.tapping.edits import (
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
+from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.capture.tapping.tap import LayerAttention, open_edits, tap
 from attnwidget.capture.tapping.torch_functions import summed_values
 from attnwidget.text.counted import counted
@@ -98,7 +99,11 @@ def intact_edits(hf_model: Any) -> Edits:
         heads_of[stack] = [counts.get(number, 0) for number in range(layers.n_layers)]
     if hasattr(config, "num_hidden_groups"):  # ALBERT's layers share modules
         n_layers = config.num_hidden_layers * config.inner_group_num
-        heads_of = {stack: [counts[0]] * n_layers for stack, counts in heads_of.items()}
+        main = default_stack(heads_of)
+        heads_of = {
+            stack: [counts[0]] * n_layers if stack == main else counts
+            for stack, counts in heads_of.items()
+        }
     return Edits(
         {},
         {stack: tuple(counts) for stack, counts in heads_of.items()},

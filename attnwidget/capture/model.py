@@ -21,7 +21,7 @@ from attnwidget.capture.hub_model.generate import (
 )
 from attnwidget.capture.hub_model.length_limit import LengthLimit
 from attnwidget.capture.hub_model.losses import Loss, LossFunction, LossName, task_for
-from attnwidget.capture.hub_model.model_tensors import fitting_axis, input_names, unpadded
+from attnwidget.capture.hub_model.model_tensors import input_names, unpadded
 from attnwidget.capture.hub_model.pickled_model import SentModel, received_model
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.predictions import Predictions
@@ -34,12 +34,15 @@ from attnwidget.capture.hub_model.weight_placement import check_has_weights, dev
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.collect_layers import Collected
-from attnwidget.capture.maps.collect_long import collect_long, is_long
+from attnwidget.capture.maps.collect_long import LONG_FROM, collect_long, is_long, reads_long
+from attnwidget.capture.maps.input_axes import InputAxes
+from attnwidget.capture.maps.input_length import LongInput, text_length
 from attnwidget.capture.maps.input_reading import Reading
+from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.python_call import Call, call
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.predict import predictions_of, question_of
-from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.attention_sites import find_sites, text_parts
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.edits import Edits
 from attnwidget.capture.tapping.gradients import attention_gradients
@@ -47,11 +50,13 @@ from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.output_check import OutputCheck
 from attnwidget.capture.tapping.projection import Projections
+from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.tap import open_edits
 from attnwidget.kernels.plain_torch import in_plain_torch, plain_torch
 from attnwidget.text.tokens import Tokens
 
-_ENCODER_STACKS = ("self", "encoder")
+# The order in which stacks are listed: that of computation, with cross-attention last.
+_ORDER = ("self", "encoder", "decoder", "cross")
 
 
 class HeadsSeen(NamedTuple):
@@ -126,7 +131,7 @@ class AttentionModel:
         self.made_by = call("load_model", {"model": hf_model, "tokenizer": tokenizer})
         self.load_again: Callable[[], AttentionModel] | None = None
         self.lock = threading.RLock()
-        self.length_limit = LengthLimit(hf_model, tokenizer, max_tokens)
+        self.length_limit = LengthLimit(hf_model, tokenizer, max_tokens, text_parts(hf_model))
         self.output_check = OutputCheck()
         self._inputs = ModelInputs(hf_model, tokenizer, self.length_limit)
         self._encoder = self._inputs.encoder
@@ -135,6 +140,7 @@ class AttentionModel:
         self._default_method: EditMethod | None = None
         self._parameters = input_names(hf_model)
         self._projections = Projections(hf_model)
+        self._patches = PatchProbe(hf_model)
         self._encodes_apart = self._inputs.encodes_apart
         self._training = {module: module.training for module in hf_model.modules()}
         hf_model.eval()
@@ -176,7 +182,12 @@ class AttentionModel:
     @property
     def n_layers(self) -> int:
         """Number of layers of the model, or of its encoder in an encoder-decoder."""
-        return int(self.hf_model.config.get_text_config().num_hidden_layers)
+        stated = self.hf_model.config.get_text_config().num_hidden_layers
+        if isinstance(stated, int):
+            return stated
+        # LXMERT states a number for each of its stacks.
+        sites = find_sites(uncompiled(self.hf_model))
+        return sum(site.stack == sites[0].stack for site in sites)
 
     @property
     def n_heads(self) -> int:
@@ -232,9 +243,9 @@ class AttentionModel:
                 of the model), or a function from a model output to a scalar tensor. The gradients
                 need the memory of all maps. None = no gradients.
             seed: Seed of the masking.
-            long: Whether to read the input without whole maps; None = above 1,024 tokens. Whole
-                maps are always read with a loss, with padding, with disabled heads, and for models
-                that show only their weights.
+            long: Whether to read the input without whole maps; None = above 1,024 tokens of a text,
+                a picture or a sound. Whole maps are always read with a loss, with padding, with
+                disabled heads, and for models that show only their weights.
 
         Raises:
             ValueError: if the text is empty or too long, listed words have no tokens, ids are not
@@ -647,14 +658,26 @@ class AttentionModel:
             raise ValueError("gradients need whole maps: pass long=False, or no loss")
         if self._projections.outdated:
             self._projections = Projections(self.hf_model)
-        if loss is None and is_long(self.hf_model, inputs, long):
+        reads_without_maps = loss is None and is_long(self.hf_model, inputs, long)
+        if not reads_without_maps:
+            # The number of tokens of a picture or a sound is known when a layer reads them.
+            whole_to = None
+            if loss is None and long is None:
+                whole_to = max(LONG_FROM, text_length(inputs))
+            self.output_check.start(self.hf_model)
+            try:
+                collected = self._collected(inputs, options, whole_to)
+            except LongInput as found:
+                reads_without_maps = reads_long(self.hf_model, inputs, found.length)
+                if not reads_without_maps:
+                    collected = self._collected(inputs, options, None)
+        if reads_without_maps:
             self.output_check.check_beginning(self.hf_model, inputs, options)
-            items, no_norms = collect_long(self.hf_model, inputs, options, self._projections)
-            not_shown = ""
+            items, no_norms, not_shown = collect_long(
+                self.hf_model, inputs, options, self._projections
+            )
             numbers = self.hybrid_layers
         else:
-            self.output_check.start(self.hf_model)
-            collected = Collected(self.hf_model, inputs, options, self._projections)
             self.output_check.check(self.hf_model, inputs, options, collected.output)
             items = collected.items
             no_norms = collected.no_norms
@@ -668,23 +691,21 @@ class AttentionModel:
         # Take the state of the weights after the pass: offloaded weights are loaded during the
         # pass.
         weights = None if self.edits else WeightsSeen(self.hf_model)
+        sites = find_sites(uncompiled(self.hf_model))
         attentions = []
         for item, (layers, tokens_of_item) in enumerate(zip(items, tokens, strict=True)):
             written = unpadded(inputs, "decoder_input_ids", "decoder_attention_mask", item)
             target = None if written is None else self._encoder.axis(written)
-            axes = {}
-            for name, kept in layers.items():
-                query = tokens_of_item if name in _ENCODER_STACKS or target is None else target
-                key = target if name == "decoder" else tokens_of_item
-                if name == "cross" and target is None:
-                    key = None
-                axes[name] = (
-                    fitting_axis(query, kept[0].n_query, inputs, self.hf_model.config),
-                    fitting_axis(key, kept[0].n_key, inputs, self.hf_model.config),
-                )
+            axes = InputAxes(
+                self.hf_model, sites, inputs, options, tokens_of_item, target, self._patches
+            ).of(layers)
             alone = {name: value[item : item + 1] for name, value in inputs.items()}
-            # List the stacks in the order of computation, with the cross-attention last.
-            order = [name for name in ("self", "encoder", "decoder", "cross") if name in layers]
+            if len(items) == 1:  # pictures of one input may have any first dimension
+                alone = dict(inputs)
+            order = sorted(
+                layers,
+                key=lambda name: (is_cross(name), name not in _ORDER, list(layers).index(name)),
+            )
             attentions.append(
                 Attention(
                     {name: layers[name] for name in order},
@@ -703,3 +724,8 @@ class AttentionModel:
                 )
             )
         return attentions
+
+    def _collected(
+        self, inputs: dict[str, Tensor], options: Mapping[str, Any], whole_to: int | None
+    ) -> Collected:
+        return Collected(self.hf_model, inputs, options, self._projections, whole_to)

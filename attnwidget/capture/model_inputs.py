@@ -36,7 +36,9 @@ class ModelInputs:
         self._hf_model = hf_model
         self._tokenizer = tokenizer
         self.encoder = Encoder(tokenizer, hf_model, limit)
-        self.encodes_apart = bool(getattr(hf_model.config, "is_encoder_decoder", False))
+        # DETR's decoder reads object queries, and Whisper's classifier has no decoder.
+        is_pair = bool(getattr(hf_model.config, "is_encoder_decoder", False))
+        self.encodes_apart = is_pair and "decoder_input_ids" in input_names(hf_model)
 
     def of(
         self,

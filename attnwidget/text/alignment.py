@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -142,11 +142,15 @@ class SharedAxis:
             goes_on = at and of[at] == of[at - 1] and token == source.words[i - 1] and i
             last = next((word for word in reversed(words) if word is not None), -1)
             words.append(None if token is None else last if goes_on else last + 1)
-        fields = {
-            name: tuple(getattr(source, name)[i] for source, i in sources)
-            for name in ("text", "raw", "special", "segments")
-        }
-        return replace(self.first, ids=(), words=tuple(words), **fields)
+        return Tokens(
+            text=tuple(source.text[i] for source, i in sources),
+            raw=tuple(source.raw[i] for source, i in sources),
+            ids=(),
+            special=tuple(source.special[i] for source, i in sources),
+            segments=tuple(source.segments[i] for source, i in sources),
+            words=tuple(words),
+            is_line=self.first.is_line and self.second.is_line,
+        )
 
 
 def _names(tokens: Tokens) -> list[tuple[str, int]]:

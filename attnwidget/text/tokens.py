@@ -14,7 +14,9 @@ class Tokens:
     and `ids` are vocabulary ids (empty if there are no ids, as for image patches). `special` is
     "cls", "sep", "first" (position 0 of a model without [CLS]), "other" (such as padding) or "".
     `segments` is 0 for sentence A and 1 for sentence B. `words` is the index of the token's word;
-    special tokens have None, and each counts as a word.
+    special tokens have None, and each counts as a word. `is_line` is False for the patches of a
+    picture or a video: neighbours on their axis may be far apart in the picture, so that distances
+    along the axis have no meaning.
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
@@ -28,6 +30,7 @@ class Tokens:
     special: tuple[str, ...]
     segments: tuple[int, ...]
     words: tuple[int | None, ...]
+    is_line: bool = True
 
     def __post_init__(self) -> None:
         lengths = {
@@ -101,6 +104,7 @@ class Tokens:
             special=tuple(self.special[i] for i in first),
             segments=tuple(self.segments[i] for i in first),
             words=tuple(None if self.words[i] is None else k for k, i in enumerate(first)),
+            is_line=self.is_line,
         )
 
 

@@ -29,6 +29,7 @@ from sweep.plain_references import (
     weight_of,
 )
 from sweep.small_models import N_PADDED, Side, build, inputs_of
+from sweep.tower_models import READ_THE_TEXT
 
 Outcome = Literal["equal", "refused", "not built", "different", "error"]
 #: The outcomes that fail the sweep.
@@ -182,7 +183,12 @@ def _padding(side: Side) -> Callable[[_Subject], tuple[float, float, str]]:
         if not subject.takes_padding:
             raise NotComparedError("no padding of this input")
         inputs = inputs_of(subject.eager, batch=2, padded=side)
-        seen, _ = _ask(lambda: _tapped(subject.loaded, inputs))
+        seen, output = _ask(lambda: _tapped(subject.loaded, inputs))
+        eager = _own(lambda: output_of(subject.eager, inputs))
+        if _share(output, eager, inputs) > OUTPUTS:
+            raise NotComparedError(
+                "the model itself computes something else under sdpa and padding"
+            )
         expected, _ = _own(lambda: _expected(subject.eager, inputs, _sizes_of(seen)))
         real = inputs["attention_mask"].bool()
         own_tokens = [s for s in subject.attention.stacks.values() if s.name in ("self", "encoder")]
@@ -192,11 +198,10 @@ def _padding(side: Side) -> Callable[[_Subject], tuple[float, float, str]]:
         for stack, maps in expected.items():
             for own, wanted in zip(seen[stack], maps, strict=True):
                 for item in range(2):
-                    queries = real[item] if stack in ("self", "encoder") else slice(None)
-                    keys = real[item] if stack != "decoder" else slice(None)
-                    if own.shape[-1] != len(real[item]):
-                        keys = slice(None)
-                    a, b = (m[item][:, queries][..., keys].float() for m in (own, wanted))
+                    a, b = (
+                        _real_part(m[item], stack, real[item], inputs).float()
+                        for m in (own, wanted)
+                    )
                     differences.append(_largest(a, b))
         alone = inputs_of(subject.eager, padded=side)
         read = _ask(lambda: subject.reader.attend(alone, long=False))
@@ -210,7 +215,9 @@ def _padding(side: Side) -> Callable[[_Subject], tuple[float, float, str]]:
             sizes = _sizes(subject.attention)
             whole, _ = _own(lambda: _expected(subject.eager, alone, sizes))
             expected = {
-                stack: [_real_part(m, stack, alone["attention_mask"][0].bool()) for m in maps]
+                stack: [
+                    _real_part(m, stack, alone["attention_mask"][0].bool(), alone) for m in maps
+                ]
                 for stack, maps in whole.items()
             }
         differences.append(_furthest(read, expected))
@@ -219,10 +226,14 @@ def _padding(side: Side) -> Callable[[_Subject], tuple[float, float, str]]:
     return compare
 
 
-def _real_part(maps: Tensor, stack: str, real: Tensor) -> Tensor:
-    queries = real if stack in ("self", "encoder") else slice(None)
-    keys = real if stack != "decoder" and maps.shape[-1] == len(real) else slice(None)
-    return maps[:, :, queries][..., keys]
+def _real_part(maps: Tensor, stack: str, real: Tensor, inputs: Mapping[str, Tensor]) -> Tensor:
+    """The part of maps whose queries and keys are no padding of the text."""
+    decodes = "decoder_input_ids" in inputs
+    of_text = stack in READ_THE_TEXT or (stack == "decoder" and not decodes)
+    queries = of_text or (stack == "cross" and not decodes)
+    keys = (stack == "cross" and decodes) or (of_text and not stack.endswith("cross"))
+    maps = maps[..., real, :] if queries and maps.shape[-2] == len(real) else maps
+    return maps[..., real] if keys and maps.shape[-1] == len(real) else maps
 
 
 def _long(subject: _Subject) -> tuple[float, float, str]:
@@ -339,6 +350,8 @@ def _norms(subject: _Subject) -> tuple[float, float, str]:
                 output_of(model, inputs)
             maps = expected[name][ordinal][0].double()  # [H, Q, K]
             summed = taken[0].reshape(maps.shape[1], len(maps), -1).transpose(0, 1).double()
+            if maps.shape[2] > maps.shape[1]:  # fewer queries than keys determine no values
+                continue
             if float(torch.linalg.cond(maps).max()) > _ILL_CONDITIONED:
                 continue
             values = torch.linalg.lstsq(maps, summed).solution  # [H, K, Dv]

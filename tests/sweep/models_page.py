@@ -67,7 +67,9 @@ def _head(total: int, counts: Counter[str]) -> list[str]:
         f"{transformers.__version__} and torch {torch.__version__}. The types are all that this "
         "version of transformers registers",
         "for text (causal, masked, sequence to sequence, text encoders, and base models that read "
-        "token ids alone), and some encoders of images and sound.",
+        "token ids alone), some encoders of images and sound, and models with a tower for pictures "
+        "beside the text. Texts and pictures of the latter have equally many tokens wherever "
+        "that is possible.",
         "",
         "## What was compared",
         "",

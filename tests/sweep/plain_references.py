@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -11,8 +12,10 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
+from attnwidget.capture.hub_model.model_tensors import count_inputs
 from attnwidget.capture.tapping.attention_sites import find_sites
 from sweep.small_models import options_of
+from sweep.tower_models import returned_by_towers, tower_stacks
 
 Maps = dict[str, list[Tensor]]
 _FIELDS = {
@@ -50,9 +53,14 @@ def returned_maps(model: Any, inputs: Mapping[str, Tensor]) -> tuple[Maps, list[
     """
     with torch.no_grad():
         output = model(**inputs, **options_of(model), output_attentions=True)
-    maps: Maps = {}
-    elsewhere = []
+    maps: Maps = returned_by_towers(model, output)
+    elsewhere: list[str] = []
+    if maps:
+        return maps, elsewhere
+    by_hand = tower_stacks(model)
     for field, stack in _FIELDS.items():
+        if by_hand is not None and stack not in by_hand:
+            continue  # the maps of one of several stacks, under a name for the only one
         layers = getattr(output, field, None)
         layers = [layer for layer in layers or () if layer is not None]
         whole = [layer for layer in layers if isinstance(layer, Tensor) and layer.ndim == 4]
@@ -126,8 +134,8 @@ def recorded_maps(
         inputs: what it reads.
         sizes: queries and keys of each stack; other results of softmaxes are left out.
     """
-    batch = next(iter(inputs.values())).shape[0]
-    stacks = {site.module: site.stack for site in find_sites(model)}
+    batch = count_inputs(inputs)
+    stacks = _stacks(model)
     recorded: Maps = {}
     latest: list[nn.Module] = []
 
@@ -150,12 +158,24 @@ def recorded_maps(
     return recorded
 
 
+def _stacks(model: Any) -> dict[nn.Module, str]:
+    """The stack of each attention module: by hand for models with towers, else the package's."""
+    by_hand = tower_stacks(model)
+    stacks = {}
+    for site in find_sites(model):
+        stacks[site.module] = site.stack
+        if by_hand is not None:
+            named = (name for name, path in by_hand.items() if re.search(path, site.path))
+            stacks[site.module] = next(named, "")
+    return stacks
+
+
 def layers_of(model: Any, inputs: Mapping[str, Tensor]) -> dict[str, list[tuple[nn.Module, int]]]:
     """The attention modules of each stack in the order in which they run.
 
     With each, how often it has run in the pass before, since several layers may share a module.
     """
-    stacks = {site.module: site.stack for site in find_sites(model)}
+    stacks = _stacks(model)
     ran: dict[nn.Module, int] = {}
     order: dict[str, list[tuple[nn.Module, int]]] = {}
 

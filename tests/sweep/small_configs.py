@@ -12,6 +12,8 @@ FIRST_WORD = 24
 N_LAYERS = 4
 WINDOW = 5
 TOP_K = 6
+#: Number of patches of a small picture.
+N_PATCHES = 16
 
 _SIZES: dict[str, Any] = {
     # hidden sizes
@@ -121,14 +123,36 @@ _HEAD_SIZE = {"head_dim": 8}
 _ROPE = {"rope_type": "default", "rope_theta": 10000.0}
 _SOUND = {"conv_dim": [16, 16], "conv_stride": [4, 4], "conv_kernel": [8, 8]}
 BY_TYPE: dict[str, dict[str, Any]] = {
+    "audio-spectrogram-transformer": {
+        "patch_size": 4,
+        "frequency_stride": 3,
+        "time_stride": 3,
+        "max_length": 16,
+    },
     "bailing_hybrid": {"n_group": 1, "topk_group": 1, "num_experts_per_tok": 2},
     "bamba": {"attn_layer_indices": [1, 3]},
+    "blt": {"encoder_hash_byte_group_vocab": VOCABULARY},
+    "blip-2": {"image_token_index": 5, "num_query_tokens": 4},
     "cohere_compass_text": {
         "layer_types": ["sliding_attention", "full_attention"] * 2,
         "rope_parameters": {"sliding_attention": _ROPE, "full_attention": _ROPE},
     },
     "dbrx": {"attn_config": {"kv_n_heads": 2, "clip_qkv": 8.0, "rope_theta": 10000.0}},
     "deepseek_v2": {"num_experts_per_tok": 2},
+    "detr": {
+        "use_timm_backbone": False,
+        "use_pretrained_backbone": False,
+        "backbone": None,
+        "backbone_config": {
+            "model_type": "resnet",
+            "embedding_size": 8,
+            "hidden_sizes": [8] * 4,
+            "depths": [1] * 4,
+            "layer_type": "basic",
+            "out_features": ["stage4"],
+        },
+        "num_queries": 6,  # as many as the picture has cells
+    },
     "dots1": {"n_routed_experts": 4, "num_experts_per_tok": 2, "n_shared_experts": 1},
     "dots3_note_text": {  # its layers with a window have half the heads
         "swa_num_attention_heads": 2,
@@ -164,6 +188,12 @@ BY_TYPE: dict[str, dict[str, Any]] = {
     "neomme": {"head_dim": 16},
     "qwen2_5_vl_text": {"rope_parameters": _MROPE},
     "qwen2_vl_text": {"rope_parameters": _MROPE},
+    "qwen2_vl_vision": {
+        "depth": N_LAYERS,
+        "embed_dim": 32,
+        "mlp_ratio": 2,
+        "temporal_patch_size": 2,
+    },
     "qwen4_exp_text": {
         "indexer_n_heads": 2,
         "indexer_kv_heads": 1,
@@ -180,6 +210,10 @@ BY_TYPE: dict[str, dict[str, Any]] = {
     },
     "swin": {"embed_dim": 16, "depths": [2, 2], "num_heads": [2, 4], "patch_size": 2},
     "vibevoice_acoustic_tokenizer_encoder": {"num_filters": 2, "depths": [1] * 7},
+    "videomae": {"num_frames": 4, "tubelet_size": 2},
+    "vit_mae": {"mask_ratio": 0.25},
+    "vivit": {"num_frames": 4, "tubelet_size": [2, 4, 4]},
+    "yolos": {"image_size": [16, 24], "num_detection_tokens": 3},
     "vits": {"noise_scale": 0.0, "noise_scale_duration": 0.0, "upsample_initial_channel": 64},
     "wav2vec2": _SOUND,
     "wavlm": _SOUND,

@@ -10,6 +10,7 @@ import transformers
 from torch import Tensor
 
 from sweep.small_configs import FIRST_WORD, VOCABULARY, small_config
+from sweep.tower_models import TOWER_CLASSES, tower_inputs
 
 Side = Literal["left", "right"]
 #: Longer than every window and every number of selected keys of the small configurations.
@@ -61,6 +62,8 @@ def inputs_of(model: Any, batch: int = 1, padded: Side | None = None) -> dict[st
     parameters = inspect.signature(model.forward).parameters
     dtype = model.dtype
     config = model.config
+    if type(model).__name__ in TOWER_CLASSES.get(config.model_type, ()):
+        return tower_inputs(model, batch, padded, random)
     if "input_ids" not in parameters and "pixel_values" in parameters:
         shape = (batch, config.num_channels, config.image_size, config.image_size)
         return {"pixel_values": torch.randn(shape, generator=random).to(dtype)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch import nn
@@ -25,6 +25,8 @@ class LengthLimit:
         hf_model: A transformers model.
         tokenizer: Its tokenizer, or None. A later change of its `model_max_length` counts.
         max_tokens: Limit in place of the stated limits; None = the stated limits.
+        reads_text: Whether the module at a path reads text, as a function. The positions of
+            pictures and sound do not limit a text.
 
     Attributes:
         chosen: `max_tokens`.
@@ -39,10 +41,16 @@ class LengthLimit:
         (512, 'this model reads')
     """
 
-    def __init__(self, hf_model: Any, tokenizer: Any = None, max_tokens: int | None = None) -> None:
+    def __init__(
+        self,
+        hf_model: Any,
+        tokenizer: Any = None,
+        max_tokens: int | None = None,
+        reads_text: Callable[[str], bool] = lambda _: True,
+    ) -> None:
         self._tokenizer = tokenizer
         self.chosen = max_tokens
-        tables = list(_table_sizes(hf_model))
+        tables = [size for path, size in _table_sizes(hf_model) if reads_text(path)]
         config = hf_model.config.get_text_config()
         said = [getattr(config, name, None) for name in _LENGTH_FIELDS]
         stated = [n for n in said if isinstance(n, int) and n > 0][:1]
@@ -88,10 +96,11 @@ class LengthLimit:
         return known if isinstance(known, int) and 0 < known < _SANE_LENGTH else None
 
 
-def _table_sizes(hf_model: nn.Module) -> Iterator[int]:
+def _table_sizes(hf_model: nn.Module) -> Iterator[tuple[str, int]]:
     for path, module in hf_model.named_modules():
         if isinstance(module, nn.Embedding) and _POSITION_TABLE.search(path):
             # RoBERTa and similar models count positions from the padding index on, OPT and BART
             # from an offset on: 514 positions have room for 512 tokens.
             first = 0 if module.padding_idx is None else module.padding_idx + 1
-            yield module.num_embeddings - max(first, int(getattr(module, "offset", 0)))
+            size = module.num_embeddings - max(first, int(getattr(module, "offset", 0)))
+            yield path, size

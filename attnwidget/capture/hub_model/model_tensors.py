@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,14 +13,41 @@ from torch import Tensor
 
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.text_encoder import Encoded
-from attnwidget.capture.hub_model.token_axes import patch_axis, position_axis
 from attnwidget.capture.hub_model.weight_placement import device_of
-from attnwidget.text.tokens import Tokens
+
+# A text has one row. Pictures and sounds beside the text may have several rows.
+TEXTS = ("input_ids", "inputs_embeds")
+_BESIDE_TEXT = re.compile(r"pixel|visual|image|video|audio|input_features|spatial_shapes|grid")
 
 
 def input_names(hf_model: Any) -> set[str]:
     """Return the names of the arguments of the model's forward."""
     return set(inspect.signature(uncompiled(hf_model).forward).parameters)
+
+
+def is_of_text(name: str) -> bool:
+    """Return whether an input of this name has an entry per token of a text, or numbers for it.
+
+    Example:
+        >>> is_of_text("attention_mask"), is_of_text("pixel_values")
+        (True, False)
+    """
+    suffixes = ("_ids", "_mask", "_embeds")
+    return name.endswith(suffixes) and _BESIDE_TEXT.search(name) is None
+
+
+def count_inputs(inputs: Mapping[str, Tensor]) -> int:
+    """Return the number of inputs in a batch.
+
+    Pictures and sounds of one text may have any first dimension: pictures, tiles, or patches.
+
+    Example:
+        >>> count_inputs({"pixel_values": torch.zeros(24, 12), "input_ids": torch.zeros(1, 9)})
+        1
+    """
+    texts = (*TEXTS, "decoder_input_ids")
+    first = next((inputs[name] for name in texts if name in inputs), None)
+    return int((next(iter(inputs.values())) if first is None else first).shape[0])
 
 
 def without_cache(hf_model: Any) -> dict[str, Any]:
@@ -68,6 +96,9 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
 
     With this padding, some models would read the text with shifted positions.
 
+    Beside a text, pictures and sounds keep their first dimension, which may count the pictures,
+    tiles or patches of this one input.
+
     Raises:
         TypeError: the model has no input of that name.
         ValueError: if there are no inputs, several inputs in the batch, or only hidden tokens.
@@ -80,9 +111,12 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
             raise TypeError(f"{type(hf_model).__name__} has no input {name!r}; it takes {listed}")
         # Through numpy, because torch would round lists of floats to its default dtype.
         tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.array(value))
-        if tensor.ndim == 1:
+        beside_text = (
+            not raw_inputs.keys().isdisjoint(TEXTS) and _BESIDE_TEXT.search(name) is not None
+        )
+        if tensor.ndim == 1 and not beside_text:
             tensor = tensor[None]
-        if tensor.shape[:1] != (1,):
+        if tensor.shape[:1] != (1,) and not beside_text:
             raise ValueError(
                 f"input {name!r} has the shape {list(tensor.shape)}: attend reads one input, a "
                 "batch of 1; for several texts use attend_batch(texts)"
@@ -104,7 +138,8 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
 def _without_left_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """Return the decoder's inputs, or the other inputs, without padding on the left.
 
-    All inputs with an entry per token are cut, except pictures.
+    All inputs with an entry per token are cut. Pictures and sounds are not, even if they have as
+    many patches, boxes or frames as the text has tokens.
     """
     mask = inputs.get(f"{prefix}attention_mask")
     if mask is None or mask.ndim != 2:
@@ -115,7 +150,8 @@ def _without_left_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str
         decoded = "decoder_input_ids" in inputs
         side = next((p for p in ("decoder_", "encoder_") if name.startswith(p)), "")
         side = "decoder_" if decoded and name == "labels" else side
-        return side == prefix and value.shape[:2] == mask.shape and not name.startswith("pixel")
+        of_text = _BESIDE_TEXT.search(name) is None
+        return side == prefix and value.shape[:2] == mask.shape and of_text
 
     return {name: value[:, first:] if cut(name, value) else value for name, value in inputs.items()}
 
@@ -131,16 +167,3 @@ def unpadded(
     if mask is None or mask.shape != ids.shape:
         return [int(i) for i in ids[item]]
     return [int(i) for i in ids[item][mask[item] != 0]]
-
-
-def fitting_axis(
-    tokens: Tokens | None, length: int, inputs: Mapping[str, Tensor], config: Any
-) -> Tokens:
-    """Return `tokens` if they fit the axis of a map, else patches of an image or positions."""
-    if tokens is not None and len(tokens) == length:
-        return tokens
-    pixels = inputs.get("pixel_values")
-    patch = getattr(config, "patch_size", None)
-    if pixels is not None and isinstance(patch, int):
-        return patch_axis(length, pixels.shape[-2] // patch, pixels.shape[-1] // patch)
-    return position_axis(length)

@@ -93,28 +93,60 @@ def plain_axis(tokens: Sequence[str], segments: Sequence[int] | None = None) -> 
     )
 
 
-def patch_axis(length: int, rows: int, columns: int) -> Tokens:
-    """Return the axis of an image of `rows` x `columns` patches, after [CLS] if there is room."""
-    extra = length - rows * columns
-    if extra < 0:
-        return position_axis(length)
-    names = ["[CLS]", *(f"[REG{i}]" for i in range(1, extra))][:extra]
-    text = (*names, *(f"r{row}c{column}" for row in range(rows) for column in range(columns)))
-    special = ("cls", *("other",) * (extra - 1)) if extra else ()
+def patch_axis(
+    patches: Sequence[int | None],
+    grid: tuple[int, int, int],
+    before: Sequence[str] = (),
+    after: Sequence[str] = (),
+) -> Tokens:
+    """Return the axis of a picture or a video: a token per patch, and tokens that are no patch.
+
+    Args:
+        patches: For each token the number of its patch, counted frame by frame and row by row; None
+            for a token that is no patch.
+        grid: Frames, rows and columns of the patches; 1 frame of a picture.
+        before: Names of the tokens before the first patch.
+        after: Names of the tokens after the last patch.
+
+    Example:
+        >>> patch_axis([None, 0, 1], (1, 1, 2), ["[CLS]"]).text
+        ('[CLS]', 'r0c0', 'r0c1')
+    """
+    frames, rows, columns = grid
+    names = []
+    for place, patch in enumerate(patches):
+        if patch is not None:
+            frame = f"t{patch // (rows * columns)}" if frames > 1 else ""
+            names.append(f"{frame}r{patch // columns % rows}c{patch % columns}")
+        elif place < len(before):
+            names.append(before[place])
+        elif place >= len(patches) - len(after):
+            names.append(after[place - len(patches)])
+        else:
+            names.append(f"[{place}]")
+    of_word = iter(range(len(patches)))
     return replace(
-        position_axis(length),
-        text=text,
-        raw=text,
-        special=(*special, *("",) * (length - extra)),
-        words=(*(None,) * extra, *range(length - extra)),
+        position_axis(len(patches), is_line=False),
+        text=tuple(names),
+        raw=tuple(names),
+        special=tuple(
+            "" if patch is not None else "cls" if name == "[CLS]" else "other"
+            for patch, name in zip(patches, names, strict=True)
+        ),
+        words=tuple(None if patch is None else next(of_word) for patch in patches),
     )
 
 
-def position_axis(length: int) -> Tokens:
-    """Return the axis of inputs without names, such as frames of sound: their positions."""
+def position_axis(length: int, *, is_line: bool = True) -> Tokens:
+    """Return the axis of inputs without names, such as frames of sound: their positions.
+
+    Args:
+        length: Number of tokens.
+        is_line: Whether neighbours on the axis are neighbours in the input (`Tokens.is_line`).
+    """
     text = tuple(str(i) for i in range(length))
     empty = ("",) * length
-    return Tokens(text, text, (), empty, (0,) * length, tuple(range(length)))
+    return Tokens(text, text, (), empty, (0,) * length, tuple(range(length)), is_line)
 
 
 def _special_kinds(tokenizer: Any, ids: Sequence[int]) -> list[str]:

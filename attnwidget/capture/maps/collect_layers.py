@@ -11,22 +11,26 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.losses import Loss, Task
+from attnwidget.capture.hub_model.model_tensors import TEXTS, count_inputs, is_of_text
 from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.maps.input_length import refuse_longer, text_length
 from attnwidget.capture.maps.keep_layer import Shared, cut_map, keep_layer
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.layer_steps import layer_done
+from attnwidget.capture.maps.readable_stacks import (
+    attends_apart,
+    is_tower,
+    leave_out_unreadable,
+)
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.gradients import LayerGradient
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.projection import Projections
+from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.capture.tapping.thread_hooks import thread_hook
 
-_NO_MAPS = (
-    "{} computed no attention map over all tokens: {} calls neither an attention function of "
-    "transformers nor torch's softmax over the scores of all tokens (windows in a layout of its "
-    "own, or integers)"
-)
+_TWICE = "run twice, once in each direction between two sequences, so their maps are of two kinds"
 _NOT_SHOWN = "the {} is not shown: its attention is local or sparse, without whole maps"
 
 
@@ -34,14 +38,17 @@ class Collected:
     """The layers of every input of a batch, recorded in a forward pass over `inputs`.
 
     `options` are passed on to the model. `projections` are the output projections of the model;
-    None = find them again. `items` has the layers of each input by stack. It needs the memory of
-    queries and keys of all layers, or of the weights if these do not follow from queries and keys.
-    `no_norms` is the reason why there are no norms, or "". `not_shown` names the stack that ran
-    without a map over all tokens, like the encoders of LED and LongT5, or "". `numbers` are the
-    numbers of the layers in hybrid stacks. `output` is the output of the model.
+    None = find them again. `whole_to` is the largest number of tokens of which whole maps are made;
+    None = any number. `items` has the layers of each input by stack. It needs the memory of queries
+    and keys of all layers, or of the weights if these do not follow from queries and keys.
+    `no_norms` is the reason why there are no norms, or "". `not_shown` names the stacks without
+    a map over all tokens, such as the encoders of LED and LongT5, and towers that read a picture in
+    tiles; or "". `numbers` are the numbers of
+    the layers in hybrid stacks. `output` is the output of the model.
 
     Raises:
         ValueError: the model shows no maps, or its layers have maps of different shapes.
+        LongInput: a layer reads more than `whole_to` tokens.
     """
 
     def __init__(
@@ -50,8 +57,11 @@ class Collected:
         inputs: Mapping[str, Tensor],
         options: Mapping[str, Any],
         projections: Projections | None = None,
+        whole_to: int | None = None,
     ) -> None:
-        self._batch = next(iter(inputs.values())).shape[0]
+        self._batch = count_inputs(inputs)
+        self._whole_to = whole_to
+        self._n_text = text_length({name: inputs[name] for name in inputs if name in TEXTS})
         self._hf_model = uncompiled(hf_model)
         self._model = type(hf_model).__name__
         positions = _kept_positions(inputs.get("attention_mask"), self._batch)
@@ -60,14 +70,22 @@ class Collected:
         # The stacks of queries and keys of each stack. Cross-attention within one stack reads
         # external states.
         decodes = "decoder_input_ids" in inputs
+        unpadded: list[Tensor | None] = [None] * self._batch
         self._positions = {
             "self": (positions, positions),
             "encoder": (positions, positions),
-            "decoder": (target, target),
+            "decoder": (target, target) if decodes else (positions, positions),
             "cross": (target, positions) if decodes else (positions, other),
         }
         projections = Projections(hf_model) if projections is None else projections
         sites = find_sites(self._hf_model)
+        reads_text_alone = all(map(is_of_text, inputs))
+        for site in sites:
+            # Towers of pictures and sound have no mask of the text.
+            of_text = site.reads == "text" or (reads_text_alone and not site.reads)
+            queries = positions if of_text and site.queries else unpadded
+            keys = unpadded if is_cross(site.stack) else queries
+            self._positions.setdefault(site.stack, (queries, keys))
         ran = self._read(hf_model, inputs, options, projections, sites)
         if len(ran) < len(sites):
             now = find_sites(self._hf_model)
@@ -75,8 +93,11 @@ class Collected:
                 # BigBird replaces its sparse attention by full attention when an input is short.
                 sites = now
                 ran = self._read(hf_model, inputs, options, Projections(hf_model), sites)
-        self._check()
-        self.not_shown = self._why_not_shown(ran)
+        hidden = self._hidden(ran)
+        left_out = leave_out_unreadable(self.items, self._unreadable, self._hf_model, sites)
+        self._refuse_partly_hidden(hidden)
+        without_maps = (_NOT_SHOWN.format(stack) for stack in dict.fromkeys(hidden))
+        self.not_shown = ", ".join(filter(None, [*without_maps, left_out]))
         self.numbers = layer_numbers(self._hf_model, sites)
         self.no_norms = self._projections.refused
         if self.no_norms:
@@ -96,6 +117,8 @@ class Collected:
         self.items: list[dict[str, list[KeptLayer]]] = [{} for _ in range(self._batch)]
         self._shared = [Shared() for _ in range(self._batch)]
         self._shown: set[nn.Module] = set()
+        self._unreadable: dict[str, str] = {}
+        self._latest: nn.Module | None = None
         self._projections = projections
         stacks = {site.module: site.stack for site in sites}
         ran: dict[nn.Module, str] = {}
@@ -103,23 +126,37 @@ class Collected:
         def note(module: nn.Module, *_: Any) -> None:
             ran[module] = stacks[module]
 
+        def measure(_: nn.Module, args: Any, named: Mapping[str, Any]) -> None:
+            if self._whole_to is not None:
+                refuse_longer(self._whole_to, self._batch, [*args, *named.values()])
+
         with ExitStack() as undo:
             for module in stacks:
                 undo.callback(module.register_forward_hook(thread_hook(note)).remove)
+                measured = thread_hook(measure)
+                hook = module.register_forward_pre_hook(measured, with_kwargs=True)
+                undo.callback(hook.remove)
             with torch.no_grad(), projections.checking(), tap(hf_model, self._keep):
                 self.output = hf_model(**inputs, **options)
         return ran
 
     def _keep(self, seen: LayerAttention) -> None:
-        if seen.weights.shape[0] != self._batch:
-            raise ValueError(
-                f"{self._model} attends within {seen.weights.shape[0]} windows for {self._batch} "
-                "inputs; maps over whole inputs exist only where every layer attends to all of them"
-            )
         self._shown.add(seen.module)
+        twice = seen.module is self._latest and is_cross(seen.stack)
+        self._latest = seen.module
+        if seen.weights.shape[0] != self._batch:
+            self._unreadable[seen.stack] = attends_apart(seen.weights.shape[0], self._batch)
+        elif twice:
+            self._unreadable[seen.stack] = _TWICE
+        if seen.stack in self._unreadable:
+            for stacks in self.items:
+                stacks.pop(seen.stack, None)
+            return
         self._projections.see(seen)
         moved = self._projections.value_products(seen)
         queries, keys = self._positions[seen.stack]
+        if is_tower(seen.stack) and seen.weights.shape[-2] != self._n_text:
+            queries = keys = [None] * self._batch  # it reads something made of the text
         for item, stacks in enumerate(self.items):
             layer = keep_layer(
                 seen,
@@ -139,6 +176,8 @@ class Collected:
         for entry in gradients:
             queries, keys = self._positions[entry.stack]
             for item, stacks in enumerate(self.items):
+                if entry.stack not in stacks:
+                    continue
                 numbers = self.numbers.get(entry.stack)
                 place = entry.layer if numbers is None else numbers.place(entry.layer)
                 kept = stacks[entry.stack][place]
@@ -159,12 +198,8 @@ class Collected:
             losses.append(Loss(task.name, value, positions))
         return losses
 
-    def _why_not_shown(self, ran: Mapping[nn.Module, str]) -> str:
-        """Name the stacks that ran without a map over all tokens; "" if every stack has maps.
-
-        Raises:
-            ValueError: Only some layers of a stack have maps over all tokens.
-        """
+    def _hidden(self, ran: Mapping[nn.Module, str]) -> list[str]:
+        """Return the stack of each layer that ran without a map over all tokens."""
         # A module around the attention of a layer, or inside it, is not a layer.
         layers = {part for shown in self._shown for part in shown.modules()}
         hidden = [
@@ -172,6 +207,14 @@ class Collected:
             for module, stack in ran.items()
             if module not in layers and self._shown.isdisjoint(module.modules())
         ]
+        for stack in dict.fromkeys(hidden):
+            if is_tower(stack) and stack in self.items[0]:
+                for stacks in self.items:
+                    stacks.pop(stack)
+        return hidden
+
+    def _refuse_partly_hidden(self, hidden: Sequence[str]) -> None:
+        """Refuse a model if only some layers of a stack have maps over all tokens; ValueError."""
         for stack in dict.fromkeys(hidden):
             if stack in self.items[0]:
                 count = hidden.count(stack)
@@ -181,29 +224,6 @@ class Collected:
                     "attention map over all tokens: their attention is local or sparse; a stack "
                     "can be read if all of its layers have such maps"
                 )
-        return ", ".join(_NOT_SHOWN.format(stack) for stack in dict.fromkeys(hidden))
-
-    def _check(self) -> None:
-        for stacks in self.items:
-            if not stacks:
-                sites = find_sites(self._hf_model)
-                modules = sorted({type(site.module).__name__ for site in sites})
-                raise ValueError(_NO_MAPS.format(self._model, ", ".join(modules)))
-            for name, layers in stacks.items():
-                for kept in layers:
-                    if name != "cross" and kept.n_query != kept.n_key:
-                        raise ValueError(
-                            f"{self._model} computed no attention map over all tokens: a layer of "
-                            f"{name!r} has {kept.n_query} queries and {kept.n_key} keys, so its "
-                            "keys are not the tokens (compressed, pooled or windowed keys)"
-                        )
-                sizes = {(kept.n_heads, kept.n_query, kept.n_key) for kept in layers}
-                if len(sizes) > 1:
-                    listed = ", ".join(map(str, sorted(sizes)))
-                    raise ValueError(
-                        f"the {name!r} layers of {self._model} differ in (heads, queries, keys): "
-                        f"{listed}; a grid of heads needs layers of equal size"
-                    )
 
 
 def _kept_positions(mask: Tensor | None, batch: int) -> list[Tensor | None]:

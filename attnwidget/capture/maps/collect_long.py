@@ -11,10 +11,12 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.hub_model.free_memory import refuse_no_room
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import count_inputs, input_names
 from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.maps.input_length import text_length
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.products import Products
+from attnwidget.capture.maps.readable_stacks import attends_apart, leave_out_unreadable
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.streamed_layer import StreamedItem
@@ -30,19 +32,25 @@ def collect_long(
     inputs: Mapping[str, Tensor],
     options: Mapping[str, Any],
     projections: Projections,
-) -> tuple[list[dict[str, list[KeptLayer]]], str]:
-    """Return the layers of each input by stack, and why there are no norms, from one forward pass.
+) -> tuple[list[dict[str, list[KeptLayer]]], str, str]:
+    """Return the layers of each input by stack, the reason for missing norms, and a note.
 
-    The layers need the memory of queries and keys of all layers, two numbers per query and head, a
-    norm per key and head, and thumbnails. `projections` are the output projections of the model.
-    The reason is "" if there are norms.
+    All follow from one forward pass. The layers need the memory of queries and keys of all layers,
+    two numbers per query and head, a norm per key and head, and thumbnails. `projections` are the
+    output projections of the model. The reason is "" if there are norms. The note names towers
+    without maps.
 
     Raises:
         ValueError: the model shows only its weights, or computes them in an unknown way.
     """
-    items: list[dict[str, list[KeptLayer]]] = [{} for _ in next(iter(inputs.values()))]
+    batch = count_inputs(inputs)
+    items: list[dict[str, list[KeptLayer]]] = [{} for _ in range(batch)]
+    unreadable: dict[str, str] = {}
 
     def keep(seen: LongAttention) -> None:
+        if len(seen.items) != batch:
+            unreadable[seen.stack] = attends_apart(len(seen.items), batch)
+            return
         projections.see_long(seen)
         norms = projections.value_norms(seen)
         for number, (stacks, item) in enumerate(zip(items, seen.items, strict=True)):
@@ -64,21 +72,29 @@ def collect_long(
         for stacks in items:
             for layers in stacks.values():
                 layers[:] = [replace(kept, key_norms=None) for kept in layers]
-    return items, projections.refused
+    model = uncompiled(hf_model)
+    not_shown = leave_out_unreadable(items, unreadable, model, find_sites(model))
+    return items, projections.refused, not_shown
 
 
 def is_long(hf_model: Any, inputs: Mapping[str, Tensor], long: bool | None) -> bool:
-    """Return whether to read an input without whole maps: `asked`, or by its length if None.
+    """Return whether to read an input without whole maps: `long`, or by the text's length if None.
 
     Raises:
-        ValueError: whole maps of the input do not fit the memory.
+        ValueError: whole maps of the text do not fit the memory.
     """
     if long is not None:
         return long
-    names = ("input_ids", "decoder_input_ids", "inputs_embeds")
-    length = max((inputs[name].shape[1] for name in names if name in inputs), default=0)
-    if length <= LONG_FROM:
-        return False
+    length = text_length(inputs)
+    return length > LONG_FROM and reads_long(hf_model, inputs, length)
+
+
+def reads_long(hf_model: Any, inputs: Mapping[str, Tensor], length: int) -> bool:
+    """Return whether an input of more than `LONG_FROM` tokens can be read without whole maps.
+
+    Raises:
+        ValueError: it cannot, and whole maps of the input do not fit the memory.
+    """
     mask = inputs.get("attention_mask")
     padded = mask is not None and not bool((mask != 0).all())
     if not padded and not open_edits(hf_model) and shows_products(hf_model):
@@ -95,7 +111,10 @@ def shows_products(hf_model: Any) -> bool:
 def _refuse_no_room(hf_model: Any, length: int) -> None:
     """Refuse an input whose whole maps do not fit the memory."""
     config = hf_model.config.get_text_config()
-    heads = int(config.num_attention_heads) * int(config.num_hidden_layers)
+    layers = getattr(config, "num_hidden_layers", None)
+    if not isinstance(layers, int):  # LXMERT states a number for each of its stacks
+        layers = len(find_sites(uncompiled(hf_model)))
+    heads = int(config.num_attention_heads) * layers
     refuse_no_room(
         4 * heads * length**2,
         f"the whole maps of {heads} heads over {length:,} tokens",

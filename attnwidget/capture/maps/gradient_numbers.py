@@ -11,7 +11,6 @@ from torch import Tensor
 
 from attnwidget.capture.hub_model.losses import Task
 from attnwidget.capture.maps.graph_maps import GraphMaps
-from attnwidget.capture.tapping.attention_sites import StackName
 from attnwidget.capture.tapping.gradients import (
     check_differentiable,
     differentiable,
@@ -21,7 +20,7 @@ from attnwidget.capture.tapping.gradients import (
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 
 #: The stack and the index of a layer.
-Place = tuple[StackName, int]
+Place = tuple[str, int]
 
 
 def gradient_numbers(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from operator import index as as_index
 
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.text.tokens import Tokens
 
 
@@ -15,7 +16,8 @@ class Stack:
     """One stack of attention layers and the axes of its maps.
 
     Attributes:
-        name: "self" in a model with one stack, else "encoder", "decoder" or "cross".
+        name: "self" for the only stack or the language model, "vision" or "audio" for a tower;
+            "encoder", "decoder" or "cross" in an encoder-decoder.
         n_layers: Number of layers in the stack, L, including layers without attention.
         n_heads: Number of attention heads per layer.
         n_key_heads: Number of key heads per layer, smaller than `n_heads` if heads share keys
@@ -46,16 +48,15 @@ class Stack:
 
 
 def chosen_stack(stacks: Mapping[str, Stack], name: str | None, model_name: str) -> Stack:
-    """Return the stack of this name, or the only stack.
+    """Return the stack of this name, or the only stack, or the language model beside its towers.
 
     Raises:
         ValueError: if the stack does not exist, or is not named although there are several.
     """
-    if name is None and len(stacks) == 1:
-        return next(iter(stacks.values()))
+    problem = "say which stack" if name is None else f"there is no stack {name!r}"
+    name = default_stack(stacks) if name is None else name
     if name is None or name not in stacks:
         names = ", ".join(map(repr, stacks))
-        problem = "say which stack" if name is None else f"there is no stack {name!r}"
         raise ValueError(f"{problem}: {model_name} has {names}")
     return stacks[name]
 

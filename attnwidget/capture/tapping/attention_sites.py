@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from types import CodeType
@@ -11,8 +12,9 @@ from typing import Any, Literal
 
 from torch import nn
 
+from attnwidget.capture.tapping.stack_names import Reads, nearest_stacks, stack_roles
+
 Route = Literal["interface", "functions"]
-StackName = Literal["self", "encoder", "decoder", "cross"]
 
 _PROBABILITY_OPS = {
     "softmax",
@@ -21,7 +23,9 @@ _PROBABILITY_OPS = {
     "multi_head_attention_forward",
 }
 _ATTENTION = re.compile(r"att(ention|n)", re.IGNORECASE)
-_CROSS = re.compile(r"cross_?att|encoder_attn|EncDecAttention|cross_attn|q_attn", re.IGNORECASE)
+_CROSS = re.compile(
+    r"cross_?att|encoder_attn|EncDecAttention|cross_attn|q_attn|encoder_decoder_att", re.IGNORECASE
+)
 _HEAD_COUNTS = ("num_attention_heads", "num_heads", "n_heads", "n_head", "num_attn_heads")
 
 
@@ -35,14 +39,21 @@ class Site:
         route: "interface" if the module gets its attention function from transformers'
             AttentionInterface; "functions" if it calls torch's softmax or
             scaled_dot_product_attention.
-        stack: "self" in a model with one stack, "encoder" or "decoder" in a model with two, "cross"
-            if the keys belong to another sequence.
+        stack: "self" in a model with one stack, and for the language model beside its towers;
+            "encoder" or "decoder" in an encoder-decoder; "cross" if the keys belong to another
+            sequence; "vision", "audio" or a part of the path for a further tower.
+        reads: "text", "picture" or "sound", the queries of the stack in a model with towers; "" if
+            the inputs of the model say it.
+        queries: The stack whose tokens are the queries, `stack` itself without cross-attention; ""
+            if they are not known.
     """
 
     module: nn.Module
     path: str
     route: Route
-    stack: StackName
+    stack: str
+    reads: Reads = ""
+    queries: str = ""
 
 
 def find_sites(model: nn.Module) -> list[Site]:
@@ -69,11 +80,34 @@ def find_sites(model: nn.Module) -> list[Site]:
             for module, path, route in sites
             if route == "interface" or not any(prefix.startswith(f"{path}.") for prefix in inner)
         ]
-    sides = {_side(path) for _, path, _ in sites}
-    two_stacks = {"encoder", "decoder"} <= sides
+    parents = dict(model.named_modules())
+    roles = stack_roles(
+        [path for _, path, _ in sites],
+        [_is_cross(module, path, parents[path.rpartition(".")[0]]) for module, path, _ in sites],
+    )
     return [
-        Site(module, path, route, _stack(module, path, two_stacks)) for module, path, route in sites
+        Site(module, path, route, role.stack, role.reads, role.queries)
+        for (module, path, route), role in zip(sites, roles, strict=True)
     ]
+
+
+def text_parts(model: nn.Module) -> Callable[[str], bool]:
+    """Return a function that says of a module's path whether the module reads text.
+
+    A module belongs to the stack whose layers are nearest to it.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> text_parts(load_model().hf_model)("bert.embeddings.position_embeddings")
+        True
+    """
+    sites = find_sites(model)
+    reads_ids = getattr(model, "main_input_name", "input_ids") == "input_ids"
+    encoder_reads = {site.reads for site in sites if site.stack == "encoder"}
+    texts = {"self", "decoder"}
+    if reads_ids or "text" in encoder_reads:
+        texts.add("encoder")
+    return lambda path: bool(nearest_stacks(path, sites) & texts)
 
 
 def count_heads(module: nn.Module, config: object = None) -> int | None:
@@ -113,21 +147,14 @@ def _is_projection(module: nn.Module) -> bool:
     )
 
 
-def _side(path: str) -> str:
-    parts = path.split(".")
-    return "decoder" if "decoder" in parts else "encoder" if "encoder" in parts else ""
-
-
-def _stack(module: nn.Module, path: str, two_stacks: bool) -> StackName:
-    if (
+def _is_cross(module: nn.Module, path: str, parent: nn.Module) -> bool:
+    """Return whether the keys of an attention module belong to another sequence."""
+    return bool(
         _CROSS.search(path)
         or "Cross" in type(module).__name__
+        or "CrossAttention" in type(parent).__name__
         or getattr(module, "is_cross_attention", False)
-    ):
-        return "cross"
-    if not two_stacks:
-        return "self"
-    return "decoder" if _side(path) == "decoder" else "encoder"
+    )
 
 
 @cache

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.tapping.attention_sites import StackName
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.ablation import (
     first_key_weights,
@@ -131,7 +130,7 @@ class Edits:
 
     changes: Mapping[Head, Change] = field(default_factory=dict)
     heads_of: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    stacks: Mapping[nn.Module, StackName] = field(default_factory=dict)
+    stacks: Mapping[nn.Module, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.changes)

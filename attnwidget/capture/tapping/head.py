@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from operator import index as as_index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from attnwidget.capture.tapping.stack_names import default_stack
+
 if TYPE_CHECKING:
     from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 
@@ -13,7 +15,8 @@ if TYPE_CHECKING:
 class Head(NamedTuple):
     """One attention head: layer and head, counted from 0, and the stack of its layer.
 
-    `stack` is "self" in models with one stack; "encoder", "decoder" or "cross" in encoder-decoders.
+    `stack` is "self" in models with one stack, and for the language model beside its towers
+    ("vision", "audio"); "encoder", "decoder" or "cross" in encoder-decoders.
 
     Example:
         >>> from attnwidget import Head
@@ -44,7 +47,8 @@ def named_head(
     """Return the head that (layer, head) or (layer, head, stack) names.
 
     Args:
-        value: The layer and head, and the stack if there are several.
+        value: The layer and head, and the stack if there are several. Without a stack, the head
+            belongs to the only stack, or to the language model beside its towers.
         shapes: Layers and heads per layer of each stack.
         layers: The layers with attention, for stacks in which some layers have none.
 
@@ -59,9 +63,9 @@ def named_head(
     if isinstance(value, (str, Mapping)) or not 2 <= len(value) <= 3:
         raise ValueError(f"a head is (layer, head) or (layer, head, stack), got {value!r}")
     names = ", ".join(map(repr, shapes))
-    if len(value) == 2 and len(shapes) > 1:
+    stack = str(value[2]) if len(value) == 3 else default_stack(shapes)
+    if stack is None:
         raise ValueError(f"say which stack, (layer, head, stack): one of {names}")
-    stack = str(value[2]) if len(value) == 3 else next(iter(shapes))
     if stack not in shapes:
         raise ValueError(f"there is no stack {stack!r}, one of {names} is expected")
     layer = as_index(value[0])

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnwidget.capture.hub_model.model_tensors import is_of_text
 from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.tapping.tap import implemented_as, open_edits, tap
@@ -71,7 +72,9 @@ class OutputCheck:
         if self._passed or open_edits(model):
             return
         self.start(model)
-        beginning = {name: _first_tokens(value) for name, value in inputs.items()}
+        beginning = dict(inputs)
+        if not _holds_places_of_media(inputs):
+            beginning = {name: _first_tokens(value) for name, value in inputs.items()}
         with torch.no_grad(), tap(model, lambda _: None, on_long=lambda _: None):
             output = model(**beginning, **options)
         self.check(model, beginning, options, output)
@@ -106,6 +109,11 @@ def _judge_difference(
 def _plain_pass(model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
     with torch.no_grad(), plain_forward(model):
         return uncompiled(model)(**inputs, **options)
+
+
+def _holds_places_of_media(inputs: Mapping[str, Tensor]) -> bool:
+    """Return whether a text has pictures or sounds, whose patches or frames may be its tokens."""
+    return "input_ids" in inputs and not all(map(is_of_text, inputs))
 
 
 def _first_tokens(value: Tensor) -> Tensor:

@@ -18,12 +18,13 @@ from torch import Tensor, nn
 from attnwidget.capture.hub_model.held_attributes import Hold, held, unheld
 from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.tapping.attention_arguments import check_arguments, with_selected_keys
-from attnwidget.capture.tapping.attention_sites import Site, StackName, find_sites
+from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.edits import Edits, LayerChanges
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.lazy_mask import LazyMask
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.rows_without_keys import rows_without_keys
+from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.streamed_layer import StreamedItem, stream_layer
 from attnwidget.capture.tapping.torch_functions import FunctionWatch, Seen, additive, summed_values
 from attnwidget.kernels.row_sums import RowQuestions
@@ -42,7 +43,7 @@ class LayerAttention(Seen):
     Attributes:
         layer: Number of the layer in its stack, from 0. Layers without attention count; a module
             that several layers share (ALBERT) counts once per layer.
-        stack: "self", or "encoder", "decoder", "cross".
+        stack: Name of the stack, as `Site.stack`.
         module: The attention module.
         weights: Weights [B, H, Q, K] as the model computed them, in its dtype and autograd graph.
         query: [B, H, Q, D] after position encoding, or None if only weights can be seen.
@@ -57,7 +58,7 @@ class LayerAttention(Seen):
     """
 
     layer: int
-    stack: StackName
+    stack: str
     module: nn.Module
     outputs_replaced: bool = False
 
@@ -72,7 +73,7 @@ class LongAttention:
     """
 
     layer: int
-    stack: StackName
+    stack: str
     module: nn.Module
     items: Sequence[StreamedItem]
 
@@ -105,7 +106,7 @@ class _Tap:
     def __deepcopy__(self, memo: object) -> _Tap:
         return self  # copying a model while it is tapped copies its hooks, not the tap
 
-    def start_pass(self, stacks: Set[StackName], *_: object) -> None:
+    def start_pass(self, stacks: Set[str], *_: object) -> None:
         if self in _open_taps.get():
             for stack in stacks:
                 self.next_layer.pop(stack, None)
@@ -303,9 +304,7 @@ def tap(
         yield
 
 
-def _whole_stacks(
-    model: nn.Module, sites: list[Site]
-) -> Iterator[tuple[nn.Module, set[StackName]]]:
+def _whole_stacks(model: nn.Module, sites: list[Site]) -> Iterator[tuple[nn.Module, set[str]]]:
     """Return the modules that may run alone, and the stacks whose layers then count from the start.
 
     Return the model, and each inner model with all layers of a stack: an encoder, a decoder, or the
@@ -446,7 +445,7 @@ def _streamed(
             "heads cannot be switched off over long inputs: pass a shorter input, or long=False"
         )
     own = taps[-1]
-    questions = () if own.sites[module].stack == "cross" else own.questions
+    questions = () if is_cross(own.sites[module].stack) else own.questions
     output, items = stream_layer(module, eager, implementation, questions, *args, **kwargs)
     for open_tap in taps:
         open_tap.hand_over_long(module, items)

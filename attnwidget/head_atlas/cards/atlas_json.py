@@ -18,6 +18,8 @@ from attnwidget.text.tokens import Tokens
 
 FORMAT = "attnwidget atlas"
 VERSION = 1
+# An atlas is of texts, so every axis is a line.
+_OF_TOKENS = ("text", "raw", "ids", "special", "segments", "words")
 
 
 Examples = Mapping[Head, Mapping[str, Sequence[ExampleLink]]]
@@ -61,7 +63,7 @@ def encoded_parts(
         "n_segments": table.n_segments,
         "left_out": dict(table.left_out),
         "scores": [_score_to_json(score) for score in table.scores],
-        "texts": [asdict(tokens) for tokens in texts],
+        "texts": [{name: getattr(tokens, name) for name in _OF_TOKENS} for tokens in texts],
         "examples": listed,
         "effects": {_name(h): _plain(asdict(effect)) for h, effect in effects.items()},
         "writes": {_name(h): [asdict(item) for item in items] for h, items in writes.items()},
@@ -84,7 +86,14 @@ def decoded_parts(stored: Mapping[str, Any]) -> dict[str, Any]:
             f"{stored.get('version')!r}"
         )
     texts = [
-        Tokens(**{name: tuple(values) for name, values in tokens.items()})
+        Tokens(
+            text=tuple(tokens["text"]),
+            raw=tuple(tokens["raw"]),
+            ids=tuple(tokens["ids"]),
+            special=tuple(tokens["special"]),
+            segments=tuple(tokens["segments"]),
+            words=tuple(tokens["words"]),
+        )
         for tokens in stored["texts"]
     ]
     return {

@@ -93,6 +93,7 @@ class Induction(SegmentMeans[InductionResult]):
     """
 
     name: ClassVar[str] = "induction"
+    along_line = True
     of_heads = {"scores": (len(_TITLES),)}
     of_segments = {"even": (len(_TITLES),), "with_targets": (len(_TITLES),)}
 

@@ -154,11 +154,13 @@ def measure_attention(
     Args:
         attention: The attention of one input.
         metrics: As in `measure`, except "norms" and "gradients", which need the model.
-        stack: The stack to measure if there are several; not "cross".
+        stack: The stack to measure if there are several; not "cross". None in a model with towers
+            is the language model.
 
     Raises:
         ValueError: an unknown or repeated metric, or a metric that needs a model; a stack that does
-            not exist, or whose queries attend to another sequence.
+            not exist, or whose queries attend to another sequence; a metric of distances between
+            tokens ("position", "patterns", "position_content", "induction") over a picture.
 
     Example:
         >>> from attnwidget import load_model, measure_attention

@@ -108,6 +108,7 @@ class Patterns(SegmentMeans[PatternsResult]):
     """
 
     name: ClassVar[str] = "patterns"
+    along_line = True
     of_heads = {"maps": (len(PATTERNS),), "scores": (len(PatternScores._fields),)}
     of_segments = {"pairs": ()}
 

@@ -90,6 +90,7 @@ class Position(SegmentMeans[PositionResult]):
     """
 
     name: ClassVar[str] = "position"
+    along_line = True
     by_rows = True
 
     def __init__(self, offsets: Iterable[int] = (-1, 0, 1)) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.hub_model.model_tensors import without_cache
+from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.position_content import explained_by_offset, offset_sums
 from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
@@ -97,6 +98,7 @@ class PositionContent(Accumulator[PositionContentResult]):
     """
 
     name: ClassVar[str] = "position_content"
+    along_line = True
 
     def __init__(self, reach: int = 128, *, seed: int = 0) -> None:
         if reach < 1:
@@ -134,7 +136,7 @@ class PositionContent(Accumulator[PositionContentResult]):
         options = without_cache(backbone)
 
         def add(seen: LayerAttention) -> None:
-            if seen.stack != "cross":
+            if not is_cross(seen.stack):
                 place = self.layers.place(seen.layer)
                 self._add("shuffled", place, seen.weights.float(), batch.real)
 

@@ -179,6 +179,8 @@ class Accumulator(ABC, Generic[R]):
         name: Key of the result in `Measurements`.
         by_rows: Whether `update` accepts some rows of a layer's maps at a time, as for long
             segments, which have no whole maps.
+        along_line: Whether the numbers depend on distances between tokens, which only texts and
+            sounds have: the patches of a picture are no line.
         by_segment: Names of attributes with an entry per segment, by the `index` of the segment. A
             worker receives only the entries of its segments, and all other attributes.
         sums: Arrays by name, made in `start`.
@@ -193,6 +195,7 @@ class Accumulator(ABC, Generic[R]):
 
     name: ClassVar[str]
     by_rows: ClassVar[bool] = False
+    along_line: ClassVar[bool] = False
     by_segment: ClassVar[tuple[str, ...]] = ()
     sums: dict[str, NDArray[Any]]
     layers: LayerNumbers
@@ -295,6 +298,24 @@ def token_classes_of(accumulators: Iterable[Accumulator[Any]]) -> dict[str, Toke
             if classes.setdefault(name, members) != members:
                 raise ValueError(f"two metrics name different token classes {name!r}")
     return classes
+
+
+def refuse_raster(accumulators: Iterable[Accumulator[Any]], tokens: Tokens, stack: str) -> None:
+    """Raise an error for metrics of distances along a line, if the tokens are patches of a picture.
+
+    Raises:
+        ValueError: `tokens` are no line, and a metric needs one.
+    """
+    names = [accumulator.name for accumulator in accumulators]
+    refused = [accumulator.name for accumulator in accumulators if accumulator.along_line]
+    if tokens.is_line or not refused:
+        return
+    others = [name for name in names if name not in refused] or ["entropy", "confidence"]
+    raise ValueError(
+        f"{', '.join(refused)}: these metrics measure distances along a line, and the tokens of "
+        f"{stack!r} are patches of a picture, where the next token may be in another row: choose "
+        f"other metrics, such as {others}"
+    )
 
 
 def refuse_whole_maps(accumulators: Iterable[Accumulator[Any]], n_tokens: int) -> None:

@@ -14,6 +14,7 @@ from attnwidget.studies.streaming.accumulator import (
     Batch,
     LayerBatch,
     Subject,
+    refuse_raster,
     refuse_whole_maps,
     token_classes_of,
 )
@@ -42,8 +43,8 @@ def read_attention(
         ids: Vocabulary ids of the tokens, if `attention` does not store them.
 
     Raises:
-        ValueError: if the stack does not exist or its queries attend to another sequence, or an
-            accumulator needs more than maps.
+        ValueError: if the stack does not exist or its queries attend to another sequence, an
+            accumulator needs more than maps, or it measures distances and the tokens are patches.
     """
     chosen = chosen_stack(attention.stacks, stack, attention.model_name)
     if chosen.query != chosen.key:
@@ -52,6 +53,7 @@ def read_attention(
             "text are not defined: choose a stack that attends to itself"
         )
     tokens = chosen.query
+    refuse_raster(accumulators, tokens, chosen.name)
     n = len(chosen.query)
     # Tokens without ids count as equal if their spelling is equal.
     known = ids or tokens.ids or [tokens.raw.index(token) for token in tokens.raw]

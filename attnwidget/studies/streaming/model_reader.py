@@ -16,11 +16,13 @@ from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.collect_long import is_long, kept_of
+from attnwidget.capture.maps.readable_stacks import is_tower
 from attnwidget.capture.model import AttentionModel, HeadsSeen
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
+from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
 from attnwidget.studies.streaming.accumulator import (
     Accumulator,
@@ -74,7 +76,9 @@ class ModelReader:
         self._pad_to = pad_to
         self._padding_checked = False
         layers = layer_numbers(self._backbone, find_sites(self._backbone))
-        self.layers = next((numbers for stack, numbers in layers.items() if stack != "cross"), None)
+        # Of the stacks that read text alone; towers of pictures and sound do not run.
+        of_text = (stack for stack in layers if not is_cross(stack) and not is_tower(stack))
+        self.layers = next((layers[stack] for stack in of_text), None)
         self._weights = WeightsSeen(self._backbone)
         # Heads that are off in the process that sent this reader.
         self._changes: dict[Head, Change] = {}
@@ -209,7 +213,7 @@ class ModelReader:
         """Read long segments; rows of maps go to `on_layer`, sums of rows to `rows`."""
 
         def hand_on(seen: LongAttention) -> None:
-            if seen.stack == "cross":
+            if is_cross(seen.stack):
                 return
             place = self._place(seen)
             with one_thread():
@@ -291,7 +295,7 @@ class ModelReader:
         options: Mapping[str, Any] = MappingProxyType({}),
     ) -> Any:
         def of_own_tokens(seen: LayerAttention) -> None:
-            if seen.stack != "cross":
+            if not is_cross(seen.stack):
                 on_layer(seen)
 
         with self._model.lock:

@@ -32,7 +32,8 @@ def text_metrics(attention: Attention) -> dict[str, Metrics]:
 
     "entropy" in nats, "mean distance" in tokens, "confidence" (the mean largest weight), and the
     mean attention to [CLS] (or to the first token) and to [SEP], as in `measure`. Maps whose
-    queries and keys are different tokens, as in cross-attention, have neither entropy nor distance.
+    queries and keys are different tokens, as in cross-attention, have neither entropy nor distance,
+    and pictures have no distance.
 
     Example:
         >>> from attnwidget import load_model
@@ -44,7 +45,8 @@ def text_metrics(attention: Attention) -> dict[str, Metrics]:
     measured: dict[str, Metrics] = {}
     for name, stack in attention.stacks.items():
         if stack.query == stack.key:
-            names = ("entropy", "position", "confidence", "classes")
+            along_line = ("position",) if stack.query.is_line else ()
+            names = ("entropy", *along_line, "confidence", "classes")
             heads = measure_attention(attention, names, stack=name).heads()
         else:
             heads = _of_other_tokens(torch.from_numpy(attention.weights(stack=name)), stack)

@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.widgets.shared.head_widget import Shapes
 from attnwidget.widgets.wire.values import to_wire
 
@@ -83,12 +84,13 @@ def _by_stack(metrics: object, shapes: Shapes | None) -> Mapping[str, object]:
 
 
 def _only(names: list[str]) -> str:
-    if len(names) > 1:
+    only = default_stack(names)
+    if only is None:
         raise ValueError(
             f"this model has the stacks {', '.join(map(repr, names))}: say which one the metrics "
             f"belong to, {{{names[0]!r}: metrics}}"
         )
-    return names[0]
+    return only
 
 
 def _of_stack(metrics: object) -> Metrics:

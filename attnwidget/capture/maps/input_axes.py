@@ -1,0 +1,98 @@
+"""The axes of the maps of each stack: the text's tokens, patches of a picture, or positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from attnwidget.capture.hub_model.model_tensors import input_names, is_of_text
+from attnwidget.capture.hub_model.token_axes import patch_axis, position_axis
+from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe
+from attnwidget.capture.maps.readable_stacks import is_tower
+from attnwidget.capture.tapping.attention_sites import Site
+from attnwidget.capture.tapping.stack_names import is_cross
+from attnwidget.text.tokens import Tokens
+
+
+@dataclass(frozen=True)
+class InputAxes:
+    """Maker of the axes of one input.
+
+    Attributes:
+        hf_model: The model.
+        sites: Its attention modules.
+        inputs: The inputs of the pass.
+        options: Further arguments of the pass.
+        tokens: The tokens of the text, if known.
+        target: The tokens that the decoder of an encoder-decoder reads; None without them.
+        probe: What finds the patches of a picture.
+    """
+
+    hf_model: Any
+    sites: Sequence[Site]
+    inputs: Mapping[str, Tensor]
+    options: Mapping[str, Any]
+    tokens: Tokens | None
+    target: Tokens | None
+    probe: PatchProbe
+
+    def of(self, layers: Mapping[str, Sequence[KeptLayer]]) -> dict[str, tuple[Tokens, Tokens]]:
+        """Return the axes of queries and keys of each stack.
+
+        Args:
+            layers: The kept layers of each stack of the input.
+        """
+        axes: dict[str, tuple[Tokens, Tokens]] = {}
+        for stack in sorted(layers, key=is_cross):
+            kept = layers[stack][0]
+            if is_cross(stack):
+                owner = next((site.queries for site in self.sites if site.stack == stack), "")
+                query = axes[owner][0] if owner in axes else None
+                encoder = axes["encoder"][0] if "encoder" in axes else self.tokens
+                decodes = self.target is not None and stack == "cross"
+                axes[stack] = (
+                    self._fitting(query, owner, kept.n_query),
+                    self._fitting(encoder if decodes else None, "", kept.n_key),
+                )
+            else:
+                axis = self._fitting(self._text_of(stack), stack, kept.n_query)
+                axes[stack] = (axis, axis)
+        return axes
+
+    def _text_of(self, stack: str) -> Tokens | None:
+        """Return the tokens that a stack reads, if it reads a text."""
+        reads = next((site.reads for site in self.sites if site.stack == stack), "")
+        if stack == "decoder" and "decoder_input_ids" in input_names(self.hf_model):
+            return self.target
+        # A tower may read what is made of the text, which is the text itself if lengths agree.
+        text_alone = all(map(is_of_text, self.inputs))
+        is_text = reads == "text" or (not reads and (text_alone or not is_tower(stack)))
+        return self.tokens if is_text else None
+
+    def _fitting(self, tokens: Tokens | None, stack: str, length: int) -> Tokens:
+        """Return `tokens` if they fit the axis of a map, else patches of a picture or positions."""
+        if tokens is not None and len(tokens) == length:
+            return tokens
+        site = next((site for site in self.sites if site.stack == stack), None)
+        pictures = [name for name in PIXELS if name in self.inputs]
+        if pictures and site is not None and site.reads in ("picture", ""):
+            found = self.probe(stack, length, self.inputs, self.options)
+            if found is not None:
+                return patch_axis(found.patches, found.grid, found.before, found.after)
+        return position_axis(length, is_line=self._is_line(site))
+
+    def _is_line(self, site: Site | None) -> bool:
+        """Return whether the tokens of a stack without a text are a line, as frames of sound are.
+
+        Patches of a picture or of a spectrogram are no line, and objects in a picture are none.
+        """
+        if any(name in self.inputs for name in PIXELS) or (site and site.reads == "picture"):
+            return False
+        if site is not None and is_tower(site.stack) and not site.reads:
+            return all(map(is_of_text, self.inputs))
+        config = getattr(None if site is None else site.module, "config", None)
+        return not hasattr(config, "patch_size")

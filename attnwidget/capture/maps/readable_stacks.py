@@ -1,0 +1,129 @@
+"""The stacks of a pass whose maps can be shown, and the reasons for missing stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from torch import nn
+
+from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.tapping.attention_sites import Site
+from attnwidget.capture.tapping.stack_names import default_stack, is_cross
+
+_NO_MAPS = (
+    "{} computed no attention map over all tokens: {} calls neither an attention function of "
+    "transformers nor torch's softmax over the scores of all tokens (windows in a layout of its "
+    "own, or integers)"
+)
+# Stacks that a model cannot be read without; the others are towers beside them.
+_MAIN = ("self", "encoder", "decoder", "cross")
+
+
+def attends_apart(n_parts: int, n_inputs: int) -> str:
+    """Return the reason why layers that compute several maps for an input cannot be shown."""
+    return (
+        f"attend within {n_parts} windows or tiles for {n_inputs} inputs; maps over whole inputs "
+        "exist only where every layer attends to all of them"
+    )
+
+
+def is_tower(stack: str) -> bool:
+    """Return whether a stack is a tower, without which the rest of a model can be shown."""
+    return stack not in _MAIN
+
+
+def leave_out_unreadable(
+    items: Sequence[dict[str, list[KeptLayer]]],
+    unreadable: Mapping[str, str],
+    model: nn.Module,
+    sites: Sequence[Site],
+) -> str:
+    """Remove the towers whose maps cannot be shown from `items`, and return the note about them.
+
+    Args:
+        items: The layers of each input by stack.
+        unreadable: Reasons that the pass has found, by stack.
+        model: The model, for errors and notes.
+        sites: Its attention modules.
+
+    Raises:
+        ValueError: No layer of an input has maps, or the layers of the language model or of the
+            only stack have no maps over all tokens, or maps of different sizes.
+    """
+    name = type(model).__name__
+    reasons = dict(unreadable)
+    for stacks in items:
+        for stack, layers in stacks.items():
+            reason = _why_unreadable(stack, layers)
+            if reason:
+                reasons.setdefault(stack, reason)
+    if not reasons and not all(items):
+        modules = sorted({type(site.module).__name__ for site in sites})
+        raise ValueError(_NO_MAPS.format(name, ", ".join(modules)))
+    parts = parts_of_stacks(model, sites)
+    readable = {stack for stacks in items for stack in stacks} - reasons.keys()
+    for stack, reason in reasons.items():
+        if not is_tower(stack) or not readable:
+            raise ValueError(f"the {stack!r} layers of {name} {reason}{_listed(parts)}")
+        for stacks in items:
+            stacks.pop(stack, None)
+    notes = []
+    for stack, reason in reasons.items():
+        alone = f"; load_model(model.{parts[stack]}) reads this part" if stack in parts else ""
+        short = reason.partition(";")[0].partition(":")[0]
+        notes.append(f"the stack {stack!r} is not shown: its layers {short}{alone}")
+    return ", ".join(notes)
+
+
+def parts_of_stacks(model: nn.Module, sites: Sequence[Site]) -> dict[str, str]:
+    """Return the path of the model inside `model` that has the layers of one stack alone.
+
+    Stacks that share their part with other stacks are left out.
+    """
+    paths: dict[str, list[str]] = {}
+    for site in sites:
+        paths.setdefault(site.stack, []).append(site.path)
+    own = {stack: of_stack for stack, of_stack in paths.items() if not is_cross(stack)}
+    parts: dict[str, str] = {}
+    if len(own) < 2:
+        return parts
+    for path, module in model.named_modules():
+        if not path or not hasattr(module, "set_attn_implementation"):
+            continue
+        inside = [
+            stack
+            for stack, of_stack in own.items()
+            if any(site.startswith(f"{path}.") for site in of_stack)
+        ]
+        whole = len(inside) == 1 and all(site.startswith(f"{path}.") for site in own[inside[0]])
+        if whole:  # the outermost part comes first, and has what the layers read
+            parts.setdefault(inside[0], path)
+    return parts
+
+
+def _why_unreadable(stack: str, layers: Sequence[KeptLayer]) -> str:
+    for kept in layers:
+        if not is_cross(stack) and kept.n_query != kept.n_key:
+            return (
+                "computed no attention map over all tokens: one has "
+                f"{kept.n_query} queries and {kept.n_key} keys, so its keys are not the tokens "
+                "(compressed, pooled or windowed keys)"
+            )
+    sizes = {(kept.n_heads, kept.n_query, kept.n_key) for kept in layers}
+    if len(sizes) > 1:
+        listed = ", ".join(map(str, sorted(sizes)))
+        return (
+            f"differ in (heads, queries, keys): {listed}; a grid of heads needs layers of equal "
+            "size"
+        )
+    return ""
+
+
+def _listed(parts: Mapping[str, str]) -> str:
+    """Return advice about the parts of a model that can be loaded alone."""
+    if not parts:
+        return ""
+    first = default_stack(parts) or next(iter(parts))
+    others = [f"model.{path}" for stack, path in parts.items() if stack != first]
+    more = f", and likewise {', '.join(others)}" if others else ""
+    return f". Load a part of the model to read it alone: load_model(model.{parts[first]}){more}"
