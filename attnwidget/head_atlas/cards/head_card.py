@@ -50,7 +50,8 @@ class HeadCard:
     Attributes:
         head: The head.
         name: Its name, "" without a name.
-        runner_up: The behaviour that would name it otherwise, or "".
+        runner_up: The behaviour that stands beside the name, or "": what the head writes, or the
+            behaviour that would name it otherwise.
         scores: A row for each behaviour with a score.
         examples: Example links by kind, as in `HeadExamples.of`; "missed" are links that the rule
             of the name predicts.
