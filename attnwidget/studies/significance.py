@@ -135,10 +135,10 @@ def bootstrap_interval(
 
     Examples are drawn with replacement, with the same draws for all entries of the leading axes.
     For differences of two scores of each example, this is the paired bootstrap. Each drawn mean is
-    divided by its own standard error, like a t value, which corrects for skewed values. The interval
-    also includes the interval of Student's t. Percentiles of the drawn means alone would be too
-    narrow for few examples: with 8 examples, they include the true mean 85 to 89 times out of 100,
-    and this interval 93 to 96 times.
+    divided by its own standard error, like a t value, which corrects for skewed values. The
+    interval also includes the interval of Student's t. Percentiles of the drawn means alone would
+    be too narrow for few examples: with 8 examples, they include the true mean 85 to 89 times out
+    of 100, and this interval 93 to 96 times.
 
     Args:
         values: [..., N], one number per example.

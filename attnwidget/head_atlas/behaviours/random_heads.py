@@ -54,7 +54,7 @@ class RandomHeads:
             >>> from attnwidget.head_atlas.behaviours.random_heads import RandomHeads
             >>> heads = RandomHeads(np.array([0.1, 0.12, 0.13]), np.full(3, 0.12))
             >>> heads.p_values(np.array([0.125, 0.9]), np.full(2, 0.12)).round(4).tolist()
-            [1.0, 0.0016]
+            [1.0, 0.0014]
         """
         random = np.cbrt(self.score) - np.cbrt(self.control)
         spread = float(random.std(ddof=1)) * np.sqrt(1 + 1 / len(random))
