@@ -63,7 +63,7 @@ def run(a: AttentionModel, b: Any, given: Any, **options: Any) -> Any:
 def test_metrics_are_those_of_measure_second_minus_first(
     embedded: AttentionModel, tuned: AttentionModel
 ) -> None:
-    segments = read_segments(demo_prose(), embedded, limit=7)
+    segments = read_segments(demo_prose(), embedded, limit=12)
     metrics = ["entropy", "position", Confidence(["[SEP]"])]
     found = run(embedded, tuned, segments, metrics=metrics, batch_size=2)
     before, after = (
@@ -149,7 +149,7 @@ def test_the_change_beyond_seeds_is_what_is_left_of_their_spread(tmp_path: Any) 
         distance = 1 if title == "divergence" else -1
         moved = np.mean([run(first, one, WORDS).heads()[title] for one in others], axis=0)
         spread = np.mean([run(others[i], others[j], WORDS).heads()[title] for i, j in pairs], 0)
-        np.testing.assert_allclose(found.heads()[beyond], distance * (moved - spread), atol=1e-9)
+        np.testing.assert_allclose(found.heads()[beyond], distance * (moved - spread), atol=1e-8)
         low, high = found.intervals[beyond]
         assert (low <= found.heads()[beyond]).all() and (found.heads()[beyond] <= high).all()
     assert len(found.between) == 3
@@ -193,19 +193,19 @@ def test_intervals_draw_whole_documents(embedded: AttentionModel, tuned: Attenti
 @pytest.mark.slow
 def test_a_drawn_document_counts_with_all_its_examples() -> None:
     random = np.random.default_rng(0)
-    sizes = [1, 2, 5, 9, 3, 4]
-    values = random.normal(size=24)
-    groups = np.repeat(np.arange(6), sizes)
+    sizes = [1, 2, 5, 9, 3, 4, 2, 6, 1, 3, 5, 7]
+    values = random.normal(size=48)
+    groups = np.repeat(np.arange(12), sizes)
     low, high = bootstrap_interval(values, groups=groups, draws=4000)
-    parts = [values[groups == one] for one in range(6)]
+    parts = [values[groups == one] for one in range(12)]
     drawn = [
-        np.concatenate([parts[i] for i in random.integers(0, 6, 6)]).mean() for _ in range(4000)
+        np.concatenate([parts[i] for i in random.integers(0, 12, 12)]).mean() for _ in range(4000)
     ]
-    # Divided by the standard errors of six documents, the draws are wider than their percentiles.
+    # With an error of their own, draws of twelve documents have a wider interval than percentiles.
     narrow = np.quantile(drawn, [0.025, 0.975])
-    assert low < narrow[0] < narrow[1] < high
-    assert high - low < 2.5 * (narrow[1] - narrow[0])
-    alone = bootstrap_interval(values, groups=np.arange(24))
+    assert 1 < (high - low) / (narrow[1] - narrow[0]) < 2.2
+    assert low < values.mean() < high
+    alone = bootstrap_interval(values, groups=np.arange(48))
     np.testing.assert_array_equal(alone, bootstrap_interval(values))
 
 

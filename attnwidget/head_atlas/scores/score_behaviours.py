@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 #: Number of texts that models with random weights read.
 RANDOM_TEXTS = 64
 #: Smallest number of heads with random weights, where the number of models is not asked for.
-RANDOM_HEADS = 100
+RANDOM_HEADS = 48
 
 
 def score_behaviours(
@@ -92,7 +92,7 @@ def score_behaviours(
             1 - control. Score minus control of a name is also at least 0.05.
         random_models: Number of models of the same form whose weights are in random order, which
             read the first 64 texts, with maps as sharp as the maps of the model; 0 = none; None = 2
-            or more, so that there are at least 100 random heads.
+            or more, so that there are at least 48 random heads.
         seed: Seed of random weights and random tokens.
         batch_size: Number of texts in one pass of the model.
         checkpoint: A folder that keeps finished work of each study; a repeated call continues.
