@@ -66,7 +66,7 @@ def test_planted_heads_are_causes_that_feed_each_other(of_circuit: Atlas) -> Non
     # Before the repetition, the head predicts a wrong token, and the loss falls without it.
     assert card.effect.effect > 1 > 0 > card.effect.matched
     previous = of_circuit.card(*planted.PREVIOUS)
-    assert previous.effect is not None and previous.effect.outcome == ""
+    assert previous.effect is not None and previous.effect.outcome == "secondary cause"
     assert previous.effect.low > 0 and np.isnan(previous.effect.advantage)
     keys = [feeder.head for feeder in card.feeds if feeder.fed == "key"]
     assert keys[0] == Head(*planted.PREVIOUS)
