@@ -57,8 +57,8 @@ def share_among_top(logits: Tensor, ids: Tensor, top: int) -> Tensor:
 def share_of_others_among_top(logits: Tensor, ids: Tensor, top: int) -> Tensor:
     """Share of the other tokens that are among the `top` largest of the logits of a row.
 
-    This is the control of `share_among_top`: a head that promotes the same tokens whatever it reads
-    has the same share of its own tokens and of the others. The arguments are the same.
+    This is the control of `share_among_top`, with the same arguments. A head with the same output
+    for every token has equal shares of read tokens and of other tokens.
 
     Returns:
         Mean over the T rows and the T - 1 other tokens of each, [...], from 0 to 1.

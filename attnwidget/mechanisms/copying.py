@@ -100,7 +100,7 @@ class CopyingScores(HeadResult):
             promotes when it reads the name.
         suppression: [L, H], the same share among the tokens that the head suppresses most.
         copying_of_others: [L, H], the share of the other names, in place of the name that is read:
-            what a head scores that promotes the same names whatever it reads.
+            a head with the same output for every name scores no more.
         suppression_of_others: [L, H], the same for `suppression`.
         eigenvalues: [L, H], sum of the eigenvalues of the circuit from embedding to logits over the
             sum of their sizes, from -1 to 1.

@@ -135,7 +135,7 @@ def bootstrap_interval(
 
     Examples are drawn with replacement, with the same draws for all entries of the leading axes.
     For differences of two scores of each example, this is the paired bootstrap. Each drawn mean is
-    divided by its own standard error, like a t value, which corrects for skewed values. The
+    divided by its own standard error, because the errors of skewed values vary with their mean. The
     interval also includes the interval of Student's t. Percentiles of the drawn means alone would
     be too narrow for few examples: with 8 examples, they include the true mean 85 to 89 times out
     of 100, and this interval 93 to 96 times.
@@ -292,8 +292,8 @@ def paired_interval(
 ) -> tuple[Float64Array, Float64Array]:
     """Return the interval of the difference of two shares of the same n examples.
 
-    One example is added to each kind of disagreement, so that the interval keeps its level for few
-    examples, and has a width without any disagreement (Bonett and Price 2012).
+    One example is added to each kind of disagreement (Bonett and Price 2012). The interval
+    therefore keeps its level for few examples, and has a width without disagreements.
 
     Args:
         only_first: Number of examples that only the first predictor gets right.

@@ -45,7 +45,7 @@ class BehaviourScore:
         resting: Whether heads do this where their function does not apply.
         random: Largest score minus control of a head with random weights; NaN if no such model was
             read.
-        writes: Whether the behaviour says what heads write, and not where they attend.
+        writes: Whether the behaviour is about the output of heads, and not about their attention.
     """
 
     name: str

@@ -28,8 +28,8 @@ class Copying(StudyBehaviour):
     """Share of names that a head copies or suppresses, against the other names.
 
     The study is `copying_scores`. The control of a head is the share of the other names among the
-    tokens that the head promotes, which is as high for a head that promotes the same names whatever
-    it reads. The test is a binomial test against this share, or against chance if chance is larger.
+    tokens that the head promotes. A head with the same output for every name has an equal score and
+    control. The test is a binomial test against this share, or against chance if chance is larger.
     """
 
     name = "copying"

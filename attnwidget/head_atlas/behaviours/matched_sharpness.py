@@ -87,7 +87,7 @@ class EntropySums(SegmentMeans[SharpenedEntropies]):
 def exponents_over_texts(
     model: AttentionModel, random: AttentionModel, segments: Sequence[Segment], batch_size: int
 ) -> Float64Array:
-    """Return the exponent of each head of a random model, which makes it as sharp on texts.
+    """Return the exponents that make the heads of a random model as sharp as the heads of a model.
 
     Args:
         model: The model.

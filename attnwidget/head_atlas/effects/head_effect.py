@@ -85,10 +85,10 @@ def outcome_of(
       elsewhere, and as it does without other heads.
 
     The intervals have a level of 95 %, so a comparison holds by chance for at most 2.5 % of the
-    heads. The best of several heads is often the best by chance. Fewer than five other heads
-    therefore show nothing: that comparison is not made, and the head is no primary cause. Without
-    matched places (`difference_low` is NaN), the other heads decide between a primary cause and a
-    correlate. Without either comparison, the outcome is "".
+    heads. The best of several heads is often the best by chance. A comparison with fewer than five
+    other heads is therefore not made, and the head is no primary cause. Without matched places
+    (`difference_low` is NaN), the other heads decide between a primary cause and a correlate.
+    Without either comparison, the outcome is "".
 
     Args:
         low: Lower end of the interval of the effect.
@@ -97,8 +97,8 @@ def outcome_of(
         difference_low: Lower end of the interval of the effect minus the effect at matched places.
         random: Effects of the other drawn heads.
         advantage_low: Lower end of the interval of the effect minus the effect of the best other
-            head, over the same texts. None = that of two independent effects, both with an interval
-            of the same width.
+            head, over the same texts. None = computed from `random`, as for independent effects
+            with equally wide intervals.
 
     Example:
         >>> from attnwidget.head_atlas.effects.head_effect import outcome_of

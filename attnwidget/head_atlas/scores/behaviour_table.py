@@ -69,10 +69,10 @@ class BehaviourTable(HeadResult):
 
     @cached_property
     def runners_up(self) -> NDArray[np.str_]:
-        """The behaviour that stands beside the name of each head, "" if there is none, [L, H].
+        """The behaviour beside the name of each head, "" without another behaviour, [L, H].
 
-        It is what the head writes, such as copying, if its name says where it attends; otherwise
-        the behaviour that would name the head without its name.
+        Copying comes first if the head is named by its attention. Otherwise, the runner-up is the
+        next behaviour in the order of names.
         """
         writes = [score.writes for score in self.scores]
         return self._named_as(

@@ -46,8 +46,8 @@ def head_names(
     least 0.05, and the strength is at least `least`. The strength is the excess as a share of the
     possible excess.
 
-    The strongest behaviour of attention names the head. Many heads copy, whatever they look for, so
-    that behaviours of what heads write come second, and resting behaviours last.
+    The strongest behaviour of attention names the head. Copying comes second, because many heads
+    copy. Resting behaviours come last.
 
     Args:
         scores: The D behaviours.

@@ -73,9 +73,9 @@ def score_behaviours(
     One half of the data scores heads, and the other half checks the scores. Documents take turns
     between the halves, and so do segments without a document, sentences and names. A behaviour
     names a head if its score exceeds the control after Holm's correction over all heads and
-    behaviours, exceeds what equally sharp heads with random weights reach, and is strong enough. A
-    behaviour of attention comes before a behaviour of what heads write, such as copying. A
-    behaviour of heads at rest, such as attention to [SEP], names a head only if no other does.
+    behaviours, exceeds what equally sharp heads with random weights reach, and is strong enough.
+    Behaviours of attention come before copying. A behaviour of heads at rest, such as attention to
+    [SEP], names a head only if no other does.
 
     Args:
         model: A model from `load_model`.
@@ -91,8 +91,8 @@ def score_behaviours(
         least: Smallest strength of a name: score minus control, as a share of the possible excess
             1 - control. Score minus control of a name is also at least 0.05.
         random_models: Number of models of the same form whose weights are in random order, which
-            read the first 64 texts, with maps as sharp as the maps of the model; 0 = none; None = 2
-            or more, so that there are at least 48 random heads.
+            read the first 64 texts, with maps as sharp as the maps of the model; 0 = none; None =
+            at least 2 models and 48 heads.
         seed: Seed of random weights and random tokens.
         batch_size: Number of texts in one pass of the model.
         checkpoint: A folder that keeps finished work of each study; a repeated call continues.
