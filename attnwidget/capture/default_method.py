@@ -89,7 +89,8 @@ def _reads_causally(hf_model: Any) -> bool:
     try:
         # Empty edits switch all heads on, also in a block of `disabled`.
         with torch.no_grad(), tap(hf_model, look, Edits()):
-            hf_model(input_ids=torch.tensor([ids], device=device_of(hf_model)))
+            device = device_of(hf_model)
+            hf_model(input_ids=torch.tensor([ids], dtype=torch.long, device=device))
     except Exception:
         sites = find_sites(uncompiled(hf_model))
         return any(getattr(site.module, "is_causal", False) is True for site in sites)

@@ -59,7 +59,7 @@ def atlas(
     effect_texts: int | None = None,
     level: float = 0.05,
     least: float = 0.25,
-    random_models: int = 2,
+    random_models: int | None = None,
     seed: int = 0,
     batch_size: int = 8,
     checkpoint: str | Path | None = None,
@@ -88,7 +88,7 @@ def atlas(
             causal model, which predicts every token of a text.
         level: As in `score_behaviours`, like the following arguments.
         least: Smallest strength of a name.
-        random_models: Number of models with random weights.
+        random_models: Number of models with random weights; None = 2 or more.
         seed: Seed of everything drawn at random.
         batch_size: Number of texts in one pass of the model.
         checkpoint: A folder that keeps finished work; a repeated call continues.

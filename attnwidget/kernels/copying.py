@@ -54,6 +54,30 @@ def share_among_top(logits: Tensor, ids: Tensor, top: int) -> Tensor:
     return (ranks(logits, ids) < top).float().mean(-1)
 
 
+def share_of_others_among_top(logits: Tensor, ids: Tensor, top: int) -> Tensor:
+    """Share of the other tokens that are among the `top` largest of the logits of a row.
+
+    This is the control of `share_among_top`, with the same arguments. A head with the same output
+    for every token has equal shares of read tokens and of other tokens.
+
+    Returns:
+        Mean over the T rows and the T - 1 other tokens of each, [...], from 0 to 1.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.copying import share_among_top, share_of_others_among_top
+        >>> same = torch.tensor([3.0, 2.0, 1.0]).expand(3, 3)
+        >>> ids = torch.tensor([0, 1, 2])
+        >>> share_of_others_among_top(same, ids, top=1), share_among_top(same, ids, top=1)
+        (tensor(0.3333), tensor(0.3333))
+    """
+    # As in `ranks`, ties count against a token.
+    bound = logits.topk(top + 1, dim=-1).values[..., -1:]
+    among = logits[..., ids] > bound  # [..., T, T]
+    other = ~torch.eye(len(ids), dtype=torch.bool, device=logits.device)
+    return (among & other).float().sum((-2, -1)) / other.sum()
+
+
 def ranks(logits: Tensor, ids: Tensor) -> Tensor:
     """Number of other tokens with at least the logit of the token of the row: int64 [..., T].
 

@@ -11,7 +11,11 @@ import torch
 from torch import Tensor
 
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.kernels.copying import eigenvalue_copying, share_among_top
+from attnwidget.kernels.copying import (
+    eigenvalue_copying,
+    share_among_top,
+    share_of_others_among_top,
+)
 from attnwidget.kernels.norm_gains import NormGain
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.circuit_weights import CircuitWeights
@@ -96,6 +100,9 @@ class CopyingScores(HeadResult):
         copying: [L, H], the share of names with a rank below `top` among the tokens that the head
             promotes when it reads the name.
         suppression: [L, H], the same share among the tokens that the head suppresses most.
+        copying_of_others: [L, H], the share of the other names, in place of the name that is read:
+            a head with the same output for every name scores no more.
+        suppression_of_others: [L, H], the same for `suppression`.
         eigenvalues: [L, H], sum of the eigenvalues of the circuit from embedding to logits over the
             sum of their sizes, from -1 to 1.
         shuffled: [L, H], the same with the logits of the tokens shuffled: what a head scores that
@@ -107,6 +114,8 @@ class CopyingScores(HeadResult):
 
     copying: Float64Array
     suppression: Float64Array
+    copying_of_others: Float64Array
+    suppression_of_others: Float64Array
     eigenvalues: Float64Array
     shuffled: Float64Array
     names: tuple[str, ...]
@@ -114,10 +123,12 @@ class CopyingScores(HeadResult):
     model_name: str
 
     def heads(self) -> HeadMetrics:
-        """Four scores: "copying", "suppression", "copying (eigenvalues)", "shuffled control"."""
+        """Return copying and suppression, of names and by eigenvalues, each with its control."""
         return {
             "copying": self.copying,
             "suppression": self.suppression,
+            "copying, control: other names": self.copying_of_others,
+            "suppression, control: other names": self.suppression_of_others,
             "copying (eigenvalues)": self.eigenvalues,
             "copying (eigenvalues), shuffled control": self.shuffled,
         }
@@ -166,7 +177,9 @@ def copying_scores(
     - Names (Wang et al. 2022): each name as its effective embedding h = e + MLP_0(LN(e)) goes
       through the head, h W_V W_O, and through the last norm to logits. Copying is the share of
       names that are among the `top` largest of their own logits; suppression, or negative copying,
-      the share with -W_V W_O in place of W_V W_O.
+      the share with -W_V W_O in place of W_V W_O. The control of both is the share of the other
+      names in the place of the name that is read. A head that promotes the same tokens whatever
+      it reads scores no more than its control.
     - Eigenvalues (Elhage et al. 2021): sum(lambda) / sum(|lambda|) of W_E W_V W_O W_U over the
       vocabulary, with effective embeddings as the last norm and the norm before the head see them.
       Where embeddings are close to unembeddings, every head scores high. Compare the score with
@@ -206,7 +219,9 @@ def copying_scores(
     ids, texts = single_tokens(model, chosen, vectors.n_tokens)
     products = _TokenProducts(vectors, center_unembed)
     shape = (weights.numbers.n_layers, model.n_heads)
-    copying, suppression, eigenvalues, shuffled = (np.full(shape, np.nan) for _ in range(4))
+    copying, suppression, of_others, less_of_others, eigenvalues, shuffled = (
+        np.full(shape, np.nan) for _ in range(6)
+    )
     for layer in weights.numbers.numbers:
         circuits = weights.layer(layer)
         read = read_vectors(vectors, circuits, layer, ids)
@@ -215,11 +230,21 @@ def copying_scores(
             own = ids.to(logits.device)
             copying[layer, head] = float(share_among_top(logits, own, top))
             suppression[layer, head] = float(share_among_top(-logits, own, top))
+            of_others[layer, head] = float(share_of_others_among_top(logits, own, top))
+            less_of_others[layer, head] = float(share_of_others_among_top(-logits, own, top))
         own_logits, other_logits = products.of(circuits.norm, effective=layer > 0)
         eigenvalues[layer] = _eigenvalues(circuits.output, own_logits, circuits.value)
         shuffled[layer] = _eigenvalues(circuits.output, other_logits, circuits.value)
     return CopyingScores(
-        copying, suppression, eigenvalues, shuffled, texts, top, model_name=model.name
+        copying=copying,
+        suppression=suppression,
+        copying_of_others=of_others,
+        suppression_of_others=less_of_others,
+        eigenvalues=eigenvalues,
+        shuffled=shuffled,
+        names=texts,
+        top=top,
+        model_name=model.name,
     )
 
 

@@ -40,13 +40,19 @@ def untrained_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
     modules = dict(drawn.named_modules())
     with torch.no_grad():
         for path, module in trained.named_modules():
-            if module is words or (isinstance(module, nn.Embedding) and _places(path)):
+            if module is words or (isinstance(module, nn.Embedding) and is_of_positions(path)):
                 modules[path].weight.copy_(module.weight)
     drawn.to(model.device, next(trained.parameters()).dtype).eval()
     return load_model(drawn, model.tokenizer, name=f"{model.own_name}, untrained")
 
 
-def _places(path: str) -> bool:
-    """Whether an embedding is of positions, and not of distances within an attention layer."""
+def is_of_positions(path: str) -> bool:
+    """Return whether the name of an embedding says that it is of positions, not of distances.
+
+    Example:
+        >>> from attnwidget.probes.untrained_model import is_of_positions
+        >>> is_of_positions("transformer.wpe"), is_of_positions("relative_position_bias_table")
+        (True, False)
+    """
     last = path.rpartition(".")[2]
-    return "position" in last or last == "wpe"
+    return ("position" in last and "relative" not in last) or last == "wpe"

@@ -25,8 +25,8 @@ from attnwidget.demo import demo_prose, demo_treebank
 from attnwidget.head_atlas import build_atlas
 from attnwidget.head_atlas.cards.atlas_result import Atlas
 from attnwidget.head_atlas.effects import measure_effects
-from attnwidget.head_atlas.effects.head_effect import outcome_of
-from attnwidget.head_atlas.effects.question_losses import question_losses
+from attnwidget.head_atlas.effects.head_effect import head_effect, outcome_of
+from attnwidget.head_atlas.effects.question_losses import QuestionLosses, question_losses
 from attnwidget.studies.interventions.inputs_with_answers import asked_of
 from attnwidget.text.segments import Segment
 from fixtures import planted_circuit as planted
@@ -61,11 +61,13 @@ def test_planted_heads_are_causes_that_feed_each_other(of_circuit: Atlas) -> Non
     assert set(of_circuit.find("induction")) == {Head(*planted.INDUCTION)}
     assert of_circuit.find("previous") == [Head(*planted.PREVIOUS)]
     card = of_circuit.card(*planted.INDUCTION)
-    assert card.effect is not None and card.effect.outcome == "primary cause"
+    # The layer has three other heads: too few to show that the best of them does less.
+    assert card.effect is not None and card.effect.outcome == "secondary cause"
     # Before the repetition, the head predicts a wrong token, and the loss falls without it.
     assert card.effect.effect > 1 > 0 > card.effect.matched
     previous = of_circuit.card(*planted.PREVIOUS)
-    assert previous.effect is not None and previous.effect.outcome == "primary cause"
+    assert previous.effect is not None and previous.effect.outcome == "secondary cause"
+    assert previous.effect.low > 0 and np.isnan(previous.effect.advantage)
     keys = [feeder.head for feeder in card.feeds if feeder.fed == "key"]
     assert keys[0] == Head(*planted.PREVIOUS)
     words = [item for item in card.writes if item.source.startswith("w")]
@@ -78,7 +80,7 @@ def test_planted_heads_are_causes_that_feed_each_other(of_circuit: Atlas) -> Non
 
 def test_a_card_prints_the_evidence(of_circuit: Atlas) -> None:
     printed = repr(of_circuit.card(*planted.INDUCTION))
-    assert printed.startswith("L1 H2: ") and "primary cause: loss +" in printed
+    assert printed.startswith("L1 H2: ") and "secondary cause: loss +" in printed
     assert "L0 H1 feeds its key" in printed and "strongest: " in printed
     assert repr(of_circuit.card(1, 0)).startswith("L1 H0: no name")
     assert {"behaviour", "score", "control", "adjusted"} <= set(
@@ -89,7 +91,7 @@ def test_a_card_prints_the_evidence(of_circuit: Atlas) -> None:
 def test_an_atlas_is_a_table_and_a_figure(of_circuit: Atlas) -> None:
     frame = of_circuit.to_frame()
     assert len(frame) == 8 and (frame["name"] != "").sum() == 2
-    assert set(frame["outcome"]) == {"", "primary cause"}
+    assert set(frame["outcome"]) == {"", "secondary cause"}
     assert of_circuit.chart() is not None and of_circuit.chart("induction") is not None
     assert repr(of_circuit).startswith("Atlas(planted circuit, 8 heads, 2 named")
     assert of_circuit.provenance["n_texts"] == 16 and "torch" in of_circuit.provenance["versions"]
@@ -178,15 +180,23 @@ def test_losses_equal_those_of_switched_off_heads(model: AttentionModel) -> None
             )
 
 
+WEAK = (0.1, 0.0, 0.02, 0.05, -0.1)
+STRONG = (0.3, 0.0, 0.02, 0.05, -0.1)
+NAN = float("nan")
+
+
 @pytest.mark.parametrize(
     ("low", "high", "effect", "difference_low", "random", "outcome"),
     [
-        (0.1, 0.3, 0.2, 0.1, (0.1, 0.0), "primary cause"),
-        (0.1, 0.3, 0.2, -0.1, (0.1, 0.0), "secondary cause"),
-        (0.1, 0.3, 0.2, 0.1, (0.3, 0.0), "secondary cause"),
-        (0.1, 0.3, 0.2, -0.1, (0.3, 0.0), "correlate"),
-        (0.1, 0.3, 0.2, float("nan"), (0.1,), "primary cause"),
-        (0.1, 0.3, 0.2, float("nan"), (0.3,), "correlate"),
+        (0.3, 0.5, 0.4, 0.1, WEAK, "primary cause"),
+        (0.3, 0.5, 0.4, -0.1, WEAK, "secondary cause"),
+        (0.3, 0.5, 0.4, 0.1, STRONG, "secondary cause"),
+        (0.3, 0.5, 0.4, -0.1, STRONG, "correlate"),
+        (0.3, 0.5, 0.4, NAN, WEAK, "primary cause"),
+        (0.3, 0.5, 0.4, NAN, STRONG, "correlate"),
+        (0.3, 0.5, 0.4, NAN, WEAK[:4], ""),
+        (0.3, 0.5, 0.4, 0.1, WEAK[:4], "secondary cause"),
+        (0.3, 0.5, 0.4, -0.1, WEAK[:4], "correlate"),
         (-0.1, 0.3, 0.1, 0.1, (), "null"),
         (-0.3, -0.1, -0.2, -0.1, (0.0,), "interferer"),
     ],
@@ -200,6 +210,48 @@ def test_outcomes_follow_from_intervals(
     outcome: str,
 ) -> None:
     assert outcome_of(low, high, effect, difference_low, random) == outcome
+
+
+def test_the_interval_over_the_best_other_head_decides() -> None:
+    assert outcome_of(0.3, 0.5, 0.4, NAN, STRONG, 0.01) == "primary cause"
+    assert outcome_of(0.3, 0.5, 0.4, NAN, WEAK, -0.01) == "correlate"
+
+
+def losses_of_equal_heads(n_heads: int, seed: int) -> QuestionLosses:
+    """Return losses in 12 texts, each with 4 questions, of a layer whose heads all do the same."""
+    random = np.random.default_rng(seed)
+    intact = random.normal(3, 0.3, (4, 12))
+    changes = random.normal(0.1, 0.1, (n_heads, 4, 12)) + random.normal(0, 0.05, (1, 1, 12))
+    return QuestionLosses(
+        heads=tuple(Head(0, head) for head in range(n_heads)),
+        texts=np.arange(12),
+        places=np.tile(np.arange(4)[:, None], (1, 12)),
+        intact=intact,
+        without=intact + changes,
+        complete=True,
+    )
+
+
+@pytest.mark.parametrize("n_heads", [1, 2, 5, 6, 8, 16])
+def test_equal_heads_are_no_primary_causes(n_heads: int) -> None:
+    fires = np.ones((4, 12), bool)
+    causes = 0
+    for seed in range(200):
+        effect = head_effect("a behaviour", Head(0, 0), losses_of_equal_heads(n_heads, seed), fires)
+        assert effect.low > 0 or effect.outcome == "null"
+        assert np.isnan(effect.advantage_low) == (n_heads <= 5)
+        causes += effect.outcome == "primary cause"
+    assert causes <= (5 if n_heads > 5 else 0)
+
+
+def test_a_head_with_a_larger_effect_is_a_primary_cause() -> None:
+    losses = losses_of_equal_heads(8, 0)
+    losses.without[2] += 0.3
+    effect = head_effect("a behaviour", Head(0, 2), losses, np.ones((4, 12), bool))
+    assert effect.outcome == "primary cause"
+    assert 0 < effect.advantage_low < effect.advantage < effect.advantage_high
+    best = max(value for _, value in effect.random)
+    assert effect.advantage == pytest.approx(effect.effect - best)
 
 
 @pytest.mark.slow

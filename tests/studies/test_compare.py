@@ -359,7 +359,7 @@ def test_a_text_of_special_tokens_alone_has_no_cosine_without_them(
 def test_results_as_a_frame_charts_and_intervals(
     embedded: AttentionModel, tuned: AttentionModel, segments: list[Segment]
 ) -> None:
-    found = run(embedded, tuned, segments)
+    found = run(embedded, tuned, [*segments, *make_segments(["It was cold."], embedded)])
     frame = found.to_frame()
     assert list(frame.columns) == ["layer", "head", "metric", "value", "low", "high"]
     assert len(frame) == 4 * 72
@@ -367,10 +367,10 @@ def test_results_as_a_frame_charts_and_intervals(
     low, high = found.intervals["divergence"]
     one = frame[(frame["metric"] == "divergence") & (frame["layer"] == 3)].iloc[4]
     assert (one["low"], one["high"]) == (low[3, 4], high[3, 4]) and one["head"] == 4
-    assert np.isnan(run(embedded, tuned, segments[:1]).to_frame()["low"]).all()
+    assert np.isnan(run(embedded, tuned, segments).to_frame()["low"]).all()
     for metric in found.heads():
         said = found.chart(metric).to_json()
-        assert "small BERT for genres" in said and "5 segments" in said
+        assert "small BERT for genres" in said and "6 segments" in said
     spec = found.chart().to_dict()
     (values,) = spec["datasets"].values()
     drawn = {(row["layer"], row["head"]): row["value"] for row in values}

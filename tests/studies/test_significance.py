@@ -8,13 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, bootstrap, false_discovery_control, permutation_test
 
+from attnwidget.studies.interventions.ablation_results import Without
 from attnwidget.studies.significance import (
+    FEWEST_UNITS,
+    above_zero,
     benjamini_hochberg,
     better_than,
     bootstrap_interval,
     bootstrap_ratio_interval,
     differ,
     holm,
+    paired_interval,
+    percentile_tails,
     sign_flip_test,
     wilson_interval,
 )
@@ -104,4 +109,81 @@ def test_a_bootstrap_of_ratios_beside_scipys() -> None:
     ).confidence_interval
     assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=0.01)
     assert bootstrap_ratio_interval([0, 0], [0, 0]) == (0, 1)
-    assert bootstrap_ratio_interval([0, 5], [0, 5]) == (1, 1)
+    # One sentence with words is no basis for an interval.
+    assert bootstrap_ratio_interval([0, 5], [0, 5]) == (0, 1)
+
+
+def coverage(low: np.ndarray, high: np.ndarray, truth: float) -> float:
+    return float(((low <= truth) & (truth <= high)).mean())
+
+
+@pytest.mark.parametrize("n", [6, 8, 16])
+def test_intervals_of_few_units_include_the_true_mean(n: int) -> None:
+    random = np.random.default_rng(n)
+    samples = {
+        "uniform": (random.uniform(-1, 1, (1000, n)), 0.0),
+        "shares": (random.beta(0.5, 3, (1000, n)), 1 / 7),
+        "lognormal": (np.exp(0.5 * random.normal(size=(1000, n))), float(np.exp(0.125))),
+    }
+    for name, (values, truth) in samples.items():
+        low, high = bootstrap_interval(values, draws=400)
+        assert coverage(low, high, truth) >= 0.92, name
+        assert (low <= values.mean(-1)).all() and (values.mean(-1) <= high).all()
+
+
+def test_intervals_of_few_documents_include_the_true_mean() -> None:
+    random = np.random.default_rng(0)
+    groups = np.repeat(np.arange(8), [1, 2, 5, 3, 4, 2, 1, 6])
+    of_documents = random.normal(0.2, 1, (800, 8))
+    values = of_documents[:, groups] + random.normal(0, 0.3, (800, len(groups)))
+    low, high = bootstrap_interval(values, groups=groups, draws=400)
+    assert coverage(low, high, 0.2) >= 0.9
+
+
+@pytest.mark.parametrize("n", [1, 2, FEWEST_UNITS - 1])
+def test_too_few_units_have_no_interval(n: int) -> None:
+    values = np.random.default_rng(0).normal(size=(3, n))
+    assert np.isnan(bootstrap_interval(values)).all() and np.isnan(above_zero(values)).all()
+    documents = np.arange(30) % n
+    assert np.isnan(bootstrap_interval(np.ones((3, 30)), groups=documents)).all()
+    assert bootstrap_ratio_interval([1] * n, [2] * n) == (0, 1)
+    with pytest.raises(ValueError, match="needs 6 units or more, got"):
+        percentile_tails(n)
+    for judged in (True, False):
+        few = Without(np.ones((3, n)), np.zeros(n), judged=judged, tested=True)
+        assert np.isnan(few.interval).all()
+
+
+def test_equal_values_have_an_interval_without_width() -> None:
+    low, high = bootstrap_interval(np.full((2, 9), 0.1))
+    np.testing.assert_allclose([low, high], 0.1)
+    # A model that is right every time may be wrong the next time.
+    low, high = bootstrap_ratio_interval([3] * 9, [3] * 9)
+    assert 0.8 < low < 0.9 and high == pytest.approx(1)
+
+
+@given(broken=st.integers(0, 40), fixed=st.integers(0, 40), others=st.integers(0, 40))
+def test_paired_intervals_hold_the_difference(broken: int, fixed: int, others: int) -> None:
+    n = broken + fixed + others
+    if n:
+        low, high = paired_interval(fixed, broken, n)
+        assert -1 <= low < high <= 1
+        assert low <= (fixed - broken) / n <= high
+
+
+def test_paired_intervals_of_few_examples_keep_their_level() -> None:
+    random = np.random.default_rng(0)
+    for shares in ([0.1, 0.05, 0.85], [0.4, 0.1, 0.5], [0.02, 0.02, 0.96]):
+        fixed, broken, _ = random.multinomial(8, shares, 4000).T
+        low, high = paired_interval(fixed, broken, 8)
+        assert coverage(low, high, shares[0] - shares[1]) >= 0.93, shares
+    right = np.zeros((1, 8))
+    without = Without(right, np.zeros(8), judged=True, tested=True)
+    low, high = without.interval
+    assert low[0] < -0.2 and high[0] > 0.2, "eight equal answers do not show that nothing changes"
+
+
+def test_holm_leaves_out_tests_that_were_not_made() -> None:
+    corrected = holm([[np.nan, 0.01], [0.04, 0.03]])
+    assert np.isnan(corrected[0, 0])
+    np.testing.assert_allclose(corrected.ravel()[1:], [0.03, 0.06, 0.06])

@@ -21,7 +21,7 @@ from fixtures.zoo import build
 
 INDUCTION = "induction (random tokens)"
 Load = Callable[[], AttentionModel]
-OPTIONS = {"n_sequences": 2, "length": 30, "progress": False}
+OPTIONS = {"n_sequences": 6, "length": 30, "progress": False}
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_induction_rises_as_the_loss_of_the_second_copy_falls(
     training: MeasuredCheckpoints,
 ) -> None:
     assert training.steps is not None and training.steps[0] == 0 and len(training.steps) == 12
-    assert training.losses is not None and training.losses.shape == (12, 2, 2)
+    assert training.losses is not None and training.losses.shape == (12, 2, 6)
     best = training.scores[INDUCTION].mean(-1).max((1, 2))
     first, second = training.losses.mean(-1).T
     assert best[0] < 0.1 and best[-1] > 0.5
@@ -90,7 +90,7 @@ def test_scores_are_the_induction_scores_of_each_checkpoint(
 def test_each_head_has_the_step_of_its_emergence(training: MeasuredCheckpoints) -> None:
     heads = training.emergence(INDUCTION)
     assert heads.columns.tolist() == [
-        "metric", "layer", "head", "final", "checkpoint", "low", "high",
+        "metric", "layer", "head", "final", "checkpoint", "low", "high", "p", "adjusted",
     ]  # fmt: skip
     assert len(heads) == 8
     first = heads.iloc[0]
@@ -101,6 +101,8 @@ def test_each_head_has_the_step_of_its_emergence(training: MeasuredCheckpoints) 
     assert (curve[place:] > curve[-1] / 2).all() and curve[place - 1] <= curve[-1] / 2
     assert 0 < place < 11
     assert int(first["low"]) <= int(first["checkpoint"]) <= int(first["high"])
+    assert first["p"] < first["adjusted"] < 0.05
+    assert (heads["adjusted"].le(0.05) == heads["checkpoint"].notna()).all()
     below = heads[heads["final"] <= 0]
     assert len(below) and below["checkpoint"].isna().all()
     everything = training.emergence()
@@ -111,6 +113,45 @@ def test_each_head_has_the_step_of_its_emergence(training: MeasuredCheckpoints) 
     )
     with pytest.raises(ValueError, match="score is one of 'induction"):
         training.emergence("entropy")
+
+
+def noise(n_sequences: int, seed: int) -> MeasuredCheckpoints:
+    """Return scores of 24 heads that vary around their control at three checkpoints."""
+    random = np.random.default_rng(seed)
+    scores = {
+        title: random.normal(0.1, 0.05, (3, 2, 12, n_sequences)) for title in (INDUCTION, "other")
+    }
+    return MeasuredCheckpoints(
+        checkpoints=("0", "1", "2"),
+        metrics={},
+        scores=scores,
+        controls={title: np.full_like(values, 0.1) for title, values in scores.items()},
+        losses=None,
+        equal=(),
+        n_segments=0,
+        length=30,
+        complete=True,
+        model_name="noise",
+    )
+
+
+def test_heads_that_learned_nothing_emerge_in_one_table_of_twenty() -> None:
+    tables = [noise(8, seed).emergence() for seed in range(40)]
+    assert sum(table["checkpoint"].notna().any() for table in tables) <= 4
+    assert sum((table["p"] <= 0.05).sum() for table in tables) > 40, "without a correction"
+    for score in (INDUCTION, "other"):
+        alone = noise(8, 0).emergence(score)
+        of_all = tables[0][tables[0]["metric"] == score].reset_index(drop=True)
+        assert alone["adjusted"].tolist() == of_all["adjusted"].tolist()
+
+
+def test_with_few_sequences_no_head_emerges_and_no_value_has_an_interval() -> None:
+    found = noise(5, 0)
+    learned = found.scores[INDUCTION]
+    learned[-1, 0, 0] = 0.9
+    assert found.emergence()["checkpoint"].isna().all()
+    assert found.to_frame()[["low", "high"]].isna().all(axis=None)
+    assert "null" in found.chart().to_json()
 
 
 @pytest.mark.slow

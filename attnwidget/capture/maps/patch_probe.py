@@ -105,19 +105,21 @@ class PatchProbe:
         if grid is None:
             return None
         n_patches = grid[0] * grid[1] * grid[2]
-        noise = torch.randn(inputs[name].shape, generator=torch.Generator().manual_seed(0))
-        numbers = torch.arange(n_patches)
+        generator = torch.Generator("cpu").manual_seed(0)
+        shape = inputs[name].shape
+        noise = torch.randn(shape, generator=generator, dtype=torch.float32, device="cpu")
+        numbers = torch.arange(n_patches, dtype=torch.int64, device="cpu")
 
         def states(shown: Tensor) -> Tensor | None:
             picture = noise * _cells(shown.float(), grid, inputs[name])
             given = {**inputs, name: picture.to(inputs[name])}
             return _states_before(model, first.module, given, options)
 
-        base = states(torch.zeros(n_patches))
+        base = states(torch.zeros(n_patches, dtype=torch.float32, device="cpu"))
         if base is None or base.shape[:-1] != (1, length):
             return None
-        codes = torch.zeros(length, dtype=torch.int64)
-        seen = torch.zeros(length, dtype=torch.bool)
+        codes = torch.zeros(length, dtype=torch.int64, device="cpu")
+        seen = torch.zeros(length, dtype=torch.bool, device="cpu")
         scale = 0.0
         for digit in range(max(1, ceil(log2(n_patches)))):
             one = (numbers >> digit) % 2 == 1

@@ -11,6 +11,8 @@ from attnwidget.head_atlas.link_rule import LinkRule
 from attnwidget.kernels.arrays import Float64Array
 
 _FEWEST = 3
+#: Smallest score minus control of a name. Below it, rounding decides.
+LEAST_EXCESS = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,7 @@ class BehaviourScore:
         resting: Whether heads do this where their function does not apply.
         random: Largest score minus control of a head with random weights; NaN if no such model was
             read.
+        writes: Whether the behaviour is about the output of heads, and not about their attention.
     """
 
     name: str
@@ -64,6 +67,7 @@ class BehaviourScore:
     corpus: str = ""
     resting: bool = False
     random: float = float("nan")
+    writes: bool = False
 
     @property
     def excess(self) -> Float64Array:
@@ -72,9 +76,13 @@ class BehaviourScore:
 
     @property
     def strength(self) -> Float64Array:
-        """Share of the possible excess: (score - control) / (1 - control)."""
-        room = 1 - self.control
-        return np.divide(self.excess, room, out=np.zeros_like(room), where=room > 1e-12)
+        """Share of the possible excess, at most 1: (score - control) / (1 - control).
+
+        A possible excess below `LEAST_EXCESS` counts as `LEAST_EXCESS`: where the control is almost
+        1, the quotient of two rounding errors would be of any size.
+        """
+        strength: Float64Array = self.excess / np.maximum(1 - self.control, LEAST_EXCESS)
+        return np.minimum(strength, 1.0)
 
 
 def t_interval(
@@ -108,28 +116,3 @@ def t_interval(
     error = np.sqrt(variance / n)
     reach = stats.t.ppf(0.975, n - 1) * error
     return mean - reach, mean + reach, np.asarray(stats.t.sf(mean / error, n - 1))
-
-
-def paired_interval(
-    only_first: Float64Array, only_second: Float64Array, n: int
-) -> tuple[Float64Array, Float64Array]:
-    """Return the 95 % interval of the difference of two shares of the same n words.
-
-    The normal approximation for paired proportions (Agresti 2013, section 11.1).
-
-    Args:
-        only_first: Number of words that only the first predictor gets right.
-        only_second: Number that only the second gets right.
-        n: Number of all words.
-
-    Example:
-        >>> import numpy as np
-        >>> from attnwidget.head_atlas.behaviours.behaviour_score import paired_interval
-        >>> low, high = paired_interval(np.array(30.0), np.array(10.0), 100)
-        >>> round(float(low), 2), round(float(high), 2)
-        (0.08, 0.32)
-    """
-    difference = (only_first - only_second) / n
-    variance = ((only_first + only_second) / n - difference**2) / n
-    reach = stats.norm.ppf(0.975) * np.sqrt(np.maximum(variance, 0))
-    return difference - reach, difference + reach

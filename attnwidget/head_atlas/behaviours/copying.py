@@ -14,7 +14,6 @@ from attnwidget.head_atlas.behaviours.evidence import Evidence
 from attnwidget.head_atlas.behaviours.not_applicable import NotApplicableError
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.mechanisms.copying import N_NAMES, CopyingScores, copying_scores, known_names
-from attnwidget.probes.untrained_model import untrained_like
 from attnwidget.studies.metrics.induction import start_and_vocabulary
 from attnwidget.studies.significance import wilson_interval
 
@@ -26,10 +25,11 @@ _TOP = 5
 
 
 class Copying(StudyBehaviour):
-    """Share of names that a head copies or suppresses, against the model with random weights.
+    """Share of names that a head copies or suppresses, against the other names.
 
-    The study is `copying_scores`. The test is a binomial test against the share in the model with
-    random weights, or against chance if chance is larger.
+    The study is `copying_scores`. The control of a head is the share of the other names among the
+    tokens that the head promotes. A head with the same output for every name has an equal score and
+    control. The test is a binomial test against this share, or against chance if chance is larger.
     """
 
     name = "copying"
@@ -41,13 +41,12 @@ class Copying(StudyBehaviour):
         model = evidence.model
         try:
             ids = _names(model)
-            first, second = (copying_scores(model, names=ids[half::2]) for half in range(2))
-            random = copying_scores(untrained_like(model, seed=evidence.seed), names=ids)
+            halves = [copying_scores(model, names=ids[half::2]) for half in range(2)]
         except (TypeError, ValueError) as error:
             raise NotApplicableError(str(error)) from error
         chance = _TOP / int(model.hf_model.config.get_text_config().vocab_size)
         return [
-            _score(name, kind, description, self.source, (first, second, random), chance)
+            _score(name, kind, description, self.source, halves, chance)
             for name, (kind, description) in _KINDS.items()
         ]
 
@@ -67,30 +66,33 @@ def _score(
     kind: str,
     description: str,
     source: str,
-    parts: tuple[CopyingScores, CopyingScores, CopyingScores],
+    halves: Sequence[CopyingScores],
     chance: float,
 ) -> BehaviourScore:
-    first, second, random = parts
-    score: Float64Array = getattr(first, kind)
-    base = float(np.nanmean(getattr(random, kind)))
-    n = len(first.names)
-    hits = np.rint(score * n)
-    low, high = wilson_interval(np.nan_to_num(hits), n)
-    p = np.where(np.isnan(score), np.nan, binom.sf(hits - 1, n, min(1.0, max(base, chance))))
+    (score, control), (held_out, held_out_control) = (_with_control(h, kind) for h in halves)
+    n = len(halves[0].names)
+    hits = np.nan_to_num(np.rint(score * n))
+    low, high = wilson_interval(hits, n)
+    base = np.nan_to_num(np.clip(control, chance, 1.0))
     return BehaviourScore(
         name=name,
         description=description,
         source=source,
-        control_name="the model with random weights",
+        control_name="the other names",
         score=score,
-        control=np.full(score.shape, base),
-        low=low - base,
-        high=high - base,
-        p=p,
+        control=control,
+        low=low - control,
+        high=high - control,
+        p=np.where(np.isnan(score), np.nan, binom.sf(hits - 1, n, base)),
         n=n,
         unit="name",
-        held_out=getattr(second, kind),
-        held_out_control=np.full(score.shape, base),
-        held_out_n=len(second.names),
+        held_out=held_out,
+        held_out_control=held_out_control,
+        held_out_n=len(halves[1].names),
         auc=np.full(score.shape, np.nan),
+        writes=True,
     )
+
+
+def _with_control(found: CopyingScores, kind: str) -> tuple[Float64Array, Float64Array]:
+    return getattr(found, kind), getattr(found, f"{kind}_of_others")

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnwidget.head_atlas.behaviours.behaviour import Need, StudyBehaviour
-from attnwidget.head_atlas.behaviours.behaviour_score import BehaviourScore, paired_interval
+from attnwidget.head_atlas.behaviours.behaviour_score import BehaviourScore
 from attnwidget.head_atlas.behaviours.evidence import Evidence
 from attnwidget.head_atlas.behaviours.not_applicable import NotApplicableError
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.studies.significance import better_than
+from attnwidget.studies.significance import better_than, paired_interval
 from attnwidget.studies.words.coreference import probe_coreference
 from attnwidget.studies.words.coreference_results import CoreferenceAccuracies
 

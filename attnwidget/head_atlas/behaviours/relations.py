@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from attnwidget.head_atlas.behaviours.behaviour import Need, StudyBehaviour
-from attnwidget.head_atlas.behaviours.behaviour_score import BehaviourScore, paired_interval
+from attnwidget.head_atlas.behaviours.behaviour_score import BehaviourScore
 from attnwidget.head_atlas.behaviours.evidence import Evidence
 from attnwidget.head_atlas.link_rule import LinkRule
+from attnwidget.studies.significance import paired_interval
 from attnwidget.studies.streaming.accumulator import Batch
 from attnwidget.studies.words.relation_results import DIRECTIONS, RelationAccuracies
 from attnwidget.studies.words.relations import probe_relations

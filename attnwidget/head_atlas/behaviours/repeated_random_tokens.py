@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from attnwidget.capture.model import AttentionModel
 from attnwidget.head_atlas.behaviours.behaviour import Need, StudyBehaviour
 from attnwidget.head_atlas.behaviours.behaviour_score import BehaviourScore, t_interval
 from attnwidget.head_atlas.behaviours.evidence import Evidence
+from attnwidget.head_atlas.behaviours.matched_sharpness import exponents_over_ids, read_maps
 from attnwidget.head_atlas.behaviours.not_applicable import NotApplicableError
 from attnwidget.head_atlas.behaviours.random_heads import RandomHeads
 from attnwidget.head_atlas.behaviours.repetitions import DuplicateToken, InductionInText
-from attnwidget.probes.untrained_model import untrained_like
-from attnwidget.studies.metrics.induction import sequence_result
+from attnwidget.head_atlas.behaviours.shuffled_model import shuffled_like
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.induction import induction_targets, mass_on_targets
 from attnwidget.studies.metrics.repeated_tokens import Pair, repeated_and_other
 from attnwidget.studies.streaming.checkpoint import digest_of
 from attnwidget.studies.streaming.input_numbers import ReadInputs, input_numbers
@@ -43,9 +47,10 @@ class RepeatedRandomTokens(StudyBehaviour):
         numbers = _read(evidence, model, pairs, "repeated")
         random = []
         for number in range(evidence.random_models):
-            untrained = untrained_like(model, seed=evidence.seed + number)
-            read = _read(evidence, untrained, pairs, f"repeated-random-{number}")
-            random.append((read[:, 0] - read[:, 1]).mean(-1))  # [kind, L, H]
+            shuffled = shuffled_like(model, seed=evidence.seed + number)
+            exponents = exponents_over_ids(model, shuffled, [repeated for repeated, _ in pairs])
+            study = f"repeated-random-{number}"
+            random.append(_read(evidence, shuffled, pairs, study, exponents).mean(-1))
         first, second = numbers[..., ::2], numbers[..., 1::2]  # [kind, 2, L, H, sequences]
         found = []
         for kind, rule in enumerate((InductionInText(), DuplicateToken())):
@@ -53,9 +58,9 @@ class RepeatedRandomTokens(StudyBehaviour):
             differences = first[kind, 0] - first[kind, 1]
             n = differences.shape[-1]
             low, high, p = t_interval(differences.mean(-1), (differences**2).mean(-1), n)
-            heads = RandomHeads.of([excess[kind] for excess in random])
+            heads = RandomHeads.of([(read[kind, 0], read[kind, 1]) for read in random])
             if heads is not None:
-                p = np.maximum(p, heads.p_values(score - control))
+                p = np.maximum(p, heads.p_values(score, control))
             held_out, held_out_control = second[kind].mean(-1)
             found.append(
                 BehaviourScore(
@@ -83,15 +88,24 @@ class RepeatedRandomTokens(StudyBehaviour):
 
 
 def _read(
-    evidence: Evidence, model: AttentionModel, pairs: Sequence[Pair], study: str
+    evidence: Evidence,
+    model: AttentionModel,
+    pairs: Sequence[Pair],
+    study: str,
+    exponents: Float64Array | None = None,
 ) -> NDArray[np.float64]:
-    """Return score and control of each kind for all sequences, [kind, 2, L, H, sequences]."""
+    """Return score and control of each kind for all sequences, [kind, 2, L, H, sequences].
+
+    `exponents` sharpen the maps of random heads, as in `read_maps`.
+    """
     batches = [[pair] for pair in pairs]
     numbers, complete = input_numbers(
         "repeated random tokens",
         {"inputs": digest_of(pairs)},
         model,
-        ReadInputs(model, _pair_scores).results(batches, evidence.run.executor),
+        ReadInputs(model, partial(_pair_scores, exponents=exponents)).results(
+            batches, evidence.run.executor
+        ),
         batches,
         checkpoint=evidence.run.checkpoint(study),
         progress=evidence.run.progress,
@@ -110,12 +124,16 @@ def _sequences(model: AttentionModel, seed: int) -> list[Pair]:
         raise NotApplicableError(str(error)) from error
 
 
-def _pair_scores(model: AttentionModel, batch: Sequence[Pair]) -> NDArray[np.float64]:
+def _pair_scores(
+    model: AttentionModel, batch: Sequence[Pair], *, exponents: Float64Array | None
+) -> NDArray[np.float64]:
     """Return score and control of induction and duplicate tokens, [2, 2, L, H, 1]."""
     ((repeated, other),) = batch
-    results = [
-        sequence_result(model, repeated),
-        sequence_result(model, other, repeated=repeated),
+    ids = torch.tensor([repeated])
+    targets = induction_targets(ids, torch.ones_like(ids, dtype=torch.bool))
+    maps = [torch.from_numpy(read_maps(model, read, exponents)) for read in (repeated, other)]
+    kinds = [
+        [mass_on_targets(of_input, target) for of_input in maps]
+        for target in (targets.induction, targets.duplicate)
     ]
-    kinds = [[getattr(found, kind) for found in results] for kind in ("induction", "duplicate")]
-    return np.array(kinds)[..., None]
+    return np.array(kinds, np.float64)[..., None]

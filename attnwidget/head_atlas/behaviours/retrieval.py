@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,11 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.head_atlas.behaviours.behaviour import Need, StudyBehaviour
 from attnwidget.head_atlas.behaviours.behaviour_score import BehaviourScore, t_interval
 from attnwidget.head_atlas.behaviours.evidence import Evidence
+from attnwidget.head_atlas.behaviours.matched_sharpness import exponents_over_ids, read_maps
 from attnwidget.head_atlas.behaviours.not_applicable import NotApplicableError
 from attnwidget.head_atlas.behaviours.random_heads import RandomHeads
-from attnwidget.probes.untrained_model import untrained_like
+from attnwidget.head_atlas.behaviours.shuffled_model import shuffled_like
+from attnwidget.kernels.arrays import Float64Array
 from attnwidget.studies.metrics.induction import start_and_vocabulary
 from attnwidget.studies.streaming.checkpoint import digest_of
 from attnwidget.studies.streaming.input_numbers import ReadInputs, input_numbers
@@ -62,9 +65,11 @@ class Retrieval(StudyBehaviour):
         numbers = _read(evidence, evidence.model, texts, "retrieval")  # [2, L, H, texts]
         random = []
         for number in range(evidence.random_models):
-            untrained = untrained_like(evidence.model, seed=evidence.seed + number)
-            read = _read(evidence, untrained, texts, f"retrieval-random-{number}")
-            random.append((read[0] - read[1]).mean(-1))
+            shuffled = shuffled_like(evidence.model, seed=evidence.seed + number)
+            exponents = exponents_over_ids(evidence.model, shuffled, [text.ids for text in texts])
+            study = f"retrieval-random-{number}"
+            read = _read(evidence, shuffled, texts, study, exponents).mean(-1)
+            random.append((read[0], read[1]))
         first, second = numbers[..., ::2], numbers[..., 1::2]
         score, control = first.mean(-1)
         differences = first[0] - first[1]
@@ -72,7 +77,7 @@ class Retrieval(StudyBehaviour):
         low, high, p = t_interval(differences.mean(-1), (differences**2).mean(-1), n)
         heads = RandomHeads.of(random)
         if heads is not None:
-            p = np.maximum(p, heads.p_values(score - control))
+            p = np.maximum(p, heads.p_values(score, control))
         held_out, held_out_control = second.mean(-1)
         return [
             BehaviourScore(
@@ -133,15 +138,24 @@ def _middle(ids: Sequence[int]) -> list[int]:
 
 
 def _read(
-    evidence: Evidence, model: AttentionModel, texts: Sequence[Haystack], study: str
+    evidence: Evidence,
+    model: AttentionModel,
+    texts: Sequence[Haystack],
+    study: str,
+    exponents: Float64Array | None = None,
 ) -> NDArray[np.float64]:
-    """Return score and control of all texts, [2, L, H, texts]."""
+    """Return score and control of all texts, [2, L, H, texts].
+
+    `exponents` sharpen the maps of random heads, as in `read_maps`.
+    """
     batches = [[text] for text in texts]
     numbers, complete = input_numbers(
         "retrieval",
         {"inputs": digest_of((text.ids, text.other_ids) for text in texts)},
         model,
-        ReadInputs(model, _text_numbers).results(batches, evidence.run.executor),
+        ReadInputs(model, partial(_text_numbers, exponents=exponents)).results(
+            batches, evidence.run.executor
+        ),
         batches,
         checkpoint=evidence.run.checkpoint(study),
         progress=evidence.run.progress,
@@ -152,13 +166,15 @@ def _read(
     return numbers
 
 
-def _text_numbers(model: AttentionModel, batch: Sequence[Haystack]) -> NDArray[np.float64]:
+def _text_numbers(
+    model: AttentionModel, batch: Sequence[Haystack], *, exponents: Float64Array | None
+) -> NDArray[np.float64]:
     """Return score and control of one text, [2, L, H, 1]."""
     (text,) = batch
     queries = np.arange(len(text.ids) - NEEDLE, len(text.ids) - 1)
     keys = text.first + np.arange(1, NEEDLE)
     numbers = [
-        model.attend(list(ids)).weights()[..., queries, keys].mean(-1)
+        read_maps(model, ids, exponents)[..., queries, keys].mean(-1)
         for ids in (text.ids, text.other_ids)
     ]
     return np.array(numbers, np.float64)[..., None]

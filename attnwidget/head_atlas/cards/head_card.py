@@ -50,7 +50,7 @@ class HeadCard:
     Attributes:
         head: The head.
         name: Its name, "" without a name.
-        runner_up: The behaviour that would name it otherwise, or "".
+        runner_up: The behaviour beside the name, or "", as in `BehaviourTable.runners_up`.
         scores: A row for each behaviour with a score.
         examples: Example links by kind, as in `HeadExamples.of`; "missed" are links that the rule
             of the name predicts.

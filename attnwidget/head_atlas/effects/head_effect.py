@@ -17,6 +17,8 @@ from attnwidget.kernels.arrays import Float64Array
 Outcome = Literal["primary cause", "secondary cause", "correlate", "interferer", "null"]
 #: Largest number of random heads of the same layer.
 RANDOM_HEADS = 10
+#: Smallest number of other heads that an effect is compared with.
+FEWEST_OTHERS = 5
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,12 @@ class HeadEffect:
         random: Effect of other heads of the layer at the places of the rule, drawn at random.
         n_texts: Number of texts with such places.
         n_places: Number of places.
-        outcome: The result in a word, see `outcome_of`; "" with fewer than 3 texts.
+        outcome: The result in a word, see `outcome_of`; "" with fewer than 3 texts, or without
+            anything to compare with.
+        advantage: Mean of effect minus the effect of the best of these heads, over the same texts;
+            NaN with fewer than 5 other heads.
+        advantage_low: Lower end of its interval.
+        advantage_high: Upper end.
     """
 
     behaviour: str
@@ -53,35 +60,63 @@ class HeadEffect:
     n_texts: int
     n_places: int
     outcome: Outcome | Literal[""]
+    advantage: float = float("nan")
+    advantage_low: float = float("nan")
+    advantage_high: float = float("nan")
 
 
 def outcome_of(
-    low: float, high: float, effect: float, difference_low: float, random: Sequence[float]
-) -> Outcome:
+    low: float,
+    high: float,
+    effect: float,
+    difference_low: float,
+    random: Sequence[float],
+    advantage_low: float | None = None,
+) -> Outcome | Literal[""]:
     """Return what an effect says about a head.
 
     - "null": the interval of the effect includes 0.
     - "interferer": the interval is below 0: the model predicts better without the head.
     - "primary cause": the interval is above 0, the effect is larger than at matched places
-      (interval above 0), and larger than the effect of every other drawn head of the layer.
+      (interval above 0), and larger than the effect of the best other drawn head of the layer
+      (interval above 0).
     - "secondary cause": the interval is above 0, and one of these two comparisons holds.
     - "correlate": the interval is above 0, and neither comparison holds: the loss rises as it does
       elsewhere, and as it does without other heads.
 
-    Without matched places (`difference_low` is NaN), the other heads decide between a primary cause
-    and a correlate.
+    The intervals have a level of 95 %, so a comparison holds by chance for at most 2.5 % of the
+    heads. The best of several heads is often the best by chance. A comparison with fewer than five
+    other heads is therefore not made, and the head is no primary cause. Without matched places
+    (`difference_low` is NaN), the other heads decide between a primary cause and a correlate.
+    Without either comparison, the outcome is "".
+
+    Args:
+        low: Lower end of the interval of the effect.
+        high: Its upper end.
+        effect: The effect.
+        difference_low: Lower end of the interval of the effect minus the effect at matched places.
+        random: Effects of the other drawn heads.
+        advantage_low: Lower end of the interval of the effect minus the effect of the best other
+            head, over the same texts. None = computed from `random`, as for independent effects
+            with equally wide intervals.
 
     Example:
         >>> from attnwidget.head_atlas.effects.head_effect import outcome_of
-        >>> outcome_of(0.1, 0.3, 0.2, 0.05, [0.01, 0.1]), outcome_of(-0.1, 0.1, 0.0, 0.0, [])
+        >>> others = [0.01, 0.1, 0.0, -0.02, 0.03]
+        >>> outcome_of(0.15, 0.3, 0.22, 0.05, others), outcome_of(-0.1, 0.1, 0.0, 0.0, [])
         ('primary cause', 'null')
     """
     if high < 0:
         return "interferer"
     if low <= 0:
         return "null"
-    above_others = all(effect > other for other in random)
+    compared = len(random) >= FEWEST_OTHERS
+    if compared and advantage_low is None:
+        advantage_low = effect - max(random) - np.sqrt(2) * (effect - low)
+    above_others = compared and advantage_low is not None and advantage_low > 0
     if np.isnan(difference_low):
+        if not compared:
+            return ""
         return "primary cause" if above_others else "correlate"
     above_matched = difference_low > 0
     if above_matched and above_others:
@@ -117,14 +152,16 @@ def head_effect(
     draw = np.random.default_rng([seed, head.layer, head.head])
     size = min(RANDOM_HEADS, len(others))
     chosen = sorted(draw.choice(len(others), size, replace=False).tolist())
-    random = tuple(
-        (str(others[i]), _interval(_text_means(losses.change(others[i]), at_rule))[0])
-        for i in chosen
-    )
+    of_others = [_text_means(losses.change(others[i]), at_rule) for i in chosen]
+    random = [_interval(of_other)[0] for of_other in of_others]
+    advantage = advantage_low = advantage_high = float("nan")
+    if len(random) >= FEWEST_OTHERS and np.isfinite(random).all():
+        best = of_others[int(np.argmax(random))]
+        advantage, advantage_low, advantage_high = _interval(of_texts - best)
     n_texts = int(np.isfinite(of_texts).sum())
     outcome: Outcome | Literal[""] = ""
     if n_texts >= 3:
-        outcome = outcome_of(low, high, effect, difference_low, [value for _, value in random])
+        outcome = outcome_of(low, high, effect, difference_low, random, advantage_low)
     finite = matched[np.isfinite(matched)]
     return HeadEffect(
         behaviour=behaviour,
@@ -135,10 +172,13 @@ def head_effect(
         difference=difference,
         difference_low=difference_low,
         difference_high=difference_high,
-        random=random,
+        random=tuple((str(others[i]), value) for i, value in zip(chosen, random, strict=True)),
         n_texts=n_texts,
         n_places=int(at_rule.sum()),
         outcome=outcome,
+        advantage=advantage,
+        advantage_low=advantage_low,
+        advantage_high=advantage_high,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,9 @@ from attnwidget.head_atlas.examples.place_priorities import NEVER, place_priorit
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.link_controls import controls_at_offsets, controls_beside
+from attnwidget.kernels.sharpness import sharpened
 from attnwidget.studies.streaming.accumulator import Batch, LayerBatch
+from attnwidget.studies.streaming.checkpoint import digest_of
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
 from attnwidget.studies.streaming.segment_means import SegmentMeans
 
@@ -73,14 +75,22 @@ class BehaviourSums(SegmentMeans[BehaviourMeans]):
     Args:
         behaviours: The behaviours.
         seed: Seed of the links whose rank is found.
+        exponents: Exponents that sharpen the map of each head, [L, H]; None = maps as they are.
     """
 
     name: ClassVar[str] = "behaviours"
 
-    def __init__(self, behaviours: Sequence[TextBehaviour], *, seed: int = 0) -> None:
+    def __init__(
+        self,
+        behaviours: Sequence[TextBehaviour],
+        *,
+        seed: int = 0,
+        exponents: Float64Array | None = None,
+    ) -> None:
         self._links = [b for b in behaviours if isinstance(b, LinkBehaviour)]
         self._maps = [b for b in behaviours if isinstance(b, MapBehaviour)]
         self._seed = seed
+        self._exponents = exponents
         axes = (2, len(self._links) + len(self._maps))
         self.of_heads = dict.fromkeys(("score", "control", "square", "auc"), axes)
         self.of_segments = {"with score": axes, "with auc": axes}
@@ -92,7 +102,17 @@ class BehaviourSums(SegmentMeans[BehaviourMeans]):
 
     @property
     def options(self) -> dict[str, Any]:
-        return {"behaviours": list(self.names), "seed": self._seed}
+        options: dict[str, Any] = {"behaviours": list(self.names), "seed": self._seed}
+        if self._exponents is not None:
+            options["exponents"] = digest_of([self._exponents.tolist()])
+        return options
+
+    def update(self, layer: LayerBatch) -> None:
+        if self._exponents is not None:
+            exponents = self._exponents[self.layers.numbers[layer.layer]]
+            weights = sharpened(layer.weights, torch.from_numpy(exponents))
+            layer = replace(layer, weights=weights)
+        super().update(layer)
 
     def begin_batch(self, layer: LayerBatch) -> None:
         batch = layer.batch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -65,20 +65,27 @@ class BehaviourTable(HeadResult):
     @cached_property
     def names(self) -> NDArray[np.str_]:
         """The name of each head, "" for a head without a name, [L, H]."""
-        return self._name_number(0)
+        return self._named_as(lambda behaviours: behaviours[:1])
 
     @cached_property
     def runners_up(self) -> NDArray[np.str_]:
-        """The behaviour that would name each head otherwise, "" if there is none, [L, H]."""
-        return self._name_number(1)
+        """The behaviour beside the name of each head, "" without another behaviour, [L, H].
 
-    def _name_number(self, number: int) -> NDArray[np.str_]:
+        Copying comes first if the head is named by its attention. Otherwise, the runner-up is the
+        next behaviour in the order of names.
+        """
+        writes = [score.writes for score in self.scores]
+        return self._named_as(
+            lambda behaviours: sorted(behaviours[1:], key=lambda number: not writes[number])
+        )
+
+    def _named_as(self, chosen: Callable[[list[int]], list[int]]) -> NDArray[np.str_]:
+        """Return the first of the chosen behaviours of each head, which get the best first."""
         shape = self.scores[0].score.shape
         names = np.full(shape, "", dtype=f"<U{max(map(len, self.behaviours))}")
         for layer, head in np.ndindex(*shape):
-            found = self.named.of(layer, head)
-            if len(found) > number:
-                names[layer, head] = self.behaviours[found[number]]
+            for number in chosen(self.named.of(layer, head))[:1]:
+                names[layer, head] = self.behaviours[number]
         return names
 
     @property

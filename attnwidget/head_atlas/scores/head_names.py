@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.head_atlas.behaviours.behaviour_score import BehaviourScore
+from attnwidget.head_atlas.behaviours.behaviour_score import LEAST_EXCESS, BehaviourScore
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.studies.significance import holm
 
@@ -42,9 +42,12 @@ def head_names(
     """Return which behaviours name which heads.
 
     A behaviour may name a head if its score exceeds the control: p after Holm's correction over all
-    heads and behaviours is at most `level`, the interval of the excess is above 0, and the strength
-    is at least `least`. The strength is the excess as a share of the possible excess. The strongest
-    behaviour names the head; resting behaviours come after all others.
+    heads and behaviours is at most `level`, the interval of the excess is above 0, the excess is at
+    least 0.05, and the strength is at least `least`. The strength is the excess as a share of the
+    possible excess.
+
+    The strongest behaviour of attention names the head. Copying comes second, because many heads
+    copy. Resting behaviours come last.
 
     Args:
         scores: The D behaviours.
@@ -52,14 +55,15 @@ def head_names(
         least: Smallest strength. A smaller excess may be significant, and describes no head.
     """
     p = np.stack([score.p for score in scores])  # NaN for behaviours that name no head
-    tested = ~np.isnan(p)
-    adjusted = np.full(p.shape, np.nan)
-    adjusted[tested] = holm(p[tested])
+    adjusted = holm(p)
     low = np.stack([score.low for score in scores])
     strength = np.stack([score.strength for score in scores])
+    excess = np.stack([score.excess for score in scores])
     with np.errstate(invalid="ignore"):
         significant = (adjusted <= level) & (low > 0) & (strength >= least)
-    # Strengths are at most 1, so resting behaviours come last.
-    rank = 2.0 * np.array([score.resting for score in scores])[:, None, None] - strength
+        significant &= excess >= LEAST_EXCESS
+    # Strengths are at most 1, so the kinds of behaviours do not mix.
+    kind = np.array([2 if score.resting else int(score.writes) for score in scores])
+    rank = 2.0 * kind[:, None, None] - strength
     order = np.argsort(np.where(significant, rank, np.inf), axis=0, kind="stable")
     return HeadNames(adjusted, significant, order)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +18,11 @@ from attnwidget.head_atlas.behaviours.behaviour import (
 )
 from attnwidget.head_atlas.behaviours.behaviour_score import BehaviourScore, t_interval
 from attnwidget.head_atlas.behaviours.evidence import Evidence, Run
+from attnwidget.head_atlas.behaviours.matched_sharpness import exponents_over_texts
 from attnwidget.head_atlas.behaviours.not_applicable import NotApplicableError
 from attnwidget.head_atlas.behaviours.random_heads import RandomHeads
 from attnwidget.head_atlas.behaviours.registry import chosen_behaviours
+from attnwidget.head_atlas.behaviours.shuffled_model import shuffled_like
 from attnwidget.head_atlas.examples.numbered_segments import numbered
 from attnwidget.head_atlas.scores.behaviour_means import (
     BehaviourMeans,
@@ -29,7 +32,6 @@ from attnwidget.head_atlas.scores.behaviour_means import (
 from attnwidget.head_atlas.scores.behaviour_table import BehaviourTable
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.probes.untrained_model import untrained_like
 from attnwidget.studies.argument_checks import all_of, each_of, refuse_no_model
 from attnwidget.studies.metrics.measure import measure
 from attnwidget.studies.streaming.accumulator import Accumulator
@@ -47,6 +49,8 @@ from attnwidget.capture.model import AttentionModel
 
 #: Number of texts that models with random weights read.
 RANDOM_TEXTS = 64
+#: Smallest number of heads with random weights, where the number of models is not asked for.
+RANDOM_HEADS = 48
 
 
 @in_plain_torch
@@ -59,7 +63,7 @@ def score_behaviours(
     documents: Iterable[Document] = (),
     level: float = 0.05,
     least: float = 0.25,
-    random_models: int = 2,
+    random_models: int | None = None,
     seed: int = 0,
     batch_size: int = 8,
     checkpoint: str | Path | None = None,
@@ -71,8 +75,9 @@ def score_behaviours(
     One half of the data scores heads, and the other half checks the scores. Documents take turns
     between the halves, and so do segments without a document, sentences and names. A behaviour
     names a head if its score exceeds the control after Holm's correction over all heads and
-    behaviours, exceeds what heads with random weights reach, and is strong enough. A behaviour of
-    heads at rest, such as attention to [SEP], names a head only if no other behaviour does.
+    behaviours, exceeds what equally sharp heads with random weights reach, and is strong enough.
+    Behaviours of attention come before copying. A behaviour of heads at rest, such as attention to
+    [SEP], names a head only if no other does.
 
     Args:
         model: A model from `load_model`.
@@ -86,9 +91,10 @@ def score_behaviours(
         documents: Documents for coreference (`load_coreference`).
         level: Largest corrected p-value of a name.
         least: Smallest strength of a name: score minus control, as a share of the possible excess
-            1 - control.
-        random_models: Number of models of the same architecture with random weights, which read the
-            first 64 texts; 0 = none.
+            1 - control. Score minus control of a name is also at least 0.05.
+        random_models: Number of models of the same form whose weights are in random order, which
+            read the first 64 texts, with maps as sharp as the maps of the model; 0 = none; None =
+            at least 2 models and 48 heads.
         seed: Seed of random weights and random tokens.
         batch_size: Number of texts in one pass of the model.
         checkpoint: A folder that keeps finished work of each study; a repeated call continues.
@@ -137,7 +143,7 @@ def evidence_of(
     treebank: Iterable[Sentence] | None,
     documents: Iterable[Document],
     seed: int,
-    random_models: int,
+    random_models: int | None,
     run: Run,
 ) -> Evidence:
     """Return the model with its data, or with the data of the package.
@@ -152,6 +158,8 @@ def evidence_of(
     sentences = demo_treebank() if treebank is None else treebank
     if run.folder is not None:
         run.folder.mkdir(parents=True, exist_ok=True)
+    if random_models is None:
+        random_models = max(2, math.ceil(RANDOM_HEADS / (model.n_layers * model.n_heads)))
     return Evidence(
         model=model,
         causal=is_causal_model(model.hf_model),
@@ -212,22 +220,28 @@ def _text_scores(
     by_name = {behaviour.name: behaviour for behaviour in behaviours}
     random: list[BehaviourMeans] = []
     for number in range(evidence.random_models if behaviours else 0):
-        model = untrained_like(evidence.model, seed=evidence.seed + number)
+        model = shuffled_like(evidence.model, seed=evidence.seed + number)
         texts = evidence.segments[:RANDOM_TEXTS]
-        again = BehaviourSums(behaviours, seed=evidence.seed)
+        exponents = exponents_over_texts(
+            evidence.model, model, texts, batch_size=evidence.run.batch_size
+        )
+        again = BehaviourSums(behaviours, seed=evidence.seed, exponents=exponents)
         random.append(_measured(evidence, model, texts, [again], f"random-{number}"))
     scores = []
     for d, name in enumerate(found.names):
         if found.counts[0, d] == 0:
             left_out[name] = "no text of the first half has a predicted link"
             continue
-        heads = [means.score[:, d] - means.control[:, d] for means in random]
+        heads = [(means.score[0, d], means.control[0, d]) for means in random]
         scores.append(_of_behaviour(found, d, by_name[name], heads))
     return scores
 
 
 def _of_behaviour(
-    found: BehaviourMeans, d: int, behaviour: TextBehaviour, random: Sequence[Float64Array]
+    found: BehaviourMeans,
+    d: int,
+    behaviour: TextBehaviour,
+    random: Sequence[tuple[Float64Array, Float64Array]],
 ) -> BehaviourScore:
     score, held_out = found.score[:, d]
     control, held_out_control = found.control[:, d]
@@ -257,7 +271,7 @@ def _of_behaviour(
     heads = RandomHeads.of(random)
     if heads is None:
         return made
-    p = np.maximum(p, heads.p_values(made.excess))
+    p = np.maximum(p, heads.p_values(score, control))
     return replace(made, p=p, random=heads.largest)
 
 

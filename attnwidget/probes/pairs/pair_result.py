@@ -15,6 +15,7 @@ from attnwidget.kernels.arrays import Float64Array
 from attnwidget.probes.pairs.pair_classifiers import PREDICTORS, TASKS, PairClassifier, right
 from attnwidget.probes.pairs.pair_examples import PairExamples
 from attnwidget.probes.saved_arrays import refuse_other_model, write_probe
+from attnwidget.studies.significance import FEWEST_UNITS, percentile_tails
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
 from attnwidget.text.counted import counted
 
@@ -48,8 +49,8 @@ class PairProbe(HeadResult):
         relation_counts: int64 [R], dependencies of each in the sentences trained on.
         min_count: dependencies that a relation had to have there.
         accuracies: float64 [2, 4, 3], by task and predictor (attention, offset, distance, majority)
-            the accuracy and the ends of its 95 % interval (bootstrap over dev sentences), 0 to 1;
-            NaN for a task that had one class alone.
+            the accuracy and the ends of its 95 % interval (bootstrap over dev sentences, NaN with
+            fewer than six), 0 to 1; NaN for a task that had one class alone.
         counts: int64 [2], dev pairs of each task.
         alphas: float64 [2, 3], strength of the penalty that was chosen for each trained predictor.
         dependency_weights: float64 [D, L, H]: how much more likely (in log odds) a pair is a
@@ -238,7 +239,10 @@ def pair_scores(
     for t, task in enumerate(TASKS):
         if totals[t].any():
             accuracies[t, :, 0] = shares[t, :, 0]
-            accuracies[t, :, 1:] = np.nanquantile(shares[t, :, 1:], [0.025, 0.975], axis=1).T
+            n_counted = int((totals[t] > 0).sum())
+            if n_counted >= FEWEST_UNITS:
+                tails = percentile_tails(n_counted)
+                accuracies[t, :, 1:] = np.nanquantile(shares[t, :, 1:], tails, axis=1).T
         for p, predictor in enumerate(PREDICTORS):
             if (task, predictor) not in classifiers:
                 accuracies[t, p] = np.nan

@@ -113,7 +113,8 @@ class StructuralProbe:
         ranks: columns of the maps, least first.
         runs: the trained maps, one run a rank and seed.
         scores: float64 [R, 3, 4, L]: the mean over seeds, the low and the high end of its 95 %
-            interval (bootstrap over dev sentences), for UUAS, DSpr, root accuracy and NSpr.
+            interval (bootstrap over dev sentences, NaN with fewer than six), for UUAS, DSpr, root
+            accuracy and NSpr.
         deviations: float64 [R, 4, L], standard deviation over seeds; NaN with one.
         chain: float64 [3, 4], the same of the linear chain.
         untrained: float64 [3, 4, L], the same of the architecture with random weights, by the

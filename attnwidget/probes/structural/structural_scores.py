@@ -13,6 +13,7 @@ from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
 from attnwidget.kernels.rank_correlation import spearman
 from attnwidget.kernels.tree_distances import tree_depths, tree_distances
+from attnwidget.studies.significance import FEWEST_UNITS, percentile_tails
 from attnwidget.text.treebank import Sentence
 
 Edges = set[tuple[int, int]]
@@ -177,7 +178,7 @@ class TreeScores:
 
         UUAS is shared edges / gold edges over all sentences; correlations are means over the
         sentences of one length, then over lengths. Intervals are the 95 % percentile bootstrap over
-        sentences. NaN where no sentence counts.
+        sentences, NaN with fewer than six. NaN where no sentence counts.
         """
         random = np.random.default_rng(seed)
         n = len(self._trees)
@@ -201,7 +202,11 @@ class TreeScores:
         shares = np.divide(totals, amounts, out=np.zeros_like(totals), where=amounts > 0)
         with np.errstate(invalid="ignore"):  # a draw may have no sentence that counts
             means = shares.sum(-1) / (amounts > 0).sum(-1)
-        return np.stack([means[:, 0], *np.nanquantile(means[:, 1:], [0.025, 0.975], axis=1)])
+        n_counted = int((counts > 0).sum())
+        ends = np.full((2, len(means)), np.nan)
+        if n_counted >= FEWEST_UNITS:
+            ends = np.nanquantile(means[:, 1:], percentile_tails(n_counted), axis=1)
+        return np.stack([means[:, 0], *ends])
 
     def mean_with(self, others: Sequence[TreeScores]) -> TreeScores:
         """The mean over several seeds, sentence by sentence."""

@@ -68,7 +68,7 @@ class ComparedHeads(HeadResult):
         """Return low and high of the means, [L, H] by metric: 95 % bootstrap intervals.
 
         Whole documents are drawn if segments have documents, because segments of one document are
-        not independent. Otherwise, segments are drawn. NaN for fewer than two.
+        not independent. Otherwise, segments are drawn. NaN for fewer than six.
         """
         bounds = {}
         for metric, values in self.segments.items():
@@ -76,11 +76,7 @@ class ComparedHeads(HeadResult):
             samples = values[..., known]
             groups = None if self.documents is None else self.documents
             groups = None if groups is None else groups[known]
-            if (samples.shape[-1] if groups is None else len(set(groups.tolist()))) > 1:
-                bounds[metric] = bootstrap_interval(samples, groups=groups)
-            else:
-                unsure = np.full(values.shape[:2], np.nan)
-                bounds[metric] = unsure, unsure
+            bounds[metric] = bootstrap_interval(samples, groups=groups)
         return bounds
 
     def heads(self) -> HeadMetrics:

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.studies.significance import (
+    FEWEST_UNITS,
     benjamini_hochberg,
     bootstrap_interval,
     differ,
+    paired_interval,
     sign_flip_test,
 )
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
@@ -71,8 +73,17 @@ class Without:
 
     @cached_property
     def interval(self) -> tuple[Float64Array, Float64Array]:
-        """Low and high of the difference: 95 % interval of a paired bootstrap over examples."""
-        low, high = bootstrap_interval(self._differences[self._measured])
+        """Low and high of the difference, 95 %; NaN with fewer than six examples.
+
+        Bonett and Price's interval of paired shares for right and wrong, else a studentised paired
+        bootstrap over examples.
+        """
+        differences = self._differences[self._measured]
+        n = differences.shape[-1]
+        if self.judged and n >= FEWEST_UNITS:
+            low, high = paired_interval((differences > 0).sum(-1), (differences < 0).sum(-1), n)
+        else:
+            low, high = bootstrap_interval(differences)
         return self._placed(low), self._placed(high)
 
     @property

@@ -100,9 +100,9 @@ def measure_checkpoints(
         >>> from attnwidget import measure_checkpoints
         >>> from attnwidget.demo import induction_checkpoints
         >>> steps = induction_checkpoints()
-        >>> found = measure_checkpoints(steps[::11], n_sequences=2, progress=False)
+        >>> found = measure_checkpoints(steps[::11], n_sequences=6, progress=False)
         >>> found.checkpoints, found.losses.shape
-        (('0', '4000'), (2, 2, 2))
+        (('0', '4000'), (2, 2, 6))
         >>> found.heads("0")["induction (random tokens)"].shape
         (2, 4)
         >>> found.emergence("induction (random tokens)")["checkpoint"][0]

@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.emergence import emergence
 from attnwidget.studies.argument_checks import one_of
-from attnwidget.studies.significance import bootstrap_interval
+from attnwidget.studies.significance import (
+    FEWEST_UNITS,
+    above_zero,
+    bootstrap_interval,
+    holm,
+    percentile_tails,
+)
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.text.counted import counted
 
@@ -26,6 +32,8 @@ _COPIES = ("first copy", "second copy")
 # Names of the folders of `Trainer`, of revisions such as "step1000", and plain numbers.
 _STEP = re.compile(r"(?:checkpoint-|step)?(\d+)")
 _DRAWS = 1000
+# Largest corrected p-value of a head that took a behaviour up.
+_LEVEL = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,7 +93,7 @@ class MeasuredCheckpoints(HeadResult):
 
         Columns: checkpoint, layer, head, metric, value; and for scores on repeated random tokens
         control, low and high, where low to high is the 95 % bootstrap interval of the value over
-        the sequences. `attrs` has the "model" and the "equal" checkpoints.
+        the sequences, NaN with fewer than six. `attrs` has the "model" and the "equal" checkpoints.
         """
         import pandas as pd
 
@@ -112,7 +120,7 @@ class MeasuredCheckpoints(HeadResult):
         """Return a row per checkpoint and copy of the repeated random tokens.
 
         Columns: checkpoint, copy, loss (nats), and low and high, the 95 % bootstrap interval over
-        the sequences. Without losses the table is empty.
+        the sequences, NaN with fewer than six. Without losses the table is empty.
         """
         import pandas as pd
 
@@ -132,7 +140,10 @@ class MeasuredCheckpoints(HeadResult):
 
         This is the first checkpoint where score minus control is above half of its final value, if
         it stays above that half until the end. It is missing (NaN) for a head whose final score is
-        not above its control: the 95 % interval over the sequences includes 0.
+        not above its control: p is above 0.05 by Student's t over the sequences, after Holm's
+        correction over all heads and scores. If no head has learned anything, the probability of
+        any checkpoint in the table is therefore at most 5 %. With fewer than six sequences, all are
+        missing.
 
         Args:
             score: One of the scores on repeated random tokens; None = all.
@@ -140,7 +151,8 @@ class MeasuredCheckpoints(HeadResult):
         Returns:
             Columns: metric, layer, head, final (score minus control at the last checkpoint),
             checkpoint, low and high (the 95 % bootstrap interval of the checkpoint over the
-            sequences; a missing high lies beyond the last checkpoint).
+            sequences; a missing high lies beyond the last checkpoint), p (one-sided, of the final
+            score minus control), adjusted (p after Holm's correction).
 
         Raises:
             ValueError: no such score, or no repeated random tokens were read.
@@ -159,21 +171,25 @@ class MeasuredCheckpoints(HeadResult):
         rows = []
         order = []
         labels = (*self.checkpoints, None)
+        last = {name: self.scores[name][-1] - self.controls[name][-1] for name in self.scores}
+        p_values = np.stack([above_zero(values) for values in last.values()])
+        all_adjusted = holm(p_values)
         for title in titles:
             excess = self.scores[title] - self.controls[title]
             final = excess[-1].mean(-1)
-            sure = bootstrap_interval(excess[-1])[0] > 0
+            number = list(last).index(title)
+            p, adjusted = p_values[number], all_adjusted[number]
+            sure = adjusted <= _LEVEL
             place = emergence(excess.mean(-1))
             low, high = _emergence_bounds(excess)
             for layer, head in np.argwhere(~np.isnan(final)).tolist():
                 at = layer, head
                 places = [place[at], low[at], high[at]] if sure[at] else [len(labels) - 1] * 3
                 named = [labels[number] for number in places]
-                rows.append((title, layer, head, final[at], *named))
+                rows.append((title, layer, head, final[at], *named, p[at], adjusted[at]))
                 order.append((titles.index(title), -final[at]))
-        table = pd.DataFrame(
-            rows, columns=["metric", "layer", "head", "final", "checkpoint", "low", "high"]
-        )
+        columns = ["metric", "layer", "head", "final", "checkpoint", "low", "high", "p", "adjusted"]
+        table = pd.DataFrame(rows, columns=columns)
         by = sorted(range(len(rows)), key=order.__getitem__)
         return table.iloc[by].reset_index(drop=True)
 
@@ -251,13 +267,18 @@ def _emergence_bounds(excess: Float64Array) -> tuple[NDArray[np.int64], NDArray[
     """Return the 95 % bootstrap interval of the step of emergence over sequences, [L, H] each.
 
     Sequences are drawn with replacement, with the same draw at all steps, because the steps read
-    the same sequences. `excess` is [T, L, H, S]; T stands for no emergence.
+    the same sequences. `excess` is [T, L, H, S]; T stands for no emergence. With fewer than six
+    sequences, the interval has all steps.
     """
     n = excess.shape[-1]
+    if n < FEWEST_UNITS:
+        never = np.full(excess.shape[1:3], len(excess))
+        return np.zeros_like(never), never
+    tails = percentile_tails(n)
     times = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), _DRAWS) / n  # [D, S]
     bounds = []
     for layer in range(excess.shape[1]):  # one layer at a time, to keep the memory small
         drawn = emergence(excess[:, layer] @ times.T)  # [H, D]
-        bounds.append(np.quantile(drawn, [0.025, 0.975], axis=-1, method="inverted_cdf"))
+        bounds.append(np.quantile(drawn, tails, axis=-1, method="inverted_cdf"))
     low, high = np.stack(bounds, 1).astype(np.int64)
     return low, high

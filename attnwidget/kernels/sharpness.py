@@ -1,0 +1,59 @@
+"""How concentrated maps are, and maps made more or less concentrated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+def sharpened(weights: Tensor, exponents: Tensor) -> Tensor:
+    """Return maps whose scores are multiplied by a factor before the softmax.
+
+    The softmax of t s is the t-th power of the softmax of s, scaled to the sum 1. Queries and keys
+    are therefore not needed, and hidden keys stay hidden.
+
+    Args:
+        weights: Weights, [..., Q, K].
+        exponents: Factors above 0, broadcastable to [...]; 1 changes nothing.
+
+    Returns:
+        Weights of the shape of `weights`; rows without keys stay 0, and NaN stays NaN.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.sharpness import sharpened
+        >>> sharpened(torch.tensor([[0.25, 0.75, 0.0]]), torch.tensor(2.0))
+        tensor([[0.1000, 0.9000, 0.0000]])
+    """
+    largest = weights.amax(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
+    powers = (weights / largest) ** exponents[..., None, None].to(weights)
+    total = powers.sum(-1, keepdim=True)
+    return torch.where(total == 0, 0, powers / total)
+
+
+def entropies_at(weights: Tensor, rows: Tensor, exponents: Sequence[float]) -> Tensor:
+    """Return the entropy of maps that are sharpened by each of several exponents, in nats.
+
+    Args:
+        weights: Weights, [B, H, Q, K].
+        rows: Share of each query in the mean, [B, Q], 0 for queries that do not count.
+        exponents: The E exponents.
+
+    Returns:
+        Mean entropy over the queries, [B, H, E].
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.sharpness import entropies_at
+        >>> weights = torch.tensor([0.25, 0.75]).expand(1, 1, 1, 2)
+        >>> entropies_at(weights, torch.ones(1, 1), [1, 1000]).round(decimals=3)
+        tensor([[[0.5620, 0.0000]]])
+    """
+    means = []
+    for exponent in exponents:
+        powers = sharpened(weights, torch.tensor(float(exponent)))
+        entropy = -torch.xlogy(powers, powers).sum(-1)
+        means.append(torch.linalg.vecdot(entropy, rows[:, None].to(entropy)))
+    return torch.stack(means, -1)
