@@ -144,9 +144,16 @@ class SharedAxis:
             words.append(None if token is None else last if goes_on else last + 1)
         fields = {
             name: tuple(getattr(source, name)[i] for source, i in sources)
-            for name in ("text", "raw", "special", "segments")
+            for name in ("text", "raw", "special", "segments", "added")
         }
-        return replace(self.first, ids=(), words=tuple(words), **fields)
+        fields["pieces"] = fields.pop("added")
+        return replace(
+            self.first,
+            ids=(),
+            words=tuple(words),
+            words_known=self.first.words_known and self.second.words_known,
+            **fields,
+        )
 
 
 def _names(tokens: Tokens) -> list[tuple[str, int]]:

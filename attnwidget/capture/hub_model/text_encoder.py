@@ -9,11 +9,12 @@ from typing import Any
 from torch import nn
 
 from attnwidget.capture.hub_model.advised_error import AdvisedError
+from attnwidget.capture.hub_model.given_words import TextsOfTokens, unknown_owners
 from attnwidget.capture.hub_model.length_limit import LengthLimit
 from attnwidget.capture.hub_model.token_axes import token_axis
-from attnwidget.capture.hub_model.vocabulary_spelling import vocabulary_kind
+from attnwidget.capture.hub_model.vocabulary_spelling import Spelling
 from attnwidget.text.counted import counted
-from attnwidget.text.token_words import token_words, words_without_tokens
+from attnwidget.text.token_words import words_without_tokens
 from attnwidget.text.tokens import Tokens
 
 Text = str | Sequence[str] | Sequence[int]
@@ -130,7 +131,7 @@ class Encoder:
 
     def _from_text(self, text: Any, pair: Any, truncate: bool, target: bool) -> Encoded:
         spelt = [None if content is None else _Spelt.of(content) for content in (text, pair)]
-        joined = vocabulary_kind(self._tokenizer) == "bytes" or isinstance(text, str)
+        joined = Spelling.of(self._tokenizer).kind == "bytes" or isinstance(text, str)
         options: dict[str, Any] = {"verbose": False}
         if truncate and self.limit is not None:
             options |= {"truncation": True, "max_length": self.limit}
@@ -145,21 +146,32 @@ class Encoder:
         encoding = self._tokenizer(**options, return_offsets_mapping=fast)
         ids = self._within_limit(list(encoding["input_ids"]))
         types = encoding.get("token_type_ids")
-        sequences = encoding.sequence_ids() if fast else [None] * len(ids)
-        words = encoding.word_ids() if fast else None
-        if words is not None and joined and not isinstance(text, str):
-            owners = [token_words(item.words, encoding["offset_mapping"]) for item in spelt if item]
-            words = [None if k is None else owners[k][i] for i, k in enumerate(sequences)]
-        for k, (name, item) in enumerate(zip(("text", "pair"), spelt, strict=True)):
-            if words is not None and item is not None and item.words:
-                words_of_part = [
-                    word for word, part in zip(words, sequences, strict=True) if part == k
-                ]
-                _check_tokens("target" if target else name, item.words, words_of_part, truncate)
+        given = [item.words or item.text for item in spelt if item is not None]
+        texts = TextsOfTokens(self._tokenizer, encoding, given, joined, target)
         segments = [min(int(kind), 1) for kind in types] if types is not None else []
         if not any(segments) and pair is not None:
-            segments = _carried_forward(sequences)
-        return Encoded(ids, types, self.axis(ids, word_ids=words, segments=segments or None))
+            segments = _carried_forward(texts.sequences())
+        if not isinstance(text, str):
+            words = self._given_words(texts, "target" if target else "text", truncate)
+            return Encoded(ids, types, self.axis(ids, word_ids=words, segments=segments or None))
+        tokens = self.axis(ids, segments=segments or None)
+        if not tokens.words_known:
+            # The vocabulary shows no words, so that only the text tells them.
+            tokens = self.axis(ids, word_ids=texts.words(), segments=segments or None)
+        return Encoded(ids, types, tokens)
+
+    def _given_words(self, texts: TextsOfTokens, name: str, truncate: bool) -> list[int | None]:
+        """Return the word of each token of lists of words, after a check that all have tokens."""
+        words = texts.words()
+        if words is None:
+            raise unknown_owners(self._tokenizer, name)
+        sequences = texts.sequences()
+        for number, (label, given) in enumerate(zip((name, "pair"), texts.texts, strict=False)):
+            words_of_part = [
+                word for word, part in zip(words, sequences, strict=True) if part == number
+            ]
+            _check_tokens(label, given, words_of_part, truncate)
+        return words
 
     def _within_limit(self, ids: list[int]) -> list[int]:
         if not ids:

@@ -61,7 +61,7 @@ def encoded_parts(
         "n_segments": table.n_segments,
         "left_out": dict(table.left_out),
         "scores": [_score_to_json(score) for score in table.scores],
-        "texts": [asdict(tokens) for tokens in texts],
+        "texts": [_tokens_to_json(tokens) for tokens in texts],
         "examples": listed,
         "effects": {_name(h): _plain(asdict(effect)) for h, effect in effects.items()},
         "writes": {_name(h): [asdict(item) for item in items] for h, items in writes.items()},
@@ -84,7 +84,12 @@ def decoded_parts(stored: Mapping[str, Any]) -> dict[str, Any]:
             f"{stored.get('version')!r}"
         )
     texts = [
-        Tokens(**{name: tuple(values) for name, values in tokens.items()})
+        Tokens(
+            **{
+                name: bool(values) if name == "words_known" else tuple(values)
+                for name, values in tokens.items()
+            }
+        )
         for tokens in stored["texts"]
     ]
     return {
@@ -138,6 +143,16 @@ def _name(head: Head) -> str:
 def _head(name: str) -> Head:
     layer, head = name.split(",")
     return Head(int(layer), int(head))
+
+
+def _tokens_to_json(tokens: Tokens) -> dict[str, Any]:
+    """Return the fields of tokens, without fields that have their default."""
+    stored = asdict(tokens)
+    if not tokens.pieces:
+        del stored["pieces"]
+    if tokens.words_known:
+        del stored["words_known"]
+    return stored
 
 
 def _number(value: float) -> float | str:

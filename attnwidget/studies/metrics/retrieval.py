@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.capture.hub_model.given_words import TextsOfTokens
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.text.counted import counted
 
@@ -116,9 +117,8 @@ def retrieval_scores(
     if not needle.strip() or not question.strip():
         raise ValueError("needle and question have at least one word each")
     before, after = _parted(haystack, depth)
-    start = len(before) + bool(before)
-    whole = " ".join(filter(None, [before, needle.strip(), after, question.strip()]))
-    ids, place = _located(model, whole, start, start + len(needle.strip()))
+    parts = list(filter(None, [before, needle.strip(), after, question.strip()]))
+    ids, place = _located(model, parts, part=1 if before else 0)
     attention = model.generate(ids, max_new_tokens)
     written = list(attention.stacks["self"].query.ids)
     of_needle = set(ids[slice(*place)])
@@ -155,24 +155,23 @@ def _parted(haystack: str, depth: float) -> tuple[str, str]:
 
 
 def _located(
-    model: AttentionModel, text: str, start: int, end: int
+    model: AttentionModel, parts: list[str], part: int
 ) -> tuple[list[int], tuple[int, int]]:
-    """Return the ids of a text without its end token, and the tokens of a range of characters."""
-    tokenizer = model.tokenizer
-    if not getattr(tokenizer, "is_fast", False):
-        raise ValueError(
-            f"{type(tokenizer).__name__} does not report the positions of tokens in a text: pass "
-            "a fast tokenizer (the default of AutoTokenizer)"
-        )
-    encoding = tokenizer(text, return_offsets_mapping=True, verbose=False)
+    """Return the ids of a text without its end token, and the tokens of one of its parts."""
+    tokenizer: Any = model.tokenizer
+    fast = bool(getattr(tokenizer, "is_fast", False))
+    encoding = tokenizer(" ".join(parts), return_offsets_mapping=fast, verbose=False)
     ids = list(encoding["input_ids"])
-    spans = list(encoding["offset_mapping"])
-    while spans and spans[-1][0] == spans[-1][1]:  # an end of text would end the answer too
+    owners = TextsOfTokens(tokenizer, encoding, [parts], joined=True).words()
+    if owners is None:
+        raise ValueError(
+            f"{type(tokenizer).__name__} reports no places of tokens, and gives the needle other "
+            "tokens in the text than alone: choose another needle or depth"
+        )
+    while owners and owners[-1] is None:  # an end of text would end the answer too
         ids.pop()
-        spans.pop()
-    # A byte-level token begins with the space before its word.
-    inside = [i for i, (low, high) in enumerate(spans) if low < high and start - 1 <= low < end]
-    inside = [i for i in inside if spans[i][1] > start]
+        owners.pop()
+    inside = [i for i, owner in enumerate(owners) if owner == part]
     if not inside:
         raise ValueError("the tokenizer keeps no token of the needle")
     return ids, (inside[0], inside[-1] + 1)

@@ -12,13 +12,14 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.hub_model.advised_error import AdvisedError
+from attnwidget.capture.hub_model.given_words import read_words
 from attnwidget.capture.hub_model.special_token_template import Template
 from attnwidget.capture.hub_model.text_encoder import refuse_half_characters
 from attnwidget.studies.argument_checks import refuse_no_model
 from attnwidget.studies.streaming.accumulator import Batch
 from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment
-from attnwidget.text.token_words import token_words, words_without_tokens
+from attnwidget.text.token_words import words_without_tokens
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -55,7 +56,7 @@ class WordSegmenter:
 
     Raises:
         TypeError: no model.
-        ValueError: the model has no fast tokenizer.
+        ValueError: the model has no tokenizer.
 
     Example:
         >>> from attnwidget import load_model
@@ -67,10 +68,10 @@ class WordSegmenter:
     def __init__(self, model: AttentionModel) -> None:
         refuse_no_model(model)
         tokenizer = model.tokenizer
-        if not getattr(tokenizer, "is_fast", False):
+        if tokenizer is None:
             raise ValueError(
-                f"this {type(model.hf_model).__name__} has no fast tokenizer, which tells the word "
-                "of each token: pass one to load_model(model, tokenizer)"
+                f"this {type(model.hf_model).__name__} has no tokenizer, which tells the word of "
+                "each token: pass one to load_model(model, tokenizer)"
             )
         self._tokenizer: Any = tokenizer
         self._before = len(Template.of(tokenizer, pair=False).before)
@@ -83,7 +84,7 @@ class WordSegmenter:
     def pieces(self, words: Sequence[str]) -> list[int]:
         """Return the number of tokens of each word in running text."""
         counts = [0] * len(words)
-        for word in self._encoded(words)[1]:
+        for word in self._encoded(words, "text")[1]:
             counts[word] += 1
         return counts
 
@@ -96,9 +97,10 @@ class WordSegmenter:
             label: Name of the text in errors.
 
         Raises:
-            ValueError: a word has no tokens, or the text is too long for the model.
+            ValueError: a word has no tokens, a slow tokenizer does not tell the word of each token,
+                or the text is too long for the model.
         """
-        tokens, owners = self._encoded(words)
+        tokens, owners = self._encoded(words, label)
         if missing := words_without_tokens(owners, len(words)):
             raise AdvisedError(
                 f"{label}: word {missing[0] + 1} {words[missing[0]]!r} has no tokens",
@@ -134,15 +136,12 @@ class WordSegmenter:
             raise ValueError(f"there are no texts to read; {n_skipped} were left out")
         return made, n_skipped
 
-    def _encoded(self, words: Sequence[str]) -> tuple[list[str], list[int]]:
+    def _encoded(self, words: Sequence[str], label: str) -> tuple[list[str], list[int]]:
         """Return the tokens of the words in running text, and the word of each token."""
         text = " ".join(words)
         refuse_half_characters(text, f"the text {text[:40]!a}")
-        encoding = self._tokenizer(
-            text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
-        )
-        tokens = self._tokenizer.convert_ids_to_tokens(encoding["input_ids"])
-        return list(tokens), token_words(words, encoding["offset_mapping"])
+        ids, owners = read_words(self._tokenizer, words, label)
+        return list(self._tokenizer.convert_ids_to_tokens(ids)), owners
 
 
 def word_segments(batch: Batch) -> list[WordSegment]:

@@ -1,0 +1,222 @@
+"""The word of each token where words are known from the text: a list of words, or a string."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attnwidget.capture.hub_model.advised_error import AdvisedError
+from attnwidget.text.token_words import token_words
+
+
+def read_words(
+    tokenizer: Any, words: Sequence[str], label: str = "text"
+) -> tuple[list[int], list[int]]:
+    """Return the ids of `" ".join(words)` without special tokens, and the word of each id.
+
+    Args:
+        tokenizer: A Hugging Face tokenizer. A fast tokenizer tells the place of each token. With a
+            slow tokenizer, the words are also encoded one by one.
+        words: One or more words. A word may contain spaces.
+        label: Name of the text in errors.
+
+    Raises:
+        AdvisedError: a slow tokenizer cuts the words of the text otherwise than single words.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.capture.hub_model.given_words import read_words
+        >>> read_words(load_model().tokenizer, ["Cats", "purr"])[1]
+        [0, 1, 1]
+    """
+    text = " ".join(words)
+    if getattr(tokenizer, "is_fast", False):
+        encoding = tokenizer(
+            text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        )
+        return list(encoding["input_ids"]), token_words(words, encoding["offset_mapping"])
+    ids = ids_alone(tokenizer, text)
+    owners = owners_by_encoding(tokenizer, words, ids)
+    if owners is None:
+        raise unknown_owners(tokenizer, label)
+    return ids, owners
+
+
+def owners_by_encoding(
+    tokenizer: Any, words: Sequence[str], ids: Sequence[int], *, target: bool = False
+) -> list[int] | None:
+    """Return the word of each of `ids`, the tokens of `words` in running text; None if unknown.
+
+    The ids of the words one by one, or of the beginnings of the text, must be `ids` again.
+
+    Args:
+        tokenizer: A Hugging Face tokenizer without offsets.
+        words: One or more words.
+        ids: Vocabulary ids without special tokens.
+        target: Whether the text is for the decoder.
+    """
+    # Vocabularies with spaces inside of tokens give a word other ids after a space.
+    for space in ("", " "):
+        counts = []
+        joined: list[int] = []
+        for place, word in enumerate(words):
+            piece = ids_alone(tokenizer, space + word if place else word, target=target)
+            counts.append(len(piece))
+            joined += piece
+        if joined == list(ids):
+            return [word for word, count in enumerate(counts) for _ in range(count)]
+    ends = []
+    for n_words in range(1, len(words)):
+        beginning = ids_alone(tokenizer, " ".join(words[:n_words]), target=target)
+        if beginning != list(ids[: len(beginning)]):
+            return None
+        ends.append(len(beginning))
+    ends.append(len(ids))
+    if ends != sorted(ends):
+        return None
+    return [
+        word
+        for word, (start, end) in enumerate(zip([0, *ends], ends, strict=False))
+        for _ in range(start, end)
+    ]
+
+
+@dataclass(frozen=True)
+class TextsOfTokens:
+    """The texts that the n tokens of an encoding come from.
+
+    Attributes:
+        tokenizer: The tokenizer that made the encoding.
+        encoding: Its answer, with the offset mapping of a fast tokenizer.
+        texts: The text, and the second text of a pair; each as a string or as a list of words.
+        joined: Whether the words of lists were read as running text, with spaces between them.
+        target: Whether the texts are for the decoder.
+    """
+
+    tokenizer: Any
+    encoding: Any
+    texts: Sequence[str | list[str]]
+    joined: bool
+    target: bool = False
+
+    @property
+    def _is_fast(self) -> bool:
+        return bool(getattr(self.tokenizer, "is_fast", False))
+
+    def sequences(self) -> list[int | None]:
+        """Return the text of each token, 0 or 1; None for special tokens.
+
+        All entries are None if a slow tokenizer puts other tokens into an input than into a text.
+        """
+        if self._is_fast:
+            return list(self.encoding.sequence_ids())
+        sequences: list[int | None] = [None] * len(self.encoding["input_ids"])
+        for number, (start, end) in enumerate(self._places() or ()):
+            sequences[start:end] = [number] * (end - start)
+        return sequences
+
+    def words(self) -> list[int | None] | None:
+        """Return the word of each token in its text, None for special tokens.
+
+        The words of a string are those of the pre-tokenizer, or with a slow tokenizer the parts
+        between white space. The answer is None if a slow tokenizer does not tell the words.
+        """
+        if not self._is_fast:
+            return self._words_by_encoding()
+        by_pre_tokenizer: list[int | None] = self.encoding.word_ids()
+        words = [by_pre_tokenizer] * len(self.texts)
+        for number, text in enumerate(self.texts):
+            if self.joined and not isinstance(text, str):
+                words[number] = list(token_words(text, self.encoding["offset_mapping"]))
+        return [
+            None if number is None else words[number][place]
+            for place, number in enumerate(self.sequences())
+        ]
+
+    def _words_by_encoding(self) -> list[int | None] | None:
+        places = self._places()
+        if places is None:
+            return None
+        words: list[int | None] = [None] * len(self.encoding["input_ids"])
+        for text, ids, (start, end) in zip(self.texts, self._ids(), places, strict=True):
+            given = text.split() if isinstance(text, str) else text
+            owners = owners_by_encoding(self.tokenizer, given, ids, target=self.target)
+            if owners is None:
+                return None
+            left = _cuts_left(self.tokenizer)
+            words[start:end] = owners[len(ids) - (end - start) :] if left else owners[: end - start]
+        return words
+
+    def _ids(self) -> list[list[int]]:
+        """Return the ids of each text without special tokens."""
+        return [
+            ids_alone(
+                self.tokenizer,
+                " ".join(text) if self.joined and not isinstance(text, str) else text,
+                target=self.target,
+            )
+            for text in self.texts
+        ]
+
+    def _places(self) -> list[tuple[int, int]] | None:
+        return places_of_texts(self.tokenizer, list(self.encoding["input_ids"]), self._ids())
+
+
+def ids_alone(tokenizer: Any, text: str | list[str], *, target: bool = False) -> list[int]:
+    """Return the ids of a text, or of a list of words, without special tokens."""
+    options: dict[str, Any] = {"text_target" if target else "text": text}
+    if not isinstance(text, str):
+        options["is_split_into_words"] = True
+    return list(tokenizer(**options, add_special_tokens=False, verbose=False)["input_ids"])
+
+
+def places_of_texts(
+    tokenizer: Any, ids: Sequence[int], texts: Sequence[Sequence[int]]
+) -> list[tuple[int, int]] | None:
+    """Return where the ids of each text are among `ids`, with special tokens around them.
+
+    Each entry is the first place and the end. Texts may have been cut at the end (or at the
+    beginning, where the tokenizer cuts there). The answer is None if they are not found.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.capture.hub_model.given_words import places_of_texts
+        >>> places_of_texts(load_model().tokenizer, [2, 7, 8, 3, 9, 3], [[7, 8], [9]])
+        [(1, 3), (4, 5)]
+    """
+    left = _cuts_left(tokenizer)
+    found: list[tuple[int, int]] = []
+    start = 0
+    for text in texts:
+        for length in range(len(text), 0, -1):
+            part = list(text[len(text) - length :] if left else text[:length])
+            at = next(
+                (
+                    place
+                    for place in range(start, len(ids) - length + 1)
+                    if list(ids[place : place + length]) == part
+                ),
+                None,
+            )
+            if at is not None:
+                found.append((at, at + length))
+                start = at + length
+                break
+        else:
+            return None
+    return found
+
+
+def _cuts_left(tokenizer: Any) -> bool:
+    return getattr(tokenizer, "truncation_side", "right") == "left"
+
+
+def unknown_owners(tokenizer: Any, label: str) -> AdvisedError:
+    """Return the error of words whose tokens a slow tokenizer does not tell."""
+    return AdvisedError(
+        f"{label}: it is not known which tokens belong to which word, because "
+        f"{type(tokenizer).__name__} reports no places of tokens and gives the words other tokens "
+        "in the text than alone",
+        "pass the text as one string, whose words are read from the vocabulary, or its ids",
+    )
