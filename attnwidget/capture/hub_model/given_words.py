@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,8 +36,11 @@ def read_words(
         encoding = tokenizer(
             text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
         )
-        return list(encoding["input_ids"]), token_words(words, encoding["offset_mapping"])
-    ids = ids_alone(tokenizer, text)
+        ids = list(encoding["input_ids"])
+        if _is_in_order(encoding["offset_mapping"]):
+            return ids, token_words(words, encoding["offset_mapping"])
+    else:
+        ids = ids_alone(tokenizer, text)
     owners = owners_by_encoding(tokenizer, words, ids)
     if owners is None:
         raise unknown_owners(tokenizer, label)
@@ -122,17 +126,44 @@ class TextsOfTokens:
         The words of a string are those of the pre-tokenizer, or with a slow tokenizer the parts
         between white space. The answer is None if a slow tokenizer does not tell the words.
         """
-        if not self._is_fast:
+        sequences = self.sequences()
+        if not self._is_fast or not self._has_offsets(sequences):
             return self._words_by_encoding()
-        by_pre_tokenizer: list[int | None] = self.encoding.word_ids()
-        words = [by_pre_tokenizer] * len(self.texts)
-        for number, text in enumerate(self.texts):
-            if self.joined and not isinstance(text, str):
-                words[number] = list(token_words(text, self.encoding["offset_mapping"]))
+        words: list[list[int | None]] = []
+        for text in self.texts:
+            if isinstance(text, str):
+                words.append(self._words_of_string(text))
+            elif self.joined:
+                words.append(list(token_words(text, self.encoding["offset_mapping"])))
+            else:
+                words.append(list(self.encoding.word_ids()))
         return [
             None if number is None else words[number][place]
-            for place, number in enumerate(self.sequences())
+            for place, number in enumerate(sequences)
         ]
+
+    def _has_offsets(self, sequences: Sequence[int | None]) -> bool:
+        """Whether the offset mapping is of the whole texts."""
+        spans = list(zip(sequences, self.encoding["offset_mapping"], strict=True))
+        return all(
+            _is_in_order([span for number, span in spans if number == of])
+            for of in range(len(self.texts))
+        )
+
+    def _words_of_string(self, text: str) -> list[int | None]:
+        """Return the pre-tokenizer's words, where a combining mark does not begin a word."""
+        words: list[int | None] = list(self.encoding.word_ids())
+        spans = self.encoding["offset_mapping"]
+        owners = list(words)
+        for place in range(1, len(words)):
+            start = spans[place][0]
+            if words[place] == words[place - 1] or (
+                words[place] is not None
+                and start == spans[place - 1][1]
+                and is_within_word(text, start)
+            ):
+                owners[place] = owners[place - 1]
+        return owners
 
     def _words_by_encoding(self) -> list[int | None] | None:
         places = self._places()
@@ -161,6 +192,28 @@ class TextsOfTokens:
 
     def _places(self) -> list[tuple[int, int]] | None:
         return places_of_texts(self.tokenizer, list(self.encoding["input_ids"]), self._ids())
+
+
+def _is_in_order(offsets: Sequence[tuple[int, int]]) -> bool:
+    """Whether offsets are of one text. MarkupLM counts characters from each word on."""
+    starts = [start for start, _ in offsets]
+    return starts == sorted(starts)
+
+
+def is_within_word(text: str, place: int) -> bool:
+    """Whether a word goes on at a place of a text, as a combining mark is on one of its sides.
+
+    Byte-level pre-tokenizers cut words at every mark: vowels of Devanagari, Arabic vocalisation.
+
+    Example:
+        >>> from attnwidget.capture.hub_model.given_words import is_within_word
+        >>> is_within_word("cafe\u0301s", 4), is_within_word("cafes", 4)
+        (True, False)
+    """
+    kinds = {
+        unicodedata.category(character)[0] for character in text[max(place - 1, 0) : place + 1]
+    }
+    return "M" in kinds and kinds <= {"L", "M"}
 
 
 def ids_alone(tokenizer: Any, text: str | list[str], *, target: bool = False) -> list[int]:

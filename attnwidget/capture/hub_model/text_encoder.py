@@ -131,19 +131,26 @@ class Encoder:
 
     def _from_text(self, text: Any, pair: Any, truncate: bool, target: bool) -> Encoded:
         spelt = [None if content is None else _Spelt.of(content) for content in (text, pair)]
-        joined = Spelling.of(self._tokenizer).kind == "bytes" or isinstance(text, str)
+        joined = isinstance(text, str) or Spelling.of(self._tokenizer).keeps_spaces
         options: dict[str, Any] = {"verbose": False}
         if truncate and self.limit is not None:
             options |= {"truncation": True, "max_length": self.limit}
         names = ("text_target", "text_pair_target") if target else ("text", "text_pair")
         for name, question in zip(names, spelt, strict=True):
             if question is not None:
-                # Byte-level vocabularies would run separate words together without spaces.
+                # Vocabularies with spaces in tokens would run separate words together.
                 options[name] = question.text if joined else question.words
         if not joined:
             options["is_split_into_words"] = True
         fast = getattr(self._tokenizer, "is_fast", False)
-        encoding = self._tokenizer(**options, return_offsets_mapping=fast)
+        try:
+            encoding = self._tokenizer(**options, return_offsets_mapping=fast)
+        except (TypeError, ValueError) as error:
+            # Tokenizers of layouts and tables need boxes, paths or a table beside the text.
+            raise ValueError(
+                f"{type(self._tokenizer).__name__} does not read a text alone ({error}): pass a "
+                "dict of inputs, attend(tokenizer(...))"
+            ) from error
         ids = self._within_limit(list(encoding["input_ids"]))
         types = encoding.get("token_type_ids")
         given = [item.words or item.text for item in spelt if item is not None]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
-from attnwidget.capture.hub_model.token_boundaries import found_words
+from attnwidget.capture.hub_model.token_boundaries import found_words, unknown_id
 from attnwidget.capture.hub_model.vocabulary_spelling import Spelling, readable
 from attnwidget.text.tokens import Tokens
 
@@ -43,6 +43,9 @@ def token_axis(
     words: Sequence[int | None] = found.words
     if word_ids is not None:
         words = [word if of_word else None for word, of_word in zip(word_ids, is_word, strict=True)]
+    pieces = found.pieces
+    if found.whole_words and _numbered(words, segments) != tuple(found.words):
+        pieces = [readable(token, spelling.kind) for token in raw]
     axis = Tokens(
         text=tuple(readable(token, spelling.kind) for token in raw),
         raw=tuple(raw),
@@ -52,7 +55,7 @@ def token_axis(
         words=_numbered(words, segments),
         words_known=found.known or word_ids is not None,
     )
-    return _with_pieces(axis, found.pieces)
+    return _with_pieces(axis, pieces)
 
 
 def plain_axis(tokens: Sequence[str], segments: Sequence[int] | None = None) -> Tokens:
@@ -127,8 +130,10 @@ def _special_kinds(tokenizer: Any, ids: Sequence[int], others: set[int]) -> list
 
 
 def _non_words(tokenizer: Any) -> set[int]:
-    """Return the ids without text. The id of unknown words has text."""
-    return set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    """Return the ids without text."""
+    # M2M100 does not count the names of languages among its special tokens.
+    languages = getattr(tokenizer, "id_to_lang_token", ())
+    return {*tokenizer.all_special_ids, *languages} - {unknown_id(tokenizer)}
 
 
 def _numbered(words: Iterable[int | None], segments: Sequence[int]) -> tuple[int | None, ...]:

@@ -6,13 +6,14 @@ of them are found here.
 
 from __future__ import annotations
 
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from attnwidget.capture.hub_model.given_words import owners_by_encoding
+from attnwidget.capture.hub_model.given_words import is_within_word, owners_by_encoding
 from attnwidget.capture.hub_model.vocabulary_spelling import Spelling, shown_bytes
 
 #: Stands for a byte without its character while the pre-tokenizer looks for words.
@@ -28,11 +29,13 @@ class FoundWords:
         pieces: The characters that each token adds to its word. A character that is split over
             tokens is in the piece of the first.
         known: Whether words were found; otherwise each token is a word.
+        whole_words: Whether some pieces are whole words, at the first tokens of these words.
     """
 
     words: list[int | None]
     pieces: list[str]
     known: bool
+    whole_words: bool
 
 
 def found_words(
@@ -64,7 +67,7 @@ def found_words(
         [0, 0, 1]
     """
     spelling = _with_seen_marks(spelling, raw)
-    unknown = getattr(tokenizer, "unk_token_id", None)
+    unknown = unknown_id(tokenizer)
     added = set(getattr(tokenizer, "added_tokens_decoder", ())) - {unknown}
     if tokenizer is None:
         ids = range(len(raw))
@@ -97,7 +100,15 @@ def found_words(
                 n_words += 1
             words[place] = n_words
         n_words += 1
-    return FoundWords(words, pieces, known)
+    return FoundWords(words, pieces, known, spelling.boundaries == "decoded")
+
+
+def unknown_id(tokenizer: Any) -> int | None:
+    """Return the id of unknown words, which has text; None if special tokens share the id."""
+    found: int | None = getattr(tokenizer, "unk_token_id", None)
+    names = ("bos", "eos", "sep", "cls", "pad", "mask")
+    others = {getattr(tokenizer, f"{name}_token_id", None) for name in names}
+    return None if found in others else found
 
 
 def _with_seen_marks(spelling: Spelling, raw: Sequence[str]) -> Spelling:
@@ -185,13 +196,24 @@ def _owners(spelling: Spelling, tokenizer: Any, run: _Run) -> list[int] | None:
             begins[place] = before.endswith(spelling.mark)
         elif kind == "joins":
             begins[place] = before == spelling.mark or not before.endswith(spelling.mark)
+    if any(
+        begin and _begins_with_mark(piece)
+        for begin, piece in zip(begins[1:], run.pieces[1:], strict=True)
+    ):
+        # The entries were cut at combining marks (CLIP), as if these were punctuation.
+        return None
     return list(accumulate(begins))
 
 
 def _by_pre_tokenizer(spelling: Spelling, tokenizer: Any, run: _Run) -> list[int]:
     written = run.text.replace(" ", "\u2581") if spelling.kind == "metaspace" else run.text
     parts = tokenizer.backend_tokenizer.pre_tokenizer.pre_tokenize_str(written)
-    ends = [end for _, (_, end) in parts]
+    places = [place for _, place in parts]
+    ends = [
+        end
+        for (_, end), (start, _) in zip(places, [*places[1:], (len(written) + 1, 0)], strict=True)
+        if start != end or not is_within_word(written, end)
+    ]
     owners = [bisect_right(ends, start) for start in run.starts]
     # A pre-tokenizer that only marks spaces leaves several words in one part.
     several = {
@@ -203,6 +225,10 @@ def _by_pre_tokenizer(spelling: Spelling, tokenizer: Any, run: _Run) -> list[int
     keys = [(owner, spaced[place] if owner in several else 0) for place, owner in enumerate(owners)]
     changes = (place > 0 and key != keys[place - 1] for place, key in enumerate(keys))
     return list(accumulate(changes))
+
+
+def _begins_with_mark(piece: str) -> bool:
+    return unicodedata.category(piece[:1] or " ").startswith("M")
 
 
 def _by_spaces(pieces: Sequence[str]) -> list[int]:
@@ -224,7 +250,10 @@ def _by_decoding(tokenizer: Any, run: _Run) -> list[int] | None:
 
     The pieces of the run become these words.
     """
-    words = str(tokenizer.decode(run.ids, clean_up_tokenization_spaces=False)).split()
+    try:
+        words = str(tokenizer.decode(run.ids, clean_up_tokenization_spaces=False)).split()
+    except (ValueError, LookupError, TypeError):  # ids beyond the vocabulary
+        return None
     owners = owners_by_encoding(tokenizer, words, run.ids) if words else None
     if owners is not None:
         for place, owner in enumerate(owners):

@@ -70,6 +70,13 @@ class Spelling:
             _remember(tokenizer, spelling)
         return spelling
 
+    @property
+    def keeps_spaces(self) -> bool:
+        """Whether the tokens of a text have its spaces, so that words need spaces to be apart."""
+        return self.kind in ("bytes", "latin") or (
+            self.kind == "plain" and self.boundaries in ("spaces", "decoded")
+        )
+
     @classmethod
     def guessed(cls, raw: Iterable[str]) -> Spelling:
         """Return the spelling of entries of an unknown vocabulary, from their marks.
@@ -183,7 +190,7 @@ def _of_backend(tokenizer: Any, backend: Any) -> Spelling:
     for part in ("decoder", "pre_tokenizer", "normalizer"):
         piece = getattr(backend, part, None)
         if piece is not None:
-            described += json.dumps(json.loads(piece.__getstate__()), ensure_ascii=False)
+            described += _described(piece)
     kind: SpellingKind = "plain"
     if "ByteLevel" in described:
         kind = "bytes"
@@ -194,7 +201,8 @@ def _of_backend(tokenizer: Any, backend: Any) -> Spelling:
     if end:
         return Spelling(kind, "ends", end)
     if kind != "plain":
-        return Spelling(kind, "spaces" if backend.pre_tokenizer is None else "pre-tokenizer")
+        by_parts = Spelling(kind, "spaces" if backend.pre_tokenizer is None else "pre-tokenizer")
+        return by_parts if _shows_spaces(tokenizer, by_parts) else Spelling(kind, "unknown")
     continued = getattr(model, "continuing_subword_prefix", None)
     if continued:
         return Spelling(kind, "continues", continued)
@@ -205,10 +213,19 @@ def _of_backend(tokenizer: Any, backend: Any) -> Spelling:
     return Spelling(kind, "decoded" if _decodes_words(tokenizer) else "unknown")
 
 
+def _described(piece: Any) -> str:
+    """Return the settings of a part of a backend; "" for a part in Python (RoFormer)."""
+    try:
+        return json.dumps(json.loads(piece.__getstate__()), ensure_ascii=False)
+    except Exception:
+        return ""
+
+
 def _of_entries(tokenizer: Any) -> Spelling:
     """Return the spelling of a tokenizer in Python, from the entries of its vocabulary."""
     entries = {entry for entry in tokenizer.get_vocab() if isinstance(entry, str)}
-    delimiter = getattr(tokenizer, "word_delimiter_token", None)
+    # The public property writes to the log if there is no delimiter.
+    delimiter = getattr(tokenizer, "_word_delimiter_token", None)
     spaces = [entry for entry in (delimiter, *_SPACE_ENTRIES) if entry in entries]
     space = spaces[0] if spaces else ""
     if hasattr(tokenizer, "byte_decoder"):
@@ -238,6 +255,20 @@ def _mark_in(entries: Iterable[str]) -> tuple[Boundaries, str]:
         if any(len(entry) > len(mark) and entry.endswith(mark) for entry in entries):
             return boundaries, mark
     return "continues", _CONTINUED
+
+
+def _shows_spaces(tokenizer: Any, spelling: Spelling) -> bool:
+    """Whether the tokens of a text have its spaces, as far as the tokenizer reads a text alone.
+
+    A tokenizer for documents (MarkupLM) reads a text as a list of words without spaces.
+    """
+    try:
+        ids = list(tokenizer("to be", add_special_tokens=False, verbose=False)["input_ids"])
+    except (TypeError, ValueError):
+        return True
+    raw = [str(token) for token in tokenizer.convert_ids_to_tokens(ids)]
+    text = "".join(spelling.characters(token) for token in raw)
+    return len(text.split()) > 1 or getattr(tokenizer, "unk_token_id", None) in ids
 
 
 def _decodes_words(tokenizer: Any) -> bool:

@@ -58,7 +58,10 @@ NO_MODEL = (
     "heads are switched off in a model, and this attention is of given weights or of given queries "
     "and keys, or was made in a block of `disabled`"
 )
-_WORDS_UNKNOWN = "each token is a word, because the vocabulary does not show words"
+_WORDS_UNKNOWN = (
+    "each token is a word, because the vocabulary shows no words: a text or a list of words tells "
+    "them"
+)
 NOT_READ_AGAIN = f"{NO_MODEL}: make one with load_model(...).attend(text), outside of such a block"
 
 
