@@ -196,11 +196,11 @@ def _owners(spelling: Spelling, tokenizer: Any, run: _Run) -> list[int] | None:
             begins[place] = before.endswith(spelling.mark)
         elif kind == "joins":
             begins[place] = before == spelling.mark or not before.endswith(spelling.mark)
-    if any(
+    if spelling.kind == "bytes" and any(
         begin and _begins_with_mark(piece)
         for begin, piece in zip(begins[1:], run.pieces[1:], strict=True)
     ):
-        # The entries were cut at combining marks (CLIP), as if these were punctuation.
+        # The pre-tokenizer of CLIP cuts words at combining marks and marks the parts as words.
         return None
     return list(accumulate(begins))
 

@@ -18,6 +18,7 @@ from attnwidget.text.tokens import Tokens
 
 FORMAT = "attnwidget atlas"
 VERSION = 1
+_KNOWN = "words_known"
 
 
 Examples = Mapping[Head, Mapping[str, Sequence[ExampleLink]]]
@@ -83,15 +84,7 @@ def decoded_parts(stored: Mapping[str, Any]) -> dict[str, Any]:
             f"expected {FORMAT!r}, version {VERSION}, got {stored.get('format')!r}, version "
             f"{stored.get('version')!r}"
         )
-    texts = [
-        Tokens(
-            **{
-                name: bool(values) if name == "words_known" else tuple(values)
-                for name, values in tokens.items()
-            }
-        )
-        for tokens in stored["texts"]
-    ]
+    texts = [_tokens_from_json(tokens) for tokens in stored["texts"]]
     return {
         "table": BehaviourTable(
             scores=tuple(_score_from_json(score) for score in stored["scores"]),
@@ -151,8 +144,15 @@ def _tokens_to_json(tokens: Tokens) -> dict[str, Any]:
     if not tokens.pieces:
         del stored["pieces"]
     if tokens.words_known:
-        del stored["words_known"]
+        del stored[_KNOWN]
     return stored
+
+
+def _tokens_from_json(stored: Mapping[str, Any]) -> Tokens:
+    values: dict[str, Any] = {
+        name: tuple(value) for name, value in stored.items() if name != _KNOWN
+    }
+    return Tokens(**values, words_known=bool(stored.get(_KNOWN, True)))
 
 
 def _number(value: float) -> float | str:
