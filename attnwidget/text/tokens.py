@@ -18,8 +18,8 @@ class Tokens:
 
     `pieces` has the characters that each token adds to its word, with spaces; a character that is
     split over several tokens is in the piece of the first token. Without `pieces`, a token adds its
-    text without "##". `words_known` is False if the vocabulary does not show where words begin, so
-    that each token counts as a word.
+    text without "##". `words_known` is False if the vocabulary does not show words; each token then
+    counts as a word.
 
     Example:
         >>> from attnwidget.text.tokens import Tokens

@@ -304,13 +304,20 @@ def _roc_bert(found: Any, folder: Path) -> Any:
     return found(_lines(folder / "vocab.txt", entries), numbers, numbers)
 
 
-def _letters(special: list[str], space: str = " ", **options: Any) -> Callable[[Any, Path], Any]:
+def _letters(special: list[str], space: str = " ") -> Callable[[Any, Path], Any]:
     def make(found: Any, folder: Path) -> Any:
         letters = sorted({c for line in CORPUS for c in line + line.upper() if not c.isspace()})
         vocabulary = _json(folder / "vocab.json", _numbered([*special, space, *letters]))
-        return found(vocabulary, **options)
+        return found(vocabulary)
 
     return make
+
+
+def _phonemes(found: Any, folder: Path) -> Any:
+    # Without a phonemizer, the parts of the text between spaces are read as phonemes.
+    parts = [part for line in CORPUS for part in line.split()]
+    entries = ["<pad>", "<s>", "</s>", "<unk>", *parts]
+    return found(_json(folder / "vocab.json", _numbered(entries)), do_phonemize=False)
 
 
 def _gpt_neox_japanese(found: Any, folder: Path) -> Any:
@@ -425,6 +432,6 @@ _RECIPES: dict[str, Callable[[Any, Path], Any]] = {
     ),
     "VitsTokenizer": _vits,
     "Wav2Vec2CTCTokenizer": _letters(["<pad>", "<s>", "</s>", "<unk>"], space="|"),
-    "Wav2Vec2PhonemeCTCTokenizer": _letters(["<pad>", "<s>", "</s>", "<unk>"], do_phonemize=False),
+    "Wav2Vec2PhonemeCTCTokenizer": _phonemes,
     "XLMTokenizer": _suffixed([*_FAIRSEQ, *_SPECIALS]),
 }

@@ -156,10 +156,9 @@ def _wrong_words(axis: Tokens, sentence: str, tokenizer: Any) -> tuple[str, str]
     if any(mark in text for text, _ in words for mark in ("\u2581", "\u0120", "</w>", "@@", "<0x")):
         return f"words have marks: {[text for text, _ in words]}", ""
     if joined != _letters(sentence):
-        unknown = tokenizer.unk_token_id in axis.ids
-        decoded = _letters(str(tokenizer.decode(list(axis.ids), skip_special_tokens=True)))
-        if unknown:
+        if tokenizer.unk_token_id in axis.ids:
             return "", "letters are unknown"
+        decoded = _letters(str(tokenizer.decode(list(axis.ids), skip_special_tokens=True)))
         if decoded != _letters(sentence):
             return "", "it changes letters"
         return f"words {[text for text, _ in words]}", ""

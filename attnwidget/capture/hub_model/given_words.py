@@ -17,8 +17,8 @@ def read_words(
     """Return the ids of `" ".join(words)` without special tokens, and the word of each id.
 
     Args:
-        tokenizer: A Hugging Face tokenizer. A fast tokenizer tells the place of each token. With a
-            slow tokenizer, the words are also encoded one by one.
+        tokenizer: A Hugging Face tokenizer. A fast tokenizer tells the place of each token. A slow
+            tokenizer also encodes every word alone.
         words: One or more words. A word may contain spaces.
         label: Name of the text in errors.
 
@@ -52,7 +52,8 @@ def owners_by_encoding(
 ) -> list[int] | None:
     """Return the word of each of `ids`, the tokens of `words` in running text; None if unknown.
 
-    The ids of the words one by one, or of the beginnings of the text, must be `ids` again.
+    The tokenizer encodes every word alone, or every beginning of the text. The result must be
+    `ids` again.
 
     Args:
         tokenizer: A Hugging Face tokenizer without offsets.
@@ -111,7 +112,7 @@ class TextsOfTokens:
     def sequences(self) -> list[int | None]:
         """Return the text of each token, 0 or 1; None for special tokens.
 
-        All entries are None if a slow tokenizer puts other tokens into an input than into a text.
+        All entries are None if the encoding does not contain the tokens of the texts.
         """
         if self._is_fast:
             return list(self.encoding.sequence_ids())

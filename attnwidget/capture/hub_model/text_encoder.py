@@ -163,7 +163,7 @@ class Encoder:
             return Encoded(ids, types, self.axis(ids, word_ids=words, segments=segments or None))
         tokens = self.axis(ids, segments=segments or None)
         if not tokens.words_known:
-            # The vocabulary shows no words, so that only the text tells them.
+            # The vocabulary shows no words. The text does.
             tokens = self.axis(ids, word_ids=texts.words(), segments=segments or None)
         return Encoded(ids, types, tokens)
 

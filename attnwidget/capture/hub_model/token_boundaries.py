@@ -1,4 +1,4 @@
-"""The word of each token, and the characters that it adds to the word, from vocabulary ids alone.
+"""The words of tokens and the characters of each token, from vocabulary ids alone.
 
 A text, its ids, a dict of inputs and a generated text have the same words, because the words of all
 of them are found here.
@@ -142,8 +142,8 @@ def _runs(
 class _Run:
     """A stretch of text without breaks.
 
-    `text` has one character for each byte that is not a complete character, and `starts` is the
-    number of the character in which each token begins.
+    `text` has one character for each byte of an incomplete character. `starts` has the number of
+    each token's first character.
     """
 
     ids: list[int]

@@ -248,7 +248,7 @@ def _of_entries(tokenizer: Any) -> Spelling:
 
 
 def _mark_in(entries: Iterable[str]) -> tuple[Boundaries, str]:
-    """Return the mark of words in some entries; that of BERT if there is none."""
+    """Return the mark of words in some entries; without a mark, the mark of BERT."""
     entries = list(entries)
     marks: tuple[tuple[Boundaries, str], ...] = (("ends", _WORD_END), ("joins", _WORD_GOES_ON))
     for boundaries, mark in marks:
