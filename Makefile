@@ -47,7 +47,8 @@ help:
 	@echo "make fuzz         mutated files and messages against every reader, faults against every"
 	@echo "                  study with a checkpoint, for FUZZ_SECONDS (3600) and a sixth of them"
 	@echo "make sweep        compare the maps of every architecture with the model's own; write the"
-	@echo "                  page of models in the documentation (about four minutes)"
+	@echo "                  page of models in the documentation (about four minutes); compare the"
+	@echo "                  words of every tokenizer class by all ways in (about three minutes)"
 	@echo "make test-compat  the Python tests with the oldest versions that the package needs"
 	@echo "make test-hosts   the figures in VS Code's manager, JupyterHub, JupyterLite, Panel, Shiny, …"
 	@echo "make check        ruff, mypy, TypeScript, biome"
@@ -150,6 +151,7 @@ fuzz: $(ENV)
 
 sweep: $(ENV)
 	PYTHONPATH=.:tests OMP_NUM_THREADS=1 $(BIN)/python -m sweep.run --page docs/pages/about/models.md
+	PYTHONPATH=.:tests OMP_NUM_THREADS=1 $(BIN)/python -m sweep.words
 
 test-compat: $(COMPAT)/.installed
 	$(COMPAT)/bin/pytest -n 2 --dist worksteal --ignore tests/browser

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -142,14 +142,18 @@ class SharedAxis:
             goes_on = at and of[at] == of[at - 1] and token == source.words[i - 1] and i
             last = next((word for word in reversed(words) if word is not None), -1)
             words.append(None if token is None else last if goes_on else last + 1)
-        return Tokens(
-            text=tuple(source.text[i] for source, i in sources),
-            raw=tuple(source.raw[i] for source, i in sources),
+        fields = {
+            name: tuple(getattr(source, name)[i] for source, i in sources)
+            for name in ("text", "raw", "special", "segments", "added")
+        }
+        fields["pieces"] = fields.pop("added")
+        return replace(
+            self.first,
             ids=(),
-            special=tuple(source.special[i] for source, i in sources),
-            segments=tuple(source.segments[i] for source, i in sources),
             words=tuple(words),
+            words_known=self.first.words_known and self.second.words_known,
             is_line=self.first.is_line and self.second.is_line,
+            **fields,
         )
 
 

@@ -18,6 +18,11 @@ class Tokens:
     picture or a video: neighbours on their axis may be far apart in the picture, so that distances
     along the axis have no meaning.
 
+    `pieces` has the characters that each token adds to its word, with spaces; a character that is
+    split over several tokens is in the piece of the first token. Without `pieces`, a token adds its
+    text without "##". `words_known` is False if the vocabulary does not show words; each token then
+    counts as a word.
+
     Example:
         >>> from attnwidget.text.tokens import Tokens
         >>> Tokens.plain(["[CLS]", "cats", "[SEP]"]).special
@@ -31,16 +36,19 @@ class Tokens:
     segments: tuple[int, ...]
     words: tuple[int | None, ...]
     is_line: bool = True
+    pieces: tuple[str, ...] = ()
+    words_known: bool = True
 
     def __post_init__(self) -> None:
         lengths = {
             name: len(getattr(self, name))
             for name in ("text", "raw", "special", "segments", "words")
         }
-        if len(set(lengths.values())) > 1 or (self.ids and len(self.ids) != len(self.text)):
-            raise ValueError(
-                f"every field has one entry a token, got {lengths | {'ids': len(self.ids)}}"
-            )
+        optional = {name: len(getattr(self, name)) for name in ("ids", "pieces")}
+        if len(set(lengths.values())) > 1 or any(
+            length not in (0, len(self.text)) for length in optional.values()
+        ):
+            raise ValueError(f"every field has one entry a token, got {lengths | optional}")
 
     @classmethod
     def plain(cls, text: Sequence[str], *, segments: Sequence[int] | None = None) -> Tokens:
@@ -80,13 +88,8 @@ class Tokens:
         Neighbours with the same word index and sentence are one word; a special token is a word.
         """
         groups: list[list[int]] = []
-        for i, word in enumerate(self.words):
-            if (
-                i
-                and word is not None
-                and word == self.words[i - 1]
-                and self.segments[i] == self.segments[i - 1]
-            ):
+        for i in range(len(self)):
+            if i and self._goes_on(i):
                 groups[-1].append(i)
             else:
                 groups.append([i])
@@ -96,20 +99,53 @@ class Tokens:
         """Return the axis with one entry per word, the joined tokens of the word without marks."""
         groups = self.word_groups()
         first = [group[0] for group in groups]
-        text = tuple(_joined([self.text[i] for i in group]) for group in groups)
+        added = self.added
         return Tokens(
-            text=text,
+            text=tuple(
+                _visible("".join(added[i] for i in group), [self.text[i] for i in group])
+                for group in groups
+            ),
             raw=tuple(" ".join(self.raw[i] for i in group) for group in groups),
             ids=(),
             special=tuple(self.special[i] for i in first),
             segments=tuple(self.segments[i] for i in first),
             words=tuple(None if self.words[i] is None else k for k, i in enumerate(first)),
             is_line=self.is_line,
+            words_known=self.words_known,
+        )
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The characters that each token adds to its word.
+
+        Example:
+            >>> from attnwidget.text.tokens import Tokens
+            >>> Tokens.plain(["cat", "##s"]).added
+            ('cat', 's')
+        """
+        if self.pieces:
+            return self.pieces
+        # Some vocabularies have a token for a lone space, shown as "␣".
+        texts = [" " if text == "␣" else text for text in self.text]
+        return tuple(
+            text.removeprefix("##") if place and self._goes_on(place) else text
+            for place, text in enumerate(texts)
+        )
+
+    def _goes_on(self, place: int) -> bool:
+        """Whether a token belongs to the word of the token before it."""
+        word = self.words[place]
+        before = place - 1
+        return (
+            word is not None
+            and word == self.words[before]
+            and self.segments[place] == self.segments[before]
         )
 
 
-def _joined(pieces: list[str]) -> str:
-    """Return the spelling of a word: its joined pieces, without marks of their places."""
-    word = pieces[0] + "".join(piece.removeprefix("##") for piece in pieces[1:])
-    # Some vocabularies have a token for a lone space, shown as "␣"; a word needs no mark for it.
-    return word.replace("␣", "") or word
+def _visible(word: str, texts: Sequence[str]) -> str:
+    """Return a word without spaces around it, or the texts of its tokens if nothing is left."""
+    word = word.strip()
+    if any(character.isprintable() and not character.isspace() for character in word):
+        return word
+    return "".join(texts)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from attnwidget import Attention, load_model
 from attnwidget.capture.hub_model.text_encoder import Encoder
 from attnwidget.capture.hub_model.token_axes import plain_axis, token_axis
-from attnwidget.capture.hub_model.vocabulary_spelling import guess_kind, readable, vocabulary_kind
+from attnwidget.capture.hub_model.vocabulary_spelling import Spelling, readable
 from fixtures.vocabularies import CORPUS, MAKERS, byte_level
 
 TEXTS = [*CORPUS[:5], "naïve café 🙃 नमस्ते दुनिया", "a\nb\tc  d"]
@@ -63,7 +63,7 @@ def test_every_script_is_shown(tokenizers: dict[str, Any], maker: str, text: str
 
 
 def test_kinds_are_told(tokenizers: dict[str, Any]) -> None:
-    kinds = {name: vocabulary_kind(tokenizer) for name, tokenizer in tokenizers.items()}
+    kinds = {name: Spelling.of(tokenizer).kind for name, tokenizer in tokenizers.items()}
     assert kinds == {
         "wordpiece": "plain",
         "byte level": "bytes",
@@ -164,9 +164,9 @@ def test_any_token_can_be_shown(raw: str, kind: Any) -> None:
 
 
 def test_strings_are_read_by_their_marks() -> None:
-    assert guess_kind(["\u2581a", "b"]) == "metaspace"
-    assert guess_kind(["a", "\u0120b"]) == "bytes"
-    assert guess_kind(["[CLS]", "a", "##b"]) == "plain"
+    assert Spelling.guessed(["\u2581a", "b"]).kind == "metaspace"
+    assert Spelling.guessed(["a", "\u0120b"]).kind == "bytes"
+    assert Spelling.guessed(["[CLS]", "a", "##b"]).kind == "plain"
     axis = plain_axis(["<s>", "The", "\u0120caf\u00c3\u00a9", "s", "</s>"])
     assert axis.text == ("<s>", "The", "café", "s", "</s>")
     assert axis.to_words().text == ("<s>", "The", "cafés", "</s>")

@@ -69,9 +69,8 @@ def test_the_needle_stands_between_sentences(depth: float) -> None:
     assert abs(len(before) - depth * len(HAYSTACK)) <= 20
     ids, (start, end) = retrieval._located(
         Planted(),  # type: ignore[arg-type]
-        text := " ".join(filter(None, [before, NEEDLE, after])),
-        text.index(NEEDLE),
-        text.index(NEEDLE) + len(NEEDLE),
+        parts := list(filter(None, [before, NEEDLE, after])),
+        parts.index(NEEDLE),
     )
     tokens = Planted().tokenizer.convert_ids_to_tokens(ids[start:end])
     assert tokens == Planted().tokenizer.tokenize(NEEDLE)

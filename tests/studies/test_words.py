@@ -270,5 +270,5 @@ def test_what_is_too_long_is_named(tokenizers: dict[str, Any]) -> None:
 def test_a_tokenizer_must_know_its_words() -> None:
     model = reader(MAKERS["wordpiece"]())
     model.tokenizer = None
-    with pytest.raises(ValueError, match="no fast tokenizer"):
+    with pytest.raises(ValueError, match="has no tokenizer, which tells the word of each token"):
         WordSegmenter(model)

@@ -9,11 +9,12 @@ from typing import Any
 from torch import nn
 
 from attnwidget.capture.hub_model.advised_error import AdvisedError
+from attnwidget.capture.hub_model.given_words import TextsOfTokens, unknown_owners
 from attnwidget.capture.hub_model.length_limit import LengthLimit
 from attnwidget.capture.hub_model.text_ids import TextIds
 from attnwidget.capture.hub_model.token_axes import token_axis
 from attnwidget.text.counted import counted
-from attnwidget.text.token_words import token_words, words_without_tokens
+from attnwidget.text.token_words import words_without_tokens
 from attnwidget.text.tokens import Tokens
 
 Text = str | Sequence[str] | Sequence[int]
@@ -144,28 +145,37 @@ class Encoder:
             max_tokens=self.limit if truncate else None,
             target=target,
         )
-        encoding = read.encoding
         ids = self._within_limit(read.ids)
         types = read.types
-        fast = getattr(self._tokenizer, "is_fast", False)
-        sequences = encoding.sequence_ids() if fast else [None] * len(encoding["input_ids"])
-        words = encoding.word_ids() if fast else None
-        if words is not None:
-            offsets = encoding["offset_mapping"]
-            owners = [token_words(i.words, offsets) if i and i.words else words for i in spelt]
-            words = [None if k is None else owners[k][i] for i, k in enumerate(sequences)]
-            words = read.around(words, None, None)
-        sequences = read.around(sequences, None, None)
-        for k, (name, item) in enumerate(zip(("text", "pair"), spelt, strict=True)):
-            if words is not None and item is not None and item.words:
-                words_of_part = [
-                    word for word, part in zip(words, sequences, strict=True) if part == k
-                ]
-                _check_tokens("target" if target else name, item.words, words_of_part, truncate)
+        given = [item.words or item.text for item in spelt if item is not None]
+        texts = TextsOfTokens(self._tokenizer, read.encoding, given, target)
         segments = [min(int(kind), 1) for kind in types] if types is not None else []
         if not any(segments) and pair is not None:
-            segments = _carried_forward(sequences)
-        return Encoded(ids, types, self.axis(ids, word_ids=words, segments=segments or None))
+            segments = _carried_forward(read.around(texts.sequences(), None, None))
+        if not isinstance(text, str):
+            words = self._given_words(texts, "target" if target else "text", truncate)
+            words = read.around(words, None, None)
+            return Encoded(ids, types, self.axis(ids, word_ids=words, segments=segments or None))
+        tokens = self.axis(ids, segments=segments or None)
+        if not tokens.words_known:
+            # The vocabulary shows no words. The text does.
+            words = texts.words()
+            words = words and read.around(words, None, None)
+            tokens = self.axis(ids, word_ids=words, segments=segments or None)
+        return Encoded(ids, types, tokens)
+
+    def _given_words(self, texts: TextsOfTokens, name: str, truncate: bool) -> list[int | None]:
+        """Return the word of each token of lists of words, after a check that all have tokens."""
+        words = texts.words()
+        if words is None:
+            raise unknown_owners(self._tokenizer, name)
+        sequences = texts.sequences()
+        for number, (label, given) in enumerate(zip((name, "pair"), texts.texts, strict=False)):
+            words_of_part = [
+                word for word, part in zip(words, sequences, strict=True) if part == number
+            ]
+            _check_tokens(label, given, words_of_part, truncate)
+        return words
 
     def _within_limit(self, ids: list[int]) -> list[int]:
         if not ids:

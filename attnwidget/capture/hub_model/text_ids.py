@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from attnwidget.capture.hub_model.special_token_template import Template
-from attnwidget.capture.hub_model.vocabulary_spelling import vocabulary_kind
+from attnwidget.capture.hub_model.vocabulary_spelling import Spelling
 from attnwidget.text.running_text import RunningText
 
 T = TypeVar("T")
@@ -99,6 +99,9 @@ class TextIds:
             pair: Second sentence.
             max_tokens: Number of tokens to which a longer input is cut; None = not cut.
             target: Whether the text is for the decoder.
+
+        Raises:
+            ValueError: The tokenizer needs more than a text, such as boxes or a table.
         """
         before, after = ((), ()) if pair is None else self._left_out_of_pairs
         names = ("text_target", "text_pair_target") if target else ("text", "text_pair")
@@ -109,9 +112,14 @@ class TextIds:
             room = max_tokens - len(before) - len(after)
             options |= {"truncation": True, "max_length": room}
         is_fast = bool(getattr(self.tokenizer, "is_fast", False))
-        return TextEncoding(
-            self.tokenizer(**options, return_offsets_mapping=is_fast), before, after
-        )
+        try:
+            encoding = self.tokenizer(**options, return_offsets_mapping=is_fast)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{type(self.tokenizer).__name__} does not read a text alone ({error}): pass a "
+                "dict of inputs, attend(tokenizer(...))"
+            ) from error
+        return TextEncoding(encoding, before, after)
 
     def template(self, *, pair: bool) -> Template:
         """Return the special tokens around a text or a pair.
@@ -135,7 +143,7 @@ class TextIds:
     @cached_property
     def reads_spaces(self) -> bool:
         """Whether the ids of a text show where its spaces are."""
-        if vocabulary_kind(self.tokenizer) != "plain":
+        if Spelling.of(self.tokenizer).kind != "plain":
             return True
         return self.alone("a  a") != self.alone("a a")
 

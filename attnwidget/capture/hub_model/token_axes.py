@@ -7,13 +7,8 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
-from attnwidget.capture.hub_model.vocabulary_spelling import (
-    SpellingKind,
-    guess_kind,
-    readable,
-    starts_word,
-    vocabulary_kind,
-)
+from attnwidget.capture.hub_model.token_boundaries import found_words, unknown_id
+from attnwidget.capture.hub_model.vocabulary_spelling import Spelling, readable
 from attnwidget.text.tokens import Tokens
 
 
@@ -29,8 +24,8 @@ def token_axis(
     Args:
         tokenizer: A Hugging Face tokenizer.
         ids: The n vocabulary ids.
-        word_ids: The tokenizer's word of each token, None for special tokens. Without `word_ids`,
-            words are recognised by the marks in the vocabulary.
+        word_ids: The word of each token where words are given, None for special tokens. Without
+            `word_ids`, the words are those that the ids have (`found_words`).
         segments: For each token, 0 or 1 for sentence A or B; None = all 0.
 
     Example:
@@ -39,33 +34,28 @@ def token_axis(
         >>> token_axis(tokenizer, tokenizer("Cats purr.").input_ids).special
         ('cls', '', '', '', '', 'sep')
     """
-    kind = vocabulary_kind(tokenizer)
+    spelling = Spelling.of(tokenizer)
     raw = [str(token) for token in tokenizer.convert_ids_to_tokens(list(ids))]
-    special = _special_kinds(tokenizer, ids)
-    is_word = [token_id not in _non_words(tokenizer) for token_id in ids]
+    non_words = _non_words(tokenizer)
+    is_word = [token_id not in non_words for token_id in ids]
     segments = tuple(segments) if segments is not None else (0,) * len(raw)
-    by_mark = _words_by_mark(raw, kind, is_word)
-    words = list(by_mark)
+    found = found_words(spelling, raw, is_word, segments, tokenizer, ids)
+    words: Sequence[int | None] = found.words
     if word_ids is not None:
         words = [word if of_word else None for word, of_word in zip(word_ids, is_word, strict=True)]
-        for segment in set(segments):
-            here = [
-                i
-                for i, of_token in enumerate(segments)
-                if of_token == segment and words[i] is not None
-            ]
-            # If a vocabulary marks spaces but does not split at them, a whole text is one word.
-            if len({words[i] for i in here}) == 1 and kind == "metaspace":
-                for i in here:
-                    words[i] = by_mark[i]
-    return Tokens(
-        text=tuple(readable(token, kind) for token in raw),
+    pieces = found.pieces
+    if found.whole_words and _numbered(words, segments) != tuple(found.words):
+        pieces = [readable(token, spelling.kind) for token in raw]
+    axis = Tokens(
+        text=tuple(readable(token, spelling.kind) for token in raw),
         raw=tuple(raw),
         ids=tuple(int(i) for i in ids),
-        special=tuple(special),
+        special=tuple(_special_kinds(tokenizer, ids, non_words)),
         segments=segments,
         words=_numbered(words, segments),
+        words_known=found.known or word_ids is not None,
     )
+    return _with_pieces(axis, pieces)
 
 
 def plain_axis(tokens: Sequence[str], segments: Sequence[int] | None = None) -> Tokens:
@@ -82,15 +72,20 @@ def plain_axis(tokens: Sequence[str], segments: Sequence[int] | None = None) -> 
             raise TypeError(f"token {place} is {token!r}: expected a string")
     raw = [str(token) for token in tokens]
     axis = Tokens.plain(raw, segments=segments)
-    kind = guess_kind(raw)
-    if kind == "plain":
-        return replace(axis, text=tuple(readable(token, kind) for token in raw))
+    spelling = Spelling.guessed(raw)
     is_word = [special not in ("cls", "sep", "other") for special in axis.special]
-    return replace(
+    found = found_words(spelling, raw, is_word, axis.segments)
+    axis = replace(
         axis,
-        text=tuple(readable(token, kind) for token in raw),
-        words=_numbered(_words_by_mark(raw, kind, is_word), axis.segments),
+        text=tuple(readable(token, spelling.kind) for token in raw),
+        words=_numbered(found.words, axis.segments),
     )
+    return _with_pieces(axis, found.pieces)
+
+
+def _with_pieces(axis: Tokens, pieces: Sequence[str]) -> Tokens:
+    """Return the axis with pieces, if the texts of its tokens do not tell them."""
+    return axis if axis.added == tuple(pieces) else replace(axis, pieces=tuple(pieces))
 
 
 def patch_axis(
@@ -149,10 +144,9 @@ def position_axis(length: int, *, is_line: bool = True) -> Tokens:
     return Tokens(text, text, (), empty, (0,) * length, tuple(range(length)), is_line)
 
 
-def _special_kinds(tokenizer: Any, ids: Sequence[int]) -> list[str]:
+def _special_kinds(tokenizer: Any, ids: Sequence[int], others: set[int]) -> list[str]:
     cls_id = getattr(tokenizer, "cls_token_id", None)
     ends = {getattr(tokenizer, name, None) for name in ("sep_token_id", "eos_token_id")} - {None}
-    others = _non_words(tokenizer)
     kinds = []
     # The start token of a decoder is first even if the target has a [CLS].
     for i, token_id in enumerate(ids):
@@ -168,24 +162,10 @@ def _special_kinds(tokenizer: Any, ids: Sequence[int]) -> list[str]:
 
 
 def _non_words(tokenizer: Any) -> set[int]:
-    """Return the ids without text. The id of unknown words has text."""
-    return set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-
-
-def _words_by_mark(
-    raw: Sequence[str], kind: SpellingKind, is_word: Sequence[bool]
-) -> list[int | None]:
-    words: list[int | None] = []
-    word = -1
-    for token, of_word in zip(raw, is_word, strict=True):
-        if not of_word:
-            words.append(None)
-            continue
-        begins = starts_word(token, kind)
-        if begins is None or begins or not words or words[-1] is None:
-            word += 1
-        words.append(word)
-    return words
+    """Return the ids without text."""
+    # M2M100 does not count the names of languages among its special tokens.
+    languages = getattr(tokenizer, "id_to_lang_token", ())
+    return {*tokenizer.all_special_ids, *languages} - {unknown_id(tokenizer)}
 
 
 def _numbered(words: Iterable[int | None], segments: Sequence[int]) -> tuple[int | None, ...]:

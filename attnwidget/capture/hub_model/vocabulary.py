@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attnwidget.capture.hub_model.vocabulary_spelling import readable, vocabulary_kind
+from attnwidget.capture.hub_model.vocabulary_spelling import Spelling, readable
 
 
 class Vocabulary:
@@ -27,7 +27,7 @@ class Vocabulary:
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
-        self._kind = vocabulary_kind(tokenizer)
+        self._kind = Spelling.of(tokenizer).kind
         self._ids: dict[str, int] = {}
         self._readable: dict[int, str] = {}
 

@@ -60,6 +60,10 @@ NO_MODEL = (
     "heads are switched off in a model, and this attention is of given weights or of given queries "
     "and keys, was made in a block of `disabled`, or was pickled or copied without its model"
 )
+_WORDS_UNKNOWN = (
+    "each token is a word, because the vocabulary shows no words: a text or a list of words tells "
+    "them"
+)
 NOT_READ_AGAIN = f"{NO_MODEL}: make one with load_model(...).attend(text), outside of such a block"
 
 
@@ -190,9 +194,10 @@ class Attention:
         """A remark for readers of figures, or "" if there is none.
 
         The remark names edited heads, a long input (`is_long`), the number of layers whose weights
-        are kept in place of queries and keys, and layers without attention. It also names a stack
-        that is not shown because its attention is local or sparse (the encoders of LED and LongT5),
-        and modules whose weights were not in the files of the model.
+        are kept in place of queries and keys, layers without attention, and a stack that is not
+        shown because its attention is local or sparse (the encoders of LED and LongT5). It also
+        names modules whose weights were not in the files of the model, and vocabulary ids whose
+        vocabulary does not show where words begin, so that each token is a word.
         """
         kept = [layer.products is None for layer in self.head_maps.kept_layers()]
         how_far = f"weights kept for {sum(kept)} of {len(kept)} layers" if any(kept) else ""
@@ -201,7 +206,9 @@ class Attention:
             how_far = "long input"
         edited = "edited" if self.edits else ""
         hybrid = (stack.layers.said(stack.name) for stack in self.stacks.values())
-        return ", ".join(filter(None, [edited, how_far, *hybrid, *self._remarks]))
+        axes = [axis for stack in self.stacks.values() for axis in (stack.query, stack.key)]
+        words = "" if all(axis.words_known for axis in axes) else _WORDS_UNKNOWN
+        return ", ".join(filter(None, [edited, how_far, *hybrid, *self._remarks, words]))
 
     @property
     def is_long(self) -> bool:

@@ -18,8 +18,7 @@ from attnwidget.text.tokens import Tokens
 
 FORMAT = "attnwidget atlas"
 VERSION = 1
-# An atlas is of texts, so every axis is a line.
-_OF_TOKENS = ("text", "raw", "ids", "special", "segments", "words")
+_KNOWN = "words_known"
 
 
 Examples = Mapping[Head, Mapping[str, Sequence[ExampleLink]]]
@@ -63,7 +62,7 @@ def encoded_parts(
         "n_segments": table.n_segments,
         "left_out": dict(table.left_out),
         "scores": [_score_to_json(score) for score in table.scores],
-        "texts": [{name: getattr(tokens, name) for name in _OF_TOKENS} for tokens in texts],
+        "texts": [_tokens_to_json(tokens) for tokens in texts],
         "examples": listed,
         "effects": {_name(h): _plain(asdict(effect)) for h, effect in effects.items()},
         "writes": {_name(h): [asdict(item) for item in items] for h, items in writes.items()},
@@ -85,17 +84,7 @@ def decoded_parts(stored: Mapping[str, Any]) -> dict[str, Any]:
             f"expected {FORMAT!r}, version {VERSION}, got {stored.get('format')!r}, version "
             f"{stored.get('version')!r}"
         )
-    texts = [
-        Tokens(
-            text=tuple(tokens["text"]),
-            raw=tuple(tokens["raw"]),
-            ids=tuple(tokens["ids"]),
-            special=tuple(tokens["special"]),
-            segments=tuple(tokens["segments"]),
-            words=tuple(tokens["words"]),
-        )
-        for tokens in stored["texts"]
-    ]
+    texts = [_tokens_from_json(tokens) for tokens in stored["texts"]]
     return {
         "table": BehaviourTable(
             scores=tuple(_score_from_json(score) for score in stored["scores"]),
@@ -147,6 +136,25 @@ def _name(head: Head) -> str:
 def _head(name: str) -> Head:
     layer, head = name.split(",")
     return Head(int(layer), int(head))
+
+
+def _tokens_to_json(tokens: Tokens) -> dict[str, Any]:
+    """Return the fields of tokens, without fields that have their default."""
+    stored = asdict(tokens)
+    # An atlas is of texts, so every axis is a line.
+    del stored["is_line"]
+    if not tokens.pieces:
+        del stored["pieces"]
+    if tokens.words_known:
+        del stored[_KNOWN]
+    return stored
+
+
+def _tokens_from_json(stored: Mapping[str, Any]) -> Tokens:
+    values: dict[str, Any] = {
+        name: tuple(value) for name, value in stored.items() if name != _KNOWN
+    }
+    return Tokens(**values, words_known=bool(stored.get(_KNOWN, True)))
 
 
 def _number(value: float) -> float | str:

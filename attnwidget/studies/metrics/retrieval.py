@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.capture.hub_model.given_words import read_words
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.text.counted import counted
+from attnwidget.text.running_text import RunningText
 
 if TYPE_CHECKING:
     import altair as alt
@@ -118,9 +120,8 @@ def retrieval_scores(
     if not needle.strip() or not question.strip():
         raise ValueError("needle and question have at least one word each")
     before, after = _parted(haystack, depth)
-    start = len(before) + bool(before)
-    whole = " ".join(filter(None, [before, needle.strip(), after, question.strip()]))
-    ids, place = _located(model, whole, start, start + len(needle.strip()))
+    parts = list(filter(None, [before, needle.strip(), after, question.strip()]))
+    ids, place = _located(model, parts, part=1 if before else 0)
     attention = model.generate(ids, max_new_tokens)
     written = list(attention.stacks["self"].query.ids)
     of_needle = set(ids[slice(*place)])
@@ -157,22 +158,14 @@ def _parted(haystack: str, depth: float) -> tuple[str, str]:
 
 
 def _located(
-    model: AttentionModel, text: str, start: int, end: int
+    model: AttentionModel, parts: list[str], part: int
 ) -> tuple[list[int], tuple[int, int]]:
-    """Return the ids of a text without its end token, and the tokens of a range of characters."""
-    tokenizer = model.tokenizer
-    if not getattr(tokenizer, "is_fast", False):
-        raise ValueError(
-            f"{type(tokenizer).__name__} does not report the positions of tokens in a text: pass "
-            "a fast tokenizer (the default of AutoTokenizer)"
-        )
-    ids, spans = model.texts.with_offsets(text)
+    """Return the ids of a text without its end token, and the tokens of one of its parts."""
+    read = read_words(model.texts, RunningText(tuple(parts), label="the text with the needle"))
     # Special tokens after the text are left out: an end of text would end the answer too.
     before = model.texts.template(pair=False).before
-    # A byte-level token begins with the space before its word.
-    inside = [i for i, (low, high) in enumerate(spans) if low < high and start - 1 <= low < end]
-    inside = [i for i in inside if spans[i][1] > start]
+    inside = [i for i, owner in enumerate(read.owners) if owner == part]
     if not inside:
         raise ValueError("the tokenizer keeps no token of the needle")
     n_before = len(before)
-    return [*before, *ids], (n_before + inside[0], n_before + inside[-1] + 1)
+    return [*before, *read.ids], (n_before + inside[0], n_before + inside[-1] + 1)

@@ -100,8 +100,8 @@ def probe_relations(
 
     Raises:
         ValueError: a sentence that is too long, or has a word without tokens or a token of several
-            words; no sentences, no or repeated offsets, a model without a fast tokenizer, an
-            unknown unit or rule, or a checkpoint of another study.
+            words; no sentences, no or repeated offsets, a model without a tokenizer, an unknown
+            unit or rule, or a checkpoint of another study.
         RuntimeError: the model was closed.
 
     Example:

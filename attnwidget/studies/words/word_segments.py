@@ -12,13 +12,14 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.hub_model.advised_error import AdvisedError
+from attnwidget.capture.hub_model.given_words import WordTokens, read_words
 from attnwidget.capture.hub_model.text_encoder import refuse_half_characters
 from attnwidget.studies.argument_checks import refuse_no_model
 from attnwidget.studies.streaming.accumulator import Batch
 from attnwidget.text.counted import counted
 from attnwidget.text.running_text import RunningText
 from attnwidget.text.segments import Segment
-from attnwidget.text.token_words import shared_token, token_words, words_without_tokens
+from attnwidget.text.token_words import shared_token, words_without_tokens
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -56,7 +57,7 @@ class WordSegmenter:
 
     Raises:
         TypeError: no model.
-        ValueError: the model has no fast tokenizer.
+        ValueError: the model has no tokenizer.
 
     Example:
         >>> from attnwidget import load_model
@@ -69,10 +70,10 @@ class WordSegmenter:
     def __init__(self, model: AttentionModel) -> None:
         refuse_no_model(model)
         tokenizer = model.tokenizer
-        if not getattr(tokenizer, "is_fast", False):
+        if tokenizer is None:
             raise ValueError(
-                f"this {type(model.hf_model).__name__} has no fast tokenizer, which tells the word "
-                "of each token: pass one to load_model(model, tokenizer)"
+                f"this {type(model.hf_model).__name__} has no tokenizer, which tells the word of "
+                "each token: pass one to load_model(model, tokenizer)"
             )
         self._texts = model.texts
         template = self._texts.template(pair=False)
@@ -85,7 +86,7 @@ class WordSegmenter:
     def pieces(self, text: RunningText) -> list[int]:
         """Return the number of tokens of each word in running text."""
         counts = [0] * len(text.words)
-        for word in self._encoded(self._texts.as_read(text))[2]:
+        for word in self._tokens(self._texts.as_read(text)).owners:
             counts[word] += 1
         return counts
 
@@ -97,17 +98,19 @@ class WordSegmenter:
             index: Index of the text in the study.
 
         Raises:
-            ValueError: a token has characters of several words, a word has no tokens, or the text
-                is too long for the model.
+            ValueError: a token has characters of several words, a word has no tokens, a slow
+                tokenizer does not tell the word of each token, or the text is too long for the
+                model.
         """
         text = self._texts.as_read(text)
         words = text.words
         label = text.label
-        ids, offsets, owners = self._encoded(text)
+        read = self._tokens(text)
+        ids, owners = read.ids, read.owners
         tokens = self._texts.entries(ids)
-        if shared := shared_token(words, offsets, text.space_after):
+        if read.offsets and (shared := shared_token(words, read.offsets, text.space_after)):
             token, first, last = shared
-            start, end = offsets[token]
+            start, end = read.offsets[token]
             raise AdvisedError(
                 f"{label}: the token {text.text[start:end].strip()!r} is part of the words "
                 f"{' and '.join(map(repr, words[first : last + 1]))}, so that no map between words "
@@ -150,12 +153,10 @@ class WordSegmenter:
             raise ValueError(f"there are no texts to read; {n_skipped} were left out")
         return made, n_skipped
 
-    def _encoded(self, text: RunningText) -> tuple[list[int], list[tuple[int, int]], list[int]]:
-        """Return the ids of a text, their places in it, and the word of each id."""
+    def _tokens(self, text: RunningText) -> WordTokens:
         written = text.text
         refuse_half_characters(written, f"the text {written[:40]!a}")
-        ids, offsets = self._texts.with_offsets(written)
-        return ids, offsets, token_words(text.words, offsets, text.space_after)
+        return read_words(self._texts, text)
 
 
 def word_segments(batch: Batch) -> list[WordSegment]:

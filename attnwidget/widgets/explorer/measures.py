@@ -85,7 +85,7 @@ def probe_in_parts(
     result. Sentences that the model cannot read are left out, and counted.
 
     Raises:
-        ValueError: a model without a fast tokenizer, or no sentence that the model can read.
+        ValueError: a model without a tokenizer, or no sentence that the model can read.
     """
     segments, n_skipped = WordSegmenter(model).segments(
         [sentence.running for sentence in sentences], True
