@@ -222,7 +222,9 @@ def test_a_note_says_that_ids_do_not_tell_words(make: Any) -> None:
 
 
 def test_tokenizers_of_documents_name_what_to_pass() -> None:
-    tokenizer = transformers.LayoutLMv2Tokenizer()
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz"]
+    entries = {token: number for number, token in enumerate(vocabulary)}
+    tokenizer = transformers.LayoutLMv2Tokenizer(vocab=entries)
     config = transformers.BertConfig(
         vocab_size=60, hidden_size=8, num_hidden_layers=1, num_attention_heads=2
     )

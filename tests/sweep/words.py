@@ -99,6 +99,9 @@ def _compared(name: str, tokenizer: Any) -> WordsResult:
         except ValueError as error:
             refused[f"list of words: {_short(error)}"] = None
             continue
+        if list(of_list.ids) != ids:
+            read = tokenizer.decode(of_list.ids)
+            return WordsResult(name, "different", f"list of words {listed}: read as {read!r}")
         wrong = _wrong_list(of_list, listed, bool(remark))
         if wrong:
             return WordsResult(name, "different", f"list of words {listed}: {wrong}")
