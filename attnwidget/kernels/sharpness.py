@@ -53,7 +53,7 @@ def entropies_at(weights: Tensor, rows: Tensor, exponents: Sequence[float]) -> T
     """
     means = []
     for exponent in exponents:
-        powers = sharpened(weights, torch.tensor(float(exponent)))
+        powers = sharpened(weights, weights.new_tensor(exponent))
         entropy = -torch.xlogy(powers, powers).sum(-1)
         means.append(torch.linalg.vecdot(entropy, rows[:, None].to(entropy)))
     return torch.stack(means, -1)

@@ -105,7 +105,7 @@ class PatchProbe:
         if grid is None:
             return None
         n_patches = grid[0] * grid[1] * grid[2]
-        generator = torch.Generator("cpu").manual_seed(0)
+        generator = torch.Generator(device="cpu").manual_seed(0)
         shape = inputs[name].shape
         noise = torch.randn(shape, generator=generator, dtype=torch.float32, device="cpu")
         numbers = torch.arange(n_patches, dtype=torch.int64, device="cpu")

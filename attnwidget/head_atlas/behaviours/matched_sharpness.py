@@ -122,7 +122,8 @@ def exponents_over_ids(
         found = []
         for ids in inputs[:INPUTS]:
             weights = torch.from_numpy(read_maps(read, ids))
-            rows = torch.full((len(weights), weights.shape[-1]), 1 / weights.shape[-1])
+            n = weights.shape[-1]
+            rows = weights.new_full((len(weights), n), 1 / n)
             found.append(entropies_at(weights, rows, exponents).double().numpy())
         mean: Float64Array = np.moveaxis(np.mean(found, 0), -1, 0)
         return mean

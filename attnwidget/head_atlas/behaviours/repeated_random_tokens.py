@@ -129,7 +129,7 @@ def _pair_scores(
 ) -> NDArray[np.float64]:
     """Return score and control of induction and duplicate tokens, [2, 2, L, H, 1]."""
     ((repeated, other),) = batch
-    ids = torch.tensor([repeated])
+    ids = torch.tensor([repeated], dtype=torch.long, device="cpu")
     targets = induction_targets(ids, torch.ones_like(ids, dtype=torch.bool))
     maps = [torch.from_numpy(read_maps(model, read, exponents)) for read in (repeated, other)]
     kinds = [

@@ -36,7 +36,7 @@ def shuffled_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
     drawn = untrained_like(model, seed=seed).hf_model
     words = trained.get_input_embeddings()
     known = dict(drawn.named_parameters())
-    random = torch.Generator().manual_seed(seed)
+    random = torch.Generator(device="cpu").manual_seed(seed)
     with torch.no_grad():
         for path, module in trained.named_modules():
             weights = dict(module.named_parameters(recurse=False))
@@ -47,7 +47,9 @@ def shuffled_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
                     continue
                 positions = is_of_positions(path if isinstance(module, nn.Embedding) else name)
                 if not (is_norm or positions or module is words):
-                    order = torch.randperm(weight.numel(), generator=random)
+                    order = torch.randperm(
+                        weight.numel(), generator=random, dtype=torch.long, device="cpu"
+                    )
                     weight = weight.flatten()[order.to(weight.device)].view_as(weight)
                 copy.copy_(weight)
     return load_model(drawn, model.tokenizer, name=f"{model.own_name}, shuffled")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from attnwidget.capture.default_method import is_causal_model
 from attnwidget.head_atlas.behaviours.behaviour import (
     Behaviour,
     LinkBehaviour,
@@ -44,8 +45,7 @@ from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
-    from attnwidget.capture.default_method import is_causal_model
-from attnwidget.capture.model import AttentionModel
+    from attnwidget.capture.model import AttentionModel
 
 #: Number of texts that models with random weights read.
 RANDOM_TEXTS = 64
