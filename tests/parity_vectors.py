@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from attnwidget import Attention, Head, MetricStrip, TokenLens
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
+from attnwidget.kernels.least_lines import least_lines
 from attnwidget.studies.significance import wilson_interval
 from attnwidget.text.tokens import Tokens
 from attnwidget.text.treebank import Sentence
@@ -63,6 +64,7 @@ def vectors() -> dict[str, bytes]:
         "numbers": number_cases(),
         "heads": head_cases(),
         "lens": lens_cases(),
+        "lines": line_cases(),
     }
     return {f"{name}.json": _lines(cases) for name, cases in found.items()}
 
@@ -109,6 +111,27 @@ def thumbnail_cases() -> list[dict[str, Any]]:
     cases.append(_thumbnails(_map(rng, 1, 1), ["[CLS]"], ["[CLS]"], ["sep"]))
     cases.append(_thumbnails(_map(rng, 66, 9), times_keys=True))
     cases.append(_thumbnails(_map(rng, 10, 10), words, words, ["cls"], times_keys=True))
+    return cases
+
+
+def line_cases() -> list[dict[str, Any]]:
+    """Maps as numbers, None where masked, and the smallest weight of each row that is a line."""
+    rng = np.random.default_rng(40)
+    cases = []
+    for queries, keys in ((1, 1), (4, 4), (6, 9), (24, 24)):
+        causal = np.tri(queries, keys, dtype=bool)
+        windowed = causal & ~np.tri(queries, keys, -4, dtype=bool)
+        for seen in (np.ones((queries, keys), bool), causal, windowed):
+            scores = np.where(seen, rng.normal(size=(queries, keys)), -np.inf)
+            weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+            drawn = np.where(seen, weights, np.nan).astype(np.float32)
+            cases.append(
+                {
+                    "keys": keys,
+                    "values": [None if np.isnan(x) else round(float(x), 4) for x in drawn.flat],
+                    "least": [round(float(least), 6) for least in least_lines(drawn)],
+                }
+            )
     return cases
 
 

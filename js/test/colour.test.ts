@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { inverse, lookup, transfer } from "../src/shared/colour.js";
+import { endOfScale, inverse, lookup, transfer } from "../src/shared/colour.js";
+import { levelOf, lineLevelOf, thickness } from "../src/shared/colour_levels.js";
 import { quoted } from "../src/shared/labels.js";
 import { aligned, alignedWeights, counted, digits } from "../src/shared/numbers.js";
-
-const SCALES = ["linear", "sqrt", "log"] as const;
+import { SCALES } from "../src/shared/types.js";
 
 function luminance(word: number): number {
   const channel = (shift: number) => {
@@ -39,6 +39,28 @@ describe("the colour scale", () => {
       for (const share of [0.01, 0.3, 0.9])
         expect(inverse(scale)(transfer(scale)(share))).toBeCloseTo(share, 12);
     }
+  });
+});
+
+describe("absolute ink", () => {
+  it("is the same function of the weight whatever else is shown", () => {
+    for (const largest of [0.05, 0.3, 1]) {
+      const level = levelOf("absolute", endOfScale("absolute", "weights", largest));
+      expect([0, 0.05, 0.19, 0.59, 1].map(level)).toEqual([0, 42, 94, 186, 255]);
+    }
+  });
+  it("has lines whose thickness is linear in the weight", () => {
+    const level = lineLevelOf("absolute", 1);
+    for (const weight of [0.03, 0.1, 0.5, 1])
+      expect(thickness(level(weight))).toBeCloseTo(8 * weight, 1);
+    const signed = lineLevelOf("absolute", 0.5, true);
+    expect([-0.5, -0.25, 0, 0.5].map((x) => Math.round(thickness(signed(x), true)))).toEqual([
+      8, 4, 0, 8,
+    ]);
+  });
+  it("of other quantities ends at the largest value of the heads shown", () => {
+    expect(endOfScale("absolute", "norms", 3.2)).toBe(3.2);
+    expect(endOfScale("sqrt", "weights", 0.3)).toBe(0.3);
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { barTable, lineTables } from "../src/head_view/lines/line_tables.js";
+import { barOf, lineTables } from "../src/head_view/lines/line_tables.js";
 import { linesRange } from "../src/head_view/lines/lines_focus.js";
+import { arrangeLines, chooseLines } from "../src/head_view/lines/lines_paint.js";
 import { type Ground, sceneOf, visibleOf } from "../src/head_view/scene.js";
 import { differenceScale } from "../src/head_view/several/two_maps.js";
 import { scaledToSight } from "../src/head_view/source/colour_range.js";
@@ -51,19 +52,19 @@ function drawn(of: ViewState, ground: Partial<Ground> = {}) {
   return { scene, caption: captionOf(of, shown, scene.map, [], linesRange(scene)) };
 }
 
-describe("the colours of a matrix", () => {
+describe("the colours of a matrix on a relative scale", () => {
   test("end at the largest weight of the head, or of what is in sight of a zoomed one", () => {
-    const whole = drawn(state());
+    const whole = drawn(state({ scale: "sqrt" }));
     expect(whole.scene.map.maximum).toBeCloseTo(0.9);
     expect(whole.caption.scale).toContain("0 to 0.9, this head");
-    const near = drawn(state({ window: [1, 4, 1, 4] }));
+    const near = drawn(state({ scale: "sqrt", window: [1, 4, 1, 4] }));
     expect(near.scene.map.maximum).toBeCloseTo(0.6);
     expect(near.scene.map.maximumOfAll).toBeCloseTo(0.9);
     expect(near.caption.scale).toContain("0 to 0.6, in sight");
   });
 
   test("stay while a hand moves the map", () => {
-    const { scene } = drawn(state({ window: [1, 4, 1, 4] }), {
+    const { scene } = drawn(state({ scale: "sqrt", window: [1, 4, 1, 4] }), {
       moved: [0, 3, 0, 3],
       scaledTo: [1, 4, 1, 4],
     });
@@ -72,13 +73,14 @@ describe("the colours of a matrix", () => {
   });
 
   test("stay where nothing is in sight but zeros", () => {
-    const { scene } = drawn(state({ window: [0, 1, 2, 4] }));
+    const { scene } = drawn(state({ scale: "sqrt", window: [0, 1, 2, 4] }));
     expect(scene.map.maximum).toBeCloseTo(0.9);
     expect(linesRange(scene).of).toBe("this head");
   });
 
   test("are shared by two that are compared, and not by their difference", () => {
     const two = state({
+      scale: "sqrt",
       window: [1, 4, 1, 4],
       versus: "other",
       _compared: ["a", "b"],
@@ -107,22 +109,76 @@ describe("the colours of a matrix", () => {
   });
 });
 
-describe("lines in a dark theme", () => {
-  const luminance = (word = 0) => (word & 255) + ((word >> 8) & 255) + ((word >> 16) & 255);
-  const lines = state({ mode: "lines" });
-
-  test("of small weights are farther from the ground than cells, and as the colour bar says", () => {
-    const { scene } = drawn(lines, { theme: THEMES.dark });
-    const cells = ramp(THEMES.dark);
-    const { first } = lineTables(scene);
-    expect([first[0], first[255]]).toEqual([cells[0], cells[255]]);
-    expect(luminance(first[44])).toBeGreaterThan(1.3 * luminance(cells[44]));
-    expect([...barTable(scene)]).toEqual([...first]);
+describe("lines on the absolute scale", () => {
+  const lines = (patch: Partial<ViewState> = {}) => state({ mode: "lines", ...patch });
+  const chosen = (of: ViewState) => {
+    const { scene } = drawn(of);
+    return chooseLines(scene, arrangeLines(scene, 0)).all;
+  };
+  const pairs = ({ query, key, count }: ReturnType<typeof chosen>) =>
+    Array.from({ length: count }, (_, i) => `${query[i]}-${key[i]}`);
+  const map = (values: number[]) => ({
+    _map: {
+      stack: "self",
+      layer: 1,
+      head: 5,
+      quantity: "weights",
+      unit: "tokens",
+      exact: true,
+      values: float(values, [4, 4]),
+    },
   });
 
-  test("are the only ones with colours of their own", () => {
-    const light = drawn(lines).scene;
-    expect(lineTables(light).first).toBe(ramp(THEMES.light));
-    expect(barTable(drawn(state(), { theme: THEMES.dark }).scene)).toBe(ramp(THEMES.dark));
+  test("begin at 1.5 times an even share, the strongest is drawn last", () => {
+    // An even share of four keys is 0.25.
+    expect(pairs(chosen(lines()))).toEqual(["3-3", "1-0", "2-2", "0-0"]);
+  });
+
+  test("count the keys that a query of a causal model sees", () => {
+    const none = Number.NaN;
+    const causal = [1, none, none, none, 0.3, 0.7, none, none];
+    causal.push(0.45, 0.3, 0.25, none, 0.38, 0.37, 0.2, 0.05);
+    expect(pairs(chosen(lines(map(causal))))).toEqual(["3-0"]);
+  });
+
+  test("count hidden keys, and of renormalised rows the shown ones", () => {
+    const special = { hidden: ["cls"] as ViewState["hidden"] };
+    const values = [0.1, 0.6, 0.2, 0.1, 0.1, 0.4, 0.3, 0.2, 0.1, 0.3, 0.3, 0.3, 0.7, 0.1, 0.1, 0.1];
+    const counts = (renormalise: boolean) =>
+      chosen(lines({ ...map(values), ...special, renormalise })).count;
+    // Shares of 0.4 are links among four keys (0.375), and no links among three (0.5).
+    expect([counts(false), counts(true)]).toEqual([1, 0]);
+  });
+
+  test("are none of a flat map, nor of a head that is off, and as before on relative scales", () => {
+    const flat = map(new Array(16).fill(0.25));
+    expect(chosen(lines(flat)).count).toBe(0);
+    expect(chosen(lines({ ...flat, scale: "sqrt" })).count).toBe(16);
+    for (const scale of ["absolute", "sqrt"] as const) {
+      const off = lines({ disabled: [head], scale });
+      expect(chosen(off).count).toBe(0);
+      expect(Math.max(...drawn(off).scene.map.values)).toBe(0);
+    }
+  });
+
+  test("are thick in proportion to their weight, in one colour, in every theme", () => {
+    for (const theme of [THEMES.light, THEMES.dark]) {
+      const { scene } = drawn(lines(), { theme });
+      const { first } = lineTables(scene);
+      expect(new Set(first.subarray(1)).size).toBe(1);
+      expect(first[0]).toBe(ramp(theme)[0]);
+      expect(barOf(scene).down).toBeGreaterThan(1);
+      expect(barOf(drawn(state(), { theme }).scene).words).toBe(ramp(theme));
+    }
+  });
+
+  test("have the same end for a token, a part of the map, and two maps", () => {
+    const of = { ...lines(), tokens: [["query", 3]] as ViewState["tokens"] };
+    expect(linesRange(drawn(of).scene)).toEqual({ maximum: 1, of: "" });
+    const near = drawn(state({ window: [1, 4, 1, 4] }));
+    expect([near.scene.map.maximum, near.caption.scale]).toEqual([
+      1,
+      "absolute colour scale, 0 to 1",
+    ]);
   });
 });

@@ -257,6 +257,6 @@ test("where the system chooses the colours, arcs have all of them", () => {
     const [line] = Array.isArray(group?.inside) ? group.inside : [];
     return [line?.attributes["stroke-opacity"], line?.attributes["stroke-width"]];
   };
-  expect(look(false)).toEqual([0.76, 1.9]);
-  expect(look(true)).toEqual([1, 1.9]);
+  expect(look(false)).toEqual([0.8, 0.75]);
+  expect(look(true)).toEqual([1, 0.75]);
 });

@@ -61,7 +61,7 @@ test("every word has a governor with a probability, the root too", () => {
   expect(captionOf(scene)).toMatchObject({
     head: "probe of attention",
     quantity: "probability of each governor",
-    scale: "width and opacity: square root of the probability",
+    scale: "width: probability, 10 pixels for 1, at least 0.75",
   });
   expect(tableOf(scene)).toEqual({
     columns: ["word", "relation", "governor", "predicted", "probability", "right or wrong"],

@@ -34,7 +34,7 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   hidden: [],
   quantity: "weights",
   unit: "tokens",
-  scale: "sqrt",
+  scale: "absolute",
   disabled: [],
   method: "uniform",
   _quantities: ["weights"],
@@ -77,7 +77,6 @@ const gridModel = () =>
     stack: "self",
     metric: null as string | null,
     filter: null,
-    shared_scale: false,
     _metrics: null as object | null,
     _axes: {
       query: { special: ["cls", "", "sep"], text: ["[CLS]", "cat", "[SEP]"] },

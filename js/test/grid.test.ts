@@ -3,6 +3,7 @@ import {
   bytePixels,
   compose,
   drawHead,
+  gridEnd,
   type SmallMaps,
   spans,
 } from "../src/head_grid/grid_pixels.js";
@@ -19,7 +20,7 @@ import {
   rowsInSight,
 } from "../src/shared/cells.js";
 import { diverging, lookup } from "../src/shared/colour.js";
-import { word } from "../src/shared/colour_levels.js";
+import { levelOf, word } from "../src/shared/colour_levels.js";
 import { THEMES } from "../src/shared/theme.js";
 
 const table = lookup(false);
@@ -121,7 +122,6 @@ describe("pixels", () => {
     maximum: Math.max(...maxima),
     disabled: [],
     times_keys: false,
-    special_share: 0,
     method: "uniform",
     versus: null,
     of_two: "difference",
@@ -136,7 +136,7 @@ describe("pixels", () => {
     values[1] = 1;
     const pixels = new Uint32Array(100);
     const colours = diverging(THEMES.light);
-    const look = { table: colours, line: LINE, scale: "sqrt", shared: false } as const;
+    const look = { table: colours, line: LINE, scale: "sqrt", end: 0.5 } as const;
     const maps = { ...picture(values, 64, [-0.5]), signed: true, maximum: 0.5 };
     drawHead(pixels, 10, 0, 10, maps, [0, 0], look);
     expect(pixels[0]).toBe(colours[1]);
@@ -170,14 +170,14 @@ describe("pixels", () => {
     const values = new Array(64 * 64).fill(0);
     values[37 * 64 + 11] = 255;
     const pixels = new Uint32Array(size * size);
-    const look = { table, line: LINE, scale: "sqrt", shared: false } as const;
+    const look = { table, line: LINE, scale: "absolute", end: 1 } as const;
     drawHead(pixels, size, 0, size, picture(values, 64, [1]), [0, 0], look);
     expect(pixels).toContain(table[255]);
     const at = Math.floor((37.5 * size) / 64) * size + Math.floor((11.5 * size) / 64);
     expect(pixels[at]).toBe(table[255]);
   });
 
-  test("a byte is the square root of a share; a shared scale multiplies by the head's maximum", () => {
+  test("a byte is the square root of a share; a scale of all heads multiplies by the head's maximum", () => {
     const index = (scale: "linear" | "sqrt" | "log", gain: number, byte: number) =>
       table.indexOf(bytePixels(table, scale, gain)[byte] ?? -1);
     expect(index("sqrt", 1, 128)).toBe(table.indexOf(table[128] ?? -1));
@@ -185,6 +185,47 @@ describe("pixels", () => {
     expect(index("linear", 0.5, 255)).toBe(table.indexOf(table[128] ?? -1));
     expect(index("log", 0.001, 255)).toBe(0);
     expect(index("log", 1, 0)).toBe(0);
+  });
+
+  test.each([1, 0.6, 0.31, 0.05])(
+    "a weight has the ink of its size in a head whose largest weight is %s",
+    (largest) => {
+      const ink = levelOf("absolute", 1);
+      const look = { table, line: LINE, scale: "absolute", end: 1 } as const;
+      for (const weight of [0.0005, 0.001, 0.004, 0.01, 0.03, 0.05]) {
+        // The byte that the kernel sends of the weight.
+        const byte = Math.round(255 * Math.sqrt(weight / largest));
+        const pixels = new Uint32Array(1);
+        drawHead(pixels, 1, 0, 1, picture([byte], 1, [largest]), [0, 0], look);
+        const drawn = table.indexOf(pixels[0] ?? 0);
+        expect(Math.abs(drawn - ink(weight))).toBeLessThanOrEqual(1);
+      }
+    },
+  );
+
+  test("equal weights have equal ink in two heads, unless each head has its own scale", () => {
+    const two = picture([255, 128, 255, 255], 2, [0.25]);
+    const pair = { ...two, cols: 2, height: 1, maxima: Float32Array.of(0.8, 0.2) };
+    const drawn = (head: number, byte: number, end: number | null) => {
+      const pixels = new Uint32Array(1);
+      const values = Uint8Array.from([0, 0, 0, 0]).fill(byte);
+      const look = { table, line: LINE, scale: "absolute", end } as const;
+      drawHead(pixels, 1, 0, 1, { ...pair, values }, [0, head], look);
+      return table.indexOf(pixels[0] ?? 0);
+    };
+    // 0.8 (128 / 255)² and 0.2 (255 / 255)² are both 0.2.
+    expect(Math.abs(drawn(0, 128, 1) - drawn(1, 255, 1))).toBeLessThanOrEqual(1);
+    expect(drawn(1, 255, null)).toBe(255);
+    expect(drawn(0, 128, null)).toBeLessThan(255);
+  });
+
+  test("the end of a grid's scale is 1 for weights, and one value for all heads of the rest", () => {
+    const maps = picture([255], 1, [0.3]);
+    expect(gridEnd("absolute", maps)).toBe(1);
+    expect(gridEnd("sqrt", maps)).toBe(null);
+    for (const other of [{ quantity: "norms" }, { signed: true }, { times_keys: true }])
+      expect(gridEnd("absolute", { ...maps, ...other })).toBeCloseTo(0.3);
+    expect(gridEnd("sqrt", { ...maps, signed: true })).toBeCloseTo(0.3);
   });
 
   test("the composed grid has maps edge to edge in their hairlines", () => {
@@ -195,7 +236,7 @@ describe("pixels", () => {
       table,
       line: LINE,
       scale: "linear",
-      shared: true,
+      end: 1,
     });
     const row = words.subarray(across, 2 * across);
     expect([row[0], row[1], row[22], row[23], row[24], row[25]]).toEqual([
@@ -212,7 +253,7 @@ describe("pixels", () => {
 
   test("a place without a head has no hairline", () => {
     const order = { ...orderHeads(1, 2, undefined, WISH), heads: [0, -1] };
-    const look = { table, line: LINE, scale: "linear", shared: true } as const;
+    const look = { table, line: LINE, scale: "linear", end: 1 } as const;
     const { across, words } = compose(
       gridLayout(1, 1, 2, false, 1),
       picture([255, 255], 1, [1, 1]),

@@ -61,9 +61,8 @@ function state(change: Partial<GridState> = {}): GridState {
     unit: "tokens",
     disabled: [],
     method: "uniform",
-    scale: "sqrt",
+    scale: "absolute",
     stack: "self",
-    shared_scale: false,
     times_keys: false,
     versus: null,
     of_two: "difference",
@@ -309,7 +308,7 @@ test("differences have one range to both sides, and are not shown as maps elsewh
   });
   expect(find(".attnw-colour-bar").textContent).toBe("−0.40+0.4");
   const said = find("[data-caption]").textContent;
-  expect(said).toContain("−0.4 to +0.4, shared by all heads");
+  expect(said).toContain("−0.4 to +0.4, one scale for all heads");
   expect(said).toContain("difference from the intact model");
   await press("ArrowDown");
   await press("ArrowRight");
@@ -505,8 +504,8 @@ test("the old picture stays dimmed until its answer arrives", async () => {
   await frame();
   expect(root.classList.contains("attnw-grid-stale")).toBe(false);
   expect(find(".attnw-grid-caption").textContent).toBe(
-    "All heads, self-attention · BertModel · attention weights · 3 tokens · square-root " +
-      "colour scale, per head · [CLS] hidden · weights only",
+    "All heads, self-attention · BertModel · attention weights · 3 tokens · absolute " +
+      "colour scale, 0 to 1 · [CLS] hidden · weights only",
   );
 });
 
@@ -668,7 +667,6 @@ test("the page says what its picture says, word for word", async () => {
     filter: [1, 9],
     hidden: ["cls"],
     selected: [[1, 2, "self"]],
-    shared_scale: true,
     unit: "words",
     _thumbnails: { ...thumbnails("self", 4, 6, ["cls"]), unit: "words" },
   } as Partial<GridState>;
@@ -678,7 +676,7 @@ test("the page says what its picture says, word for word", async () => {
   expect(find(".attnw-grid-caption").textContent).toBe(captionText(drawn.caption));
   expect(captionText(drawn.caption)).toBe(
     "All heads, self-attention · BertModel · L1 H2 (2-3) · attention weights · 3 tokens · " +
-      "square-root colour scale, 0 to 0.831, shared by all heads · [CLS] hidden · " +
+      "absolute colour scale, 0 to 1 · [CLS] hidden · " +
       "words: sum over the attended word's tokens, mean over the attending word's · " +
       "bars: entropy, 0 to 23 · heads of each layer by entropy, largest first · " +
       "9 of 24 heads have 1 to 9, the others dimmed · weights only",

@@ -51,7 +51,7 @@ const state = (change: Partial<LinkState> = {}): LinkState => ({
   unit: "tokens",
   disabled: [],
   method: "uniform",
-  scale: "sqrt",
+  scale: "absolute",
   versus: null,
   distance: null,
   _axes: axes,

@@ -58,7 +58,7 @@ const state = (change: Partial<PredictionState> = {}): PredictionState => ({
   hidden: [],
   quantity: "weights",
   unit: "tokens",
-  scale: "sqrt",
+  scale: "absolute",
   disabled: [],
   method: "uniform",
   stack: "self",

@@ -72,7 +72,9 @@ describe("quantities", () => {
 
   test("stand in title, caption, legend and name, and rows are no shares of one", async () => {
     const { $ } = await show();
-    expect($(".attnw-title").textContent).toBe("L0 H1 · 1-2 · norms · tokens");
+    expect($(".attnw-title").textContent).toBe(
+      "L0 H1 · 1-2 · norms · tokens · relative scale (linear)",
+    );
     const caption = $(".attnw-caption").textContent ?? "";
     expect(caption).toContain("‖a·f(x)‖; rows do not sum to 1");
     expect(caption).toContain("% of the norms)");
@@ -129,8 +131,8 @@ describe("quantities of a grid", () => {
     const { mode: _, ...shared } = state();
     const model = fakeModel<GridState>({
       ...(shared as unknown as GridState),
+      scale: "absolute",
       stack: "self",
-      shared_scale: true,
       times_keys: false,
       metric: null,
       sort: "none",
@@ -147,7 +149,7 @@ describe("quantities of a grid", () => {
     await frame();
     await frame();
     const text = (selector: string) => el.querySelector(selector)?.textContent ?? "";
-    expect(text(".attnw-grid-legend")).toContain("linear · shared, max 0.5");
+    expect(text(".attnw-grid-legend")).toContain("absolute");
     expect(text(".attnw-grid-caption")).not.toContain("do not sum");
     const select = [...el.querySelectorAll("select")].find((s) => s.value === "weights");
     if (!select) throw new Error("no choice of quantity");
@@ -159,7 +161,7 @@ describe("quantities of a grid", () => {
     model.fromKernel({ _thumbnails: thumbnails("gradients", 0.00012) });
     await frame();
     expect(el.querySelector("[role=grid]")?.getAttribute("aria-busy")).toBe("false");
-    expect(text(".attnw-grid-legend")).toContain("|∂L/∂a| · linear · shared, max 1.2e-4");
+    expect(text(".attnw-grid-legend")).toContain("1.2e-4|∂L/∂a| · one scale for all heads");
     expect(text(".attnw-grid-caption")).toContain("rows do not sum to 1 · L: masked-LM 2.31");
     expect(el.querySelector("[role=gridcell]")?.getAttribute("aria-label")).toContain("1.2e-4");
   });

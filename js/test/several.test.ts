@@ -85,8 +85,9 @@ describe("the heads that are drawn together", () => {
     expect(shownHeads(severalState(), heads[1] as Head, shown)).toEqual({ shown, busy: false });
   });
 
-  test("are on one scale, from the largest weight of all", () => {
-    const { scene } = drawn();
+  test("are on one scale, which relative scales end at the largest weight of all", () => {
+    expect(drawn().scene.map.members?.map((map) => map.maximum)).toEqual([1, 1]);
+    const { scene } = drawn({ scale: "sqrt" });
     expect(scene.map.members?.map((map) => map.maximum)).toEqual([
       Math.fround(0.831),
       Math.fround(0.831),
@@ -251,7 +252,7 @@ describe("what is said of several heads", () => {
     const { state, shown, scene } = drawn({ selected: [[0, 0, "cross"], ...heads] });
     const caption = captionOf(state, shown, scene.map, severalNotes(scene), linesRange(scene));
     expect(caption).toMatchObject({ figure: "Attention heads", head: "L1 H2 (2-3), L2 H5 (3-6)" });
-    expect(caption.scale).toContain("0 to 0.831, all heads");
+    expect(caption.scale).toBe("absolute line thickness scale, 0 to 1");
     expect(caption.notes).toContain("2 of 3 heads side by side");
     const layer = Array.from({ length: 12 }, (_, head): Head => [3, head, "self"]);
     expect(namesOf(layer)).toBe("L3 H0 (4-1) to L3 H11 (4-12)");

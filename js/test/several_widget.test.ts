@@ -31,7 +31,7 @@ describe("several heads on a page", () => {
       "only L2 H5",
     ]);
     expect(el.querySelectorAll(".attnw-panel .attnw-lines-figure:not([hidden])")).toHaveLength(2);
-    expect(find(".attnw-caption").textContent).toContain("0 to 0.831, all heads");
+    expect(find(".attnw-caption").textContent).toContain("absolute line thickness scale, 0 to 1");
     await click(names[0] as HTMLElement);
     expect(model.sent).toEqual([{ selected: [first], layer: 1 }]);
   });

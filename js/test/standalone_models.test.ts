@@ -204,7 +204,14 @@ describe("grid and view on a page without a kernel", () => {
 
   it("show the metrics of a checkpoint", () => {
     const metrics = (step: string) => ({ stack: "self", titles: [step], step }) as Metrics;
-    const state = { ...common, selected: [], stack: "self", step: null, _steps: ["0", "90"] };
+    const state = {
+      ...common,
+      disabled: [],
+      selected: [],
+      stack: "self",
+      step: null,
+      _steps: ["0", "90"],
+    };
     const model = gridModel(
       {
         ...about,
@@ -221,7 +228,7 @@ describe("grid and view on a page without a kernel", () => {
 
   it("start another metric without the range of the one before", () => {
     const filter = [0.1, 0.2];
-    const state = { ...common, selected: [], stack: "self", metric: "a", filter };
+    const state = { ...common, disabled: [], selected: [], stack: "self", metric: "a", filter };
     const model = gridModel(
       {
         ...about,

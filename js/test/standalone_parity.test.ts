@@ -1,5 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import lensCases from "../../tests/parity/lens.json" with { type: "json" };
+import lineCases from "../../tests/parity/lines.json" with { type: "json" };
 import linkCases from "../../tests/parity/links.json" with { type: "json" };
 import mapCases from "../../tests/parity/maps.json" with { type: "json" };
 import numberCases from "../../tests/parity/numbers.json" with { type: "json" };
@@ -7,6 +8,7 @@ import relationCases from "../../tests/parity/relations.json" with { type: "json
 import thumbnailCases from "../../tests/parity/thumbnails.json" with { type: "json" };
 import { hasRelation } from "../src/dependency_arcs/tree.js";
 import { thumbnails } from "../src/head_grid/page.js";
+import { visibleMap } from "../src/head_view/source/visible_map.js";
 import { wilson } from "../src/relation_table/scene.js";
 import { digits, figures, percent } from "../src/shared/numbers.js";
 import { bytesOf } from "../src/shared/page/embedded_arrays.js";
@@ -67,6 +69,27 @@ test("bytes stand for their values, to half of one of 254 steps of the root", ()
         );
         expect(Math.abs((own ?? 1) - (true_ ?? 0))).toBeLessThan(0.5 / 254 + 1e-6);
       }
+    }
+  }
+});
+
+test("the smallest weights that are lines are Python's, whatever is hidden", () => {
+  for (const { keys, values, least } of lineCases) {
+    const queries = least.length;
+    const map = Float32Array.from(values, (value) => value ?? Number.NaN);
+    const ofStack = { stack: "self", unit: "tokens" };
+    const axes = { ...ofStack, query: axis(queries, []), key: axis(keys, [[0, "cls"]]) };
+    for (const hidden of [[], ["cls" as const]]) {
+      const choice = { hidden, sentences: "all", renormalise: false } as const;
+      const drawn = visibleMap(map, axes, {
+        ...choice,
+        hidden,
+        scale: "absolute",
+        quantity: "weights",
+      });
+      expect(drawn.least?.length).toBe(queries);
+      for (const [row, weight] of least.entries())
+        expect(drawn.least?.[row]).toBeCloseTo(weight, 5);
     }
   }
 });

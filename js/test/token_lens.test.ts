@@ -56,7 +56,7 @@ const state = (change: Partial<LensState> = {}): LensState => ({
   unit: "tokens",
   disabled: [],
   method: "uniform",
-  scale: "sqrt",
+  scale: "absolute",
   stack: "self",
   of: "layer",
   sort: "head",

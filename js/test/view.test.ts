@@ -244,8 +244,8 @@ describe("the view", () => {
     expect(listed.map((each) => each.textContent)).toEqual(
       [7, 6, 5, 4, 3, 2, 1].map((key) => `t${key}0.${key}00`).concat(["t00.010"]),
     );
-    expect($(".attnw-legend").textContent).toContain("this token");
-    expect($(".attnw-caption").textContent).toContain("0 to 0.7, this token");
+    expect($(".attnw-legend").textContent).toContain("thickness · absolute");
+    expect($(".attnw-caption").textContent).toContain("absolute line thickness scale, 0 to 1");
     listed[1]?.click();
     await frame();
     expect(scroller.scrollTop).toBe(0);

@@ -26,7 +26,13 @@ const rows = [
   [1, 0, 0, 0, 0],
 ];
 const values = Float32Array.from(rows.flat());
-const whole: Choice = { hidden: [], sentences: "all", renormalise: false };
+const whole: Choice = {
+  hidden: [],
+  sentences: "all",
+  renormalise: false,
+  scale: "linear",
+  quantity: "weights",
+};
 const rounded = (numbers: Iterable<number>) => [...numbers].map((x) => Number(x.toFixed(4)));
 
 describe("visibleMap", () => {

@@ -21,7 +21,7 @@ export const viewState = (patch: Partial<ViewState> = {}): ViewState => ({
   disabled: [],
   method: "uniform",
   unit: "tokens",
-  scale: "sqrt",
+  scale: "absolute",
   mode: "lines",
   top_mass: 1,
   renormalise: false,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { visibleMap } from "../src/head_view/source/visible_map.js";
+import { type Choice, visibleMap } from "../src/head_view/source/visible_map.js";
 import type { ViewState } from "../src/head_view/state.js";
 import { moved, toggled } from "../src/head_view/view_cursor.js";
 import type { Shown } from "../src/head_view/view_shown.js";
@@ -14,6 +14,8 @@ describe("the caption", () => {
     hidden: ["cls"],
     sentences: "all",
     renormalise: true,
+    scale: "log",
+    quantity: "weights",
   });
   const state = viewState({
     selected: [[7, 9, "cross"]],
@@ -47,7 +49,7 @@ describe("the caption", () => {
       "One attention head, cross attention",
       "cross L7 H9 (8-10)",
       "3 words",
-      "logarithmic colour scale, 0 to 0.875, this head",
+      "logarithmic line thickness scale, 0 to 0.875, this head",
       "lines that make up 80 % of each row",
       "hidden: [CLS] (23.3 % of the weight)",
       "rows renormalised",
@@ -76,7 +78,13 @@ describe("the caption", () => {
   });
 
   test("reads a token from either side", () => {
-    const all = { hidden: [], sentences: "all" as const, renormalise: false };
+    const all: Choice = {
+      hidden: [],
+      sentences: "all",
+      renormalise: false,
+      scale: "absolute",
+      quantity: "weights",
+    };
     const full = visibleMap(Float32Array.from(weights.flat()), axes, all);
     const read = (target: { query?: number; key?: number }) =>
       describeTarget(full, axes, target, printer(true, "weights"));

@@ -10,6 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from playwright.sync_api import Locator
 
+from attnwidget import Attention
+from attnwidget.capture.maps.resting_places import resting_places
+from attnwidget.capture.maps.thumbnails import draw_thumbnails
+
 SCALE = Path(__file__).parents[2] / "js" / "src" / "shared" / "scale.json"
 PIXELS = """(canvas, points) => {
   const context = canvas.getContext("2d");
@@ -80,7 +84,7 @@ class GridOnPage:
     def assert_drawn(
         self, layer: int, head: int, values: list[list[int]], theme: str, *, steps: int = 0
     ) -> None:
-        """The thumbnail shows these bytes, give or take `steps`, on the theme's scale."""
+        """The thumbnail shows these places on the theme's scale, give or take `steps`."""
         side = len(values)
         colours = colour_scale(theme)
         cells = [(0, 0), (side // 2, side // 2), (side - 1, side - 1)]
@@ -95,5 +99,20 @@ class GridOnPage:
 
 
 def thumbnails(layer: int, head: int) -> str:
-    """The Python expression of a head's thumbnail bytes, for a kernel that ran SETUP."""
-    return f"draw_thumbnails(attention).values[{layer}, {head}].tolist()"
+    """The Python expression of a head's ink, as `inked`, for a kernel that ran SETUP."""
+    ink = "int(255 * (float(drawn.maxima[at]) * (byte / 255) ** 2) ** 0.6 + 0.5)"
+    cells = f"[[{ink} for byte in row] for row in drawn.values[at].tolist()]"
+    drawn = "draw_thumbnails(attention, hidden=HeadGrid(attention).hidden)"
+    return f"(lambda drawn, at: {cells})({drawn}, ({layer}, {head}))"
+
+
+def inked(attention: Attention, hidden: list[str] | None = None) -> NDArray[np.int64]:
+    """The places of all cells of all thumbnails on the absolute scale, [L, H, R, C].
+
+    Without `hidden`, the tokens that figures hide by default are hidden.
+    """
+    kinds = resting_places(attention).kinds if hidden is None else hidden
+    drawn = draw_thumbnails(attention, hidden=kinds)
+    weights = drawn.maxima[..., None, None] * (drawn.values / 255) ** 2
+    levels: NDArray[np.int64] = np.floor(255 * weights**0.6 + 0.5).astype(int)
+    return levels

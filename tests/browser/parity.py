@@ -249,7 +249,8 @@ def assert_alike(
     for twice in drawn_twice(desk, widget, width=width, theme=theme):
         where = f"{width} px, {theme}"
         assert twice.texts_apart() == [], where
-        assert twice.apart(by=by) <= 0.01, where
+        # Engines smooth the edges of lines that are thinner than a pixel in different ways.
+        assert twice.apart(by=by) <= 0.015, where
         assert twice.page_caption == twice.picture_caption, where
 
 

@@ -127,7 +127,7 @@ def test_colours_are_of_what_is_in_sight_and_stay_while_a_hand_moves_the_map(
     browser: Browser, attention: Attention, tmp_path: Path
 ) -> None:
     weights = attention.weights(0, 0)
-    view = HeadView(attention, 0, 0, window=(100, 140, 100, 140))
+    view = HeadView(attention, 0, 0, window=(100, 140, 100, 140), scale="sqrt")
     path = write_page(view, tmp_path / "page.html")
     with watched(browser) as there:
         page = there.page
@@ -160,21 +160,26 @@ def test_colours_are_of_what_is_in_sight_and_stay_while_a_hand_moves_the_map(
         assert_range("this head", weights)
 
 
-def test_special_tokens_that_take_much_are_hidden_in_one_click(
+def test_special_tokens_that_take_much_are_shown_and_hidden_in_one_click(
     browser: Browser, tmp_path: Path
 ) -> None:
-    weights = np.full((1, 1, 4, 4), [0.5, 0.1, 0.1, 0.3], np.float32)
-    attention = Attention.from_weights(weights, ["[CLS]", "a", "b", "[SEP]"])
+    row = [0.5, *[0.2 / 18] * 18, 0.3]
+    weights = np.full((1, 1, 20, 20), row, np.float32)
+    tokens = ["[CLS]", *(f"w{i}" for i in range(18)), "[SEP]"]
+    attention = Attention.from_weights(weights, tokens)
+    rests = "80 % of the attention of all heads rests on [CLS] and [SEP]"
     with watched(browser) as there:
         page = there.page
-        for widget, of in (
-            (HeadView(attention, 0, 0), "this head"),
-            (HeadGrid(attention), "the attention of all heads"),
-        ):
+        for widget in (HeadView(attention, 0, 0), HeadGrid(attention)):
             page.goto(write_page(widget, tmp_path / f"{widget.kind}.html").as_uri())
             offer = page.locator(".attnw-offer")
-            expect(offer).to_have_text(f"[CLS] and [SEP] take 80 % of {of}: hide them")
-            offer.get_by_role("button").click()
-            expect(offer).to_be_hidden()
-            for name in ("[CLS]", "[SEP]"):
-                expect(page.get_by_role("checkbox", name=name)).to_be_checked()
+            boxes = [page.get_by_role("checkbox", name=name) for name in ("[CLS]", "[SEP]")]
+            for said, checked in (
+                (f"{rests}, which are hidden: show them", True),
+                (f"{rests}: hide them", False),
+                (f"{rests}, which are hidden: show them", True),
+            ):
+                expect(offer).to_have_text(said)
+                for box in boxes:
+                    expect(box).to_be_checked(checked=checked)
+                offer.get_by_role("button").click()

@@ -13,7 +13,6 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, load_model
-from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.studies.words.coreference import probe_coreference
 from attnwidget.studies.words.coreference_results import CoreferenceAccuracies
 from attnwidget.studies.words.governors import GovernorPredictions, predict_governors
@@ -30,7 +29,7 @@ from attnwidget.widgets.pages.write_page import write_page
 from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from browser.axe import AXE, INJECT
-from browser.figures import GridOnPage
+from browser.figures import GridOnPage, inked
 from browser.pages import watched
 
 pytestmark = pytest.mark.browser
@@ -124,9 +123,11 @@ def figure(page: Page, name: str) -> Locator:
 @pytest.mark.slow
 def test_a_grid_alone_selects_steps_sorts_and_hides(attention: Attention, opened: Opened) -> None:
     strongest = attention.weights().max((-2, -1))
-    page = opened(HeadGrid(attention, metrics={"strongest": strongest}, selected=[(0, 0)]))
+    page = opened(
+        HeadGrid(attention, metrics={"strongest": strongest}, selected=[(0, 0)], hidden=[])
+    )
     grid = GridOnPage(page.locator("body"))
-    values = draw_thumbnails(attention).values
+    values = inked(attention, [])
     grid.assert_drawn(3, 5, values[3, 5].tolist(), "light", steps=2)
     root = figure(page, "head_grid")
     grid.click(3, 5)
@@ -135,7 +136,7 @@ def test_a_grid_alone_selects_steps_sorts_and_hides(attention: Attention, opened
     expect(root.get_by_role("slider", name="layer")).to_have_value("4")
     root.get_by_role("checkbox", name="[SEP]").check()
     expect(root.locator(".attnw-grid-caption")).to_contain_text("[SEP]")
-    hidden = draw_thumbnails(attention, hidden=["sep"]).values
+    hidden = inked(attention, ["sep"])
     GridOnPage(page.locator("body")).assert_drawn(2, 1, hidden[2, 1].tolist(), "light", steps=2)
     root.get_by_role("combobox", name="unit").select_option("words")
     expect(root.locator(".attnw-grid-caption")).to_contain_text("words")
@@ -159,7 +160,7 @@ def test_a_view_alone_steps_through_the_layers(attention: Attention, opened: Ope
 def test_a_page_with_a_single_head_says_that_it_cannot_step(
     attention: Attention, opened: Opened
 ) -> None:
-    page = opened(HeadView(attention, layer=1, head=2), limit_mb=0.16)
+    page = opened(HeadView(attention, layer=1, head=2), limit_mb=0.165)
     view = figure(page, "head_view")
     expect(page.locator(".attnw-page-caption")).to_contain_text("holds only L1 H2")
     view.get_by_role("button", name="matrix").focus()

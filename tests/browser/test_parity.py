@@ -165,7 +165,7 @@ GRIDS: dict[str, dict[str, object]] = {
     "heads off": {"disabled": [(0, 1), (1, 2)], "method": "zero"},
     "differences": {"disabled": [(0, 1), (1, 2)], "versus": "intact"},
     "labelled": {"labels": {(1, 2): "pronoun", (3, 11): "a label that is longer than its cell"}},
-    "within layers": {"metric": "largest", "sort": "rows", "shared_scale": True},
+    "within layers": {"metric": "largest", "sort": "rows", "scale": "sqrt"},
 }
 
 

@@ -47,7 +47,7 @@ def test_heads_side_by_side_share_locks_and_a_peek_sends_nothing(in_lab: OpenNot
     # A token that is locked in the third head is locked in all.
     panel = root.locator(".attnw-panel").nth(2)
     panel.locator(".attnw-lines-figure").click(position={"x": 40, "y": 18 + 4 + 18 * 2 + 9})
-    notebook.wait_for_value("view.tokens", [("query", 2)])
+    notebook.wait_for_value("view.tokens", [("query", 3)])
     for name in ("L1 H2", "L2 H4", "L3 H5", "L2 H7"):
         expect(readout).to_contain_text(name)
 

@@ -9,8 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from attnwidget import Attention, load_model, save_page
-from attnwidget.capture.maps.thumbnails import draw_thumbnails
-from browser.figures import GridOnPage, colour_scale
+from browser.figures import GridOnPage, colour_scale, inked
 from browser.pages import Watched
 
 pytestmark = pytest.mark.browser
@@ -29,7 +28,7 @@ def test_draws_selects_and_follows(attention: Attention, seen: Watched, tmp_path
     seen.page.context.set_offline(True)
     seen.page.goto(page.as_uri())
     grid = GridOnPage(seen.page.locator("body"))
-    values = draw_thumbnails(attention).values
+    values = inked(attention)
     for layer, head in [(1, 3), (3, 5), (5, 11)]:
         # The page holds its own bytes, 254 steps from 1: a step may be lost to a second rounding.
         grid.assert_drawn(layer, head, values[layer, head].tolist(), "light", steps=2)
@@ -49,7 +48,7 @@ def test_a_long_text_is_pooled_as_in_the_kernel(seen: Watched, tmp_path: Path) -
     seen.page.goto(save_page(long, tmp_path / "long.html").as_uri())
     grid = GridOnPage(seen.page.locator("body"))
     for layer, head in [(0, 1), (1, 2)]:
-        values = draw_thumbnails(long).values[layer, head].tolist()
+        values = inked(long)[layer, head].tolist()
         grid.assert_drawn(layer, head, values, "light", steps=2)
 
 
@@ -61,7 +60,9 @@ def test_none_is_drawn_where_every_token_is_hidden(seen: Watched, tmp_path: Path
     body = seen.page.locator("body")
     cells = [(0, 0)]
     shades = colour_scale("light")
-    assert (GridOnPage(body).pixels(0, 1, cells, 1)[0] == shades[255]).all()
+    assert (
+        GridOnPage(body).pixels(0, 1, cells, 1)[0] == shades[inked(every, ["cls"])[0, 1, 0, 0]]
+    ).all()
     body.get_by_role("checkbox", name="[SEP]").first.check()
     expect(body.locator(".attnw-grid-caption")).to_contain_text("[CLS], [SEP] hidden")
     expect(body.locator(".attnw-grid-caption")).to_contain_text("Every token is hidden")
@@ -78,14 +79,14 @@ def test_follows_the_reader_s_dark_theme(
     seen.page.goto(page.as_uri())
     grid = GridOnPage(seen.page.locator("body"))
     expect(seen.page.locator(".attnw-root").first).to_have_attribute("data-theme", "dark")
-    values = draw_thumbnails(attention).values[3, 5].tolist()
+    values = inked(attention)[3, 5].tolist()
     grid.assert_drawn(3, 5, values, "dark", steps=2)
 
 
 def test_says_that_its_weights_are_rounded(
     attention: Attention, seen: Watched, tmp_path: Path
 ) -> None:
-    page = save_page(attention, tmp_path / "attention.html", tokens=[("query", 3)])
+    page = save_page(attention, tmp_path / "attention.html", tokens=[("query", 3)], scale="sqrt")
     seen.page.goto(page.as_uri())
     view = seen.page.locator(".attnw-root", has_not=seen.page.locator("canvas.attnw-grid"))
     expect(view).to_contain_text("rounded to 8 bits")

@@ -247,7 +247,7 @@ def test_threads_may_draw_at_once(tmp_path: Path) -> None:
     assert sorted(made) == sorted([*wanted.items(), *wanted.items()])
 
 
-@pytest.mark.parametrize("width", [300, 800, 1200])
+@pytest.mark.parametrize("width", [300, 800, 1600])
 def test_the_caption_is_drawn_under_the_figure_on_request(tmp_path: Path, width: float) -> None:
     bare = view().figure(width=width)
     path = save(tmp_path, "captioned.svg", width=width, caption=True)
@@ -262,7 +262,7 @@ def test_the_caption_is_drawn_under_the_figure_on_request(tmp_path: Path, width:
         lines.insert(0, text.text or "")
         if " ".join(lines) == said:
             break
-    assert " ".join(lines) == said and (len(lines) > 1) == (width < 1200)
+    assert " ".join(lines) == said and (len(lines) > 1) == (width < 1600)
     assert number(text, "x") + offset(text)[0] == 8 and number(text, "y") + 12 <= bottom
     # Inside the page, as the fonts of pictures place it.
     data = save(tmp_path, "captioned.png", width=width, scale=1, caption=True)

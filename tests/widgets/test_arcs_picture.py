@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from math import sqrt
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -142,20 +141,20 @@ def test_every_word_and_every_arc_is_drawn(
         assert abs(arc.start - governor) == 6, "it begins beside its governor"
         assert arc.stroke == (colours(shown).right if is_right else colours(shown).wrong)
         assert bool(arc.dash) != is_right
-        assert arc.opacity == pytest.approx(0.7 + 0.3 * sqrt(weights[i]), abs=6e-4)
-        assert arc.width == pytest.approx(1.5 + 2 * sqrt(weights[i]), abs=6e-4)
+        assert arc.opacity == 0.8
+        assert arc.width == pytest.approx(max(0.75, 10 * weights[i]), abs=6e-4)
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_the_faintest_arc_stands_out_from_the_ground(theme: Theme) -> None:
     for colour in (theme.right, theme.wrong):
-        assert contrast(colour, 0.7, theme.ground) >= 3
+        assert contrast(colour, 0.8, theme.ground) >= 3
 
 
 def test_strong_arcs_lie_over_weak_ones(model: AttentionModel) -> None:
     shown = predicted(DependencyArcs(model, SENTENCES, selected=[(2, 8)]).figure())
-    opacities = [arc.opacity for arc in shown]
-    assert opacities == sorted(opacities) and len(set(opacities)) > 1
+    widths = [arc.width for arc in shown]
+    assert widths == sorted(widths) and len(set(widths)) > 1
 
 
 def test_the_relation_and_the_threshold_filter(model: AttentionModel) -> None:

@@ -82,7 +82,7 @@ VIEWS: dict[str, Callable[[Attention], HeadWidget]] = {
     "several": lambda a: HeadView(a, selected=[(1, 2), (3, 4)], unit="words", scale="log"),
     "none": lambda a: HeadView(a, selected=[]),
     "grid": lambda a: HeadGrid(a),
-    "stepped": lambda a: HeadGrid(a, layer=2, shared_scale=True, quantity="norms"),
+    "stepped": lambda a: HeadGrid(a, layer=2, scale="sqrt", quantity="norms"),
     "selected": lambda a: HeadGrid(a, selected=[(5, 11)]),
 }
 

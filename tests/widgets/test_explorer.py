@@ -538,7 +538,7 @@ def test_a_state_says_what_it_lacks(model: AttentionModel, found: RelationAccura
     with pytest.raises(ValueError, match="the given treebank has 1 or differs"):
         Explorer.from_state(state, model, treebank=[MAT])
     assert Explorer.from_state(state, model, treebank=[MAT, FISH]).to_state() == state
-    with pytest.raises(ValueError, match="version 9, this attnwidget reads 1 to 2"):
+    with pytest.raises(ValueError, match="version 9, this attnwidget reads 1 to 3"):
         Explorer.from_state({**state, "version": 9})
     with pytest.raises(ValueError, match="not the state of an explorer"):
         Explorer.from_state({"text": "The cat."})
@@ -552,6 +552,18 @@ def test_a_state_says_what_it_lacks(model: AttentionModel, found: RelationAccura
     with pytest.raises(ValueError, match="has the metrics ones, got twos"):
         Explorer.from_state(given, model, metrics={"twos": numbers["ones"]})
     assert Explorer.from_state(given, model, metrics=numbers).to_state() == given
+
+
+def test_a_state_of_an_earlier_version_gets_the_absolute_scale(model: AttentionModel) -> None:
+    state = explore(model, TEXT, treebank=False).to_state()
+    assert state["version"] == 3 and state["explorer"]["scale"] == "absolute"
+    figures = {name: dict(options) for name, options in state["figures"].items()}
+    figures["grid"]["shared_scale"] = False
+    for scale, restored in (("sqrt", "absolute"), ("log", "log")):
+        before = {**state, "version": 2, "figures": figures}
+        before["explorer"] = {**state["explorer"], "scale": scale}
+        explorer = Explorer.from_state(before, model)
+        assert explorer.scale == explorer.grid.scale == explorer.view.scale == restored
 
 
 # Pictures

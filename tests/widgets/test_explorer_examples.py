@@ -9,11 +9,12 @@ import pytest
 import traitlets
 
 from attnwidget import Attention, AttentionModel, Head, load_model
+from attnwidget.capture.maps.resting_places import resting_places
 from attnwidget.demo import demo_texts
 from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.widgets.explorer.examples import examples_for, sharpest_head
-from attnwidget.widgets.explorer.story import Shown, focus_of, told
+from attnwidget.widgets.explorer.story import Shown, telling_tokens, told
 from attnwidget.widgets.explorer.widget import Explorer, explore
 from attnwidget.widgets.head_grid import widget as head_grid
 from fixtures.recording import from_page, on_page, updates
@@ -172,14 +173,15 @@ def test_the_sharpest_head_looks_from_each_word_to_a_different_word(place: tuple
     assert found == Head(*place)
 
 
-def test_special_tokens_with_most_of_the_attention_are_hidden() -> None:
+def test_special_tokens_with_much_of_the_attention_are_hidden() -> None:
     maps = planted(0, 0)
-    most, least = (share * maps + (1 - share) * np.eye(10)[9] for share in (0.4, 0.9))
-    for weights, hidden in ((most, ("cls", "sep")), (least, ())):
+    most = 0.4 * maps + 0.6 * np.eye(10)[9]
+    even = np.full_like(maps, 0.1)
+    for weights, hidden in ((most, ("cls", "sep")), (even, ())):
         attention = Attention.from_weights(weights.astype("f4"), TOKENS)
-        focus = focus_of(attention, Head(0, 0))
-        assert focus.hidden == hidden
-        line = told(Shown(attention, Head(0, 0), tokens=focus.tokens, hidden=focus.hidden))
+        assert resting_places(attention).kinds == hidden
+        tokens = telling_tokens(attention, Head(0, 0))
+        line = told(Shown(attention, Head(0, 0), tokens=tokens, hidden=hidden))
         # Of the eight words the sixth looks to [SEP] by itself, the seventh to [CLS].
         assert line.endswith("[CLS] and [SEP] hidden, 70 % of its attention") == bool(hidden)
 
@@ -191,7 +193,7 @@ def test_long_texts_and_texts_without_words_are_read_too() -> None:
     long[1, 1] = np.eye(n)[(np.arange(n) + 50) % n]
     assert sharpest_head(Attention.from_weights(long, words)) == Head(1, 1)
     dots = Attention.from_weights(planted(0, 0, 4), ["[CLS]", ".", "!", "[SEP]"])
-    assert sharpest_head(dots) is None and focus_of(dots, Head(0, 0)).tokens == ()
+    assert sharpest_head(dots) is None and telling_tokens(dots, Head(0, 0)) == ()
 
 
 def test_a_user_s_model_opens_on_the_sharpest_head(own: AttentionModel) -> None:
@@ -199,8 +201,8 @@ def test_a_user_s_model_opens_on_the_sharpest_head(own: AttentionModel) -> None:
     found = sharpest_head(explorer.attention)
     assert found is not None and explorer.head == explorer.view.head == found
     assert on_page(explorer, "look").startswith(f"{found}, the sharpest of ")
-    focus = focus_of(explorer.attention, found)
-    assert (tuple(explorer.tokens), tuple(explorer.hidden)) == (focus.tokens, focus.hidden)
+    assert tuple(explorer.tokens) == telling_tokens(explorer.attention, found)
+    assert tuple(explorer.hidden) == resting_places(explorer.attention).kinds
     assert explorer.example == "pronouns"
     # Nothing is known of its heads on an example: the one chosen stays.
     explorer.example = "passive"

@@ -49,7 +49,10 @@ def expected(explorer: Explorer) -> list[str]:
         best = max(row, key=lambda j: row[j])
         to = "itself" if best == queries[-1] else tokens[best]
         weight = f"{row[best]:.2f}" if row[best] >= 0.095 else f"{row[best]:.2g}"
-        said += [tokens[queries[-1]], "looks most at", to, f"({weight})"]
+        # Less than this is no line of the figure.
+        is_link = row[best] >= max(1.5 / len(tokens), 0.03)
+        looks = "looks most at" if is_link else "looks at no word in particular: most at"
+        said += [tokens[queries[-1]], looks, to, f"({weight})"]
     elif keys and not queries:
         column = {i: weights[i, keys[-1]] for i in shown}
         best = max(column, key=lambda i: column[i])
@@ -130,7 +133,7 @@ def test_a_causal_model_opens_on_the_last_word() -> None:
     explorer = explore(causal, "w1 w2 w3 w4")
     assert explorer.head is not None and is_causal(explorer.attention, explorer.head)
     assert explorer.tokens == [("query", len(explorer.attention.tokens) - 1)]
-    assert "w4” looks most at" in on_page(explorer, "look")
+    assert "w4” looks at no word in particular: most at" in on_page(explorer, "look")
     explorer.text = "w5 w6"
     assert explorer.tokens == [("query", len(explorer.attention.tokens) - 1)]
 

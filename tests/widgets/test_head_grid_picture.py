@@ -111,7 +111,8 @@ def assert_thumbnails(
     for layer in range(n_layers):
         for head in range(n_heads):
             y, x = corner(side, layer, head)
-            gain = maxima[layer, head] / maxima.max() if grid.shared_scale else 1
+            end = 1 if grid.quantity == "weights" else maxima.max()
+            gain = maxima[layer, head] / end if grid.scale == "absolute" else 1
             shares = (resized(maps.values[layer, head], side) / 255) ** 2 * gain
             np.testing.assert_array_equal(
                 image[y : y + side, x : x + side],
@@ -125,19 +126,72 @@ def assert_thumbnails(
     assert (image[:rows, :EDGE] == ruled).all() and (image[:EDGE, :-EDGE] == ruled).all()
 
 
-@pytest.mark.parametrize("scale", ["linear", "sqrt", "log"])
-@pytest.mark.parametrize(("shared", "theme"), [(False, "light"), (True, "dark")])
-def test_the_image_is_the_thumbnails(
-    attention: Attention, scale: str, shared: bool, theme: ThemeName
-) -> None:
-    grid = HeadGrid(attention, scale=scale, shared_scale=shared)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("scale", ["absolute", "linear", "sqrt", "log"])
+def test_the_image_is_the_thumbnails(attention: Attention, scale: str, theme: ThemeName) -> None:
+    grid = HeadGrid(attention, scale=scale)
     assert_thumbnails(grid, theme)
-    top = attention.weights().max()
-    named = f"shared, max {top:.3g}" if shared else "per head"
-    assert f"{scale} · {named}" in texts(grid.figure())
-    said = f"0 to {top:.3g}, shared by all heads" if shared else "per head"
-    words = {"linear": "linear", "sqrt": "square-root", "log": "logarithmic"}[scale]
+    is_absolute = scale == "absolute"
+    assert ("absolute" if is_absolute else f"{scale} · per head") in texts(grid.figure())
+    words = {"linear": "linear", "sqrt": "square-root", "log": "logarithmic"}.get(scale, scale)
+    said = "0 to 1" if is_absolute else "per head"
     assert grid.caption.scale == f"{words} colour scale, {said}"
+    # A scale that the reader asked for is in the title.
+    title = "All heads, self-attention" + ("" if is_absolute else f" · relative scale ({words})")
+    assert title in texts(grid.figure())
+
+
+def test_the_darkness_of_a_head_rises_with_its_largest_weight() -> None:
+    """Of 200 heads that look at one key of twenty each, from evenly to at nothing else."""
+    n = 20
+    largest = np.linspace(1 / n, 1, 200)
+    rng = np.random.default_rng(1)
+    weights = np.empty((10, 20, n, n), np.float32)
+    for at, most in zip(np.ndindex(10, 20), largest, strict=True):
+        others = np.full(n, (1 - most) / (n - 1))
+        for query in range(n):
+            weights[at][query] = others
+            weights[at][query, rng.integers(n)] = most
+    attention = Attention.from_weights(weights, ["[CLS]", *(f"w{i}" for i in range(n - 1))])
+    image = images(HeadGrid(attention, hidden=[]).figure(width=1200))[0].astype(float)
+    side = round(2 * cell_side(1200, 20, 10))
+    table = ramp_table("light").astype(float)
+    for at, most in zip(np.ndindex(10, 20), largest, strict=True):
+        y, x = corner(side, *at)
+        cells = image[y : y + side, x : x + side].reshape(-1, 3)
+        strongest = cells.min(0)
+        # The darkest cell has the ink of the largest weight, whatever the other heads have.
+        ink = table[levels(most, 1, "absolute")]
+        assert np.abs(strongest - ink).max() <= 3
+
+
+def test_random_heads_are_darker_the_larger_their_largest_weight() -> None:
+    rng = np.random.default_rng(5)
+    n = 20
+    scores = rng.normal(size=(10, 20, n, n)) * rng.uniform(0, 8, (10, 20, 1, 1))
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights = (weights / weights.sum(-1, keepdims=True)).astype("f4")
+    tokens = ["[CLS]", *(f"w{i}" for i in range(n - 1))]
+    grid = HeadGrid(Attention.from_weights(weights, tokens), hidden=[])
+    image = images(grid.figure(width=1200))[0].astype(float)
+    side = round(2 * cell_side(1200, 20, 10))
+    darkest = []
+    for at in np.ndindex(10, 20):
+        y, x = corner(side, *at)
+        cell = image[y : y + side, x : x + side].mean(-1)
+        darkest.append(255 - cell.min())
+    order = np.argsort(weights.max((-2, -1)).ravel(), kind="stable")
+    assert (np.diff(np.array(darkest)[order]) >= -1).all()
+
+
+def test_a_head_that_is_off_is_empty_and_struck_through(attention: Attention) -> None:
+    grid = HeadGrid(attention, disabled=[(1, 8)], method="first")
+    image = images(grid.figure())[0]
+    side = round(2 * cell_side(656, 12))
+    y, x = corner(side, 1, 8)
+    assert (image[y : y + side, x : x + side] == 255).all()
+    assert "empty and struck through: switched off" in grid.caption.notes
+    assert grid._table().set_index("head").loc["L1 H8 (2-9)", "from → to"] == ""
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder", "cross"])
@@ -218,7 +272,7 @@ def test_selected_heads_are_framed_in_their_cells(attention: Attention, theme: T
     assert fills(picture, colours.text) == []
     strong = [text for text in elements(picture, "text") if text.get("fill") == colours.text]
     numbers = [text.text for text in strong if (text.text or "").isdecimal()]
-    assert numbers == ["2", "5", "1", "3", "0"]
+    assert numbers[:4] == ["2", "5", "1", "3"]
 
 
 def test_metrics_sort_filter_and_print(attention: Attention) -> None:
@@ -286,7 +340,7 @@ def test_large_grids_and_shared_keys(wide: Attention, causal: Attention) -> None
 
 
 def test_the_table_names_heads_and_pairs(attention: Attention) -> None:
-    grid = HeadGrid(attention, selected=[(3, 5)])
+    grid = HeadGrid(attention, selected=[(3, 5)], hidden=[])
     table = grid._table()
     weights = attention.weights(3, 5)
     query, key = np.unravel_index(weights.argmax(), weights.shape)
@@ -313,10 +367,11 @@ def test_of_many_selected_heads_the_caption_names_some(attention: Attention) -> 
 
 
 def test_other_quantities_have_their_own_numbers(attention: Attention) -> None:
-    grid = HeadGrid(attention, quantity="norms", shared_scale=True)
+    grid = HeadGrid(attention, quantity="norms", hidden=[])
     assert_thumbnails(grid)
     top = f"{max(attention.norms(layer).max() for layer in range(6)):.3g}"
-    assert f"‖a·f(x)‖ · sqrt · shared, max {top}" in texts(grid.figure())
+    assert {"‖a·f(x)‖ · one scale for all heads", top} <= set(texts(grid.figure()))
+    assert grid.caption.scale == f"colour scale, 0 to {top}, one scale for all heads"
     assert grid.caption.quantity.startswith("norms: weight × length")
     assert "largest norm" in grid._table().columns and float(
         grid._table()["largest norm"][0]
@@ -324,13 +379,13 @@ def test_other_quantities_have_their_own_numbers(attention: Attention) -> None:
 
 
 def test_captions_have_the_facts_of_the_page(attention: Attention) -> None:
-    said = HeadGrid(attention, selected=[(3, 5)]).caption
+    said = HeadGrid(attention, selected=[(3, 5)], hidden=[]).caption
     assert said.to_dict() == {
         "figure": "All heads, self-attention",
         "model": "small BERT (in the package)",
         "head": "L3 H5 (4-6)",
         "quantity": f"attention weights · {len(attention.tokens)} tokens",
-        "scale": "square-root colour scale, per head",
+        "scale": "absolute colour scale, 0 to 1",
         **({"notes": attention.note} if attention.note else {}),
     }
 

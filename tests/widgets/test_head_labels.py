@@ -63,7 +63,7 @@ def test_a_label_typed_on_the_page_is_kept_and_not_sent_back(attention: Attentio
     from_page(grid, {"labels": [[[1, 3, "self"], "pronoun"]]})
     assert grid.labels == {PRONOUN: "pronoun"} and sent_labels(grid) == []
     from_page(grid, {"labels": [[[1, 3, "self"], ""]], "scale": "log"})
-    assert grid.labels == {PRONOUN: "pronoun"} and grid.scale == "sqrt"
+    assert grid.labels == {PRONOUN: "pronoun"} and grid.scale == "absolute"
     assert grid.labels[(1, 3)] == "pronoun"
     assert sent_labels(grid) == [[(PRONOUN, "pronoun")]]
 

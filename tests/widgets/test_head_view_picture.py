@@ -80,23 +80,60 @@ def line_ends(view: HeadView, row: int = ROW) -> dict[tuple[int, int], str]:
     return found
 
 
+def line_widths(view: HeadView, row: int = 18) -> dict[tuple[int, int], float]:
+    """The thickness of the line of each pair."""
+    found = {}
+    for path in elements(view.figure(), "path"):
+        for piece in re.findall(r"M[^MZ]*L[^MZ]*", path.get("d", "") if path.get("stroke") else ""):
+            numbers = [float(x) for x in re.findall(r"-?[\d.]+", piece)]
+            ends = (numbers[1] - 4) / row - 0.5, (numbers[-1] - 4) / row - 0.5
+            found[round(ends[0]), round(ends[1])] = float(path.get("stroke-width", "1"))
+    return found
+
+
+def test_lines_are_as_thick_as_their_weights_from_a_least_weight_on(attention: Attention) -> None:
+    for layer, head in [(3, 5), (1, 3), (0, 2)]:
+        view = HeadView(attention, layer, head, hidden=[])
+        weights = attention.weights(layer, head)
+        least = max(1.5 / len(weights), 0.03)
+        expected = {(q, k): 8 * float(weights[q, k]) for q, k in np.argwhere(weights >= least)}
+        assert line_widths(view) == pytest.approx(expected, abs=0.02)
+        # Opacity is constant: all lines have one colour.
+        assert len(set(line_ends(view).values())) == 1
+        assert "no lines below 1.5 times an even share, or below 3 %" in view.caption.notes
+
+
 @pytest.mark.parametrize("scale", ["linear", "sqrt", "log"])
-def test_lines_have_the_colours_of_their_weights(attention: Attention, scale: str) -> None:
-    view = HeadView(attention, 3, 5, scale=scale)
+def test_on_a_relative_scale_the_strongest_line_is_the_thickest(
+    attention: Attention, scale: str
+) -> None:
+    view = HeadView(attention, 3, 5, scale=scale, hidden=[])
     weights = attention.weights(3, 5)
     level = levels(weights, float(weights.max()), scale)
-    table = ramp_table("light")
-    expected = {(q, k): css(table[level[q, k]]) for q, k in np.argwhere(level > 0).tolist()}
-    assert line_ends(view) == expected
+    thick = {(q, k): 8 * level[q, k] / 255 for q, k in np.argwhere(level > 0).tolist()}
+    assert line_widths(view) == pytest.approx(thick, abs=0.005)
+    words = {"linear": "linear", "sqrt": "square-root", "log": "logarithmic"}[scale]
+    assert f"L3 H5 · 4-6 · weights · tokens · relative scale ({words})" in texts(view.figure())
+    assert f"{words} line thickness scale" in view.caption.scale
+
+
+def test_a_flat_head_has_no_line_and_says_so() -> None:
+    rng = np.random.default_rng(3)
+    scores = np.exp(rng.normal(scale=0.02, size=(1, 1, 12, 12)))
+    weights = (scores / scores.sum(-1, keepdims=True)).astype("f4")
+    view = HeadView(Attention.from_weights(weights, [f"w{i}" for i in range(12)]))
+    assert line_ends(view) == {}
+    assert {"No link is stronger than", "1.5 times an even share."} <= set(texts(view.figure()))
 
 
 def test_a_locked_token_has_its_weights_beside_the_other_side(attention: Attention) -> None:
-    view = HeadView(attention, 3, 5, tokens=[("query", 3)])
+    view = HeadView(attention, 3, 5, tokens=[("query", 3)], hidden=[])
     row = attention.weights(3, 5)[3]
     written = texts(view.figure())
-    assert [text for text in written if re.fullmatch(r"<?[\d.]+\d|0|1", text)][: len(row)] == [
-        aligned(float(weight)) for weight in row
-    ]
+    # Shares below 1 % have no number.
+    beside = [aligned(float(weight)) for weight in row if weight >= 0.01]
+    numbers = [text for text in written if re.fullmatch(r"<?[\d.]+\d|0|1", text)]
+    assert numbers[: len(beside)] == beside
     table = view._table()
     order = np.argsort(-row, kind="stable")[:15]
     assert table["from"].unique().tolist() == ["told"]
@@ -107,17 +144,19 @@ def test_a_locked_token_has_its_weights_beside_the_other_side(attention: Attenti
     assert [text for text in written if text == aligned(float(row.max()))] == [
         aligned(float(row.max()))
     ]
-    # Its lines are scaled to the strongest of them, and the legend says so.
-    assert "sqrt · this token" in written and share(float(row.max())) in written
-    assert view.caption.scale.endswith(f"0 to {share(float(row.max()))}, this token")
-    assert len(strokes(view.figure(), css(ramp_table("light")[255]))) == 1
+    # Its lines have the scale of all lines, and the legend says so.
+    assert "thickness · absolute" in written
+    assert view.caption.scale == "absolute line thickness scale, 0 to 1"
     view.tokens = [("key", 0)]
     column = attention.weights(3, 5)[:, 0]
-    assert {aligned(float(weight)) for weight in column} <= set(texts(view.figure()))
+    assert {aligned(float(w)) for w in column if w >= 0.01} <= set(texts(view.figure()))
+    # On a relative scale the lines of a token are scaled to the strongest of them.
+    view.scale = "sqrt"
+    assert view.caption.scale.endswith(f"0 to {share(float(column.max()))}, this token")
 
 
 def test_top_mass_keeps_the_strongest_of_each_row(attention: Attention) -> None:
-    view = HeadView(attention, 3, 5, top_mass=0.8)
+    view = HeadView(attention, 3, 5, top_mass=0.8, hidden=[], scale="linear")
     weights = attention.weights(3, 5).astype(float)
     lines = line_ends(view)
     for q, row in enumerate(weights):
@@ -164,15 +203,16 @@ def cell_colours(view: HeadView, theme: ThemeName = "light") -> dict[tuple[int, 
 
 
 def expected_cells(
-    weights: np.ndarray, theme: str = "light", scale: str = "sqrt"
+    weights: np.ndarray, theme: str = "light", scale: str = "absolute"
 ) -> dict[tuple[int, int], str]:
-    colours = ramp_table(theme)[levels(weights, float(np.nanmax(weights)), scale)]
+    end = 1 if scale == "absolute" else float(np.nanmax(weights))
+    colours = ramp_table(theme)[levels(weights, end, scale)]
     return {at: css(colours[at]) for at in np.ndindex(*weights.shape) if weights[at] == weights[at]}
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_cells_have_the_colours_of_their_weights(attention: Attention, theme: ThemeName) -> None:
-    view = HeadView(attention, 3, 5, mode="matrix")
+    view = HeadView(attention, 3, 5, mode="matrix", hidden=[])
     assert cell_colours(view, theme) == expected_cells(attention.weights(3, 5), theme)
     # Wordpieces are written in two parts, the mark paler.
     assert {token.removeprefix("##") for token in attention.tokens} <= set(
@@ -197,7 +237,7 @@ def test_a_large_matrix_is_an_image_of_its_cells(long: Attention) -> None:
     assert len(elements(picture, "path")) < 10
     image = images(picture)[0]
     weights = long.weights(0, 1)
-    expected = ramp_table("light")[levels(weights, float(weights.max()), "sqrt")]
+    expected = ramp_table("light")[levels(weights, 1, "absolute")]
     step = image.shape[0] // 512
     np.testing.assert_array_equal(image[::step, ::step], expected)
     assert not any("block maxima" in note for note in view.caption.notes)
@@ -213,10 +253,10 @@ def test_a_locked_pair_is_outlined_and_read_out(attention: Attention) -> None:
 
 
 def test_highlighted_words_have_the_second_colour(attention: Attention) -> None:
-    view = HeadView(attention, 3, 5, highlight=["captain"], mode="matrix")
+    view = HeadView(attention, 3, 5, highlight=["captain"], mode="matrix", hidden=[])
     second = [int(LIGHT.second[i : i + 2], 16) for i in (1, 3, 5)]
     weights = attention.weights(3, 5)
-    strongest = levels(weights, float(weights.max()), "sqrt")[2, 0] / 255
+    strongest = levels(weights, 1, "absolute")[2, 0] / 255
     mixed = [int(255 + (c - 255) * strongest + 0.5) for c in second]
     assert cell_colours(view)[2, 0] == css(mixed)
     assert "second colour: attention from and to captain" in texts(view.figure())
@@ -226,18 +266,18 @@ def test_highlighted_words_have_the_second_colour(attention: Attention) -> None:
 
 
 def test_other_quantities_have_their_own_numbers(attention: Attention) -> None:
-    view = HeadView(attention, 3, 5, quantity="norms", tokens=[("query", 3)])
+    view = HeadView(attention, 3, 5, quantity="norms", tokens=[("query", 3)], hidden=[])
     norms = attention.norms(3, 5)[3]
     written = texts(view.figure())
     assert f"{norms.max():.3g}" in written
     assert view.caption.quantity.startswith("norms: weight × length")
-    assert "‖a·f(x)‖ · sqrt · this token" in written
+    assert "thickness · ‖a·f(x)‖ · this head" in written
     assert view._table().columns.tolist() == ["from", "to", "norm"]
 
 
 @pytest.mark.slow
 def test_many_tokens_show_the_lines_in_sight(long: Attention) -> None:
-    view = HeadView(long, 0, 1, mode="lines")
+    view = HeadView(long, 0, 1, mode="lines", scale="sqrt")
     svg = view.figure().svg
     assert len(elements(view.figure(), "path")) <= 256 and len(svg) < 2_000_000
     weights = long.weights(0, 1)
@@ -307,7 +347,7 @@ def test_sides_are_named_and_letters_are_as_large_as_wished(
 
 @pytest.mark.slow
 def test_a_window_shows_a_part_of_the_matrix_and_the_caption_says_which(long: Attention) -> None:
-    view = HeadView(long, 0, 1, window=(100, 120, 300, 320), tokens=[("query", 105)])
+    view = HeadView(long, 0, 1, window=(100, 120, 300, 320), tokens=[("query", 105)], scale="sqrt")
     assert view.mode == "matrix"
     weights = long.weights(0, 1)
     # Colours end at the largest weight in sight, and the colour bar and the caption say so.
@@ -367,14 +407,13 @@ def test_an_empty_selection_tells_the_user_what_to_do(attention: Attention) -> N
 
 
 def test_captions_have_the_facts_of_the_page(attention: Attention) -> None:
-    caption = HeadView(attention, 3, 5).caption
-    top = share(float(attention.weights(3, 5).max()))
+    caption = HeadView(attention, 3, 5, hidden=[], mode="matrix").caption
     assert caption.to_dict() == {
         "figure": "One attention head",
         "model": "small BERT (in the package)",
         "head": "L3 H5 (4-6)",
         "quantity": f"attention weights · {len(attention.tokens)} tokens",
-        "scale": f"square-root colour scale, 0 to {top}, this head",
+        "scale": "absolute colour scale, 0 to 1",
         **({"notes": attention.note} if attention.note else {}),
     }
 

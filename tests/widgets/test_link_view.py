@@ -51,7 +51,7 @@ def numbers(wire: dict[str, object]) -> np.ndarray:
 
 
 def test_the_panels_hold_the_results_of_the_functions(attention: Attention) -> None:
-    view = LinkView(attention, 1, 3, query=HE, key=CAPTAIN)
+    view = LinkView(attention, 1, 3, query=HE, key=CAPTAIN, hidden=[])
     why = explain_link(attention, 1, 3, HE, CAPTAIN)
     assert view.explanation is not None and view.explanation.versus == why.versus
     held = on_page(view, "why")["found"]

@@ -107,7 +107,7 @@ def masked(attention: Attention, layer: int, head: int) -> NDArray[np.float32]:
 def test_a_tile_has_the_part_in_sight(causal: Attention, window: Any, step: int) -> None:
     assert causal.is_long
     view = HeadView(causal, 1, 2, window=window)
-    assert (view.mode, view.scale) == ("matrix", "log")
+    assert (view.mode, view.scale) == ("matrix", "absolute")
     whole = masked(causal, 1, 2)
     n = len(causal.tokens)
     apart = whole.copy()
@@ -454,7 +454,7 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     explorer = explore(text="The cat sat on the mat. " * 20, treebank=False)
     from_page(explorer, {"_painted": True})
     assert explorer.wait(60)
-    assert explorer.scale == explorer.view.scale == "log"
+    assert explorer.scale == explorer.view.scale == "absolute"
     assert list(on_page(explorer, "problems")) == ["head_map"] and explorer.head_map is None
     assert "need whole maps" in on_page(explorer, "problems")["head_map"]
     explorer.hidden = ["cls"]
@@ -467,11 +467,11 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
         explorer.versus_text = "The dog sat on the mat. " * 20
     explorer.versus_text = None
     explorer.text = "The cat sat."
-    assert explorer.scale == explorer.view.scale == "sqrt"
+    assert explorer.scale == explorer.view.scale == "absolute"
     assert on_page(explorer.view, "long") is None and on_page(explorer, "problems") == {}
     assert explorer.wait(60) and explorer.head_map is not None
     explorer.text = "The dog ran. " * 40
-    assert explorer.scale == explorer.view.scale == "log"
+    assert explorer.scale == explorer.view.scale == "absolute"
     assert len(on_page(explorer.view, "axes")["query"]["text"]) > 100
     assert "long input" in explorer.view.caption.text()
     explorer.close()
@@ -491,7 +491,7 @@ def test_pictures_and_pages_hold_what_is_in_sight(
     caption = view.caption
     table = view.figure().table
     assert "long input, 8,192 tokens" in caption.quantity
-    assert "logarithmic colour scale, ≤0.0005 to 0.456" in caption.scale
+    assert caption.scale.startswith("absolute ") and caption.scale.endswith("0 to 1")
     notes = " · ".join(caption.notes)
     assert "zoomed: queries 7084 to 7115 and keys 1218 to 1249 of 8192 in sight" in notes
     if mode == "lines":

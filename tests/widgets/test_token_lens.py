@@ -198,11 +198,11 @@ def test_the_caption_and_the_table_name_words_direction_quantity_and_scale(
 ) -> None:
     query = attention.tokens.index("he")
     key = attention.tokens.index("captain")
-    lens = TokenLens(attention, tokens=[("query", query)], layer=3)
+    lens = TokenLens(attention, tokens=[("query", query)], layer=3, hidden=[])
     said = str(lens.caption)
     assert "the 12 heads of layer 3" in said
     assert f"from “he” to {len(attention.tokens)} tokens · attention weights" in said
-    assert "square-root colour scale, 0 to " in said
+    assert "absolute colour scale, 0 to 1" in said
     table = lens.figure().table
     assert list(table.columns) == ["head", "to", "weight"] and len(table) == 12
     best = attention.of_token("query", query, layer=3)

@@ -28,7 +28,7 @@ def attention(model: AttentionModel) -> Attention:
 
 
 def test_a_grid_opens_with_one_message_of_thumbnails(attention: Attention) -> None:
-    grid = HeadGrid(attention)
+    grid = HeadGrid(attention, hidden=[])
     opened = [entry for entry in grid.comm.sent if entry[0] == "comm_open"]
     assert len(opened) == 1
     thumbnails = grid.get_state()["_thumbnails"]

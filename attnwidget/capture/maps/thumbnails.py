@@ -22,8 +22,6 @@ from attnwidget.text.tokens import Tokens
 
 # Number of cells of a layer's maps in memory at a time, which limits the memory for long texts.
 _CELLS_AT_ONCE = 16 * 1024 * 1024
-# Kinds of special tokens whose share of the attention is stated.
-_SPECIAL = ("cls", "sep", "first")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,14 +36,11 @@ class Thumbnails:
             from 0.
         strongest: The query and key of that value on the full axis, int32 [L, H, 2]; -1 where every
             token is hidden.
-        special_share: The share of all weights that go to special tokens, from 0 to 1. 0 for a long
-            input, for another quantity, and if tokens are hidden.
     """
 
     values: NDArray[np.uint8]
     maxima: NDArray[np.float32]
     strongest: NDArray[np.int32]
-    special_share: float = 0.0
 
 
 def draw_thumbnails(
@@ -111,7 +106,6 @@ def draw_thumbnails(
         axes.layers.spread(drawn.values, fill=0),
         axes.layers.spread(drawn.maxima, fill=0),
         axes.layers.spread(drawn.strongest, fill=-1),
-        drawn.special_share,
     )
 
 
@@ -141,10 +135,6 @@ def _of_whole(
     n_heads = shown.layers[0].n_heads
     if not rows or not columns:
         return _nothing(n_layers, n_heads)
-    special = [i for i, kind in enumerate(shown.key.special) if kind in _SPECIAL]
-    counts_special = quantity == "weights" and minus is None and not hidden and bool(special)
-    to_special = 0.0
-    to_all = 0.0
     group = n_heads // shown.layers[0].n_key_heads
     step = max(1, _CELLS_AT_ONCE // (shown.cells * group)) * group
     values = []
@@ -155,9 +145,6 @@ def _of_whole(
             for first in range(0, n_heads, step):
                 heads = slice(first, min(first + step, n_heads))
                 maps = part(layer, heads, quantity)
-                if counts_special:
-                    to_special += float(maps[..., special].sum())
-                    to_all += float(maps.sum())
                 if times_keys:
                     counts = part.key_counts(layer, heads)[..., None]
                     maps = maps * beside(counts, maps)
@@ -181,7 +168,6 @@ def _of_whole(
         all_values.reshape(*shape, *all_values.shape[1:]),
         np.concatenate(maxima).reshape(shape),
         np.concatenate(strongest).astype(np.int32).reshape(*shape, 2),
-        to_special / to_all if to_all else 0.0,
     )
 
 

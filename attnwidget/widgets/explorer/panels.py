@@ -142,8 +142,6 @@ class LinkedPanels(TokenSize, AttentionWidget):
         self._background = Background(
             ("text", "effects", "answers", "treebank", "picture"), self._failed
         )
-        if attention.is_long:
-            traits = {"scale": "log", **traits}
         shared = {
             name: traits[name]
             for name in (

@@ -23,7 +23,7 @@ from attnwidget.widgets.wire.linked_traits import SHARED
 
 AnyExplorer = TypeVar("AnyExplorer", bound=RelationPanels)
 FORMAT = "attnwidget explorer"
-VERSION = 2
+VERSION = 3
 #: Options that the page does not need to know, and those that are no JSON.
 _ALSO = ("highlight", "behaviours")
 _OF_MODEL = {
@@ -185,7 +185,25 @@ def _migrated(state: Mapping[str, Any]) -> Mapping[str, Any]:
     if state["version"] == VERSION:
         return state
     # Version 1 could fold panels; only its open panels are restored. It had no offer of a treebank.
-    return {**state, "version": VERSION, "treebank": state.get("treebank") or False}
+    # Versions 1 and 2 saved "sqrt", the default scale, and the option `shared_scale` of grids: the
+    # absolute scale replaces both.
+    migrated = {**state, "version": VERSION, "treebank": state.get("treebank") or False}
+    if isinstance(state.get("explorer"), Mapping):
+        migrated["explorer"] = _on_the_absolute_scale(state["explorer"])
+    if isinstance(state.get("figures"), Mapping):
+        migrated["figures"] = {
+            name: _on_the_absolute_scale(options) if isinstance(options, Mapping) else options
+            for name, options in state["figures"].items()
+        }
+    return migrated
+
+
+def _on_the_absolute_scale(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a figure without the scales that were defaults before version 3."""
+    kept = {name: value for name, value in options.items() if name != "shared_scale"}
+    if kept.get("scale") == "sqrt":
+        del kept["scale"]
+    return kept
 
 
 def _is_whole(state: Mapping[str, Any], name: str) -> bool:

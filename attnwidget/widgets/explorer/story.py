@@ -1,4 +1,4 @@
-"""What makes a map readable: the tokens to lock and hide, and the sentence about the picture."""
+"""What makes a map readable: the tokens to lock, and the sentence about the picture."""
 
 from __future__ import annotations
 
@@ -10,24 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.resting_places import resting_places
 from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.least_lines import least_lines
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.head_labels import labelled
 from attnwidget.widgets.wire.values import in_unit, masked_map
 
-#: Special tokens are hidden if they get more than this share of a head's attention.
-DROWNING = 1 / 3
-#: Kinds of special tokens that can be hidden.
-KINDS = ("cls", "sep", "first")
 _MOST_NAMED = 3
-
-
-@dataclass(frozen=True)
-class Focus:
-    """The tokens that are locked, as (side, index), and the kinds of tokens that are hidden."""
-
-    tokens: tuple[tuple[str, int], ...] = ()
-    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,17 +49,16 @@ class Shown:
     labels: Mapping[Head, str] = field(default_factory=dict)
 
 
-def focus_of(
+def telling_tokens(
     attention: Attention, head: Head, unit: str = "tokens", mask: str | None = None
-) -> Focus:
-    """Return what makes the map of a head readable.
+) -> tuple[tuple[str, int], ...]:
+    """Return the tokens to lock, as (side, index), so that the map of a head tells something.
 
-    Special tokens are hidden if words give them more than a third of their attention. The locked
-    token is the query of the largest weight from a word to another word. The next prediction of a
-    causal model depends on the last word, which is therefore locked in a causal map. In a text that
-    the model wrote, the locked token is the query of its last step. A masked model predicts the
-    mask token, which is therefore locked in a text with a mask. In a model without [CLS] the first
-    token counts as special. Long inputs keep all tokens.
+    The locked token is the query of the largest weight from a word to another word. The next
+    prediction of a causal model depends on the last word, which is therefore locked in a causal
+    map. In a text that the model wrote, the locked token is the query of its last step. A masked
+    model predicts the mask token, which is therefore locked in a text with a mask. Tokens on which
+    much attention rests do not count. Nothing is locked in a long input.
 
     Args:
         attention: The attention.
@@ -79,21 +68,21 @@ def focus_of(
 
     Example:
         >>> from attnwidget import Head, load_model
-        >>> from attnwidget.widgets.explorer.story import focus_of
+        >>> from attnwidget.widgets.explorer.story import telling_tokens
         >>> attention = load_model().attend("The captain told his men that he would not leave.")
-        >>> focus_of(attention, Head(1, 3))
-        Focus(tokens=(('query', 7),), hidden=('cls', 'sep'))
+        >>> telling_tokens(attention, Head(1, 3))
+        (('query', 7),)
     """
     if attention.is_long:
-        return Focus()
+        return ()
     axes = in_unit(attention, unit).stacks[head.stack]
     weights = np.nan_to_num(masked_map(attention, "weights", head, unit))
-    hidden = _drowning(axes.query, axes.key, weights)
+    hidden = resting_places(attention).kinds
     asking, answering = (
         words_of(axis) & ~np.isin(axis.special, hidden) for axis in (axes.query, axes.key)
     )
     if mask in axes.query.raw:
-        return Focus((("query", axes.query.raw.index(str(mask))),), hidden)
+        return (("query", axes.query.raw.index(str(mask))),)
     allowed = asking[:, None] & answering
     if head.stack != "cross":
         owners = _owners(axes.query)
@@ -102,11 +91,11 @@ def focus_of(
             is_generated = attention.n_prompt is not None and unit == "tokens"
             # The last token of a generated text is written from the token before it.
             last = len(asking) - 2 if is_generated else int(np.flatnonzero(asking)[-1])
-            return Focus((("query", last),), hidden)
+            return (("query", last),)
     if not (allowed & (weights > 0)).any():
-        return Focus((), hidden)
+        return ()
     query, _ = np.unravel_index(np.where(allowed, weights, -1).argmax(), weights.shape)
-    return Focus((("query", int(query)),), hidden)
+    return (("query", int(query)),)
 
 
 def words_of(axis: Tokens) -> NDArray[np.bool_]:
@@ -207,6 +196,8 @@ class _Drawn:
     key: Tokens
     #: Whether both axes have the same tokens.
     is_square: bool
+    #: The smallest value of each row that the figure draws as a line.
+    least: NDArray[np.float32]
 
     def name(self, side: str, place: int) -> str:
         axis, places = (self.query, self.rows) if side == "query" else (self.key, self.columns)
@@ -222,6 +213,7 @@ class _Drawn:
 def _drawn_of(shown: Shown, head: Head) -> _Drawn:
     axes = in_unit(shown.attention, shown.unit).stacks[head.stack]
     values = masked_map(shown.attention, shown.quantity, head, shown.unit)
+    least = least_lines(values)
     rows, columns = (
         np.flatnonzero(~np.isin(axis.special, list(shown.hidden)))
         for axis in (axes.query, axes.key)
@@ -230,7 +222,9 @@ def _drawn_of(shown: Shown, head: Head) -> _Drawn:
     if shown.renormalise and len(columns) < len(axes.key):
         sums = np.nansum(values, axis=1, keepdims=True)
         values = (values / np.where(sums > 0, sums, 1)).astype(np.float32)
-    return _Drawn(values, rows, columns, axes.query, axes.key, axes.query == axes.key)
+        least[rows] = least_lines(values)
+    is_square = axes.query == axes.key
+    return _Drawn(values, rows, columns, axes.query, axes.key, is_square, least[rows])
 
 
 def _link(shown: Shown, drawn: _Drawn) -> str:
@@ -246,6 +240,11 @@ def _link(shown: Shown, drawn: _Drawn) -> str:
             return f"{drawn.name('query', i)} sees none of the shown tokens"
         j = int(np.nanargmax(values[i]))
         to = drawn.other("key", j, i)
+        if _is_faint(shown, drawn, i, j):
+            return (
+                f"{drawn.name('query', i)} looks at no word in particular: most at {to} "
+                f"({printed(values[i, j])})"
+            )
         return f"{drawn.name('query', i)} looks most at {to} ({printed(values[i, j])})"
     if j is not None:
         if np.isnan(values[:, j]).all():
@@ -257,7 +256,17 @@ def _link(shown: Shown, drawn: _Drawn) -> str:
         return "none of the shown tokens sees another one"
     i, j = (int(place) for place in np.unravel_index(np.nanargmax(values), values.shape))
     to = drawn.other("key", j, i)
+    if _is_faint(shown, drawn, i, j):
+        return (
+            f"no link stands out: the strongest is {drawn.name('query', i)} to {to} "
+            f"({printed(values[i, j])})"
+        )
     return f"the strongest link is {drawn.name('query', i)} to {to} ({printed(values[i, j])})"
+
+
+def _is_faint(shown: Shown, drawn: _Drawn, row: int, column: int) -> bool:
+    """Whether a weight is too small for a line of the figure."""
+    return shown.quantity == "weights" and bool(drawn.values[row, column] < drawn.least[row])
 
 
 def _last(tokens: Sequence[tuple[str, int]], side: str, places: NDArray[np.int64]) -> int | None:
@@ -284,12 +293,3 @@ def _owners(axis: Tokens) -> NDArray[np.int64]:
     for word, group in enumerate(axis.word_groups()):
         owners[group] = word
     return owners
-
-
-def _drowning(query: Tokens, key: Tokens, weights: NDArray[np.float32]) -> tuple[str, ...]:
-    """Return the kinds of special tokens to hide, for weights [Q, K] without NaN."""
-    asks, gets = (np.isin(axis.special, KINDS) for axis in (query, key))
-    if not gets.any() or asks.all():
-        return ()
-    share = float(weights[~asks][:, gets].sum(-1).mean())
-    return tuple(kind for kind in KINDS if kind in key.special) if share > DROWNING else ()

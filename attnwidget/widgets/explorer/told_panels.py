@@ -15,7 +15,7 @@ from attnwidget.widgets.explorer.answers_told import answer_told, effect_told
 from attnwidget.widgets.explorer.atlas_told import STACK, atlas_told
 from attnwidget.widgets.explorer.examples import Story
 from attnwidget.widgets.explorer.relation_panels import RelationPanels
-from attnwidget.widgets.explorer.story import Focus, Shown, focus_of, left_out, names_of, told
+from attnwidget.widgets.explorer.story import Shown, left_out, names_of, telling_tokens, told
 from attnwidget.widgets.head_grid.widget import CHANGE
 from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.shared.background import Job
@@ -33,18 +33,18 @@ def mask_of(model: AttentionModel) -> str | None:
 
 
 class ToldPanels(RelationPanels):
-    """Figures of a text, which lock and hide what makes the shown map readable, and say so.
+    """Figures of a text, which lock what makes the shown map readable, and say so.
 
-    A choice of the reader has precedence: tokens that a reader locks, or special tokens that a
-    reader shows again, stay so. Another text starts anew.
+    A choice of the reader has precedence: tokens that a reader locks stay locked. Another text
+    starts anew.
     """
 
     # How the shown example is told, or None.
     _story: traitlets.TraitType[Story | None, Story | None] = traitlets.Any(None)
     # Raised when a figure changes that the sentence is about.
     _retold = traitlets.Int(0)
-    # What the explorer chose last.
-    _focused = Focus()
+    # The tokens that the explorer locked last.
+    _locked: tuple[tuple[str, int], ...] = ()
     # What the attention is compared with.
     _other: Attention | None = None
     _changed: tuple[Attention, Attention, str, NDArray[np.float32]] | None = None
@@ -85,37 +85,27 @@ class ToldPanels(RelationPanels):
     def _focus_on_head(self, change: dict[str, Any]) -> None:
         before = change["old"][-1] if change["old"] else None
         if self.head is not None and self.head != before:
-            self._focus(keeps_hidden=True)
+            self._focus()
 
     @when_open("unit")
     def _focus_in_unit(self, change: object) -> None:
         # The page unlocks all tokens, because their places are those of the unit before.
         if not self.tokens:
-            self._focused = Focus((), self._focused.hidden)
-        self._focus(keeps_hidden=True)
+            self._locked = ()
+        self._focus()
 
-    def _focus(self, *, keeps_hidden: bool = False) -> None:
-        """Lock and hide what makes the map of the shown head readable.
-
-        With `keeps_hidden`, tokens that are hidden stay hidden, so that the thumbnails of all heads
-        do not change from head to head.
-        """
+    def _focus(self) -> None:
+        """Lock the tokens that make the map of the shown head readable."""
         head = self.head
         if head is None or self._other is not None:
             return
-        focus = focus_of(self.attention, head, self.unit, mask_of(self.model))
-        if keeps_hidden:
-            kept = [*self._focused.hidden, *focus.hidden]
-            focus = Focus(focus.tokens, tuple(dict.fromkeys(kept)))
-        self._set_focus(focus)
+        self._lock_tokens(telling_tokens(self.attention, head, self.unit, mask_of(self.model)))
 
-    def _set_focus(self, focus: Focus) -> None:
-        before = self._focused
-        self._focused = focus
-        if list(map(tuple, self.tokens)) == list(before.tokens):
-            self._give("tokens", list(focus.tokens))
-        if set(self.hidden) == set(before.hidden):
-            self._give("hidden", list(focus.hidden))
+    def _lock_tokens(self, tokens: tuple[tuple[str, int], ...]) -> None:
+        before = self._locked
+        self._locked = tokens
+        if list(map(tuple, self.tokens)) == list(before):
+            self._give("tokens", list(tokens))
 
     def _give(self, name: str, value: list[Any]) -> None:
         """Set a trait of this widget and of its figures.

@@ -31,7 +31,7 @@ from attnwidget.widgets.explorer.examples import (
     story_of,
 )
 from attnwidget.widgets.explorer.shortened_text import can_be_shortened, shortened
-from attnwidget.widgets.explorer.story import Focus, focus_of
+from attnwidget.widgets.explorer.story import telling_tokens
 from attnwidget.widgets.explorer.told_panels import ToldPanels, mask_of
 from attnwidget.widgets.shared.attention_widget import attention_shapes
 from attnwidget.widgets.shared.computed import when_open
@@ -243,12 +243,8 @@ class Explorer(ToldPanels):
             head = self._story.head
         traits.setdefault("selected", [head])
         if other is None:
-            self._focused = self._first_focus(loaded, attention, traits)
-            traits = {
-                "tokens": list(self._focused.tokens),
-                "hidden": list(self._focused.hidden),
-                **traits,
-            }
+            self._locked = self._first_locks(loaded, attention, traits)
+            traits = {"tokens": list(self._locked), **traits}
         self._examples = [
             {"name": example.name, "text": example.text, "pair": example.pair}
             for example in self._demos.values()
@@ -272,20 +268,19 @@ class Explorer(ToldPanels):
             if chooses:
                 self.selected = selected
 
-    def _first_focus(
+    def _first_locks(
         self, model: AttentionModel, attention: Attention, traits: Mapping[str, Any]
-    ) -> Focus:
-        """Return what the explorer locks and hides at first, for the head of `traits`."""
+    ) -> tuple[tuple[str, int], ...]:
+        """Return the tokens that the explorer locks at first, for the head of `traits`."""
         last = traits["selected"][-1] if traits["selected"] else None
         if last is None or not attention.has(last):
-            return Focus()
+            return ()
         head = attention.head(last)
         unit = traits.get("unit", "tokens")
-        focus = focus_of(attention, head, unit, mask_of(model))
         story = self._story
         if story is not None and story.line and story.head == head:
-            return Focus(story.tokens, focus.hidden)
-        return focus
+            return story.tokens
+        return telling_tokens(attention, head, unit, mask_of(model))
 
     def _named_example(self, name: object) -> str:
         """Return `name` if it is the name of an example; else raise TraitError."""
@@ -422,7 +417,6 @@ class Explorer(ToldPanels):
             self._shown = shown
             self._of_text = attention
             self._story = None
-            self._choose_scale(attention)
             self.attention = attention
             if not tells:
                 self.example = None
@@ -438,21 +432,16 @@ class Explorer(ToldPanels):
         """Show what makes the map of a new text readable; `demo` is the shown example."""
         # The locks of the text before are undone, also if both are the same sentence.
         self.tokens = []
-        self._focused = Focus((), self._focused.hidden)
+        self._locked = ()
         if demo is None or not is_embedded(self._model):
             self._focus()
             return
         self._story = story = story_of(attention, demo)
         self.selected = [story.head]
-        focus = focus_of(attention, story.head, self.unit)
         is_usual = self.unit == "tokens"
-        self._set_focus(Focus(story.tokens if is_usual else focus.tokens, focus.hidden))
-
-    def _choose_scale(self, attention: Attention) -> None:
-        """Change the default scale with the length: weights in long inputs are small."""
-        defaults = {False: "sqrt", True: "log"}
-        if self.scale == defaults[self.attention.is_long]:
-            self.scale = defaults[attention.is_long]
+        self._lock_tokens(
+            story.tokens if is_usual else telling_tokens(attention, story.head, self.unit)
+        )
 
     @when_open("attention")
     def _show_assigned(self, change: object) -> None:

@@ -38,8 +38,8 @@ class HeadGrid(MetricChoice, Versus):
     with every head (`metric`), sorts heads (`sort`) and filters them (`filter`, `passing`);
     `similar()` finds heads whose numbers are alike. With a result of `measure_checkpoints`, a
     slider shows the numbers of each checkpoint (`step`). Further options are the traits below, as
-    keywords: `selected`, `layer`, `stack`, `scale`, `shared_scale`, `times_keys`, `hidden`,
-    `unit`, `quantity`, `disabled`, `method`, `versus`, `of_two`. Unknown options raise TypeError,
+    keywords: `selected`, `layer`, `stack`, `scale`, `times_keys`, `hidden`, `unit`,
+    `quantity`, `disabled`, `method`, `versus`, `of_two`. Unknown options raise TypeError,
     values out of range and metrics of a wrong shape traitlets.TraitError, a missing quantity
     ValueError.
 
@@ -67,10 +67,6 @@ class HeadGrid(MetricChoice, Versus):
     """
 
     kind = "head_grid"
-
-    shared_scale = traitlets.Bool(
-        False, help="One colour scale for all heads; otherwise each head's maximum is the darkest."
-    ).tag(sync=True)
 
     times_keys = traitlets.Bool(
         False,
@@ -147,10 +143,10 @@ class HeadGrid(MetricChoice, Versus):
         times_keys = self.times_keys and minus is None and self.quantity == "weights"
         drawn = self._draw(shown, minus, times_keys)
         thumbnails = replace(drawn, values=drawn.values.copy(), maxima=drawn.maxima.copy())
-        off = self._off(self.stack)
-        if minus is not None:
-            # What stands in the place of a head is no change of that head.
-            thumbnails.values[off] = 128
+        if shown is self.attention:
+            # A head that is off looks nowhere, and what stands in its place is no change of it.
+            off = self._off(self.stack)
+            thumbnails.values[off] = 0 if minus is None else 128
             thumbnails.maxima[off] = 0
         compares = self._reference() is not self.attention
         return {
@@ -162,7 +158,6 @@ class HeadGrid(MetricChoice, Versus):
             "maxima": to_wire(thumbnails.maxima),
             "strongest": to_wire(thumbnails.strongest),
             "times_keys": times_keys,
-            "special_share": thumbnails.special_share,
             "disabled": list(self._edit[0]),
             "method": self._edit[1],
             "versus": as_the_page_has_it(self.versus),

@@ -34,8 +34,8 @@ class HeadView(TokenSize, LongInput):
     is the part of a matrix that is in sight: zooming on the page sets it, and pictures show it.
 
     Above 1,024 tokens its page gets no whole map: an overview, and the exact values of what is in
-    sight, down to single tokens. Long inputs open with a logarithmic `scale`, unless one is given.
-    They have no gradients, and norms only where their parts can be computed.
+    sight, down to single tokens. Long inputs have no gradients, and norms only where their parts
+    can be computed.
 
     `layer` and `head` (0-based), with `stack` in an encoder-decoder, choose the head; a view linked
     to a `HeadGrid` shows the head selected in the grid. With `arrangement="beside"` or `"overlay"`
@@ -119,8 +119,6 @@ class HeadView(TokenSize, LongInput):
         self._mode_is_chosen = traits.get("mode") is not None
         if not self._mode_is_chosen:
             traits["mode"] = _mode_for(attention)
-        if isinstance(attention, Attention) and attention.is_long:
-            traits.setdefault("scale", "log")
         super().__init__(attention, highlight=words, **traits)
         self.observe(self._choose_mode, names="mode")
 

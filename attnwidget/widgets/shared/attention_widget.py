@@ -13,6 +13,7 @@ from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.attention import NO_MODEL, NOT_READ_AGAIN, Attention
 from attnwidget.capture.maps.head_maps import QUANTITIES
 from attnwidget.capture.maps.layer_steps import watched_layers
+from attnwidget.capture.maps.resting_places import KINDS, Resting, resting_places
 from attnwidget.capture.tapping.edit_methods import STANDING_ALONE, EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
@@ -44,7 +45,9 @@ class AttentionWidget(HeadWidget):
         help='Locked tokens as ("query" | "key", index); queries attend, keys are attended to.'
     ).tag(sync=True)
     hidden = Subset(
-        ("cls", "sep", "first"), help='Tokens left out: some of "cls", "sep", "first".'
+        KINDS,
+        help='Tokens left out: some of "cls", "sep", "first". By default those on which much '
+        "attention rests: more than 10 % of it, and more than 3 times the even share.",
     ).tag(sync=True)
     quantity = traitlets.Enum(
         QUANTITIES,
@@ -59,7 +62,12 @@ class AttentionWidget(HeadWidget):
         "the mean over the attending one's.",
     ).tag(sync=True)
     scale = traitlets.Enum(
-        ["linear", "sqrt", "log"], "sqrt", help="Colour scale; log spans three decades."
+        ["absolute", "linear", "sqrt", "log"],
+        "absolute",
+        help='Scale of colours and lines. "absolute" is the same in every figure for weights, from '
+        '0 to 1, and one scale for all heads shown of other quantities. "linear", "sqrt" and "log" '
+        "(three decades) end at the largest value shown, in a grid at the largest of each head; "
+        "titles name them.",
     ).tag(sync=True)
 
     disabled = Heads(
@@ -83,6 +91,8 @@ class AttentionWidget(HeadWidget):
     _edit: traitlets.TraitType[Any, Any] = traitlets.Any(([], None))
     # Long work of the kernel before the chosen heads are shown, or "".
     _working = traitlets.Unicode().tag(sync=True)
+    # The tokens of the shown attention that are hidden by default.
+    _resting = Resting()
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
         if not isinstance(attention, Attention):
@@ -94,6 +104,8 @@ class AttentionWidget(HeadWidget):
         self._editing = Background(("edit",), self._edit_failed)
         # Linked figures prepare the same drawings, so one thread prepares at a time.
         self._preparing = Lock()
+        self._resting = resting_places(attention)
+        traits.setdefault("hidden", list(self._resting.kinds))
         first = next(iter(attention.stacks.values())).layers.numbers[0]
         if first and not traits.get("selected"):
             traits.setdefault("layer", first)
@@ -234,11 +246,25 @@ class AttentionWidget(HeadWidget):
     def _show_another(self, change: dict[str, Any]) -> None:
         if change["old"].intact is not self.attention.intact:
             self.tokens = []
+            self._hide_resting(resting_places(self.attention))
         self._leave_missing_heads()
         shown = self._stepped_stack()
         # The new attention may have other stacks.
         stack = shown if shown in self.attention.stacks else next(iter(self._shapes()))
         self.layer = self._layers(stack).nearest(self.layer)
+
+    def _hide_resting(self, resting: Resting) -> None:
+        """Hide the resting places of another attention, unless the reader has chosen others."""
+        before = self._resting
+        self._resting = resting
+        if set(self.hidden) == set(before.kinds):
+            self.hidden = list(resting.kinds)
+
+    def _chosen(self) -> dict[str, Any]:
+        options = super()._chosen()
+        options.pop("hidden", None)
+        is_default = set(self.hidden) == set(self._resting.kinds)
+        return options if is_default else {**options, "hidden": self.hidden}
 
     def _of_attention(self) -> list[AttentionWidget]:
         """Return the figures that get their attention from this figure."""
@@ -286,7 +312,12 @@ class AttentionWidget(HeadWidget):
             "edits": self._edits,
             "method": self._method_used() if self.disabled else None,
             "fixed": "" if self.attention.intact.reading else NO_MODEL,
+            "resting": self._resting_to_wire(),
         }
+
+    def _resting_to_wire(self) -> dict[str, Any] | None:
+        resting = resting_places(self.attention)
+        return {"kinds": list(resting.kinds), "share": resting.share} if resting.kinds else None
 
     def __repr__(self) -> str:
         stacks = ", ".join(

@@ -85,8 +85,8 @@ class TokenLens(StackChoice):
     def heads(self) -> list[Head]:
         """The heads that go from the locked query to the locked key, the largest weight first.
 
-        A head goes there if no visible key has a larger weight from the query. Empty unless a query
-        and a key are locked.
+        A head goes there if no visible key has a larger weight from the query. A head that is
+        switched off goes nowhere. Empty unless a query and a key are locked.
         """
         query, key = self._asked()
         if query is None or key is None:
@@ -127,7 +127,11 @@ class TokenLens(StackChoice):
         values = rows[..., key]
         hidden = np.isin(self._axis("key").special, self.hidden)
         largest = np.nanmax(np.where(hidden, -1, rows), axis=-1)
-        return values, values >= largest
+        goes = values >= largest
+        for head in self._edit[0]:
+            if head.stack == self.stack:
+                goes[head.layer, head.head] = False
+        return values, goes
 
     @computed("attention", "stack", "unit")
     def _axes(self) -> dict[str, Any]:

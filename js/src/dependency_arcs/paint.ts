@@ -34,10 +34,11 @@ const CLEAR = 3;
 /** Lines of one pixel lie on whole pixels. */
 const CRISP = 0.5;
 const DASH = "5 3";
-/** Of the weakest arc: so much keeps blue and vermillion 3:1 from either ground. */
-const FAINTEST = 0.7;
-const THINNEST = 1.5;
-const THICKEST = 3.5;
+/** The width of an arc of a weight of 1; an arc is a prediction, so that none is too thin to see. */
+const THICKEST = 10;
+const THINNEST = 0.75;
+/** So much keeps blue and vermillion 3:1 from either ground. */
+const OPACITY = 0.8;
 
 /** To a tenth of a pixel. */
 const px = (x: number) => Math.round(10 * x) / 10;
@@ -170,13 +171,11 @@ export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
     .sort((a, b) => a.weight - b.weight)
     .map((arc) => {
       const colour = colourOf(arc);
-      const strength = Math.sqrt(Math.min(1, arc.weight));
-      const between = (least: number, most: number) =>
-        Math.round(1000 * (least + (most - least) * strength)) / 1000;
       // The system's colours may have no contrast to spare.
-      const opacity = theme.forced ? 1 : between(FAINTEST, 1);
+      const opacity = theme.forced ? 1 : OPACITY;
+      const width = Math.max(THINNEST, THICKEST * Math.min(1, arc.weight));
       const look: Record<string, number | string> = {
-        "stroke-width": between(THINNEST, THICKEST),
+        "stroke-width": Math.round(1000 * width) / 1000,
         "stroke-opacity": opacity,
       };
       if (!arc.right) look["stroke-dasharray"] = DASH;

@@ -29,7 +29,7 @@ export function weightedParts(
   const print = alignedWeights(Math.max(...predicted.map(({ weight }) => weight), 0));
   return {
     predicted,
-    scale: `width and opacity: square root of the ${weight}`,
+    scale: `width: ${weight}, 10 pixels for 1, at least 0.75`,
     outcomes: (_, ofRelation) => ofRelation.map(({ right }) => right),
     columns: ["predicted", weight, "right or wrong"],
     cells: (word) => {

@@ -23,7 +23,7 @@ const KEYS = [
   ["? in a figure", "its own keys"],
 ] as const;
 /** Traits of the grid and of the view that the controls show. */
-const OF_GRID = ["metric", "stack", "of_two", "shared_scale", "_compared", "_metrics", "_axes"];
+const OF_GRID = ["metric", "stack", "of_two", "_compared", "_metrics", "_axes"];
 const OF_VIEW = [
   "mode",
   "arrangement",

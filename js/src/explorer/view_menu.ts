@@ -90,13 +90,6 @@ export function viewMenu(
         pick: (of_two) => save(grid, { of_two }),
         print: (of) =>
           ({ difference: "A − B", first: `A: ${compared[0]}`, second: `B: ${compared[1]}` })[of],
-      })}
-      ${tickBox({
-        name: "shared by all heads",
-        text: "one colour scale for all heads",
-        checked: grid.get("shared_scale"),
-        tick: (shared_scale) => save(grid, { shared_scale }),
-        hidden: compared.length > 0,
       })}`;
   }
 

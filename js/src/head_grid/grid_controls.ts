@@ -1,4 +1,5 @@
 import { html, type TemplateResult } from "lit-html";
+import { strip } from "../shared/colour_bar.js";
 import { barView } from "../shared/colour_bar_view.js";
 import { hiddenTicks, rangeInput, select, signButton, tickBox } from "../shared/controls.js";
 import { labelField } from "../shared/label_field.js";
@@ -97,19 +98,13 @@ export function gridControls(
         ${hiddenTicks(model, (kind) => specialName(state._axes, kind))}
         ${trait("scale", SCALES)}
         ${tickBox({
-          name: "shared by all heads",
-          checked: state.shared_scale,
-          tick: (shared_scale) => save(model, { shared_scale }),
-          hidden: (maps?.signed || maps?.times_keys) ?? false,
-        })}
-        ${tickBox({
           name: "weight × keys",
           checked: state.times_keys,
           tick: (times_keys) => save(model, { times_keys }),
           hidden: (maps?.signed ?? false) || state.quantity !== "weights",
         })}
         <span class="attnw-grid-legend">
-          ${barView(theme, texts, look.table)}<span>${words}</span>
+          ${barView(theme, texts, strip(look.table))}<span>${words}</span>
         </span>
         ${keysButton}
       </div>`;

@@ -1,5 +1,5 @@
 import type { Cell, GridLayout } from "../shared/cells.js";
-import { NO_CHANGE, transfer } from "../shared/colour.js";
+import { endOfScale, NO_CHANGE, transfer } from "../shared/colour.js";
 import type { Raster } from "../shared/pen.js";
 import type { Scale } from "../shared/types.js";
 import { asFloat32, asInt32, asUint8 } from "../shared/wire.js";
@@ -32,7 +32,6 @@ export function decode(thumbnails: Thumbnails): SmallMaps {
     of_two: "difference",
     signed: false,
     times_keys: false,
-    special_share: 0,
     common: null,
     ...thumbnails,
     changes: thumbnails.changes ? asFloat32(thumbnails.changes) : null,
@@ -63,7 +62,7 @@ export function spans(source: number, size: number): Int32Array {
 
 /**
  * The pixel of each byte round(255 sqrt(share)), where `gain` is the head's maximum as a share of
- * the scale's; or of the bytes of differences.
+ * the end of the scale; or of the bytes of differences.
  */
 export function bytePixels(
   table: Uint32Array,
@@ -80,6 +79,19 @@ export function bytePixels(
   });
 }
 
+/**
+ * The value at the end of the scale of all heads: the relative scales of maps end at the largest
+ * value of each head. Differences and weights times keys have one scale for all heads, because noise
+ * in one head shall not look like a change in another.
+ */
+export function gridEnd(scale: Scale, maps: SmallMaps | null): number | null {
+  const isOne = scale === "absolute" || maps?.signed || maps?.times_keys;
+  if (!isOne) return null;
+  const isPlain = !maps?.signed && !maps?.times_keys;
+  const largest = maps?.maximum ?? 1;
+  return isPlain ? endOfScale(scale, maps?.quantity ?? "weights", largest) : largest;
+}
+
 /** How values become colours. */
 export interface Look {
   table: Uint32Array;
@@ -88,8 +100,8 @@ export interface Look {
   /** Of the hairline round a map. */
   line: number;
   scale: Scale;
-  /** One scale for all heads. */
-  shared: boolean;
+  /** The value at the end of the scale of all heads; null where each head has its own. */
+  end: number | null;
 }
 
 /**
@@ -106,9 +118,8 @@ export function drawHead(
 ): void {
   const { height, width, values, signed } = maps;
   const head = row * maps.cols + col;
-  const share = Math.abs(maps.maxima[head] ?? 0) / (maps.maximum || 1);
-  // Differences of all heads have one scale: noise in one shall not look like a change in another.
-  const colours = bytePixels(look.table, look.scale, look.shared || signed ? share : 1, signed);
+  const share = look.end === null ? 1 : Math.abs(maps.maxima[head] ?? 0) / (look.end || 1);
+  const colours = bytePixels(look.table, look.scale, share, signed);
   const zero = signed ? NO_CHANGE : 0;
   const down = spans(height, size);
   const across = spans(width, size);

@@ -4,6 +4,7 @@ import { type Cell, corner, type GridLayout } from "../shared/cells.js";
 import { titleName } from "../shared/head_names.js";
 import { painted } from "../shared/painted.js";
 import { fresh, paintRaster } from "../shared/pen.js";
+import { paintStrike } from "../shared/strike.js";
 import type { Head } from "../shared/types.js";
 import { drawHead, type SmallMaps } from "./grid_pixels.js";
 import { editText, metricText, strongest } from "./grid_text.js";
@@ -54,7 +55,9 @@ function contents(scene: Scene, maps: SmallMaps, at: Cell) {
     const words = new Uint32Array(size * size);
     drawHead(words, size, 0, size, maps, at, look);
     const pen = fresh(canvas, SIDE, SIDE);
-    if (pen) paintRaster(pen, { across: size, down: size, words }, 0, 0, SIDE, SIDE);
+    if (!pen) return;
+    paintRaster(pen, { across: size, down: size, words }, 0, 0, SIDE, SIDE);
+    if (scene.off.has(at[0] * maps.cols + at[1])) paintStrike(pen, scene.theme, 0, 0, SIDE, SIDE);
   };
   const head: Head = [at[0], at[1], state.stack];
   const sharing = stack ? stack.n_heads / stack.n_key_heads : 1;

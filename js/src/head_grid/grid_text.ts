@@ -4,7 +4,8 @@ import {
   caption,
   headNames,
   MERGED,
-  SCALE_WORDS,
+  scaleName,
+  scaleWords,
   type Table,
 } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
@@ -13,7 +14,7 @@ import { labelOf, specialName } from "../shared/labels.js";
 import { counted, figures } from "../shared/numbers.js";
 import { printValue, quantityName, signedValue, symbolOf } from "../shared/quantity.js";
 import type { Axes, Axis, Head, Special } from "../shared/types.js";
-import type { SmallMaps } from "./grid_pixels.js";
+import { gridEnd, type SmallMaps } from "./grid_pixels.js";
 import { barRange, type Metric, type Order, orderHeads, passes } from "./head_order.js";
 import type { Scene } from "./scene.js";
 import type { GridState, OfTwo } from "./state.js";
@@ -121,28 +122,30 @@ export const ofTwoText = (of: OfTwo, names: string[] = []) =>
 
 /** The values under the colour bar, and what stands beside it. */
 export function legendOf(state: GridState, maps: SmallMaps | null) {
-  const { scale, shared_scale: shared } = state;
+  const { scale } = state;
   const quantity = maps?.quantity ?? "weights";
-  const maximum = maps?.maximum ?? 1;
+  const end = gridEnd(scale, maps);
   const print = printValue(quantity);
   const symbol = maps?.times_keys ? TIMES_KEYS : symbolOf(quantity);
-  const words = (range: string) => [symbol, scale, range].filter(Boolean).join(" · ");
+  const isPlain = !maps?.signed && !maps?.times_keys;
+  const words = (...range: string[]) =>
+    [symbol, scaleName(scale, quantity, isPlain), ...range].filter(Boolean).join(" · ");
   if (maps?.signed) {
-    const end = print(maximum);
-    const texts: [string, string, string] = [`−${end}`, "0", `+${end}`];
-    return { texts, words: words(`${differenceName(state)}, all heads`) };
+    const most = print(end ?? 1);
+    const texts: [string, string, string] = [`−${most}`, "0", `+${most}`];
+    return { texts, words: words(`${differenceName(state)}, one scale for all heads`) };
   }
   if (maps?.times_keys)
     return {
-      texts: barTexts(scale, maximum, printOf(maps)),
-      words: words("shared, 1× is even attention"),
+      texts: barTexts(scale, end ?? 1, printOf(maps)),
+      words: words("one scale for all heads, 1× is even attention"),
     };
-  if (shared)
+  if (end !== null)
     return {
-      texts: barTexts(scale, maximum, print),
-      words: words(`shared, max ${print(maximum)}`),
+      texts: barTexts(scale, end, print),
+      words: words(quantity === "weights" ? "" : "one scale for all heads"),
     };
-  // Without a common maximum the scale is in parts of each head's own.
+  // Without a common end the scale is in parts of each head's own.
   const [low, middle] = barTexts(scale, 100);
   const texts: [string, string, string] = [
     low === "0" ? low : `${low} %`,
@@ -156,9 +159,12 @@ export function legendOf(state: GridState, maps: SmallMaps | null) {
 export function captionOf(scene: Scene): Caption {
   const { state, maps, stack, metric, order, bands } = scene;
   const { hidden, _source: source, _axes: axes } = state;
-  const maximum = maps ? printOf({ ...maps, signed: false })(maps.maximum) : "1";
-  const shared = scene.look.shared ? `0 to ${maximum}, shared by all heads` : "per head";
-  const range = maps?.signed ? `−${maximum} to +${maximum}, shared by all heads` : shared;
+  const { end } = scene.look;
+  const most = maps && end !== null ? printOf({ ...maps, signed: false })(end) : "1";
+  const isPlain = !maps?.signed && !maps?.times_keys;
+  const ofAll = isPlain && state.quantity === "weights" ? "" : ", one scale for all heads";
+  const oneSided = end === null ? "per head" : `0 to ${most}${ofAll}`;
+  const range = maps?.signed ? `−${most} to +${most}${ofAll}` : oneSided;
   const names = hidden.map((kind) => specialName(axes, kind) ?? kind).join(", ");
   const minus = maps?.signed ? differenceName(state) : comparedName(state);
   const ofMetric = metric ? metricNotes(metric, order, state) : [];
@@ -168,7 +174,7 @@ export function captionOf(scene: Scene): Caption {
     model: source.model,
     head: headNames(state.selected, state),
     quantity: quantity.filter(Boolean).join(" · "),
-    scale: `${SCALE_WORDS[state.scale]} colour scale, ${range}`,
+    scale: `${scaleWords(state.scale, state.quantity, isPlain)}, ${range}`,
     notes: [
       names && `${names} hidden`,
       state.unit === "words" ? MERGED : "",
@@ -190,7 +196,7 @@ function labelNote({ labels = [], stack }: GridState): string {
 
 /** What a caption says of heads that are off. */
 function editNotes({ off, changes, maps, state }: Scene): string[] {
-  const notes = off.size ? ["struck through: switched off"] : [];
+  const notes = off.size ? ["empty and struck through: switched off"] : [];
   if (off.size && maps?.signed) notes.push("no difference is drawn of what is off");
   if (changes) {
     const most = changes.reduce((a, b) => Math.max(a, b), 0);

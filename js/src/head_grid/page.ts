@@ -2,8 +2,8 @@ import type { Metrics } from "../shared/head_types.js";
 import { decodedByte, type EmbeddedMaps, mapsIn, wire } from "../shared/page/embedded_maps.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Kernel } from "../shared/page/page_data.js";
-import { SPECIALS } from "../shared/types.js";
-import type { WireArray } from "../shared/wire.js";
+import type { Head } from "../shared/types.js";
+import { asFloat32, asUint8, type WireArray } from "../shared/wire.js";
 import type { GridState, Thumbnails } from "./state.js";
 
 interface Own {
@@ -50,9 +50,14 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
     model.set("_axes", (other ?? heldMaps).axes);
     const timesKeys = model.get("times_keys") && now.quantity === "weights";
     const differs = versus && isHeld && of_two === "difference";
+    const off = other ? [] : edited.disabled.filter(([, , name]) => name === stack);
     const made = differs
       ? difference
-      : { ...thumbnails(other ?? heldMaps, now.hidden, timesKeys), signed: false, common: null };
+      : {
+          ...withoutInk(thumbnails(other ?? heldMaps, now.hidden, timesKeys), off),
+          signed: false,
+          common: null,
+        };
     model.set("_thumbnails", { ...made, ...edited, of_two, changes });
   };
   const drawn = ["stack", "unit", "hidden", "quantity", "versus", "of_two", "times_keys"];
@@ -71,6 +76,19 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
   draw();
   return model;
 };
+
+/** Thumbnails with nothing in the cells of heads that are off. */
+function withoutInk(drawn: Thumbnails, off: Head[]): Thumbnails {
+  const [, heads = 0, height = 0, width = 0] = drawn.values.shape;
+  const values = asUint8(drawn.values);
+  const maxima = asFloat32(drawn.maxima);
+  for (const [layer, head] of off) {
+    const at = layer * heads + head;
+    values.fill(0, at * height * width, (at + 1) * height * width);
+    maxima[at] = 0;
+  }
+  return drawn;
+}
 
 /** Cells of a thumbnail along an axis, at most. */
 const SIDE = 64;
@@ -138,28 +156,6 @@ function keysSeen(map: Uint8Array, keys: number, row: number): number {
   return seen;
 }
 
-const shares = new WeakMap<EmbeddedMaps, number>();
-
-/** The share of all weights that go to special tokens; 0 of other quantities. */
-function specialShare(maps: EmbeddedMaps): number {
-  if (maps.quantity !== "weights") return 0;
-  const known = shares.get(maps);
-  if (known !== undefined) return known;
-  const { special } = maps.axes.key;
-  const isSpecial = special.map((kind) => SPECIALS.some((one) => one === kind));
-  const size = maps.values.length / maps.maxima.length;
-  let toSpecial = 0;
-  let toAll = 0;
-  for (const [i, byte] of maps.values.entries()) {
-    const weight = decodedByte(byte, maps.maxima[Math.floor(i / size)] ?? 0) || 0;
-    toAll += weight;
-    if (isSpecial[i % special.length]) toSpecial += weight;
-  }
-  const share = toAll ? toSpecial / toAll : 0;
-  shares.set(maps, share);
-  return share;
-}
-
 /**
  * Thumbnails of all heads, as the kernel makes them: hidden tokens out, then the maximum under each
  * cell.
@@ -190,7 +186,6 @@ export function thumbnails(maps: EmbeddedMaps, hidden: string[], timesKeys = fal
     unit: maps.axes.unit,
     hidden,
     times_keys: timesKeys,
-    special_share: hidden.length ? 0 : specialShare(maps),
     values: wire(values, [layers, heads, height, width]),
     maxima: wire(maxima, [layers, heads]),
     strongest: wire(strongest, [layers, heads, 2]),

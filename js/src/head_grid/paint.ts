@@ -16,6 +16,7 @@ import {
 } from "../shared/labels.js";
 import { aligned } from "../shared/numbers.js";
 import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
+import { paintStrike } from "../shared/strike.js";
 import type { Theme } from "../shared/theme.js";
 import { hairline } from "./grid_pixels.js";
 import { barRange, headIn, type Metric, type Order, passes } from "./head_order.js";
@@ -89,7 +90,7 @@ function paintEdits(pen: Pen, { layout, theme, order, off, changes }: Scene) {
   const most = changes?.reduce((a, b) => Math.max(a, b), 0) ?? 0;
   for (const [i, head] of order.heads.entries()) {
     const at = [Math.floor(i / order.cols), i % order.cols] as const;
-    if (off.has(head)) paintStrike(pen, layout, at, theme);
+    if (off.has(head)) paintEmpty(pen, layout, at, theme);
     const change = changes?.[head] ?? 0;
     if (head < 0 || !(change > 0)) continue;
     const [width, strength] =
@@ -100,28 +101,12 @@ function paintEdits(pen: Pen, { layout, theme, order, off, changes }: Scene) {
   }
 }
 
-/**
- * A veil, and a line against the diagonal, where many heads have their weights; in two colours, one
- * of which is seen on any map.
- */
-function paintStrike(pen: Pen, layout: GridLayout, at: Cell, theme: Theme) {
+/** An empty cell with a line through it: a head that is off has no ink. */
+function paintEmpty(pen: Pen, layout: GridLayout, at: Cell, theme: Theme) {
   const [x, y] = corner(layout, at);
-  const end = layout.cell - 2;
   pen.fillStyle = theme.background;
-  pen.globalAlpha = 0.6;
   pen.fillRect(x, y, layout.cell, layout.cell);
-  pen.globalAlpha = 1;
-  for (const [colour, width] of [
-    [theme.background, 5],
-    [theme.text, 2],
-  ] as const) {
-    pen.strokeStyle = colour;
-    pen.lineWidth = width;
-    pen.beginPath();
-    pen.moveTo(x + 2, y + end);
-    pen.lineTo(x + end, y + 2);
-    pen.stroke();
-  }
+  paintStrike(pen, theme, x, y, layout.cell, layout.cell);
 }
 
 /**

@@ -1,3 +1,5 @@
+import { scaleTitle } from "../shared/caption.js";
+import { strip } from "../shared/colour_bar.js";
 import { LABEL_SIZE } from "../shared/labels.js";
 import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
 import { decode } from "./grid_pixels.js";
@@ -15,7 +17,8 @@ export const drawPicture: DrawPicture<GridState> = (state, request) => {
   const maps = state._thumbnails && decode(state._thumbnails);
   const scene = sceneOf(state, maps, sheet.look);
   const said = captionOf(scene);
-  sheet.title(said.figure, said.model, said.quantity);
+  const title = [said.figure, scaleTitle(state.scale)].filter(Boolean).join(" · ");
+  sheet.title(title, said.model, said.quantity);
   if (!areCurrent(maps, state)) {
     sheet.text(state._error, { size: LABEL_SIZE, colour: request.theme.text });
     return { sheet, caption: said, table: tableOf({ ...scene, maps: null }) };
@@ -24,7 +27,7 @@ export const drawPicture: DrawPicture<GridState> = (state, request) => {
   sheet.reserve(sceneOf(state, maps, { ...sheet.look, density: FINE }).width);
   sheet.figure(scene.width, scene.height, (pen) => paintGrid(pen, scene, composed(scene)));
   const { texts, words } = legendOf(state, maps);
-  sheet.colourBar(texts, words, scene.look.table);
+  sheet.colourBar(texts, words, strip(scene.look.table));
   sheet.notes(...said.notes);
   return { sheet, caption: said, table: tableOf(scene) };
 };

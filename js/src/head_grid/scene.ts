@@ -5,7 +5,7 @@ import { AXIS_LABEL_SIZE, labelFont } from "../shared/labels.js";
 import type { Look as Page } from "../shared/mount.js";
 import type { Raster } from "../shared/pen.js";
 import type { Head, StackInfo } from "../shared/types.js";
-import { compose, type Look, type SmallMaps } from "./grid_pixels.js";
+import { compose, gridEnd, type Look, type SmallMaps } from "./grid_pixels.js";
 import { cellOf, chosenMetric, type Metric, type Order, orderHeads } from "./head_order.js";
 import type { GridState } from "./state.js";
 
@@ -82,12 +82,15 @@ export function sceneOf(
       ground: word(page.theme.background),
       line: word(page.theme.hairline),
       scale: state.scale,
-      shared: state.shared_scale || (maps?.times_keys ?? false),
+      end: gridEnd(state.scale, maps),
     },
+    // Of two attentions that are compared, the heads of the second are on.
     off: new Set(
-      state.disabled
-        .filter(([, , name]) => name === state.stack)
-        .map(([layer, head]) => layer * cols + head),
+      maps?.versus && maps.of_two === "second"
+        ? []
+        : state.disabled
+            .filter(([, , name]) => name === state.stack)
+            .map(([layer, head]) => layer * cols + head),
     ),
     labels: labels
       .flatMap(([[layer, head], text]) => {

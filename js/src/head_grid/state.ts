@@ -22,8 +22,6 @@ export interface Edited {
   signed: boolean;
   /** Whether values are weights times the number of keys that their query sees. */
   times_keys: boolean;
-  /** Share of all weights to special tokens, while none is hidden; else 0. */
-  special_share: number;
   /** Queries and keys that are in both of two inputs that differ: the others have no difference. */
   common: [number, number] | null;
   /** float32 [L,H]: how far the heads are from the intact ones, nats; null where none is off. */
@@ -46,7 +44,6 @@ export interface Thumbnails extends Partial<Edited> {
 /** The traits of `HeadGrid`. */
 export interface GridState extends SharedState, MetricState {
   stack: string;
-  shared_scale: boolean;
   /** Draw weights times the number of keys that their query sees. */
   times_keys: boolean;
   /**
@@ -80,7 +77,6 @@ export const WATCHED: (keyof GridState)[] = [
   "versus",
   "of_two",
   "_compared",
-  "shared_scale",
   "times_keys",
   "metric",
   "sort",

@@ -199,7 +199,7 @@ function render(context: RenderContext<GridState>): void {
   /** Compose the thumbnails again, but only where something they depend on has changed. */
   function compose(now: Scene): void {
     const { layout, order, look, theme } = now;
-    const of = [maps, JSON.stringify([layout, order.heads, look.scale, look.shared, theme])];
+    const of = [maps, JSON.stringify([layout, order.heads, look.scale, look.end, theme])];
     if (of.every((value, i) => value === rasterOf[i])) return;
     raster = composed(now);
     rasterOf = of;
@@ -243,10 +243,10 @@ function render(context: RenderContext<GridState>): void {
       ${live.view()}${preview.view(scene, previewed(scene))}`;
   }
 
-  /** The offer to hide special tokens that take much of the attention. */
+  /** The offer to hide, or to show, special tokens on which much attention rests. */
   function offerView({ state }: Scene) {
     if (!maps || !areCurrent(maps, state) || !state._axes.query) return nothing;
-    return hideOffer(model, state._axes, maps.special_share, "the attention of all heads");
+    return hideOffer(model, state._axes, state._source);
   }
 
   /** The box of the canvas, with the cell that the keyboard is on. */

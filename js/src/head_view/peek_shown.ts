@@ -84,7 +84,8 @@ function placed(
   decoded: (byte?: number) => number,
 ): Float32Array {
   const nKeys = last.axes.key.text.length;
-  const values = new Float32Array(last.axes.query.text.length * nKeys).fill(Number.NaN);
+  // Even attention counts hidden keys, of which the bytes say nothing.
+  const values = last.values.map((value) => (Number.isNaN(value) ? value : 0));
   for (const [r, row] of rows.entries())
     for (const [c, col] of cols.entries()) {
       const at = row * nKeys + col;

@@ -1,15 +1,13 @@
 import { ALL_HIDDEN, caption, NO_HEAD } from "../shared/caption.js";
-import { barTexts } from "../shared/colour_bar.js";
 import { wholeName } from "../shared/head_names.js";
 import { LABEL_SIZE, tableRuler } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
 import { type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
-import { symbolOf } from "../shared/quantity.js";
 import { isWhole } from "../shared/window.js";
 import { hasMinimap, MINIMAP, paintMinimap } from "./aside/minimap.js";
 import { curveSize, lockedRow, paintCurve } from "./aside/row_curve.js";
 import { tiledNotes } from "./aside/tiled_text.js";
-import { barTable, differenceTable } from "./lines/line_tables.js";
+import { barOf, differenceBarOf } from "./lines/line_tables.js";
 import { linesRange } from "./lines/lines_focus.js";
 import { HEADING, type LinesLayout, scrollToMiddle } from "./lines/lines_layout.js";
 import {
@@ -35,9 +33,9 @@ import { sizeOf } from "./source/window_of.js";
 import type { ViewState } from "./state.js";
 import { shownHeads } from "./view_shown.js";
 import {
-  barPrint,
   captionOf,
   FIGURE,
+  legendOf,
   linksListed,
   NO_SELECTION,
   secondOf,
@@ -75,7 +73,9 @@ export const drawPicture: DrawPicture<ViewState> = (state, request) => {
   // Two attentions have their names over their maps.
   const named = several?.names ? shareOf(several) : "";
   sheet.title(
-    several ? severalTitle(several, quantity, unit, labels) : title(head, quantity, unit, labels),
+    several
+      ? severalTitle(several, quantity, unit, labels, state.scale)
+      : title(head, quantity, unit, labels, state.scale),
     named ? "" : model,
   );
   const room = roomFor(sheet.room, several);
@@ -103,14 +103,13 @@ export const drawPicture: DrawPicture<ViewState> = (state, request) => {
     if (hasMinimap(scene) && !isWhole(sizeOf(map), scene.part))
       sheet.place(MINIMAP, MINIMAP, (pen) => paintMinimap(pen, scene));
     readOut(sheet, scene);
-    const words = [symbolOf(shown.quantity), state.scale, range.of].filter(Boolean);
-    const texts = barTexts(state.scale, range.maximum, barPrint(scene, shown.quantity));
-    sheet.colourBar(texts, words.join(" · "), barTable(scene));
+    const { texts, words } = legendOf(scene, range, shown.quantity);
+    sheet.colourBar(texts, words, barOf(scene));
     if (several?.names)
       sheet.colourBar(
         differenceScale(scene.map, quantity).texts,
         DIFFERENCE,
-        differenceTable(scene),
+        differenceBarOf(scene),
       );
     const second = secondOf(shown);
     if (second) sheet.text(second, { colour: request.theme.second });

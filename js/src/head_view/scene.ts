@@ -3,7 +3,7 @@ import { labelFont, TOKEN_PIXELS, widestLabel } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import type { Print } from "../shared/quantity.js";
 import type { Theme } from "../shared/theme.js";
-import type { Axes, Axis, Side } from "../shared/types.js";
+import { type Axes, type Axis, type Head, type Side, sameHead } from "../shared/types.js";
 import { isWhole, type Part } from "../shared/window.js";
 import { isMany, printerOf } from "./aside/token_name.js";
 import { headColours } from "./several/head_colours.js";
@@ -11,7 +11,7 @@ import { type Several, severalMap, togetherMap } from "./several/several.js";
 import { scaledToSight } from "./source/colour_range.js";
 import { isPair, type Target } from "./source/target.js";
 import { tiledMaps } from "./source/tiled_map.js";
-import { type VisibleMap, visibleMap } from "./source/visible_map.js";
+import { emptied, type VisibleMap, visibleMap } from "./source/visible_map.js";
 import { partOf, positionOf, sizeOf } from "./source/window_of.js";
 import type { ViewState } from "./state.js";
 import type { Shown } from "./view_shown.js";
@@ -121,7 +121,13 @@ export const writtenFrom = ({ prompt = 0 }: Axis, shown: number[]): number =>
     : 0;
 
 /** What decides which part of the map is shown: to know when it is another. */
-export const choices = (of: ViewState) => [of.hidden.join(), of.sentences, of.renormalise];
+export const choices = (of: ViewState) => [
+  of.hidden.join(),
+  of.sentences,
+  of.renormalise,
+  of.scale,
+  JSON.stringify(of.disabled),
+];
 
 /**
  * Whether what is drawn has a window: a matrix, and lines of a map that is not whole, whose columns
@@ -131,19 +137,34 @@ export const isZoomable = ({ mode }: Pick<ViewState, "mode">, map: VisibleMap): 
   mode === "matrix" || map.tiles !== undefined;
 
 /** The part of the map that is shown, by what is hidden and filtered. */
-export function visibleOf({ hidden, sentences, renormalise }: ViewState, shown: Shown): VisibleMap {
+export function visibleOf(state: ViewState, shown: Shown): VisibleMap {
+  const { hidden, sentences, renormalise, scale, disabled } = state;
+  const { several, quantity } = shown;
+  const isTwo = several?.names !== undefined;
+  const heads = several?.heads ?? [shown.head];
+  /** The first of two attentions is the one whose heads are off. */
+  const isOff = (place: number) =>
+    disabled.some((head) => sameHead(head, heads[place] as Head)) && !(isTwo && place > 0);
+  const inked = (map: VisibleMap, place: number) => (isOff(place) ? emptied(map) : map);
   if (shown.tiled) {
-    const members = tiledMaps(shown.tiled, shown.axes, Boolean(shown.several?.names));
-    return shown.several ? togetherMap(shown.several, members) : (members[0] as VisibleMap);
+    const members = tiledMaps(shown.tiled, shown.axes, isTwo, scale).map((map, place) =>
+      inked(map, isTwo && map.signed ? 0 : place),
+    );
+    return several ? togetherMap(several, members) : (members[0] as VisibleMap);
   }
-  const visible = (values: Float32Array) =>
-    visibleMap(values, shown.axes, {
-      hidden,
-      sentences,
-      // Shares of one are a property of weights: other quantities stay as they were measured.
-      renormalise: renormalise && shown.quantity === "weights",
-    });
-  return shown.several ? severalMap(shown.several, visible) : visible(shown.values);
+  const visible = (values: Float32Array, place = 0) =>
+    inked(
+      visibleMap(values, shown.axes, {
+        hidden,
+        sentences,
+        // Shares of one are a property of weights: other quantities stay as they were measured.
+        renormalise: renormalise && quantity === "weights",
+        scale,
+        quantity,
+      }),
+      place,
+    );
+  return several ? severalMap(several, visible) : visible(shown.values);
 }
 
 const widths = new WeakMap<number[], Map<string, number>>();
@@ -178,7 +199,11 @@ export function sceneOf(state: ViewState, shown: Shown, map: VisibleMap, ground:
   return {
     ...ground,
     state,
-    map: isWhole(sizeOf(map), scaledTo) ? map : scaledToSight(map, scaledTo),
+    // The absolute scale is the same in every part of a map.
+    map:
+      state.scale === "absolute" || isWhole(sizeOf(map), scaledTo)
+        ? map
+        : scaledToSight(map, scaledTo),
     axes: shown.axes,
     size: TOKEN_PIXELS[state.token_size],
     part,

@@ -60,6 +60,7 @@ export const WATCHED: (keyof ViewState)[] = [
   "quantity",
   "unit",
   "scale",
+  "disabled",
   "labels",
   "mode",
   "top_mass",

@@ -1,13 +1,11 @@
 import { html, nothing } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { createRef, ref } from "lit-html/directives/ref.js";
-import { barTexts } from "../shared/colour_bar.js";
 import { barView } from "../shared/colour_bar_view.js";
-import { symbolOf } from "../shared/quantity.js";
 import { captioned } from "../shared/save_menu.js";
 import type { Head } from "../shared/types.js";
 import { type Listing, targetList } from "./aside/strongest_list.js";
-import { barTable, differenceTable } from "./lines/line_tables.js";
+import { barOf, differenceBarOf } from "./lines/line_tables.js";
 import { linesFigure } from "./lines/lines_figure.js";
 import type { Range } from "./lines/lines_focus.js";
 import { matrixFigure } from "./matrix/matrix_figure.js";
@@ -16,7 +14,7 @@ import type { Several } from "./several/several.js";
 import { besideFigure } from "./several/side_by_side_figure.js";
 import { DIFFERENCE, differenceScale } from "./several/two_maps.js";
 import type { Target } from "./source/target.js";
-import { barPrint } from "./view_text.js";
+import { legendOf } from "./view_text.js";
 
 /** About the time to read the text of a head. */
 const READ_WIDTH = 150;
@@ -47,16 +45,15 @@ export function viewFigures(
 }
 
 /** The values of the colours, and of those of a difference. */
-export function legendView(scene: Scene, { maximum, of }: Range, quantity: string) {
-  const { theme, state, several, map } = scene;
-  const texts = barTexts(state.scale, maximum, barPrint(scene, quantity));
-  const words = [symbolOf(quantity), state.scale, of].filter(Boolean).join(" · ");
+export function legendView(scene: Scene, range: Range, quantity: string) {
+  const { theme, several, map } = scene;
+  const { texts, words } = legendOf(scene, range, quantity);
   const difference = several?.names && differenceScale(map, quantity).texts;
   return html`<div class="attnw-legend">
-      ${barView(theme, texts, barTable(scene))}<span>${words}</span>
+      ${barView(theme, texts, barOf(scene))}<span>${words}</span>
     </div>
     <div class="attnw-legend" ?hidden=${!several?.names}>
-      ${difference && barView(theme, difference, differenceTable(scene))}
+      ${difference && barView(theme, difference, differenceBarOf(scene))}
       <span>${DIFFERENCE}</span>
     </div>`;
 }

@@ -3,15 +3,26 @@ import {
   caption,
   headNames,
   MERGED,
-  SCALE_WORDS,
+  scaleName,
+  scaleTitle,
+  scaleWords,
   type Table,
 } from "../shared/caption.js";
-import { barTexts } from "../shared/colour_bar.js";
+import { barTexts, wedgeTexts } from "../shared/colour_bar.js";
 import { titleName } from "../shared/head_names.js";
 import { labelOf, quoted } from "../shared/labels.js";
-import { counted } from "../shared/numbers.js";
-import { type Print, printValue, quantityName } from "../shared/quantity.js";
-import type { Axes, Axis, Head, HeadLabel, StackInfo } from "../shared/types.js";
+import { counted, digits } from "../shared/numbers.js";
+import { type Print, printValue, quantityName, symbolOf } from "../shared/quantity.js";
+import { offNote } from "../shared/strike.js";
+import {
+  type Axes,
+  type Axis,
+  type Head,
+  type HeadLabel,
+  headName,
+  type Scale,
+  type StackInfo,
+} from "../shared/types.js";
 import { stepNote } from "./aside/generation_steps.js";
 import { lengthOf } from "./aside/tiled_text.js";
 import { isMany, listName, printerOf, tokenName } from "./aside/token_name.js";
@@ -22,13 +33,18 @@ import { namesOf } from "./several/head_list_text.js";
 import { differenceScale } from "./several/two_maps.js";
 import type { Pair } from "./source/map_source.js";
 import { sourceOf, weightAt } from "./source/source_of.js";
-import { isBlock, type Target } from "./source/target.js";
+import { isBlock, isEmpty, type Target } from "./source/target.js";
 import { hideable, twoSentences, type VisibleMap } from "./source/visible_map.js";
 import type { ViewState } from "./state.js";
 import type { Shown } from "./view_shown.js";
 
-export const title = (head: Head, quantity: string, unit: string, labels?: HeadLabel[]) =>
-  [titleName(head, labels), quantity, unit].join(" · ");
+export const title = (
+  head: Head,
+  quantity: string,
+  unit: string,
+  labels?: HeadLabel[],
+  scale: Scale = "absolute",
+) => [titleName(head, labels), quantity, unit, scaleTitle(scale)].filter(Boolean).join(" · ");
 
 /** Which heads read the same keys, where heads share them. */
 export function keyGroup(stack: StackInfo | undefined, [, head]: Head): string {
@@ -93,20 +109,23 @@ export function captionOf(
         ? counted(map.rows.length, shown.unit.slice(0, -1))
         : `${counts} ${shown.unit}`)
     }`,
-    scale:
-      `${SCALE_WORDS[state.scale]} colour scale, ${lowest} to ` +
-      `${print(range.maximum)}, ${range.of}${
-        together?.names ? `; the difference ${differenceScale(map, quantity).range}` : ""
-      }`,
+    scale: [
+      scaleWords(state.scale, quantity, true, state.mode === "lines" ? "line thickness" : "colour"),
+      // The end of the absolute scale is no rounded value.
+      `, ${lowest} to ${(range.of ? print : digits)(range.maximum)}`,
+      range.of && `, ${range.of}`,
+      together?.names ? `; the difference ${differenceScale(map, quantity).range}` : "",
+    ].join(""),
     notes: [
       shown.peek ?? "",
       stepNote(state),
       together ? "" : keyGroup(stack, head),
+      map.off && !together ? offNote(headName(head)) : "",
       state.mode === "lines" && state.top_mass < 1
         ? `lines that make up ${Math.round(100 * state.top_mass)} % of each row`
         : "",
       hidden.length
-        ? `hidden: ${hidden.join(" ")}${shown.peek ? "" : ` (${share} of the ${whole})`}`
+        ? `hidden: ${hidden.join(" ")}${shown.peek || map.off ? "" : ` (${share} of the ${whole})`}`
         : "",
       sentences === "all"
         ? ""
@@ -129,9 +148,20 @@ export function captionOf(
   });
 }
 
-/** Prints the ends of a colour bar. */
-export const barPrint = ({ map, print }: Scene, quantity: string) =>
-  map.tiles ? print : printValue(quantity);
+/** The values under the bar of colours or of thickness, and what stands beside it. */
+export function legendOf(scene: Scene, { maximum, of }: Range, quantity: string) {
+  const { state, map } = scene;
+  const isLines = state.mode === "lines";
+  const print = map.tiles ? scene.print : printValue(quantity);
+  const texts = (isLines ? wedgeTexts : barTexts)(state.scale, maximum, print);
+  const words = [
+    isLines ? "thickness" : "",
+    symbolOf(quantity),
+    scaleName(state.scale, quantity),
+    of,
+  ];
+  return { texts, words: words.filter(Boolean).join(" · ") };
+}
 
 /** Where a model wrote the rest. */
 function writtenNote({ unit, query }: Axes): string {
@@ -244,6 +274,7 @@ export const blockName = ({ rows, cols }: VisibleMap, query: number, key: number
  * its weights.
  */
 export function describe(map: VisibleMap, axes: Axes, target: Target, print: Print): string {
+  if (map.off) return isEmpty(target) ? "" : "off";
   const { query, key, step = 1 } = target;
   const from = (row: number) => tokenName(axes.query, map.rows[row] ?? 0);
   const to = (col: number) => tokenName(axes.key, map.cols[col] ?? 0);

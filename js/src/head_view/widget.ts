@@ -11,7 +11,6 @@ import { onPeek, type Peeked } from "../shared/peek.js";
 import { fresh } from "../shared/pen.js";
 import { symbolOf } from "../shared/quantity.js";
 import { releasing } from "../shared/release.js";
-import { remembered } from "../shared/remembered.js";
 import { shownHead, stepTo } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import { type Head, type RenderContext, sameHead } from "../shared/types.js";
@@ -51,7 +50,6 @@ import { isTwo, nextArrangement } from "./several/several.js";
 import { pointedAt, said, severalNotes, severalTitle, shareOf } from "./several/several_text.js";
 import type { Row } from "./source/map_source.js";
 import { sourceOf } from "./source/source_of.js";
-import { specialShare } from "./source/special_share.js";
 import { isBlock, isEmpty, isPair, type Target } from "./source/target.js";
 import { tileRequests } from "./source/tile_requests.js";
 import type { VisibleMap } from "./source/visible_map.js";
@@ -101,9 +99,6 @@ function render(context: RenderContext<ViewState>): void {
   let map: VisibleMap | undefined;
   let mapOf: unknown[] = [];
   let scene: Scene | undefined;
-  const shareOfSpecial = remembered((of: Shown) =>
-    specialShare(of.several?.values ?? [of.values], of.axes),
-  );
   /** What is written round the figure; absent without a head. */
   let heading: { title: string; note: string } | undefined;
   let controlled: Controlled | undefined;
@@ -191,14 +186,18 @@ function render(context: RenderContext<ViewState>): void {
     const peek = peeked && peekShown(state, selected, peeked);
     shown = peek?.shown ?? selected;
     const { several } = shown ?? {};
-    const { quantity, unit, labels } = state;
-    if (peek) heading = { title: title(peek.shown.head, quantity, unit, labels), note: "peek" };
+    const { quantity, unit, labels, scale } = state;
+    if (peek)
+      heading = { title: title(peek.shown.head, quantity, unit, labels, scale), note: "peek" };
     else if (several) {
       // Two attentions have their names over their maps.
       const note = several.names ? "" : shareOf(several);
-      heading = { title: severalTitle(several, quantity, unit, labels), note };
+      heading = { title: severalTitle(several, quantity, unit, labels, scale), note };
     } else
-      heading = { title: title(head, quantity, unit, labels), note: keyGroup(stackOf(head), head) };
+      heading = {
+        title: title(head, quantity, unit, labels, scale),
+        note: keyGroup(stackOf(head), head),
+      };
     message = "";
     parts.busy = (shownNow.busy || requests.isOpen()) && !peek;
     if (shown) showMap(peek?.state ?? state, shown, look);
@@ -266,12 +265,9 @@ function render(context: RenderContext<ViewState>): void {
       ${live.view()}${tip.view()}${keys.list()}`;
   }
 
-  /** The offer to hide special tokens that take much of the attention of the selected head. */
-  function offerView() {
-    if (selected?.quantity !== "weights" || selected.several?.names) return nothing;
-    const heads = selected.several ? "these heads" : "this head";
-    return hideOffer(model, selected.axes, shareOfSpecial(selected), heads);
-  }
+  /** The offer to hide, or to show, special tokens on which much attention rests. */
+  const offerView = () =>
+    selected ? hideOffer(model, selected.axes, model.get("_source")) : nothing;
 
   /** Draws the figure, and writes what stands round it. */
   function draw(before: Scene, of: Shown): void {

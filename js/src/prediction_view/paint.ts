@@ -1,6 +1,6 @@
 import { type Cell, corner, outline } from "../shared/cells.js";
 import { diverging, NO_CHANGE } from "../shared/colour.js";
-import { paintBar } from "../shared/colour_bar.js";
+import { paintBar, strip } from "../shared/colour_bar.js";
 import { cssWord } from "../shared/colour_levels.js";
 import { AXIS_LABEL_SIZE, drawToken, labelFont, shorten, write } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
@@ -209,7 +209,7 @@ function paintScale(pen: Pen, scene: Scene, table: Uint32Array): void {
   const top = map.y0 + map.rows * (map.cell + 1) + GAP;
   const left = mapLeft;
   const width = mapWidth - 4;
-  paintBar(pen, table, left, top, width, 8);
+  paintBar(pen, strip(table), left, top, width, 8);
   pen.strokeStyle = theme.hairline;
   pen.lineWidth = 1;
   pen.strokeRect(left - 0.5, top - 0.5, width + 1, 9);

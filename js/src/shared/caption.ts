@@ -1,6 +1,6 @@
 import { bounded } from "./bounded.js";
 import { shortName, wholeName } from "./head_names.js";
-import type { Head, HeadLabel } from "./types.js";
+import type { Head, HeadLabel, Scale } from "./types.js";
 
 /** What a figure shows, in words: under a picture, in a file's metadata, and read aloud. */
 export interface Caption {
@@ -38,7 +38,32 @@ export interface Table {
 }
 
 export const ALL_HIDDEN = "Every token is hidden: show some again.";
-export const SCALE_WORDS = { linear: "linear", sqrt: "square-root", log: "logarithmic" };
+
+const RELATIVE = { absolute: "", linear: "linear", sqrt: "square-root", log: "logarithmic" };
+
+/**
+ * The name of a scale beside its colour bar; "" for one whose values say enough. Only weights have
+ * the absolute scale: `isPlain` is false of differences and of weights times keys.
+ */
+export function scaleName(scale: Scale, quantity: string, isPlain = true): string {
+  if (scale !== "absolute") return scale;
+  return quantity === "weights" && isPlain ? "absolute" : "";
+}
+
+/** The name of a scale in a caption; `what` shows the values: colour, or the thickness of lines. */
+export function scaleWords(
+  scale: Scale,
+  quantity: string,
+  isPlain = true,
+  what = "colour",
+): string {
+  const name = RELATIVE[scale] || scaleName(scale, quantity, isPlain);
+  return [name, what, "scale"].filter(Boolean).join(" ");
+}
+
+/** What a title says of a scale that the reader asked for; "" for the absolute one. */
+export const scaleTitle = (scale: Scale): string =>
+  scale === "absolute" ? "" : `relative scale (${RELATIVE[scale]})`;
 export const MERGED = "words: sum over the attended word's tokens, mean over the attending word's";
 export const NO_HEAD = "no head selected";
 

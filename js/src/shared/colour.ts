@@ -3,6 +3,12 @@ import anchors from "./scale.json" with { type: "json" };
 import type { Theme } from "./theme.js";
 import type { Scale } from "./types.js";
 
+/**
+ * The exponent of the absolute scale: with 0.5 flat heads are a visible wash, and with 1 a weight of
+ * 0.2 is hardly seen.
+ */
+const INK = 0.6;
+
 /** Decades that the log scale spans below the largest weight. */
 export const LOG_DECADES = 3;
 
@@ -66,16 +72,25 @@ export function css(theme: Theme, t: number): string {
   return `rgb(${word & 255} ${(word >> 8) & 255} ${(word >> 16) & 255})`;
 }
 
-/** Where a share of the maximum (0..1) lies on the colour scale (0..1). */
+/** Where a share of the end of the scale (0..1) lies on the colour scale (0..1). */
 export function transfer(scale: Scale): (x: number) => number {
+  if (scale === "absolute") return (x) => x ** INK;
   if (scale === "linear") return (x) => x;
   if (scale === "sqrt") return Math.sqrt;
   return (x) => (x > 0 ? Math.max(0, 1 + Math.log10(x) / LOG_DECADES) : 0);
 }
 
-/** The inverse of `transfer`: the share of the maximum at a place on the scale. */
+/** The inverse of `transfer`: the share of the end of the scale at a place on it. */
 export function inverse(scale: Scale): (t: number) => number {
+  if (scale === "absolute") return (t) => t ** (1 / INK);
   if (scale === "linear") return (t) => t;
   if (scale === "sqrt") return (t) => t * t;
   return (t) => 10 ** ((t - 1) * LOG_DECADES);
 }
+
+/**
+ * The value at the end of a scale: 1 for weights on the absolute scale, else the largest value of
+ * what shares the scale.
+ */
+export const endOfScale = (scale: Scale, quantity: string, largest: number): number =>
+  scale === "absolute" && quantity === "weights" ? 1 : largest;

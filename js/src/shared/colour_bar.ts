@@ -1,6 +1,7 @@
 import { inverse } from "./colour.js";
+import { zeroLevel } from "./colour_levels.js";
 import { digits } from "./numbers.js";
-import { type Pen, paintRaster } from "./pen.js";
+import { type Pen, paintRaster, type Raster } from "./pen.js";
 import type { Scale } from "./types.js";
 
 /** The values at the start, the middle and the end of a colour bar. */
@@ -15,11 +16,45 @@ export function barTexts(
   return [low, print(at(0.5) * maximum), print(maximum)];
 }
 
-/** A scale, left to right. */
+/** The values along a wedge, which is linear on the absolute scale. */
+export const wedgeTexts = (scale: Scale, maximum: number, print: (x: number) => string) =>
+  barTexts(scale === "absolute" ? "linear" : scale, maximum, print);
+
+const strips = new WeakMap<Uint32Array, Raster>();
+
+/** A colour scale, left to right. */
+export function strip(words: Uint32Array): Raster {
+  const made = strips.get(words) ?? { across: 256, down: 1, words };
+  strips.set(words, made);
+  return made;
+}
+
+/** Rows of a wedge: one in the middle, and as many above as below. */
+const ROWS = 17;
+
+/**
+ * A scale of line thickness, left to right, in the colours of a table of lines: from nothing to the
+ * height of the bar, or of differences from the height of the bar to nothing in the middle and back.
+ */
+export function wedge(table: Uint32Array, signed = false): Raster {
+  const words = new Uint32Array(256 * ROWS);
+  const zero = zeroLevel(signed);
+  for (let x = 0; x < 256; x++) {
+    const size = Math.abs(x - zero) / (signed ? 127 : 255);
+    for (let y = 0; y < ROWS; y++) {
+      const covered = (size * ROWS) / 2 - Math.abs(y - (ROWS - 1) / 2) + 0.5;
+      const alpha = Math.round(255 * Math.max(0, Math.min(1, covered)));
+      if (size > 0) words[y * 256 + x] = (((table[x] ?? 0) & 0xffffff) | (alpha << 24)) >>> 0;
+    }
+  }
+  return { across: 256, down: ROWS, words };
+}
+
+/** A scale in a box. */
 export function paintBar(
   pen: Pen,
-  words: Uint32Array,
-  ...box: [number, number, number, number]
+  bar: Raster,
+  ...box: [x: number, y: number, width: number, height: number]
 ): void {
-  paintRaster(pen, { across: 256, down: 1, words }, ...box);
+  paintRaster(pen, bar, ...box);
 }

@@ -1,18 +1,19 @@
 import { html } from "lit-html";
 import { ramp } from "./colour.js";
-import { paintBar } from "./colour_bar.js";
+import { paintBar, strip } from "./colour_bar.js";
 import { painted } from "./painted.js";
+import type { Raster } from "./pen.js";
 import type { Theme } from "./theme.js";
 
-/** A colour bar over its three values. */
-export function barView(theme: Theme, texts: readonly string[], words = ramp(theme)) {
+/** A bar of colours or of thickness over its three values. */
+export function barView(theme: Theme, texts: readonly string[], bar: Raster = strip(ramp(theme))) {
   const paint = (canvas: HTMLCanvasElement) => {
-    canvas.width = 256;
-    canvas.height = 1;
+    canvas.width = bar.across;
+    canvas.height = bar.down;
     const context = canvas.getContext("2d");
-    if (context) paintBar(context, words, 0, 0, 256, 1);
+    if (context) paintBar(context, bar, 0, 0, bar.across, bar.down);
   };
   return html`<div class="attnw-colour-bar"
-    ><canvas aria-hidden="true" ${painted(paint, words)}></canvas
+    ><canvas aria-hidden="true" ${painted(paint, bar)}></canvas
     >${texts.map((text) => html`<span>${text}</span>`)}</div>`;
 }

@@ -21,6 +21,24 @@ export function levelOf(scale: Scale, maximum: number, signed = false): (weight:
   };
 }
 
+/** The thickness of the line of a weight of 1, or of the end of another scale, in pixels. */
+export const THICKEST = 8;
+
+/**
+ * The thickness of a line in 256 steps, as `levelOf`: linear in the weight on the absolute scale, so
+ * that the area of a line is proportional to its weight.
+ */
+export const lineLevelOf = (
+  scale: Scale,
+  maximum: number,
+  signed = false,
+): ((weight: number) => number) =>
+  levelOf(scale === "absolute" ? "linear" : scale, maximum, signed);
+
+/** The thickness of a line of a level, in pixels. */
+export const thickness = (level: number, signed = false): number =>
+  signed ? (THICKEST * Math.abs(level - NO_CHANGE)) / 127 : (THICKEST * level) / 255;
+
 /** Colour tables of 256 ABGR words, all with the background at 0. */
 export interface Tables {
   first: Uint32Array;

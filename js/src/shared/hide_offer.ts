@@ -3,28 +3,32 @@ import { specialName } from "./labels.js";
 import { save } from "./snapshot.js";
 import { type Axes, type Model, type SharedState, SPECIALS } from "./types.js";
 
-/** From this share of the attention on, a figure offers to hide special tokens. */
-const MUCH = 1 / 3;
-
 /**
- * A sentence with the share of the attention to special tokens, and a button to hide these tokens.
- * `share` is their share of the attention, and `of` names the figure's heads; hidden for a small
- * share, and while tokens are hidden already.
+ * A sentence with the share of the attention that rests on special tokens, and a button to hide
+ * these tokens, or to show them again; hidden where little rests on them.
  */
 export function hideOffer(
   model: Model<Pick<SharedState, "hidden">>,
   axes: Axes,
-  share: number,
-  of: string,
+  { resting }: Pick<SharedState["_source"], "resting">,
 ) {
-  const kinds = SPECIALS.filter((kind) => specialName(axes, kind) !== undefined);
+  const kinds = (resting?.kinds ?? []).filter((kind) => specialName(axes, kind) !== undefined);
   const names = kinds.map((kind) => {
     const name = specialName(axes, kind);
     return kind === "first" ? `the ${name}` : name;
   });
+  const hidden = model.get("hidden");
+  const areHidden = kinds.every((kind) => hidden.includes(kind));
+  const turn = () =>
+    save(model, {
+      hidden: SPECIALS.filter((kind) =>
+        kinds.includes(kind) ? !areHidden : hidden.includes(kind),
+      ),
+    });
+  const rests = `${Math.round(100 * (resting?.share ?? 0))} % of the attention of all heads rests on`;
   const isOne = kinds.length === 1;
-  const text = `${names.join(" and ")} ${isOne ? "takes" : "take"} ${Math.round(100 * share)} %`;
-  return html`<p class="attnw-offer" ?hidden=${share < MUCH || model.get("hidden").length > 0}
-    >${`${text} of ${of}: `}<button type="button"
-      @click=${() => save(model, { hidden: kinds })}>hide ${isOne ? "it" : "them"}</button></p>`;
+  const state = areHidden ? `, which ${isOne ? "is" : "are"} hidden` : "";
+  return html`<p class="attnw-offer" ?hidden=${kinds.length === 0}
+    >${`${rests} ${names.join(" and ")}${state}: `}<button type="button"
+      @click=${turn}>${`${areHidden ? "show" : "hide"} ${isOne ? "it" : "them"}`}</button></p>`;
 }

@@ -5,7 +5,11 @@ export type Head = [layer: number, head: number, stack: string];
 export type Side = "query" | "key";
 export const SPECIALS = ["cls", "sep", "first"] as const;
 export type Special = (typeof SPECIALS)[number];
-export const SCALES = ["linear", "sqrt", "log"] as const;
+/**
+ * "absolute": one scale for all weights from 0 to 1, in every figure. The others are relative: they
+ * end at the largest value shown, in a grid at the largest value of each head.
+ */
+export const SCALES = ["absolute", "linear", "sqrt", "log"] as const;
 export type Scale = (typeof SCALES)[number];
 
 /** One axis of a map: an entry a token (or word). */
@@ -70,6 +74,11 @@ export interface SharedState {
     method?: Method | null;
     /** Why no head can be switched off; "" where heads can. */
     fixed?: string;
+    /**
+     * The special tokens on which much attention rests, and their share of all attention; null
+     * where little does.
+     */
+    resting?: { kinds: Special[]; share: number } | null;
   };
   /** The quantities that there are. */
   _quantities: string[];

@@ -3,7 +3,9 @@ import {
   caption,
   headNames,
   MERGED,
-  SCALE_WORDS,
+  scaleName,
+  scaleTitle,
+  scaleWords,
   type Table,
 } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
@@ -11,6 +13,7 @@ import { barTexts } from "../shared/colour_bar.js";
 import { wholeName } from "../shared/head_names.js";
 import { labelOf, specialName } from "../shared/labels.js";
 import { printValue, quantityName, symbolOf } from "../shared/quantity.js";
+import { offNote } from "../shared/strike.js";
 import type { Head, Side } from "../shared/types.js";
 import { headAt, largestIn, type Scene, valueAt } from "./scene.js";
 import { lockedOf } from "./shown_tokens.js";
@@ -60,6 +63,10 @@ export function titleOf(scene: Scene): string {
   return `${of} ${count === 1 ? "goes" : "go"} from ${from} to ${to}`;
 }
 
+/** The title of the lens, with the scale that the reader asked for. */
+export const headingOf = (scene: Scene): string =>
+  [titleOf(scene), scaleTitle(scene.state.scale)].filter(Boolean).join(" · ");
+
 /** The heads that go from the first token to the second, the largest weight first. */
 export function goers({ heads, goes, values }: Scene): Head[] {
   const targets = [...heads.keys()].filter((i) => goes?.[i]);
@@ -70,6 +77,8 @@ export function goers({ heads, goes, values }: Scene): Head[] {
 export function describe(scene: Scene, cell: Cell): string {
   const head = headAt(scene, cell);
   if (!head) return "";
+  const name = wholeName(head, scene.state.labels);
+  if (scene.off[scene.side ? cell[1] : cell[0] * scene.layout.cols + cell[1]]) return offNote(name);
   const value = valueAt(scene, cell);
   const weight = [scene.print(value), Number.isNaN(value) ? "" : symbolOf(scene.lens.quantity)]
     .filter(Boolean)
@@ -78,7 +87,7 @@ export function describe(scene: Scene, cell: Cell): string {
   const from = scene.side === "key" ? other : tokenOf(scene, "query").slice(1, -1);
   const to = scene.side === "query" ? other : tokenOf(scene, "key").slice(1, -1);
   const goes = scene.goes?.[cell[0] * scene.layout.cols + cell[1]] ? ", its strongest key" : "";
-  return `${wholeName(head, scene.state.labels)}: ${from} → ${to} ${weight}${goes}`;
+  return `${name}: ${from} → ${to} ${weight}${goes}`;
 }
 
 /** The text without a pointer: the selected head, or the largest value. */
@@ -91,13 +100,11 @@ export function leadCell(scene: Scene): Cell {
 }
 
 /** The values under the colour bar, and what stands beside it. */
-export function legendOf({ state, lens, maximum, heads }: Scene) {
-  const texts = barTexts(state.scale, maximum, printValue(lens.quantity));
-  const shared = heads.length > 1 ? "one scale for all heads" : "";
-  return {
-    texts,
-    words: [symbolOf(lens.quantity), state.scale, shared].filter(Boolean).join(" · "),
-  };
+export function legendOf({ state, lens, end, heads }: Scene) {
+  const texts = barTexts(state.scale, end, printValue(lens.quantity));
+  const name = scaleName(state.scale, lens.quantity);
+  const shared = heads.length > 1 && name !== "absolute" ? "one scale for all heads" : "";
+  return { texts, words: [symbolOf(lens.quantity), name, shared].filter(Boolean).join(" · ") };
 }
 
 /** Whether no token is locked that could be seen. */
@@ -108,7 +115,7 @@ export function isNone({ state, axes }: Pick<Scene, "state" | "axes">): boolean 
 
 /** A description of the lens, with all omitted, merged or masked parts. */
 export function captionOf(scene: Scene): Caption {
-  const { state, lens, axes, side, tokens, leftOut, values, maximum, print } = scene;
+  const { state, lens, axes, side, tokens, leftOut, values, end, print } = scene;
   const source = state._source;
   const hidden = state.hidden.map((kind) => specialName(axes, kind) ?? "").filter(Boolean);
   const from = tokenOf(scene, "query");
@@ -117,11 +124,14 @@ export function captionOf(scene: Scene): Caption {
   const pair = `from ${from || others} to ${to || others}`;
   const among = hidden.length ? ", among the tokens shown" : "";
   const whole = lens.quantity === "weights" ? "weight" : lens.quantity.slice(0, -1);
+  const offHeads = scene.heads.filter((_, i) => scene.off[i]);
   return caption(FIGURE, {
     model: source.model,
     head: side ? which(scene) : titleOf(scene),
     quantity: `${pair} · ${quantityName(lens.quantity, source.loss)}`,
-    scale: `${SCALE_WORDS[state.scale]} colour scale, 0 to ${print(maximum)}, all heads`,
+    scale: `${scaleWords(state.scale, lens.quantity)}, 0 to ${
+      scaleName(state.scale, lens.quantity) === "absolute" ? 1 : `${print(end)}, all heads`
+    }`,
     notes: [
       state.selected.length ? `selected: ${headNames(state.selected, state)}` : "",
       side && state.sort === "weight" ? `heads by their largest ${whole}` : "",
@@ -129,6 +139,9 @@ export function captionOf(scene: Scene): Caption {
         ? ""
         : `a head goes there (marked) where no other key has a larger ${whole} from ` +
           `${from}${among}`,
+      offHeads.length
+        ? `empty and struck through: switched off (${headNames(offHeads, { short: true })})`
+        : "",
       isNone(scene) ? LOCK : "",
       leftOut ? `the ${tokens.length} tokens with the largest ${whole}s alone` : "",
       hidden.length ? `${hidden.join(", ")} hidden` : "",
@@ -149,7 +162,9 @@ export function tableOf(scene: Scene): Table {
     const { cols } = scene.layout;
     const cell: Cell = side ? [largestIn(scene, i), i] : [Math.floor(i / cols), i % cols];
     const place = side ? labelOf(other, tokens[cell[0]] ?? -1) : goes?.[i] ? "yes" : "";
-    return { name: wholeName(head, scene.state.labels), value: valueAt(scene, cell), place };
+    const name = wholeName(head, scene.state.labels);
+    if (scene.off[i]) return { name, value: 0, place: "off" };
+    return { name, value: valueAt(scene, cell), place };
   });
   rows.sort((a, b) => (b.value || 0) - (a.value || 0));
   return {

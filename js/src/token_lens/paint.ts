@@ -4,6 +4,7 @@ import { cssWord, levelOf } from "../shared/colour_levels.js";
 import { AXIS_LABEL_SIZE, drawToken, labelFont, labelOf, write } from "../shared/labels.js";
 import { figures } from "../shared/numbers.js";
 import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
+import { paintStrike } from "../shared/strike.js";
 import { headAt, largestIn, largestOf, type Scene } from "./scene.js";
 
 const LABEL_LINE = 9;
@@ -33,9 +34,9 @@ export function paintLens(pen: Pen, scene: Scene, pointer = NOWHERE): void {
 }
 
 /** The cells as pixels, one each; masked ones stay transparent. */
-function raster({ layout, values, theme, state, maximum }: Scene): Raster {
+function raster({ layout, values, theme, state, end }: Scene): Raster {
   const table = ramp(theme);
-  const level = levelOf(state.scale, maximum);
+  const level = levelOf(state.scale, end);
   const words = Uint32Array.from(values, (value) =>
     Number.isNaN(value) ? 0 : (table[level(value)] ?? 0),
   );
@@ -65,6 +66,8 @@ function paintTokens(pen: Pen, scene: Scene, pointer: Pointer): void {
       if (col && head[1] === 0) pen.fillRect(x0 + col * cell - 1, y0 - 1, 3, height + 2);
   }
   if (cell >= PRINTED && pitch >= LINE) paintLargest(pen, scene);
+  for (const [col, isOff] of scene.off.entries())
+    if (isOff) paintStrike(pen, theme, x0 + col * cell, y0, cell, height);
   for (const [, col] of selected) {
     frame(pen, [x0 + col * cell, y0, cell, height], theme.background, 4);
     frame(pen, [x0 + col * cell, y0, cell, height], theme.accent, 2);
@@ -86,6 +89,7 @@ function paintLargest(pen: Pen, scene: Scene): void {
   const ink = inks(scene);
   pen.font = labelFont(scene.font, false, NUMBER_SIZE);
   for (let col = 0; col < layout.cols; col++) {
+    if (scene.off[col]) continue;
     const row = largestIn(scene, col);
     const value = values[row * layout.cols + col] ?? 0;
     const [x, y] = corner(layout, [row, col]);
@@ -234,10 +238,10 @@ function labelled({ layout, values }: Scene, first: (number | undefined)[]): Set
 }
 
 function paintPair(pen: Pen, scene: Scene, { hovered, focused, scrolled: [x] }: Pointer): void {
-  const { layout, theme, values, goes, maximum, state, selected } = scene;
+  const { layout, theme, values, goes, end, state, selected, off } = scene;
   const { cell, cols } = layout;
   const table = ramp(theme);
-  const level = levelOf(state.scale, maximum);
+  const level = levelOf(state.scale, end);
   const inkFor = inks(scene);
   for (const [i, value] of values.entries()) {
     const at: Cell = [Math.floor(i / cols), i % cols];
@@ -252,6 +256,10 @@ function paintPair(pen: Pen, scene: Scene, { hovered, focused, scrolled: [x] }: 
     pen.strokeStyle = theme.hairline;
     pen.lineWidth = 1;
     pen.strokeRect(left + 0.5, top + 0.5, cell - 1, cell - 1);
+    if (off[i]) {
+      paintStrike(pen, theme, left, top, cell, cell);
+      continue;
+    }
     const ink = inkFor(value);
     if (goes?.[i]) mark(pen, left, top, ink);
     if (cell < PRINTED) continue;
@@ -278,9 +286,9 @@ const brief = (value: number) =>
  * Black or white on a value's colour, whichever stands out more: one of them has a contrast of 4.5
  * with any colour.
  */
-function inks({ theme, state, maximum }: Scene): (value: number) => string {
+function inks({ theme, state, end }: Scene): (value: number) => string {
   const table = ramp(theme);
-  const level = levelOf(state.scale, maximum);
+  const level = levelOf(state.scale, end);
   return (value) => {
     const word = table[level(value)] ?? 0;
     if (theme.forced) return level(value) < 128 ? theme.text : theme.background;

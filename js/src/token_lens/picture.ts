@@ -1,7 +1,15 @@
 import { ALL_HIDDEN, caption, keptRows } from "../shared/caption.js";
 import { LABEL_SIZE } from "../shared/labels.js";
 import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
-import { captionOf, describe, FIGURE, leadCell, legendOf, tableOf, titleOf } from "./lens_text.js";
+import {
+  captionOf,
+  describe,
+  FIGURE,
+  headingOf,
+  leadCell,
+  legendOf,
+  tableOf,
+} from "./lens_text.js";
 import { paintLens } from "./paint.js";
 import { decode, sceneOf } from "./scene.js";
 import type { LensState } from "./state.js";
@@ -21,7 +29,7 @@ export const drawPicture: DrawPicture<LensState> = (state, request) => {
   }
   const scene = sceneOf(state, decode(state._lens), sheet.look);
   const said = captionOf(scene);
-  sheet.title(titleOf(scene), model, said.quantity);
+  sheet.title(headingOf(scene), model, said.quantity);
   sheet.figure(scene.width, scene.height, (pen) => paintLens(pen, scene));
   sheet.text(describe(scene, leadCell(scene)), {
     size: LABEL_SIZE,

@@ -1,4 +1,5 @@
 import { type Cell, canvasSize, type GridLayout, gridLayout, pitches } from "../shared/cells.js";
+import { endOfScale } from "../shared/colour.js";
 import { AXIS_LABEL_SIZE, labelFont, widestLabel } from "../shared/labels.js";
 import type { Look as Page } from "../shared/mount.js";
 import { printer } from "../shared/quantity.js";
@@ -68,6 +69,10 @@ export interface Scene extends Omit<Page, "width"> {
   /** rows x columns, NaN where masked. */
   values: Float32Array;
   maximum: number;
+  /** The value at the end of the colour scale. */
+  end: number;
+  /** Whether each head is off: it has no ink, and goes nowhere. */
+  off: boolean[];
   /** For two tokens, whether each head goes from the first to the second. */
   goes: Uint8Array | null;
   selected: Cell[];
@@ -117,9 +122,14 @@ export function sceneOf(state: LensState, { lens, values: all, goes }: Found, pa
     ? ordered(all, counted.length, count, tokens, state.sort)
     : [...counted.keys()];
   const heads = order.map((i) => counted[i] as Head);
-  const values = side
+  const off = heads.map((head) => state.disabled.some((other) => sameHead(other, head)));
+  const shown = side
     ? Float32Array.from(tokens.flatMap((token) => order.map((i) => all[i * count + token] ?? 0)))
     : all;
+  const values = shown.map((value, i) =>
+    off[i % heads.length] && !Number.isNaN(value) ? 0 : value,
+  );
+  const maximum = largestOf(values);
   const measure = ruler(labelFont(font, true, AXIS_LABEL_SIZE));
   const layout = side
     ? tokenLayout(room, tokens.length, heads.length, widestLabel(measure, other, tokens), density)
@@ -146,10 +156,12 @@ export function sceneOf(state: LensState, { lens, values: all, goes }: Found, pa
     other,
     heads,
     values,
-    goes,
+    goes: goes?.map((value, i) => (off[i] ? 0 : value)) ?? null,
     selected,
     leftOut: seen.length - tokens.length,
-    maximum: largestOf(values),
+    maximum,
+    end: endOfScale(state.scale, lens.quantity, maximum),
+    off,
     print: printed(lens),
   };
 }

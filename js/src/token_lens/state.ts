@@ -40,6 +40,7 @@ export const WATCHED: (keyof LensState)[] = [
   "quantity",
   "unit",
   "scale",
+  "disabled",
   "labels",
   "stack",
   "of",

@@ -22,6 +22,7 @@ import {
   describe,
   FIRST_HINT,
   HINT,
+  headingOf,
   isNone,
   leadCell,
   PAIR_HINT,
@@ -209,7 +210,7 @@ function render(context: RenderContext<LensState>): void {
     return html`<div class="attnw-controls">
         ${guard([current], () => controls(current))}${keys.button()}
       </div>
-      <p class="attnw-lens-title" ?hidden=${!shown}>${shown && titleOf(shown)}</p>
+      <p class="attnw-lens-title" ?hidden=${!shown}>${shown && headingOf(shown)}</p>
       <p class="attnw-message" ?hidden=${shown !== undefined}>${ALL_HIDDEN}</p>
       <div class="attnw-progress" ?hidden=${!isStale()}></div>
       ${boxView(shown)}

@@ -40,7 +40,8 @@ export function paintCurve(pen: Pen, scene: Scene, row: Row): void {
   const { values, first, step, query } = row;
   const across = curveSize(scene).width - LEFT - GAP;
   const count = map.cols.length;
-  const maximum = values.reduce((most, value) => Math.max(most, value || 0), 0);
+  const largest = values.reduce((most, value) => Math.max(most, value || 0), 0);
+  const maximum = state.scale === "absolute" ? map.maximum : largest;
   const height = transfer(state.scale);
   pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
   pen.textBaseline = "middle";
@@ -63,7 +64,7 @@ export function paintCurve(pen: Pen, scene: Scene, row: Row): void {
   pen.fillStyle = theme.text;
   for (const [x, value] of highest.entries()) {
     if (!(value > 0)) continue;
-    const tall = Math.max(1, height(value / maximum) * (BARS - 2));
+    const tall = Math.max(1, height(Math.min(1, value / maximum)) * (BARS - 2));
     pen.fillRect(LEFT + x, floor - tall, 1, tall);
   }
   pen.fillStyle = theme.hairline;

@@ -1,60 +1,89 @@
 import { diverging, ramp } from "../../shared/colour.js";
-import { rampTo, type Tables, zeroLevel } from "../../shared/colour_levels.js";
+import { strip, wedge } from "../../shared/colour_bar.js";
+import { mixed, rampTo, type Tables, word, zeroLevel } from "../../shared/colour_levels.js";
+import type { Raster } from "../../shared/pen.js";
+import type { Theme } from "../../shared/theme.js";
 import type { Scene } from "../scene.js";
 import { LEVELS, tablesOf } from "../several/head_colours.js";
 
-/** Places on the colour scale below this are lifted for lines in a dark theme, by an exponent. */
-const WEAK = 0.4;
-const LIFT = 0.5;
+/** The colours of lines, whose thickness says how large a weight is. */
+const INK = { light: "#241783", dark: "#c9c6ff" };
+/** How far the colours of all lines are from the background: as a constant opacity. */
+const OPACITY = 0.8;
+/** And those of all lines beside highlighted ones. */
+const BESIDE = 0.16;
+/** Entries of the diverging scale for the lines of differences. */
+const LESS = 24;
+const MORE = 232;
 
 type Drawn = Pick<Scene, "theme" | "state" | "colours" | "map">;
 
-/**
- * Whether lines need more contrast than cells: a thin dark line on a dark ground is not seen, where
- * a cell of its colour is.
- */
-const isLifted = ({ theme, state }: Drawn) => state.mode === "lines" && theme.dark && !theme.forced;
-
-const liftedPlace = (t: number) => (t < WEAK ? WEAK * (t / WEAK) ** LIFT : t);
-
-/** A colour table whose weak entries are farther from the background; its ends stay. */
-function lifted(table: Uint32Array, signed = false): Uint32Array {
-  const zero = zeroLevel(signed);
-  const steps = signed ? 127 : 255;
-  return table.map((_, i) => {
-    const away = (i % LEVELS) - zero;
-    const place = Math.round(steps * liftedPlace(Math.min(1, Math.abs(away) / steps)));
-    return table[i - (i % LEVELS) + zero + Math.sign(away) * place] ?? 0;
-  });
+/** A table of lines has the same colour for every thickness, and the background for none. */
+function flat(theme: Theme, colour: number, less = colour): Uint32Array {
+  const zero = zeroLevel(less !== colour);
+  const ground = word(theme.background);
+  return Uint32Array.from({ length: LEVELS }, (_, i) =>
+    i > zero ? colour : i < zero ? less : ground,
+  );
 }
 
-const made = new WeakMap<Uint32Array, Tables>();
+/** The colour of lines of weights. */
+const inkOf = (theme: Theme): number =>
+  word(theme.forced ? theme.text : INK[theme.dark ? "dark" : "light"]);
 
-/** The colour tables of the lines of a scene. */
-export function lineTables(scene: Drawn): Tables {
-  const tables = tablesOf(scene);
-  if (!isLifted(scene)) return tables;
-  const known = scene.colours && made.get(tables.first);
-  if (known) return known;
-  const { signed } = scene.map;
-  const result: Tables = {
-    first: lifted(tables.first, signed),
-    faded: lifted(tables.faded, signed),
-    second: lifted(tables.second, signed),
-  };
-  made.set(tables.first, result);
-  return result;
+function differences(theme: Theme): Uint32Array {
+  const scale = diverging(theme);
+  return flat(theme, scale[MORE] ?? 0, scale[LESS] ?? 0);
 }
 
-/** The colours of the colour bar of weights: those of cells, or of lines. */
-export function barTable(scene: Drawn): Uint32Array {
-  const { theme, colours } = scene;
-  const table = colours ? rampTo(theme, theme.text) : ramp(theme);
-  return isLifted(scene) ? lifted(table) : table;
+/** The colours of overlaid heads, one after another. */
+function ofHeads(theme: Theme, colours: string[]): Uint32Array {
+  const whole = new Uint32Array(LEVELS * colours.length);
+  for (const [i, colour] of colours.entries()) whole.set(flat(theme, word(colour)), i * LEVELS);
+  return whole;
 }
 
-/** The colours of the colour bar of differences. */
-export function differenceTable(scene: Drawn): Uint32Array {
-  const table = diverging(scene.theme);
-  return isLifted(scene) ? lifted(table, true) : table;
+const made = new WeakMap<object, Map<string, Tables>>();
+
+/** The colour tables of the lines of a scene, kept as long as its colours are in use. */
+export function lineTables({ theme, colours, map }: Drawn): Tables {
+  const known = made.get(colours ?? theme) ?? new Map<string, Tables>();
+  made.set(colours ?? theme, known);
+  const key = `${theme.background} ${Boolean(map.signed)}`;
+  const tables = known.get(key) ?? tablesFor(theme, colours, map.signed);
+  known.set(key, tables);
+  return tables;
 }
+
+function tablesFor(theme: Theme, colours: string[] | undefined, signed?: boolean): Tables {
+  const whole = colours
+    ? ofHeads(theme, colours)
+    : signed
+      ? differences(theme)
+      : flat(theme, inkOf(theme));
+  // The system's colours may have no contrast to spare.
+  const first = theme.forced ? whole : mixed(theme, whole, OPACITY);
+  const second = colours || signed ? first : flat(theme, word(theme.second));
+  return { first, faded: mixed(theme, whole, BESIDE), second };
+}
+
+/** The scale of weights: the colours of cells, or the thickness of lines. */
+export function barOf(scene: Drawn): Raster {
+  const { theme, colours, state } = scene;
+  if (state.mode !== "lines") return strip(colours ? rampTo(theme, theme.text) : ramp(theme));
+  return wedge(
+    colours
+      ? flat(theme, word(theme.text))
+      : lineTables({ ...scene, map: { ...scene.map, signed: false } }).first,
+  );
+}
+
+/** The scale of differences. */
+export function differenceBarOf(scene: Drawn): Raster {
+  const { theme, state } = scene;
+  if (state.mode !== "lines") return strip(diverging(theme));
+  return wedge(lineTables({ theme, state, map: { ...scene.map, signed: true } }).first, true);
+}
+
+/** The colours of the cells of overlaid heads. */
+export const cellTable = (scene: Drawn): Uint32Array => tablesOf(scene).first;

@@ -2,7 +2,7 @@ import { zeroLevel } from "../../shared/colour_levels.js";
 import type { Pair } from "../source/map_source.js";
 import type { VisibleMap } from "../source/visible_map.js";
 
-/** Lines to draw, weakest first; `level` is their entry of the colour table. */
+/** Lines to draw, weakest first; `level` is their thickness, and their entry of the table. */
 export interface Lines {
   count: number;
   query: Int32Array;
@@ -23,10 +23,17 @@ export const MOST_LINES = 12_000;
 const BINS = 256;
 
 /**
- * The smallest weight in each row whose lines are drawn, so that the lines make up `mass` of the
- * row.
+ * The smallest weight in each row whose lines are drawn: no weaker than the map allows, and so that
+ * the lines make up no more than `mass` of the row.
  */
 export function rowCutoffs(map: VisibleMap, mass: number): Float32Array {
+  const cutoffs = massCutoffs(map, mass);
+  return map.least
+    ? cutoffs.map((cutoff, row) => Math.max(cutoff, map.least?.[row] ?? 0))
+    : cutoffs;
+}
+
+function massCutoffs(map: VisibleMap, mass: number): Float32Array {
   const cutoffs = new Float32Array(map.rows.length);
   if (mass >= 1) return cutoffs;
   if (mass <= 0) return cutoffs.fill(Number.POSITIVE_INFINITY);
@@ -108,7 +115,7 @@ export function linesInView(
  */
 export function linesOfPairs(
   pairs: Pair[],
-  signed: boolean,
+  { signed = false, least }: Pick<VisibleMap, "signed" | "least">,
   toLevel: (weight: number) => number,
   focus?: { query: Set<number>; key: Set<number> },
 ): Lines {
@@ -117,6 +124,7 @@ export function linesOfPairs(
   const zero = zeroLevel(signed);
   for (const pair of pairs) {
     if (focus && !focus.query.has(pair.query) && !focus.key.has(pair.key)) continue;
+    if (Math.abs(pair.weight) < (least?.[pair.query] ?? 0)) continue;
     const at = toLevel(pair.weight);
     if (at === zero) continue;
     query.push(pair.query);

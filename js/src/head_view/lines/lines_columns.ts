@@ -11,6 +11,8 @@ import { type LinesLayout, rowCentre, rowsInSight } from "./lines_layout.js";
 /** Between lines and labels. */
 export const LABEL_GAP = 8;
 const BAR_HEIGHT = 7;
+/** Smaller shares have no number beside their token. */
+const LEAST_SHARE = 0.01;
 
 interface Column {
   side: Side;
@@ -58,6 +60,9 @@ function paintColumn(
   let most = 0;
   for (let i = 0; i < shown.length; i++)
     most = Math.max(most, Math.abs(weightTo(i, scene.reach) || 0));
+  // Shares of the absolute scale have bars from 0 to 1, and small shares have none.
+  const isShare = map.least !== undefined && map.maximum === 1 && !map.signed;
+  const full = isShare ? 1 : most;
   for (let i = start; i < end; i++) {
     const y = rowCentre(layout, side, i);
     const weight = weightTo(i);
@@ -77,7 +82,7 @@ function paintColumn(
     drawToken(pen, text, x, y, align, layout.labelWidth);
     pen.globalAlpha = 1;
     if (locked) paintLock(pen, x - way * LABEL_GAP, y, theme.accent);
-    if (weight && !scene.colours)
+    if (weight && !scene.colours && !(isShare && weight < LEAST_SHARE))
       paintWeight(
         pen,
         layout,
@@ -86,6 +91,7 @@ function paintColumn(
         y,
         weight,
         most,
+        full,
         cssWord(table[barLevel(map, weight)]),
       );
     if (written > 0 && i === written) paintPrompt(pen, layout, scene, column, lead === undefined);
@@ -154,6 +160,7 @@ function paintWeight(
   y: number,
   weight: number,
   most: number,
+  full: number,
   colour: string,
 ): void {
   const { labelWidth, numberWidth } = layout;
@@ -168,7 +175,7 @@ function paintWeight(
       y,
     );
   }
-  const length = Math.max(1, (layout.barWidth * Math.abs(weight)) / most);
+  const length = Math.max(1, (layout.barWidth * Math.abs(weight)) / full);
   const bar = x + way * (labelWidth + (numberWidth ? numberWidth + 2 * LABEL_GAP : LABEL_GAP / 2));
   pen.fillStyle = colour;
   pen.fillRect(way === 1 ? bar : bar - length, y - BAR_HEIGHT / 2, length, BAR_HEIGHT);

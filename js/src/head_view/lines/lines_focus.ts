@@ -4,7 +4,7 @@ import { sourceOf } from "../source/source_of.js";
 import { isPair, type Target } from "../source/target.js";
 import type { VisibleMap } from "../source/visible_map.js";
 
-/** The range of the colours, and its source. */
+/** The end of a scale, and what has this value; "" where the scale is the same everywhere. */
 export interface Range {
   maximum: number;
   of: string;
@@ -20,19 +20,21 @@ export function focusOf({ active, locked }: Scene): Positions | undefined {
 }
 
 /**
- * Lines of tokens that stand out are scaled to the strongest of them: among those of the whole head
- * they could all be pale.
+ * Return the end of the scale of what is drawn. On a relative scale the lines of tokens that stand
+ * out are scaled to the strongest of them: among those of the whole head they could all be thin.
  */
 export function linesRange(scene: Scene): Range {
   const map = scene.reach ?? scene.map.most ?? scene.map;
   const focus = scene.state.mode === "lines" ? focusOf(scene) : undefined;
+  const isAbsolute = scene.state.scale === "absolute";
+  if (isAbsolute && scene.state.quantity === "weights") return { maximum: map.maximum, of: "" };
   const all = {
     maximum: map.maximum,
     of: scene.several?.names ? OF_BOTH : scene.several ? "all heads" : "this head",
   };
   if (map.maximumOfAll !== undefined) all.of = "in sight";
   if (map.tiles) all.of += apartNote(map);
-  if (!focus) return all;
+  if (!focus || isAbsolute) return all;
   const source = sourceOf(map);
   const largest = (of: Target) => Math.abs(source.strongest(of, 1)[0]?.weight ?? 0);
   const ofQueries = [...focus.query].map((query) => largest({ query }));

@@ -1,14 +1,16 @@
-import { cssWord, levelOf, mixed, type Tables } from "../../shared/colour_levels.js";
+import { cssWord, lineLevelOf, mixed, type Tables, thickness } from "../../shared/colour_levels.js";
 import { AXIS_LABEL_SIZE, labelFont, write } from "../../shared/labels.js";
 import { counted } from "../../shared/numbers.js";
 import { type Pen, paintRaster } from "../../shared/pen.js";
+import { paintStrike } from "../../shared/strike.js";
 import { isWhole } from "../../shared/window.js";
 import { isZoomable, type Positions, type Scene, widestOf } from "../scene.js";
+import { LEVELS } from "../several/head_colours.js";
 import { paintHeadCells, together } from "../several/overlay_lines.js";
-import { sourceOf } from "../source/source_of.js";
+import { sourceOf, weightAt } from "../source/source_of.js";
 import { isPair } from "../source/target.js";
 import type { VisibleMap } from "../source/visible_map.js";
-import { lineTables } from "./line_tables.js";
+import { cellTable, lineTables } from "./line_tables.js";
 import { type Lines, linesInView, linesOfPairs, rowCutoffs, type Span } from "./lines_choose.js";
 import { LABEL_GAP, paintColumns } from "./lines_columns.js";
 import { focusOf, linesRange } from "./lines_focus.js";
@@ -21,14 +23,16 @@ import {
   rowsInSight,
   STRAIGHT,
 } from "./lines_layout.js";
-import { lineWidth, rasterLines } from "./lines_raster.js";
+import { rasterLines } from "./lines_raster.js";
 
+/** The line that is pointed at is at least so thick. */
+const LEAST_MARK = 2.5;
 /** Above so many lines curves cost more than they show. */
 const MOST_CURVES = 4000;
 /** Room that is left for a scroll bar. */
 export const SCROLLBAR = 16;
-/** Opacity of the remaining lines while the lines of one token are highlighted. */
-export const FADED = 0.1;
+/** Strength of the remaining lines while the lines of one token are highlighted. */
+export const FADED = 0.2;
 
 /** Where everything lies; `whole`: with all rows in sight. */
 export function arrangeLines(scene: Scene, scrollTop: number, whole = false): LinesLayout {
@@ -42,6 +46,10 @@ export function arrangeLines(scene: Scene, scrollTop: number, whole = false): Li
     part: isZoomable(scene.state, map) ? scene.part : undefined,
   });
 }
+
+const LEAST_NOTE = "no lines below 1.5 times an even share, or below 3 %";
+const NO_LINES = ["No link is stronger than", "1.5 times an even share."];
+const NO_DIFFERENCES = ["No link differs by", "3 % or more of the scale."];
 
 /** The lines to draw: all in sight, and those of the tokens that are locked or pointed at. */
 export interface Chosen {
@@ -60,7 +68,7 @@ function linesOf(
   maximum: number,
   focus?: Positions,
 ) {
-  const toLevel = levelOf(state.scale, maximum, map.signed);
+  const toLevel = lineLevelOf(state.scale, maximum, map.signed);
   const query = rowsInSight(at, "query");
   const key = rowsInSight(at, "key");
   const sight = { start: Math.min(query.start, key.start), end: Math.max(query.end, key.end) };
@@ -70,7 +78,7 @@ function linesOf(
       if (!source.links)
         return linesInView(drawnMap, cutoffs[i] ?? new Float32Array(), sight, toLevel, focus);
       const rows = [...(focus?.query ?? [])].flatMap((query) => source.row(query)?.strongest ?? []);
-      return linesOfPairs([...rows, ...source.links], drawnMap.signed ?? false, toLevel, focus);
+      return linesOfPairs([...rows, ...source.links], drawnMap, toLevel, focus);
     }),
   );
 }
@@ -90,6 +98,7 @@ export function focusedLines(scene: Scene, at: LinesLayout, { cutoffs }: Chosen)
 /** What lines leave out. */
 export function linesNotes(layout: LinesLayout, lines: Lines, { map }: Scene): string[] {
   const { rows, cols } = map;
+  if (map.off) return [];
   const query = rowsInSight(layout, "query");
   const key = rowsInSight(layout, "key");
   const span = (shown: number[], { start, end }: Span) =>
@@ -101,12 +110,14 @@ export function linesNotes(layout: LinesLayout, lines: Lines, { map }: Scene): s
         ? ""
         : `zoomed: queries ${span(rows, query)} and keys ${span(cols, key)} of ${counts} in sight`,
       `the strongest ${counted(lines.count, "link")} in sight; weaker links are not shown`,
+      map.least && !map.signed ? LEAST_NOTE : "",
     ].filter(Boolean);
   }
   const count = Math.max(layout.rows, layout.cols);
   const start = Math.min(query.start, key.start);
   const end = Math.max(query.end, key.end);
   return [
+    map.least && !map.signed ? LEAST_NOTE : "",
     end - start < count
       ? `tokens ${start} to ${end - 1} of ${count} in sight, with their lines`
       : "",
@@ -129,6 +140,21 @@ export function paintAllLines(pen: Pen, at: LinesLayout, lines: Lines, scene: Sc
   const base = some ? { ...tables, first: tables.faded } : tables;
   const pale = (table: Uint32Array) => (fade < 1 ? mixed(scene.theme, table, fade) : table);
   paintBoth(pen, at, lines, { ...base, first: pale(base.first), second: pale(base.second) }, scene);
+  if (scene.map.off) paintStrike(pen, scene.theme, at.x0, 0, at.x1 - at.x0, at.height);
+  else paintNoLines(pen, at, lines, scene);
+}
+
+/** Words in place of the lines of a map in which nothing stands out. */
+function paintNoLines(pen: Pen, at: LinesLayout, lines: Lines, { map, state, theme, font }: Scene) {
+  const isWholeInSight = at.fullHeight <= at.height && !at.part;
+  if (lines.count > 0 || !map.least || state.top_mass < 1 || !isWholeInSight) return;
+  const words = map.signed ? NO_DIFFERENCES : NO_LINES;
+  const line = AXIS_LABEL_SIZE + 4;
+  const top = at.height / 2 - ((words.length - 1) * line) / 2;
+  pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
+  pen.textBaseline = "middle";
+  for (const [i, text] of words.entries())
+    write(pen, text, [(at.x0 + at.x1) / 2, top + i * line], theme.muted, "center");
 }
 
 /**
@@ -141,18 +167,20 @@ export function paintOverLines(
   focused: Lines | undefined,
   scene: Scene,
 ) {
-  const { active, theme } = scene;
+  const { active, theme, map, state } = scene;
   const tables = lineTables(scene);
   if (focused) paintBoth(pen, at, focused, tables, scene);
-  if (isPair(active)) {
+  if (isPair(active) && !map.off) {
+    const weight = weightAt(scene.map.most ?? map, active.query, active.key);
+    const toLevel = lineLevelOf(state.scale, linesRange(scene).maximum, map.signed);
     pen.strokeStyle = theme.accent;
-    pen.lineWidth = 2.5;
+    pen.lineWidth = Math.max(LEAST_MARK, thickness(toLevel(weight || 0), map.signed));
     pen.beginPath();
     traceLine(pen, at, active.query, active.key, true);
     pen.stroke();
   }
   paintColumns(pen, at, scene, tables.first);
-  if (scene.colours) paintHeadCells(pen, at, scene, tables.first);
+  if (scene.colours) paintHeadCells(pen, at, scene, cellTable(scene));
 }
 
 /** Add one line to the pen's path. */
@@ -168,9 +196,9 @@ function traceLine(pen: Pen, layout: LinesLayout, query: number, key: number, cu
 type Only = (query: number, key: number) => boolean;
 
 /**
- * Stroke lines weakest first, each in its level's colour of `table`. Colours are opaque, so that a
- * line has the colour of the colour bar wherever it crosses other lines; `only` picks some of the
- * lines. Each is a path of its own: browsers smooth the edges of paths of many lines more coarsely.
+ * Stroke lines weakest first, each as thick as its level, in the colours of `table`. Colours are
+ * opaque, so that crossing lines are no darker than one line; `only` picks some of the lines. Each
+ * is a path of its own: browsers smooth the edges of paths of many lines more coarsely.
  */
 function paintLines(
   pen: Pen,
@@ -178,17 +206,19 @@ function paintLines(
   lines: Lines,
   table: Uint32Array,
   only: Only,
-  lit = false,
+  signed = false,
 ) {
   const curved = lines.count <= MOST_CURVES;
-  pen.lineWidth = lineWidth(curved, lit);
   let last = -1;
   for (let i = 0; i < lines.count; i++) {
     const query = lines.query[i] ?? 0;
     const key = lines.key[i] ?? 0;
     const level = lines.level[i] ?? 0;
     if (!only(query, key)) continue;
-    if (level !== last) pen.strokeStyle = cssWord(table[level]);
+    if (level !== last) {
+      pen.strokeStyle = cssWord(table[level]);
+      pen.lineWidth = thickness(level % LEVELS, signed);
+    }
     last = level;
     pen.beginPath();
     traceLine(pen, layout, query, key, curved);
@@ -212,15 +242,17 @@ function paintBoth(
     const raster = rasterLines(layout, lines, tables, theme, some ? lit : undefined, {
       curved,
       density: scene.density,
+      signed: scene.map.signed ?? false,
     });
     paintRaster(pen, raster, layout.x0, 0, layout.x1 - layout.x0, layout.height);
     return;
   }
-  paintLines(pen, layout, lines, tables.first, (query, key) => !lit(query, key));
+  const { signed } = scene.map;
+  paintLines(pen, layout, lines, tables.first, (query, key) => !lit(query, key), signed);
   if (!some) return;
   // The second colours come last, so that a pale line never cuts through a strong line of the first
   // colour.
   pen.globalCompositeOperation = theme.dark ? "lighten" : "darken";
-  paintLines(pen, layout, lines, tables.second, lit, true);
+  paintLines(pen, layout, lines, tables.second, lit, signed);
   pen.globalCompositeOperation = "source-over";
 }

@@ -1,12 +1,9 @@
-import type { Tables } from "../../shared/colour_levels.js";
+import { type Tables, thickness } from "../../shared/colour_levels.js";
 import type { Raster } from "../../shared/pen.js";
 import type { Theme } from "../../shared/theme.js";
+import { LEVELS } from "../several/head_colours.js";
 import type { Lines } from "./lines_choose.js";
 import { alongAt, EASED, type LinesLayout, rowCentre, STRAIGHT } from "./lines_layout.js";
-
-/** Browsers draw lines of one pixel differently from wider lines. */
-export const lineWidth = (curved: boolean, lit = false): number =>
-  (curved ? 1.5 : 1.2) + (lit ? 0.75 : 0);
 
 /** Less of a pixel than this is not seen. */
 const COVERED = 1 / 512;
@@ -15,6 +12,8 @@ const COVERED = 1 / 512;
  * much of a pixel.
  */
 const THINNER = { eased: 0.025, straight: 0.0435 };
+/** They draw a line that is thinner than a pixel as a pale line of nearly one pixel. */
+const HAIRLINE = 0.88;
 /** Pieces of a column that a steep part of a curve is cut into. */
 const MOST_PIECES = 4;
 
@@ -29,13 +28,11 @@ export function rasterLines(
   { first, second }: Tables,
   theme: Theme,
   lit: ((query: number, key: number) => boolean) | undefined,
-  { curved, density }: { curved: boolean; density: number },
+  { curved, density, signed }: { curved: boolean; density: number; signed: boolean },
 ): Raster {
   const across = Math.round((layout.x1 - layout.x0) * density);
   const down = Math.round(layout.height * density);
-  const [width, wider] = [false, true].map(
-    (isLit) => lineWidth(curved, isLit) * density - THINNER[curved ? "eased" : "straight"],
-  ) as [number, number];
+  const thinner = THINNER[curved ? "eased" : "straight"];
   const corners = curved ? EASED : STRAIGHT;
   const plain = new Layer(across, down, corners);
   const over = lit && new Layer(across, down, corners);
@@ -47,7 +44,9 @@ export function rasterLines(
     layer.colour((isLit ? second : first)[lines.level[i] ?? 0] ?? 0);
     const from = rowCentre(layout, "query", query) * density;
     const to = rowCentre(layout, "key", key) * density;
-    layer.line(from, to, isLit ? wider : width);
+    const width = thickness((lines.level[i] ?? 0) % LEVELS, signed) * density;
+    if (width > 1) layer.line(from, to, width - thinner, 1);
+    else layer.line(from, to, HAIRLINE, width);
   }
   const ground = [1, 3, 5].map((at) => Number.parseInt(theme.background.slice(at, at + 2), 16));
   const words = new Uint32Array(across * down);
@@ -114,7 +113,7 @@ class Layer {
   }
 
   /** A line over the whole width. */
-  line(from: number, to: number, width: number): void {
+  line(from: number, to: number, width: number, opacity: number): void {
     const { across, down, free, light, red, green, blue, along, rise } = this;
     const way = to - from;
     // Only the columns where it is in sight: half a step of a steep line is more than its width.
@@ -144,7 +143,7 @@ class Layer {
           if (top < row) top = row;
           if (bottom > top) share += bottom - top;
         }
-        const part = (left * share) / pieces;
+        const part = (opacity * left * share) / pieces;
         free[at] = left - part;
         const k = 3 * at;
         light[k] = (light[k] as number) + part * red;

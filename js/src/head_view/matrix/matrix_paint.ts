@@ -1,6 +1,7 @@
 import type { Tables } from "../../shared/colour_levels.js";
 import { labelFont, labelOf, write } from "../../shared/labels.js";
 import { clippedTo, type Pen, paintRaster } from "../../shared/pen.js";
+import { paintStrike } from "../../shared/strike.js";
 import type { Theme } from "../../shared/theme.js";
 import type { Axis } from "../../shared/types.js";
 import { isWhole, type Part } from "../../shared/window.js";
@@ -112,6 +113,7 @@ export function paintMatrix(pen: Pen, layout: MatrixLayout, scene: Scene): void 
     }
   });
   paintRules(pen, scene, layout);
+  if (map.off) paintStrike(pen, theme, 0, 0, across, down);
   pen.restore();
   if (strip === undefined) return;
   pen.save();

@@ -159,9 +159,12 @@ function valuesOf(maps: Maps, place: number): Float32Array {
 /** The drawing of several maps on one scale; `visible` is the drawn part of each map. */
 export function severalMap(
   several: Several,
-  visible: (values: Float32Array) => VisibleMap,
+  visible: (values: Float32Array, place: number) => VisibleMap,
 ): VisibleMap {
-  return togetherMap(several, several.values.map(visible));
+  return togetherMap(
+    several,
+    several.values.map((values, place) => visible(values, place)),
+  );
 }
 
 /**

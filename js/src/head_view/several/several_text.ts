@@ -1,7 +1,7 @@
-import { headNames, type Table } from "../../shared/caption.js";
+import { headNames, scaleTitle, type Table } from "../../shared/caption.js";
 import { titleName } from "../../shared/head_names.js";
 import { signedValue } from "../../shared/quantity.js";
-import { type Axes, type Head, type HeadLabel, headName } from "../../shared/types.js";
+import { type Axes, type Head, type HeadLabel, headName, type Scale } from "../../shared/types.js";
 import { listName, tokenName } from "../aside/token_name.js";
 import { leads, type Scene } from "../scene.js";
 import { sourceOf, weightAt } from "../source/source_of.js";
@@ -20,6 +20,7 @@ export const severalTitle = (
   quantity: string,
   unit: string,
   labels?: HeadLabel[],
+  scale: Scale = "absolute",
 ) =>
   [
     names
@@ -27,7 +28,10 @@ export const severalTitle = (
       : span(heads, headName) || headNames(heads, { most: MOST_NAMED, short: true, labels }),
     quantity,
     unit,
-  ].join(" · ");
+    scaleTitle(scale),
+  ]
+    .filter(Boolean)
+    .join(" · ");
 
 /** "6 of 12 heads"; "" where all are drawn. */
 export function shareOf({ heads, wanted, arrangement, names }: Several): string {
@@ -38,14 +42,16 @@ export function shareOf({ heads, wanted, arrangement, names }: Several): string 
 }
 
 /** A description of omissions in a drawing of several heads, and of its colours. */
-export function severalNotes({ several, colours = [], theme, state }: Scene): string[] {
+export function severalNotes({ several, colours = [], theme, state, map }: Scene): string[] {
   if (!several) return [];
+  const off = several.heads.filter((_, i) => map.members?.[i]?.off);
   const overlay = several.arrangement === "overlay";
   const grey = theme.forced ? [] : several.heads.filter((_, i) => colours[i] === theme.muted);
   return [
     shareOf(several),
     overlay ? "a colour for each head" : "",
     overlay && state.mode === "matrix" ? "cells show the strongest head" : "",
+    off.length ? `switched off: ${headNames(off, { short: true })}` : "",
     grey.length ? `in grey: ${headNames(grey, { most: 2 * MOST_NAMED, short: true })}` : "",
   ].filter(Boolean);
 }

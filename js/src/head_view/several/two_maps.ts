@@ -1,6 +1,6 @@
 import { printValue, signedValue } from "../../shared/quantity.js";
 import type { Axes, Axis, Side } from "../../shared/types.js";
-import type { VisibleMap } from "../source/visible_map.js";
+import { emptied, leastLine, type VisibleMap } from "../source/visible_map.js";
 
 /** What stands over the three. */
 const LETTERS = ["A", "B"] as const;
@@ -19,7 +19,10 @@ export function differenceOf(first: VisibleMap, second: VisibleMap): VisibleMap 
   const values = first.values.map((value, i) => value - (second.values[i] ?? Number.NaN));
   // Not a number where either has none, which Math.max would hand on.
   const maximum = values.reduce((most, value) => Math.max(most, Math.abs(value) || 0), 0);
-  return { ...first, values, maximum, signed: true };
+  const difference: VisibleMap = { ...first, values, maximum, signed: true };
+  // Differences have no even share: the least part of the scale of both maps decides.
+  if (first.least) difference.least = first.least.map(() => leastLine(0, first.maximum));
+  return first.off ? emptied(difference) : difference;
 }
 
 /** A drawing of two maps on one scale, with their difference on a second scale. */

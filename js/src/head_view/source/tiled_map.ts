@@ -1,5 +1,6 @@
+import { endOfScale } from "../../shared/colour.js";
 import { remembered } from "../../shared/remembered.js";
-import type { Axes } from "../../shared/types.js";
+import type { Axes, Scale } from "../../shared/types.js";
 import type { Part } from "../../shared/window.js";
 import { asFloat32 } from "../../shared/wire.js";
 import {
@@ -11,7 +12,7 @@ import {
   StrongestPairs,
 } from "./map_source.js";
 import type { Link, LongMaps, Tile, TileRow, Tiles } from "./tile_types.js";
-import { keptOf, type VisibleMap } from "./visible_map.js";
+import { keptOf, leastLine, type VisibleMap } from "./visible_map.js";
 
 /** What the page has of a long input. */
 export interface Tiled {
@@ -70,17 +71,24 @@ function shownOf(long: LongMaps, axes: Axes): ReturnType<typeof keptOf> {
 }
 
 /** The visible maps of a long input, of which the page has an overview and a tile. */
-export function tiledMaps({ long, tile, row }: Tiled, axes: Axes, two: boolean): VisibleMap[] {
+export function tiledMaps(
+  { long, tile, row }: Tiled,
+  axes: Axes,
+  two: boolean,
+  scale: Scale,
+): VisibleMap[] {
   const { rows, cols } = shownOf(long, axes);
   const fits = tile && same(tile, long) ? tile : null;
   const tiles = fits && tilesOf(fits);
   return overviews(long).map((overview, i) => {
     const finest = tiles?.[i];
+    const isSigned = two && i === 2;
+    const largest = long.maxima[i] ?? 0;
     const map: VisibleMap = {
       rows,
       cols,
       values: NOTHING,
-      maximum: long.maxima[i] ?? 0,
+      maximum: isSigned ? largest : endOfScale(scale, long.quantity, largest),
       hiddenShare: long.shares[0],
       filteredShare: long.shares[1],
       renormalised:
@@ -93,8 +101,29 @@ export function tiledMaps({ long, tile, row }: Tiled, axes: Axes, two: boolean):
         links: fits?.links ? (fits.links[i] ?? []).map(pairOf) : [],
       },
     };
-    if (two && i === 2) map.signed = true;
+    if (isSigned) map.signed = true;
+    if (scale === "absolute") map.least = leastOf(long, overview, rows, axes, map);
     return map;
+  });
+}
+
+/**
+ * The smallest value that is drawn as a line, of each row. The last key of a causal map is masked
+ * for the first query.
+ */
+function leastOf(
+  { quantity }: LongMaps,
+  { values, cols }: Cells,
+  rows: number[],
+  { key }: Axes,
+  { signed, maximum }: VisibleMap,
+): Float32Array {
+  const isCausal = cols > 1 && Number.isNaN(values[cols - 1]);
+  const end = quantity === "weights" ? 1 : maximum;
+  return Float32Array.from(rows, (query) => {
+    const isEven = signed || quantity !== "weights";
+    const even = isEven ? 0 : 1 / (isCausal ? query + 1 : key.text.length);
+    return leastLine(even, end);
   });
 }
 

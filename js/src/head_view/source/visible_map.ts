@@ -1,11 +1,25 @@
-import { type Axes, type Axis, SPECIALS, type Special } from "../../shared/types.js";
+import { endOfScale } from "../../shared/colour.js";
+import { type Axes, type Axis, type Scale, SPECIALS, type Special } from "../../shared/types.js";
 import type { Sentences, Tiles } from "./tile_types.js";
 
 export interface Choice {
   hidden: Special[];
   sentences: Sentences;
   renormalise: boolean;
+  scale: Scale;
+  quantity: string;
 }
+
+/** A line stands for so many times an even share, and so much of the end of the scale, at least. */
+const TIMES_EVEN = 1.5;
+const LEAST = 0.03;
+
+/**
+ * The smallest weight that is drawn as a line: less than that is no link. `even` is the weight of
+ * even attention, and `end` the end of the scale.
+ */
+export const leastLine = (even: number, end: number): number =>
+  Math.max(TIMES_EVEN * even, LEAST * end);
 
 /** The shown part of a map, with a description of the rest. */
 export interface VisibleMap {
@@ -15,8 +29,15 @@ export interface VisibleMap {
   /** rows x cols, NaN where masked; none where `tiles` are in their place. */
   values: Float32Array;
   tiles?: Tiles;
-  /** The end of the colour scale: the largest value of the map, or in sight of a zoomed map. */
+  /**
+   * The end of the scale: 1 for weights on the absolute scale, else the largest value of the map, or
+   * in sight of a zoomed map.
+   */
   maximum: number;
+  /** The smallest value that is drawn as a line, of each row; absent on relative scales. */
+  least?: Float32Array;
+  /** Whether the head is off: it has no ink. */
+  off?: boolean;
   /** The largest value of the map, where the colour scale ends at what is in sight. */
   maximumOfAll?: number;
   /** Share of the shown rows' weight that goes to hidden special tokens. */
@@ -73,7 +94,8 @@ export function visibleMap(values: Float32Array, axes: Axes, choice: Choice): Vi
   const hiddenKey = axes.key.text.map((_, i) => hides(choice, axes.key, i));
   const renormalised = choice.renormalise && cols.length < nKeys;
   const shown = new Float32Array(rows.length * cols.length);
-  let maximum = 0;
+  const even = new Float32Array(rows.length);
+  let largest = 0;
   let total = 0;
   let hidden = 0;
   let kept = 0;
@@ -84,22 +106,33 @@ export function visibleMap(values: Float32Array, axes: Axes, choice: Choice): Vi
       shown[r * cols.length + c] = weight;
       if (weight > 0) sum += weight;
     }
+    let whole = 0;
+    let seen = 0;
     for (let key = 0; key < nKeys; key++) {
-      const weight = values[row * nKeys + key] ?? 0;
+      const weight = values[row * nKeys + key] ?? Number.NaN;
+      if (weight >= 0) seen++;
       if (!(weight > 0)) continue;
-      total += weight;
+      whole += weight;
       if (hiddenKey[key]) hidden += weight;
     }
+    total += whole;
     kept += sum;
     const divisor = renormalised && sum > 0 ? sum : 1;
     for (let i = r * cols.length; i < (r + 1) * cols.length; i++) {
       const weight = (shown[i] ?? 0) / divisor;
       shown[i] = weight;
-      if (weight > maximum) maximum = weight;
+      if (weight > largest) largest = weight;
     }
+    // Even attention is to all keys that the query sees, hidden keys included; of other quantities
+    // it is the mean of the row.
+    const sumOfRow = choice.quantity === "weights" ? 1 : whole;
+    even[r] = renormalised
+      ? 1 / Math.max(1, seenIn(shown, r, cols.length))
+      : sumOfRow / Math.max(1, seen);
   }
+  const maximum = endOfScale(choice.scale, choice.quantity, largest);
   const share = (part: number) => (total > 0 ? Math.max(0, part / total) : 0);
-  return {
+  const map: VisibleMap = {
     rows,
     cols,
     values: shown,
@@ -107,6 +140,27 @@ export function visibleMap(values: Float32Array, axes: Axes, choice: Choice): Vi
     hiddenShare: share(hidden),
     filteredShare: share(total - hidden - kept),
     renormalised,
+  };
+  if (choice.scale === "absolute") map.least = even.map((each) => leastLine(each, maximum));
+  return map;
+}
+
+/** The number of shown keys that the query of a row sees. */
+const seenIn = (shown: Float32Array, row: number, width: number): number =>
+  shown.subarray(row * width, (row + 1) * width).reduce((n, weight) => n + Number(weight >= 0), 0);
+
+/** The map of a head that is off: nothing where it has weights. */
+export function emptied(map: VisibleMap): VisibleMap {
+  const nothing = (values: Float32Array) =>
+    values.map((value) => (Number.isNaN(value) ? value : 0));
+  const empty: VisibleMap = { ...map, values: nothing(map.values), off: true };
+  if (!map.tiles) return empty;
+  const { overview } = map.tiles;
+  const blocks = { ...overview, values: nothing(overview.values) };
+  if (overview.first) blocks.first = nothing(overview.first);
+  return {
+    ...empty,
+    tiles: { overview: blocks, tile: undefined, row: undefined, strongest: [], links: [] },
   };
 }
 

@@ -1,7 +1,7 @@
 import { bounded } from "../bounded.js";
 import { type Caption, captionText, type Table } from "../caption.js";
 import { ramp } from "../colour.js";
-import { paintBar } from "../colour_bar.js";
+import { paintBar, strip } from "../colour_bar.js";
 import { AXIS_LABEL_SIZE, labelFont, tableRuler } from "../labels.js";
 import { type Look, UNATTACHED } from "../look.js";
 import type { Pen } from "../pen.js";
@@ -177,11 +177,11 @@ export class Sheet {
     this.y += height + GAP;
   }
 
-  /** The colour scale with its values, and in words what it is of. */
+  /** A scale of colours or of thickness with its values, and in words what it is of. */
   colourBar(
     [low, middle, high]: [string, string, string],
     words: string,
-    colours = ramp(this.theme),
+    bar = strip(ramp(this.theme)),
   ): void {
     const measure = tableRuler(labelFont(FONT, false, AXIS_LABEL_SIZE));
     const left = measure(low) / 2;
@@ -191,7 +191,7 @@ export class Sheet {
     const beside = left + width + measure(high) / 2 + 2 * GAP;
     const fits = beside + measure(words) <= this.room;
     this.place(fits ? beside + measure(words) : beside, fits ? 26 : 22, (pen) => {
-      paintBar(pen, colours, left, 0, width, BAR.height);
+      paintBar(pen, bar, left, 0, width, BAR.height);
       pen.strokeStyle = this.theme.hairline;
       pen.strokeRect(left - 0.5, -0.5, width + 1, BAR.height + 1);
       pen.font = labelFont(FONT, false, AXIS_LABEL_SIZE);

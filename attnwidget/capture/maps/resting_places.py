@@ -1,0 +1,106 @@
+"""The special tokens on which much attention rests, in most heads of a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.stack_maps import StackMaps
+from attnwidget.kernels.array_library import as_numpy
+
+#: Kinds of special tokens that can be hidden.
+KINDS = ("cls", "sep", "first")
+#: Much attention is more than this share of all attention, and this many times the even share.
+MUCH = 0.1
+TIMES_EVEN = 3
+# Queries of a map that are counted at most: a share needs no more of them.
+_QUERIES = 128
+
+
+@dataclass(frozen=True)
+class Resting:
+    """Special tokens on which much attention rests.
+
+    Attributes:
+        kinds: Their kinds, some of "cls", "sep" and "first"; empty if little attention rests on
+            special tokens.
+        share: Their share of the attention of all heads and queries, from 0 to 1; 0 without kinds.
+    """
+
+    kinds: tuple[str, ...] = ()
+    share: float = 0.0
+
+
+_NOWHERE = Resting()
+_known: WeakKeyDictionary[Attention, Resting] = WeakKeyDictionary()
+
+
+def resting_places(attention: Attention) -> Resting:
+    """Return the special tokens on which much attention rests.
+
+    Figures hide these tokens by default. Their share is the mean over all heads and queries, of
+    more than 128 queries over 128 that are spread evenly. The share is large above 10 % and above 3
+    times the even share, which the tokens have if every query attends evenly to the keys that it
+    sees. In a model of several stacks, one stack with a large share is enough. No share is computed
+    for a long input, whose first key stands apart in figures.
+
+    Args:
+        attention: The attention; heads that are switched off do not matter.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.capture.maps.resting_places import resting_places
+        >>> text = "The nurse who met the lawyers said that she was tired."
+        >>> resting = resting_places(load_model().attend(text))
+        >>> resting.kinds, round(resting.share, 2)
+        (('cls', 'sep'), 0.42)
+    """
+    intact = attention.intact
+    if intact not in _known:
+        _known[intact] = _resting(intact)
+    return _known[intact]
+
+
+def _resting(attention: Attention) -> Resting:
+    if attention.is_long:
+        return _NOWHERE
+    kinds: set[str] = set()
+    largest = 0.0
+    for name, stack in attention.stacks.items():
+        special = np.isin(stack.key.special, KINDS)
+        if not special.any():
+            continue
+        with attention.head_maps.reading():
+            share, even = _shares(attention.stack_maps(name), np.flatnonzero(special))
+        if share > max(MUCH, TIMES_EVEN * even):
+            kinds |= set(stack.key.special) & set(KINDS)
+            largest = max(largest, share)
+    return Resting(tuple(kind for kind in KINDS if kind in kinds), largest)
+
+
+def _shares(maps: StackMaps, special: NDArray[np.int64]) -> tuple[float, float]:
+    """Return the share of the weights to the special keys, and their share in even attention."""
+    n_query = len(maps.query)
+    step = -(-n_query // _QUERIES)
+    rows = list(range(step - 1, n_query, step))
+    part = maps.part(rows, range(len(maps.key)))
+    to_special = 0.0
+    to_all = 0.0
+    evens = []
+    for layer, kept in enumerate(maps.layers):
+        heads = slice(0, kept.n_heads)
+        weights = part(layer, heads, "weights")
+        to_special += float(weights[..., special.tolist()].sum())
+        to_all += float(weights.sum())
+        seen = kept.seen_by(heads)
+        if seen is None:
+            evens.append(len(special) / len(maps.key))
+            continue
+        visible = as_numpy(seen)[..., rows, :]
+        counts = np.maximum(visible.sum(-1), 1)
+        evens.append(float((visible[..., special].sum(-1) / counts).mean()))
+    return to_special / to_all if to_all else 0.0, float(np.mean(evens))

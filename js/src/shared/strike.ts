@@ -1,0 +1,22 @@
+import type { Pen } from "./pen.js";
+import type { Theme } from "./theme.js";
+
+/** Between a strike and the corners of its box. */
+const INSET = 2;
+
+/** A line through an empty box, from its lower left corner: its head is off. */
+export function paintStrike(
+  pen: Pen,
+  theme: Theme,
+  ...[x, y, width, height]: [x: number, y: number, width: number, height: number]
+): void {
+  pen.strokeStyle = theme.text;
+  pen.lineWidth = 2;
+  pen.beginPath();
+  pen.moveTo(x + INSET, y + height - INSET);
+  pen.lineTo(x + width - INSET, y + INSET);
+  pen.stroke();
+}
+
+/** What is said of a head that is off. */
+export const offNote = (name: string) => `${name} is off: it looks nowhere`;
