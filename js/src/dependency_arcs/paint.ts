@@ -34,7 +34,7 @@ const CLEAR = 3;
 /** Lines of one pixel lie on whole pixels. */
 const CRISP = 0.5;
 const DASH = "5 3";
-/** The width of an arc of a weight of 1; an arc is a prediction, so that none is too thin to see. */
+/** The widths of arcs of weights of 1 and 0. An arc is a prediction, so every arc is visible. */
 const THICKEST = 10;
 const THINNEST = 0.75;
 /** So much keeps blue and vermillion 3:1 from either ground. */

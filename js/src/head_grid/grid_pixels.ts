@@ -80,9 +80,9 @@ export function bytePixels(
 }
 
 /**
- * The value at the end of the scale of all heads: the relative scales of maps end at the largest
- * value of each head. Differences and weights times keys have one scale for all heads, because noise
- * in one head shall not look like a change in another.
+ * The value at the end of the scale of all heads; null if the scale ends at the largest value of
+ * each head. Differences and weights times keys have one scale for all heads, so that noise in a
+ * head does not look like a change.
  */
 export function gridEnd(scale: Scale, maps: SmallMaps | null): number | null {
   const isOne = scale === "absolute" || maps?.signed || maps?.times_keys;

@@ -142,7 +142,7 @@ export function visibleOf(state: ViewState, shown: Shown): VisibleMap {
   const { several, quantity } = shown;
   const isTwo = several?.names !== undefined;
   const heads = several?.heads ?? [shown.head];
-  /** The first of two attentions is the one whose heads are off. */
+  /** Of two attentions, only the first has heads that are off. */
   const isOff = (place: number) =>
     disabled.some((head) => sameHead(head, heads[place] as Head)) && !(isTwo && place > 0);
   const inked = (map: VisibleMap, place: number) => (isOff(place) ? emptied(map) : map);

@@ -42,8 +42,8 @@ export const ALL_HIDDEN = "Every token is hidden: show some again.";
 const RELATIVE = { absolute: "", linear: "linear", sqrt: "square-root", log: "logarithmic" };
 
 /**
- * The name of a scale beside its colour bar; "" for one whose values say enough. Only weights have
- * the absolute scale: `isPlain` is false of differences and of weights times keys.
+ * The name of a scale beside its colour bar; "" if the values of the bar say enough. Only weights
+ * have the absolute scale: `isPlain` is false for differences and for weights times keys.
  */
 export function scaleName(scale: Scale, quantity: string, isPlain = true): string {
   if (scale !== "absolute") return scale;

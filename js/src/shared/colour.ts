@@ -4,8 +4,8 @@ import type { Theme } from "./theme.js";
 import type { Scale } from "./types.js";
 
 /**
- * The exponent of the absolute scale: with 0.5 flat heads are a visible wash, and with 1 a weight of
- * 0.2 is hardly seen.
+ * The exponent of the absolute scale. With 0.5, even attention is a visible wash. With 1, a weight
+ * of 0.2 is hardly visible.
  */
 const INK = 0.6;
 

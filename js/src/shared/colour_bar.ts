@@ -33,8 +33,9 @@ export function strip(words: Uint32Array): Raster {
 const ROWS = 17;
 
 /**
- * A scale of line thickness, left to right, in the colours of a table of lines: from nothing to the
- * height of the bar, or of differences from the height of the bar to nothing in the middle and back.
+ * A scale of line thickness, left to right, in the colours of a table of lines. Lines grow from
+ * nothing to the height of the bar. Lines of differences shrink to nothing in the middle and grow
+ * again.
  */
 export function wedge(table: Uint32Array, signed = false): Raster {
   const words = new Uint32Array(256 * ROWS);

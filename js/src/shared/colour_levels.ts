@@ -25,8 +25,8 @@ export function levelOf(scale: Scale, maximum: number, signed = false): (weight:
 export const THICKEST = 8;
 
 /**
- * The thickness of a line in 256 steps, as `levelOf`: linear in the weight on the absolute scale, so
- * that the area of a line is proportional to its weight.
+ * The thickness of a line in 256 steps, as `levelOf`. On the absolute scale the thickness is linear
+ * in the weight, so that the area of a line is proportional to its weight.
  */
 export const lineLevelOf = (
   scale: Scale,

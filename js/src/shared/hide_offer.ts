@@ -25,7 +25,8 @@ export function hideOffer(
         kinds.includes(kind) ? !areHidden : hidden.includes(kind),
       ),
     });
-  const rests = `${Math.round(100 * (resting?.share ?? 0))} % of the attention of all heads rests on`;
+  const percent = Math.round(100 * (resting?.share ?? 0));
+  const rests = `${percent} % of the attention of all heads rests on`;
   const isOne = kinds.length === 1;
   const state = areHidden ? `, which ${isOne ? "is" : "are"} hidden` : "";
   return html`<p class="attnw-offer" ?hidden=${kinds.length === 0}

@@ -34,7 +34,7 @@ export function keyAt(scene: Scene, x: number): number | undefined {
   return share >= 0 && share < 1 ? share * scene.map.cols.length : undefined;
 }
 
-/** One query's weights to all keys, as heights on the scale, with a mark for what is in sight. */
+/** Paint a query's weights to all keys, as heights on the scale, and mark the visible keys. */
 export function paintCurve(pen: Pen, scene: Scene, row: Row): void {
   const { theme, font, state, map, part, print, axes } = scene;
   const { values, first, step, query } = row;

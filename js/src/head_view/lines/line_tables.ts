@@ -10,7 +10,7 @@ import { LEVELS, tablesOf } from "../several/head_colours.js";
 const INK = { light: "#241783", dark: "#c9c6ff" };
 /** How far the colours of all lines are from the background: as a constant opacity. */
 const OPACITY = 0.8;
-/** And those of all lines beside highlighted ones. */
+/** The opacity of other lines beside highlighted lines. */
 const BESIDE = 0.16;
 /** Entries of the diverging scale for the lines of differences. */
 const LESS = 24;

@@ -12,7 +12,7 @@ const COVERED = 1 / 512;
  * much of a pixel.
  */
 const THINNER = { eased: 0.025, straight: 0.0435 };
-/** They draw a line that is thinner than a pixel as a pale line of nearly one pixel. */
+/** Browsers draw a line thinner than a pixel as a pale line of nearly one pixel. */
 const HAIRLINE = 0.88;
 /** Pieces of a column that a steep part of a curve is cut into. */
 const MOST_PIECES = 4;

@@ -30,8 +30,8 @@ export interface VisibleMap {
   values: Float32Array;
   tiles?: Tiles;
   /**
-   * The end of the scale: 1 for weights on the absolute scale, else the largest value of the map, or
-   * in sight of a zoomed map.
+   * The end of the scale: 1 for weights on the absolute scale, otherwise the largest value of the
+   * map, or in sight of a zoomed map.
    */
   maximum: number;
   /** The smallest value that is drawn as a line, of each row; absent on relative scales. */
