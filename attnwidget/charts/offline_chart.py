@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, TypeVar, cast
 
 import altair as alt
 from altair.utils.html import INLINE_HTML_TEMPLATE
@@ -86,8 +86,9 @@ class _Offline:
         """As Altair's `save`; a page holds the scripts that it needs, unless `inline=False`."""
         kind = format or str(fp).rpartition(".")[-1]
         if kind in CHART_FORMATS:
+            picture = cast("ChartFormat", kind)
             with alt.data_transformers.enable("default"), alt.data_transformers.disable_max_rows():
-                made = draw_chart(self.to_dict(), kind, **_options(kind, kwargs))
+                made = draw_chart(self.to_dict(), picture, **_options(picture, kwargs))
             _write(fp, made, text=kind == "svg")
         else:
             super().save(fp, format, **_page(kwargs) if kind == "html" else kwargs)  # type: ignore[misc]

@@ -124,8 +124,8 @@ def draw(
         "title": title,
     }
     blocks = [json.dumps(wish).encode(), buffers.joined()]
-    _, (drawn, *pixels) = engine().ask("figure", blocks, what=f"the figure {figure!r}")
-    return _drawing(json.loads(drawn.decode("utf-8", "surrogatepass")), pixels)
+    _, (drawn, *images) = engine().ask("figure", blocks, what=f"the figure {figure!r}")
+    return _drawing(json.loads(drawn.decode("utf-8", "surrogatepass")), images)
 
 
 class _Buffers:

@@ -94,6 +94,9 @@ def is_empty(tokenizer: Any) -> bool:
     if not isinstance(size, int) or size > 1000:
         return False
     vocabulary = set(getattr(tokenizer, "get_vocab", dict)())
+    # A tokenizer in Python may make its entries while it reads.
+    if size > len(vocabulary) > 0:
+        return False
     special = set(getattr(tokenizer, "all_special_tokens", ()))
     added = {str(token) for token in getattr(tokenizer, "added_tokens_decoder", {}).values()}
     words = vocabulary - special - added

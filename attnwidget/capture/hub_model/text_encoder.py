@@ -153,15 +153,15 @@ class Encoder:
         if not any(segments) and pair is not None:
             segments = _carried_forward(read.around(texts.sequences(), None, None))
         if not isinstance(text, str):
-            words = self._given_words(texts, "target" if target else "text", truncate)
-            words = read.around(words, None, None)
+            given_words = self._given_words(texts, "target" if target else "text", truncate)
+            words = read.around(given_words, None, None)
             return Encoded(ids, types, self.axis(ids, word_ids=words, segments=segments or None))
         tokens = self.axis(ids, segments=segments or None)
         if not tokens.words_known:
             # The vocabulary shows no words. The text does.
-            words = texts.words()
-            words = words and read.around(words, None, None)
-            tokens = self.axis(ids, word_ids=words, segments=segments or None)
+            owners = texts.words()
+            words_of_text = None if owners is None else read.around(owners, None, None)
+            tokens = self.axis(ids, word_ids=words_of_text, segments=segments or None)
         return Encoded(ids, types, tokens)
 
     def _given_words(self, texts: TextsOfTokens, name: str, truncate: bool) -> list[int | None]:

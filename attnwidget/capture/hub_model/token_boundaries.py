@@ -6,6 +6,7 @@ of them are found here.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +20,8 @@ from attnwidget.text.running_text import RunningText
 
 #: Stands for a byte without its character while the pre-tokenizer looks for words.
 _UNREADABLE = "\ufffd"
+#: Half a character of UTF-16 in given tokens, which is no byte of "surrogateescape".
+_HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -160,7 +163,7 @@ class _Run:
         Bytes of several tokens that make a character become that character, in the piece of the
         first token.
         """
-        blocks = [text.encode("utf-8", "surrogateescape") for text in texts]
+        blocks = [_HALF.sub(_UNREADABLE, text).encode("utf-8", "surrogateescape") for text in texts]
         whole = b"".join(blocks).decode("utf-8", "surrogateescape")
         sizes = (len(character.encode("utf-8", "surrogateescape")) for character in whole)
         # The first byte of each character, and the end of the last character.
