@@ -167,7 +167,7 @@ def run(body: str, folder: Path, *, shell: str = "", **environment: str) -> tupl
     errors = folder / "errors.txt"
     with errors.open("wb") as file:
         ended = subprocess.run(
-            command, env=environment, stderr=file, stdout=file, timeout=240, check=False
+            command, env=environment, stderr=file, stdout=file, timeout=800, check=False
         )
     return ended.returncode, errors.read_text("utf-8", "replace")
 
