@@ -27,7 +27,9 @@ def checked(frame: pd.DataFrame, columns: Sequence[str], figure: str) -> pd.Data
             f"{', '.join(map(str, frame.columns)) or 'none'}"
         )
     kept = {name: _column(frame[name], name, figure) for name in columns}
-    table = pd.DataFrame(kept).dropna().reset_index(drop=True)
+    # Few units have a value without an interval.
+    needed = [name for name in columns if name not in ("low", "high")]
+    table = pd.DataFrame(kept).dropna(subset=needed).reset_index(drop=True)
     if table.empty:
         raise ValueError(f"{figure} has nothing to draw: the frame has no row with a value")
     return table.astype({name: int for name in ("layer", "head") if name in columns})

@@ -120,7 +120,7 @@ def test_a_restarted_kernel_is_missed_and_running_again_connects(
         expect(root.locator(":scope > .attnw-link")).to_have_text([LOST], timeout=2000)
         assert (
             float(
-                root.locator(":scope > .attnw-link + div").evaluate(
+                root.locator(":scope > .attnw-link ~ div").evaluate(
                     "e => getComputedStyle(e).opacity"
                 )
             )

@@ -191,6 +191,7 @@ def test_random_weights_have_no_name() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_few_of_twenty_models_with_random_weights_have_a_name() -> None:
     named = [names_of_random_weights(seed, causal=True) > 0 for seed in range(20)]
     named += [names_of_random_weights(seed, causal=False) > 0 for seed in range(1)]
@@ -198,6 +199,7 @@ def test_few_of_twenty_models_with_random_weights_have_a_name() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("spread", [0.02, 0.2])
 def test_few_of_twenty_encoders_with_random_weights_have_a_name(
     model: AttentionModel, spread: float

@@ -58,6 +58,7 @@ def random_gpt2(seed: int, scale: float) -> AttentionModel:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("scale", [1, 5, 20, 60])
 def test_few_of_twenty_models_with_random_weights_have_a_name_at_any_sharpness(
     model: AttentionModel, scale: float
@@ -72,6 +73,7 @@ def test_few_of_twenty_models_with_random_weights_have_a_name_at_any_sharpness(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_few_sharp_causal_models_with_random_weights_have_a_name() -> None:
     named = 0
     behaviours = ["previous token", "first token", "duplicate token", "induction", "rare words"]
@@ -179,6 +181,7 @@ def test_a_behaviour_of_attention_names_a_head_before_copying() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_the_induction_model_has_induction_heads() -> None:
     behaviours = ["previous token", "induction", "repeated random tokens", "copying"]
     model = load_model("attnwidget/induction")

@@ -114,11 +114,17 @@ WAYS = {
         engine().patience = usual
         work()
     """,
-    "exit handler": """
+    "exit handlers before and after the engine's own": """
         import atexit
-        atexit.register(work)
-        from attnwidget import HeadGrid
-        atexit.register(work, "later")
+        grids = []
+        def save(name):
+            for suffix in ("svg", "pdf", "png"):
+                assert grids[0].save(folder / f"{name}.{suffix}").stat().st_size > 1000
+        atexit.register(save, "after")
+        from attnwidget import HeadGrid, load_model
+        grids.append(HeadGrid(load_model().attend("The cat sat on the mat.")))
+        grids[0].save(folder / "usual-chart.png")
+        atexit.register(save, "before")
     """,
     "a checkpoint of a study": """
         from attnwidget import load_model, make_segments, measure
@@ -161,7 +167,7 @@ def run(body: str, folder: Path, *, shell: str = "", **environment: str) -> tupl
     errors = folder / "errors.txt"
     with errors.open("wb") as file:
         ended = subprocess.run(
-            command, env=environment, stderr=file, stdout=file, timeout=240, check=False
+            command, env=environment, stderr=file, stdout=file, timeout=800, check=False
         )
     return ended.returncode, errors.read_text("utf-8", "replace")
 
@@ -170,7 +176,10 @@ def run(body: str, folder: Path, *, shell: str = "", **environment: str) -> tupl
 def test_a_script_that_works_ends_well(way: str, tmp_path: Path) -> None:
     code, errors = run(WAYS[way], tmp_path)
     assert (code, "Traceback" in errors) == (0, False), errors
-    assert list(tmp_path.glob("*-chart.png")) or way.startswith("exit")
+    assert list(tmp_path.glob("*-chart.png"))
+    assert not way.startswith("exit") or all(
+        (tmp_path / f"{name}.pdf").exists() for name in ("before", "after")
+    )
 
 
 @POSIX

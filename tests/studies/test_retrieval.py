@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from attnwidget import load_model, retrieval_scores
+from attnwidget.capture.hub_model.text_ids import TextIds
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.metrics import Sinks
 from attnwidget.studies.metrics import retrieval
@@ -24,6 +25,7 @@ class Planted:
 
     def __init__(self) -> None:
         self.tokenizer = load_model().tokenizer
+        self.texts = TextIds(self.tokenizer)
         self.hf_model = SimpleNamespace(config=SimpleNamespace(is_encoder_decoder=False))
         self.name = "planted"
         self.answer = self.tokenizer.convert_tokens_to_ids(["the", "blue", "jar", "men"])

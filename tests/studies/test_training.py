@@ -234,7 +234,7 @@ def dying(step, load):
 steps = [(step, dying(step, load)) for step, load in induction_checkpoints()]
 segments = make_segments(["The man saw her.", "And she said."], load_model("attnwidget/induction"))
 measure_checkpoints(
-    steps, segments, ["entropy"], n_sequences=2, length=30, progress=False, checkpoint=sys.argv[1]
+    steps, segments, ["entropy"], n_sequences=6, length=30, progress=False, checkpoint=sys.argv[1]
 )
 """
 
