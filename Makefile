@@ -122,14 +122,18 @@ check-rest:
 	@for check in check-types check-pages test-pages; do $(MAKE) --no-print-directory $$check || exit 1; done
 
 # A browser test waits for a page or a kernel half of its time, so three processes share two cores.
+# One process runs alone where memory is short.
+PROCESSES ?= $(shell bash tests/processes.sh)
+BESIDE = $(if $(filter 1,$(PROCESSES)),1,2)
+
 # PYTEST: further options of pytest, for example a file.
 test-python: $(ENV) browser
-	$(call timed,pytest,$(BIN)/pytest -n 3 --dist worksteal -m "not slow" $(PYTEST))
+	$(call timed,pytest,$(BIN)/pytest -n $(PROCESSES) --dist worksteal -m "not slow" $(PYTEST))
 
 test: $(ENV) $(MODULES) browser
 	@rm -rf $(TIMES)
 	@$(MAKE) --no-print-directory check-python
-	@$(MAKE) --no-print-directory -j 2 test-python check-rest
+	@$(MAKE) --no-print-directory -j $(BESIDE) test-python check-rest
 	@echo "make test: checks, page tests, Python tests and browser tests are done, none failed" \
 		"($$(bash tests/browser/find_chromium.sh || echo 'no Chromium: browser tests were skipped'))." \
 		"Times: $(times)."
@@ -137,7 +141,7 @@ test: $(ENV) $(MODULES) browser
 test-slow: $(ENV) $(MODULES) browser
 	@rm -rf $(TIMES)
 	$(call timed,documentation,$(MAKE) --no-print-directory docs)
-	$(call timed,pytest,$(BIN)/pytest -n 3 --dist worksteal -m slow)
+	$(call timed,pytest,$(BIN)/pytest -n $(PROCESSES) --dist worksteal -m slow)
 	@echo "make test-slow: Python tests and browser tests are done, none failed. Times: $(times)."
 
 # The seed is the day's: each day other inputs, and the same ones all day.
