@@ -8,14 +8,15 @@ from itertools import count
 from zlib import crc32
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from browser.notebook import LiveNotebook, OpenNotebook
-from browser.pages import FLAGS, Watched, chromium, watched
+from browser.pages import FLAGS, PATIENCE_MS, Watched, chromium, watched
 from browser.parity import Desk
 from browser.servers import Server, jupyter, marimo
 
 _FURTHER_HOSTS = {"in_notebook7", "in_marimo"}
+expect.set_options(timeout=PATIENCE_MS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page
 
+from browser.pages import PATIENCE_MS
 from browser.servers import Server
 
 SESSION = "window.jupyterapp.shell.currentWidget.sessionContext"
@@ -94,12 +95,12 @@ class LiveNotebook:
     def wait_for_value(self, expression: str, wanted: object) -> None:
         """Wait until an expression in the kernel equals `wanted`."""
         comparison = f"(lambda got: (bool(got == {wanted!r}), repr(got)))({expression})"
-        for _ in range(100):
+        for _ in range(PATIENCE_MS // 100):
             equal, got = self.value(comparison)
             if equal:
                 return
             self.page.wait_for_timeout(100)
-        raise AssertionError(f"{expression} is {got}, not {wanted!r}, after 10 s")
+        raise AssertionError(f"{expression} is {got}, not {wanted!r}, after {PATIENCE_MS} ms")
 
     def reopen(self) -> None:
         """Save, shut the kernel down, close the page and open the notebook again."""

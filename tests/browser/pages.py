@@ -24,6 +24,8 @@ FLAGS = [
     # The shell's letters would stand elsewhere than those of a browser with windows.
     "--font-render-hinting=none",
 ]
+#: Milliseconds that a page may take: a busy machine makes every page slow.
+PATIENCE_MS = 240_000
 WIDTH = 1200
 HEIGHT = 1400
 # What the hosts themselves say in the console; none of it comes from a widget.
@@ -81,7 +83,7 @@ def watched(
 ) -> Iterator[Watched]:
     """A fresh page in a context of its own, on a screen for fingers if asked for."""
     context = browser.new_context(viewport={"width": width, "height": height}, has_touch=touch)
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     seen = Watched(page)
 

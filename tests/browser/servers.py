@@ -18,7 +18,7 @@ from pathlib import Path
 from fixtures import forked_python
 
 REPOSITORY = Path(__file__).parents[2]
-START_LIMIT = 120  # seconds; a cold machine reads JupyterLab from disk first
+START_LIMIT = 300  # seconds; a cold machine reads JupyterLab from disk first
 JUPYTER_FLAGS = [
     "--no-browser",
     "--allow-root",

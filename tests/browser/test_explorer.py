@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,16 +11,9 @@ from playwright.sync_api import Locator, expect
 
 from browser.figures import GridOnPage
 from browser.notebook import LiveNotebook, OpenNotebook
+from browser.pages import PATIENCE_MS
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(autouse=True)
-def patient() -> Iterator[None]:
-    """Measuring takes longer than expectations wait by themselves."""
-    expect.set_options(timeout=60_000)
-    yield
-    expect.set_options(timeout=5_000)
 
 
 SETUP = """
@@ -109,7 +101,7 @@ def test_type_step_pick_brush_save_and_restore_in_a_new_kernel(
     open_tab(notebook, "map of heads")
     expect(panel(notebook, "head_map").locator("canvas.attnw-map")).to_be_visible()
     brush(panel(notebook, "head_map").locator("canvas.attnw-map"))
-    for _ in range(50):
+    for _ in range(PATIENCE_MS // 100):
         if notebook.value("len(explorer.selected)") > 3:
             break
         notebook.page.wait_for_timeout(100)

@@ -77,14 +77,6 @@ AS_BEFORE = """(root) => {
 }"""
 
 
-@pytest.fixture(autouse=True)
-def patient() -> Iterator[None]:
-    """Measuring takes longer than expectations wait by themselves."""
-    expect.set_options(timeout=60_000)
-    yield
-    expect.set_options(timeout=5_000)
-
-
 @pytest.fixture(scope="module")
 def notebook(lab: Server, lab_page: Watched) -> Iterator[LiveNotebook]:
     """One kernel, which starts and reads the model once; each test has an explorer of its own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,14 +13,6 @@ from browser.pages import Watched
 from browser.servers import Server
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(autouse=True)
-def patient() -> Iterator[None]:
-    """Measuring takes longer than expectations wait by themselves."""
-    expect.set_options(timeout=60_000)
-    yield
-    expect.set_options(timeout=5_000)
 
 
 MARIMO = """

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from attnwidget import Attention, HeadGrid, HeadView
 from attnwidget.widgets.pages.write_page import write_page
-from browser.pages import watched
+from browser.pages import PATIENCE_MS, watched
 
 pytestmark = pytest.mark.browser
 IN_SIGHT = re.compile(r"queries (\d+) to (\d+) and keys (\d+) to (\d+) of 300 in sight")
@@ -32,7 +32,7 @@ def in_sight(page: Page) -> tuple[int, ...]:
 
 def seen(page: Page, holds: Callable[[tuple[int, ...]], bool]) -> tuple[int, ...]:
     """What is in sight, once it is as it should be."""
-    for _ in range(100):
+    for _ in range(PATIENCE_MS // 50):
         if holds(now := in_sight(page)):
             return now
         page.wait_for_timeout(50)
