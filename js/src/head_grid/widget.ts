@@ -4,6 +4,7 @@ import { captionText } from "../shared/caption.js";
 import { elementIds, gridCell } from "../shared/cell_cursor.js";
 import { cellGestures } from "../shared/cell_input.js";
 import { type Cell, columnsInSight, inside, rowsInSight, sameCell } from "../shared/cells.js";
+import { withControls } from "../shared/figure_controls.js";
 import { labelOfHead } from "../shared/head_names.js";
 import { hideOffer } from "../shared/hide_offer.js";
 import { commonKey, keyList } from "../shared/key_list.js";
@@ -25,21 +26,19 @@ import {
 } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import type { Head, RenderContext } from "../shared/types.js";
-import { gridControls } from "./grid_controls.js";
+import { controlRow, type GridActions, gridControls, layerPlayer } from "./grid_controls.js";
 import { gridPeek } from "./grid_peek.js";
 import { decode, type SmallMaps } from "./grid_pixels.js";
 import { gridPreview } from "./grid_preview.js";
 import { captionOf, describe, editText, metricText, strongest } from "./grid_text.js";
 import { headIn } from "./head_order.js";
-import { metricControls, similarHeads } from "./metric_controls.js";
+import { metricControls, metricRow, similarHeads } from "./metric_controls.js";
 import { paintGrid } from "./paint.js";
 import { areCurrent, composed, type Scene, sceneOf } from "./scene.js";
 import { type GridState, nextOfTwo, WATCHED } from "./state.js";
 import { stepControls, stepThrough } from "./step_controls.js";
-import { offControls, offText, type Switching } from "./switch_controls.js";
+import { offControls, offText } from "./switch_controls.js";
 
-/** Below this width controls wait behind a button. */
-const NARROW = 560;
 const SCROLL_BAR = 16;
 const KEYS = [
   ["Arrow keys", "move between heads"],
@@ -62,22 +61,26 @@ type Choice = Pick<GridState, "selected" | "disabled">;
 
 function render(context: RenderContext<GridState>): void {
   const { model, signal } = context;
-  const mounted = mount(context, "head-grid", WATCHED, {
-    update,
-    view,
-    paint,
-    keys: (event) =>
-      commonKey(event, keys.toggle, stepBy) ||
-      trainingKey(event) ||
-      switchKey(event) ||
-      input.key(event),
-  });
-  const { root, inner, schedule } = mounted;
-  const switching: Switching = {
+  const mounted = withControls(
+    mount(context, "head-grid", WATCHED, {
+      update,
+      view,
+      paint,
+      keys: (event) =>
+        commonKey(event, keys.toggle, stepBy) ||
+        trainingKey(event) ||
+        switchKey(event) ||
+        input.key(event),
+    }),
+    context.signal,
+  );
+  const { root, schedule } = mounted;
+  const actions: GridActions = {
     toggle: (head) => switchOff([head]),
     clear: () => switchTo([]),
+    step,
+    play: layerPlayer(context, step, schedule),
   };
-  const controls = gridControls(context, mounted, step, switching);
   const keys = keyList(KEYS, mounted, signal);
   const idOf = elementIds();
   const chosenNow = (): Choice => ({
@@ -220,7 +223,6 @@ function render(context: RenderContext<GridState>): void {
     if (place !== before) revealed = undefined;
     before = place;
     root.classList.toggle("attnw-grid-stale", !areCurrent(maps, state));
-    root.classList.toggle("attnw-grid-narrow", look.width < NARROW);
     const switched = JSON.stringify(off) !== JSON.stringify(state.disabled);
     live.say(chosenNow(), switched ? offText(state.disabled) : announcement(state.selected));
     off = state.disabled;
@@ -228,16 +230,17 @@ function render(context: RenderContext<GridState>): void {
 
   function view(): unknown {
     if (!scene) return nothing;
-    inner.classList.toggle("attnw-grid-open", controls.isOpen());
     const { state } = scene;
+    const controls = mounted.own(gridControls(model, scene, actions));
+    const metrics = mounted.own(metricControls(model, scene, selectSimilar), "metrics");
     return html`<div class="attnw-progress" ?hidden=${areCurrent(maps, state)}></div>
       ${boxView(scene)}
       <p class="attnw-grid-sight" ?hidden=${!sight}>${sight}</p>
       ${offerView(scene)}
-      ${controls.view(scene, keys.button())}
-      ${offControls(model, state, switching)}
+      ${controlRow(scene, mounted.bar(controls), keys.button())}
+      ${offControls(model, state, actions)}
       ${stepControls(model)}
-      ${metricControls(model, scene, selectSimilar)}
+      ${metricRow(model, scene, metrics)}
       ${keys.list()}
       ${captioned(mounted.save, html`<p class="attnw-grid-caption" data-caption>${caption}</p>`)}
       ${live.view()}${preview.view(scene, previewed(scene))}`;

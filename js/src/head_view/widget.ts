@@ -1,6 +1,8 @@
 import { html, nothing } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { ALL_HIDDEN, captionText } from "../shared/caption.js";
+import { controlView } from "../shared/controls.js";
+import { withControls } from "../shared/figure_controls.js";
 import { NEARER, partByKey, placeAt, stepped, windowGestures } from "../shared/gestures.js";
 import { hideOffer } from "../shared/hide_offer.js";
 import { commonKey, keyList } from "../shared/key_list.js";
@@ -56,7 +58,7 @@ import type { VisibleMap } from "./source/visible_map.js";
 import { partOf, sizeOf, windowOf } from "./source/window_of.js";
 import { type ViewState, WATCHED } from "./state.js";
 import { type BodyState, HINT, legendView, viewBody, viewFigures, ZOOM_HINT } from "./view_body.js";
-import { type Controlled, viewControls } from "./view_controls.js";
+import { type Controlled, modeControl, viewControls } from "./view_controls.js";
 import { KEYS, marksOf, moved, toggled } from "./view_cursor.js";
 import { viewHead } from "./view_head.js";
 import { type Shown, shownHeads } from "./view_shown.js";
@@ -77,7 +79,10 @@ const INTO = 2 * NEARER;
 
 function render(context: RenderContext<ViewState>): void {
   const { model, signal } = context;
-  const mounted = mount(context, "view", WATCHED, { update, view, paint, keys: key });
+  const mounted = withControls(
+    mount(context, "view", WATCHED, { update, view, paint, keys: key }),
+    context.signal,
+  );
   const { root, inner, schedule, invalidate } = mounted;
   const choose = (head: Head, alone: boolean) =>
     drawThese(model, alone ? [head] : toggledHeads(snapshot(model, WATCHED), head));
@@ -240,22 +245,23 @@ function render(context: RenderContext<ViewState>): void {
     // The caption says what the figure leaves out, so the figure draws first.
     if (scene && shown) draw(scene, shown);
     parts.hidden = Boolean(message);
+    const mode = mounted.own([modeControl(model, setMode)], "mode");
+    const controls = mounted.own(controlled ? viewControls(model, controlled) : []);
     return html`${viewHead({
       title: heading?.title ?? "",
       note: heading?.note ?? "",
       ...zoom,
       hidden: !heading,
-      mode: model.get("mode"),
-      setMode,
+      modes: mode.map(controlView),
       step: (by) => {
         const plot = plotOf(figure());
         if (plot) show(stepped(plot, by, cursor()));
       },
       showAll: () => map && show(wholeOf(sizeOf(map))),
-      keysButton: keys.button("attnw-help"),
+      keysButton: keys.button(),
     })}
-      <div class="attnw-view-controls" ?hidden=${!heading}>
-        ${guard([controlled], () => controlled && viewControls(model, controlled))}${find.view()}
+      <div class="attnw-controls attnw-view-controls" ?hidden=${!heading}>
+        ${mounted.bar(controls)}${find.view()}
       </div>
       ${heading ? stepsView(model, snapshot(model, WATCHED)) : nothing}
       ${offerView()}
