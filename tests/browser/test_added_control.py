@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from browser.axe import AXE, complaints
+from browser.figures import open_menu
 from browser.notebook import OpenNotebook
 from project.added_sources import build_with, shown_files
 
@@ -15,9 +16,13 @@ pytestmark = pytest.mark.browser
 
 OPEN = """
 import sys
+# Kernels of the tests have read the package already.
+for name in [name for name in sys.modules if name.split(".")[0] == "attnwidget"]:
+    del sys.modules[name]
 sys.path.insert(0, {folder!r})
 from attnwidget import explore
-explorer = explore(text="The captain told his men that he would not leave the ship.", panels=["grid", "view"])
+text = "The captain told his men that he would not leave the ship."
+explorer = explore(text=text, panels=["grid", "view"])
 explorer"""
 PIXELS = "(canvas) => canvas.toDataURL()"
 
@@ -50,15 +55,6 @@ def test_a_control_of_the_documentation_is_visible_in_the_explorer_and_works(
     expect(open_menu(alone).get_by_role("checkbox", name=name)).to_be_checked()
     if AXE.is_file():
         assert complaints(notebook.page) == []
-
-
-def open_menu(root: Locator) -> Locator:
-    """The menu "View" of a figure, open."""
-    menu = root.get_by_role("group", name="View", exact=True)
-    if not menu.is_visible():
-        root.get_by_role("button", name="View").click()
-    expect(menu).to_be_visible()
-    return menu
 
 
 def see_box(root: Locator, name: str, visible: bool) -> None:

@@ -1,7 +1,7 @@
 import { html, nothing } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { controlView } from "../shared/controls.js";
-import { withControls } from "../shared/figure_controls.js";
+import { type WithControls, withControls } from "../shared/figure_controls.js";
 import { stepped } from "../shared/gestures.js";
 import { hideOffer } from "../shared/hide_offer.js";
 import { keyList } from "../shared/key_list.js";
@@ -65,6 +65,45 @@ function setMode(view: ShownView, mode: ViewState["mode"]): void {
   const next = view.kind(mode);
   view.showFigure(next);
   view.figures[next].element.focus();
+}
+
+/** The title with the choice of lines or matrix, and the zoom. */
+function headOf(
+  view: ShownView,
+  { heading, zoom }: ViewWords,
+  { own }: WithControls,
+  keysButton: unknown,
+) {
+  const mode = modeControl(view.model, (to) => setMode(view, to));
+  return viewHead({
+    title: heading?.title ?? "",
+    note: heading?.note ?? "",
+    ...zoom,
+    hidden: !heading,
+    modes: own([mode], "mode").map(controlView),
+    step: (by) => {
+      const plot = view.plotOf(view.figure);
+      if (plot) view.show(stepped(plot, by, view.cursor()));
+    },
+    showAll: () => view.map && view.show(wholeOf(sizeOf(view.map))),
+    keysButton,
+  });
+}
+
+/** The small map of all, and all weights of a locked query, where not all is in sight. */
+function paintAside(
+  { scene, shown }: ShownView,
+  { body, row }: ViewWords,
+  canvases: ReturnType<typeof viewBody>,
+): void {
+  if (!scene || !shown) return;
+  const all = canvases.minimap();
+  const small = body.minimap && all ? fresh(all, MINIMAP, MINIMAP) : null;
+  if (small) paintMinimap(small, scene);
+  const curve = canvases.curve();
+  const { width, height } = curveSize(scene);
+  const bars = row && curve && fresh(curve, width, height);
+  if (row && bars) paintCurve(bars, scene, row);
 }
 
 function render(context: RenderContext<ViewState>): void {
@@ -152,7 +191,7 @@ function render(context: RenderContext<ViewState>): void {
   function elements({ width }: Look): unknown {
     // The caption says what the figure leaves out, so the figure draws first.
     draw();
-    return html`${headView()}
+    return html`${headOf(view, words, mounted, keys.button())}
       ${controlsView()}
       ${words.heading ? stepsView(model, snapshot(model, WATCHED)) : nothing}
       ${offerView()}
@@ -162,24 +201,6 @@ function render(context: RenderContext<ViewState>): void {
       ${live.view()}${tip.view()}${keys.list()}`;
   }
 
-  function headView() {
-    const { heading, zoom } = words;
-    const mode = modeControl(model, (to) => setMode(view, to));
-    return viewHead({
-      title: heading?.title ?? "",
-      note: heading?.note ?? "",
-      ...zoom,
-      hidden: !heading,
-      modes: mounted.own([mode], "mode").map(controlView),
-      step: (by) => {
-        const plot = view.plotOf(view.figure);
-        if (plot) view.show(stepped(plot, by, view.cursor()));
-      },
-      showAll: () => view.map && view.show(wholeOf(sizeOf(view.map))),
-      keysButton: keys.button(),
-    });
-  }
-
   function controlsView() {
     const controls = mounted.own(controlled ? viewControls(model, controlled) : []);
     return html`<div class="attnw-controls attnw-view-controls" ?hidden=${!words.heading}>
@@ -187,23 +208,14 @@ function render(context: RenderContext<ViewState>): void {
     </div>`;
   }
 
+  function paint(): void {
+    paintAside(view, words, body);
+    if (view.scene && view.shown && !view.peeked) locks.seek(view.scene);
+  }
+
   /** The offer to hide, or to show, special tokens on which much attention rests. */
   const offerView = () =>
     view.selected ? hideOffer(model, view.selected.axes, model.get("_source")) : nothing;
-
-  /** The small map of all, and all weights of a locked query, where not all is in sight. */
-  function paint(): void {
-    const { scene, shown } = view;
-    if (!scene || !shown) return;
-    const all = body.minimap();
-    const small = words.body.minimap && all ? fresh(all, MINIMAP, MINIMAP) : null;
-    if (small) paintMinimap(small, scene);
-    const curve = body.curve();
-    const { width, height } = curveSize(scene);
-    const bars = words.row && curve && fresh(curve, width, height);
-    if (words.row && bars) paintCurve(bars, scene, words.row);
-    if (!view.peeked) locks.seek(scene);
-  }
 }
 
 export default () => ({
