@@ -12,8 +12,9 @@ const MOVED: Record<string, string[]> = {
 };
 
 /**
- * The controls of the figures in the explorer: those that figures share, once for all of them, those
- * of the figures' own menus, and those that leave the bars. A figure keeps its other controls.
+ * The controls of the figures in the explorer: the controls that figures share, once for all
+ * figures, the controls of the figures' menus, and the controls that leave the bars. A figure keeps
+ * its other controls.
  */
 export function viewMenu(mounted: Mounted, signal: AbortSignal) {
   const lists = new Map<string, Control[]>();

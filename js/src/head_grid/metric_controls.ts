@@ -92,7 +92,9 @@ export function metricRow(
   const { metric } = scene;
   const isEmpty = !metric && !controls.some(isOffered);
   return html`<div class="attnw-controls attnw-metric-controls" role="group" aria-label="metric"
-    ?hidden=${isEmpty}>${controls.map(controlView)}${metric ? rangeOf(model, scene, metric) : nothing}
+    ?hidden=${isEmpty}>
+    ${controls.map(controlView)}
+    ${metric ? rangeOf(model, scene, metric) : nothing}
   </div>`;
 }
 

@@ -114,12 +114,15 @@ function render(context: RenderContext<TableState>): void {
   function view(look: Look): unknown {
     if (!scene || !layout) return nothing;
     const said = captionText(captionOf(scene, layout.table.bar > 0));
-    return html`<div class="attnw-controls">${relationFields(model)}${mounted.bar(mounted.own(relationControls(model)))}${keys.button()}</div>
+    const controls = mounted.own(relationControls(model));
+    const direction = mounted.own([directionControl()], "direction");
+    return html`<div class="attnw-controls">${relationFields(model)}
+        ${mounted.bar(controls)}${keys.button()}</div>
       <div class=${`attnw-rel-body${layout.aside > 0 ? " attnw-rel-wide" : ""}`}>
         <div class="attnw-rel-left">${list.view(scene, layout.table, look)}</div>
         <div class="attnw-rel-aside">
           <p class="attnw-rel-title">${mapTitle(scene.state)}</p>
-          <span class="attnw-group">${mounted.own([directionControl()], "direction").map(controlView)}</span>
+          <span class="attnw-group">${direction.map(controlView)}</span>
           ${heat.view(look)}
           <p class="attnw-rel-readout">${readout(scene, heat.pointed()) || HINT}</p>
         </div>
