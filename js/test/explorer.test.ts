@@ -274,7 +274,7 @@ test("panels that there are not have neither a tab nor a place", async () => {
 
 test("where there is little room one panel of all is open, and a tap on a head shows it", async () => {
   width = 456;
-  const { panel, find, el, model } = await shown({ strip: "anywidget:3" });
+  const { panel, el, model } = await shown({ strip: "anywidget:3" });
   expect([...el.querySelectorAll("[role=tab]")].map((node) => node.textContent)).toEqual([
     "all heads",
     "one head",
@@ -285,14 +285,6 @@ test("where there is little room one panel of all is open, and a tap on a head s
     true,
     true,
   ]);
-  const menu = find(".attnw-ex-menu");
-  expect(menu.hidden).toBe(true);
-  find(".attnw-ex-menu-button").click();
-  expect([menu.hidden, find(".attnw-ex-menu-button").getAttribute("aria-expanded")]).toEqual([
-    false,
-    "true",
-  ]);
-  expect(menu.querySelector('[data-hide="cls"]')).not.toBeNull();
   const canvas = document.createElement("canvas");
   panel("grid").append(canvas);
   canvas.dispatchEvent(new MouseEvent("click", { bubbles: true, shiftKey: true }));
@@ -379,48 +371,6 @@ test("an example is asked for with its text, in one message", async () => {
   type(find<HTMLTextAreaElement>("textarea"), "A text of one's own.");
   await frame();
   expect([select.value, select.selectedOptions[0]?.textContent]).toEqual(["", "your text"]);
-});
-
-test("what all figures share is chosen in one row and its menu", async () => {
-  const { model, find, grid, view } = await shown();
-  const control = (name: string) =>
-    find<HTMLSelectElement>(`.attnw-ex-bar [data-control="${name}"]`);
-  control("unit").value = "words";
-  control("unit").dispatchEvent(new Event("change"));
-  expect(model.sent.at(-1)).toEqual({ unit: "words" });
-  find<HTMLInputElement>('[data-hide="cls"]').click();
-  expect(model.sent.at(-1)).toEqual({ hidden: ["cls"] });
-  expect(control("metric").closest("label")?.hidden).toBe(true);
-  grid.fromKernel({ _metrics: { stack: "self", titles: ["entropy"] } });
-  await frame();
-  control("metric").value = "entropy";
-  control("metric").dispatchEvent(new Event("change"));
-  expect(grid.sent.at(-1)).toEqual({ metric: "entropy" });
-  const way = (name: string) => find(`[data-way="${name}"]`);
-  way("matrix").click();
-  expect(view.sent.at(-1)).toEqual({ mode: "matrix" });
-  way("several").click();
-  expect(view.sent.at(-1)).toEqual({ arrangement: "beside" });
-  await frame();
-  expect(
-    ["lines", "matrix", "several"].map((name) => way(name).getAttribute("aria-pressed")),
-  ).toEqual(["false", "false", "true"]);
-  expect(control("drawn as").closest("label")?.hidden).toBe(false);
-});
-
-test("the menu closes with Escape, which takes back nothing, and with a click elsewhere", async () => {
-  const { find, model } = await shown();
-  const menu = find(".attnw-ex-menu");
-  const button = find(".attnw-ex-menu-button");
-  button.click();
-  expect(menu.hidden).toBe(false);
-  press(find(".attnw-ex-menu select"), "Escape");
-  expect(menu.hidden).toBe(true);
-  button.click();
-  find("textarea").dispatchEvent(new MouseEvent("pointerdown", { bubbles: true, composed: true }));
-  await frame();
-  expect(menu.hidden).toBe(true);
-  expect(model.sent).toHaveLength(1);
 });
 
 test("the present text is kept as A while another one is edited", async () => {

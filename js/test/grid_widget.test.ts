@@ -199,7 +199,7 @@ test(
     "difference are offered while one is off",
   async () => {
     const { model, find } = await show({ selected: [[2, 3, "self"]] });
-    const button = find(".attnw-grid-switch");
+    const button = find("[data-control=switch]");
     const row = find(".attnw-off-controls");
     expect([button.textContent, row.hidden]).toEqual(["switch off L2 H3", true]);
     button.click();
@@ -218,7 +218,7 @@ test(
       box.checked = true;
     });
     expect(model.get("versus")).toBe("intact");
-    find(".attnw-off-controls .attnw-grid-switch").click();
+    find("[data-control='all on']").click();
     await frame();
     expect([model.get("disabled"), row.hidden]).toEqual([[], true]);
   },
@@ -245,7 +245,7 @@ test("where no head can be switched off there is no button, and the key says why
     disabled: [[1, 1, "self"]],
     _source: source,
   });
-  expect(find(".attnw-grid-switch").hidden).toBe(true);
+  expect(find("[data-control=switch]").hidden).toBe(true);
   expect(find(".attnw-off-controls").textContent).toContain("off: L1 H1 (uniform)");
   await press("x");
   expect(find("[role=alert]").textContent).toBe(source.fixed);
@@ -463,23 +463,15 @@ test("a tap selects, a finger that stays shows the head and selects nothing", as
   expect(model.sent).toEqual([]);
 });
 
-test("a narrow grid keeps its controls behind a button", async () => {
-  const { find } = await show();
-  const more = find<HTMLButtonElement>(".attnw-grid-more");
-  const open = () => [
-    more.getAttribute("aria-expanded"),
-    find(".attnw-head-grid").classList.contains("attnw-grid-open"),
-  ];
-  expect(open()).toEqual(["false", false]);
-  more.click();
-  await frame();
-  expect(open()).toEqual(["true", true]);
-});
-
 test("the controls set the traits, and the stack switch is there only for several stacks", async () => {
   const { model, el, find } = await show();
-  const selects = [...el.querySelectorAll("select")];
-  expect(selects.filter((s) => !s.closest("[hidden]"))).toHaveLength(2);
+  const shown = () =>
+    [...el.querySelectorAll("select")]
+      .filter((select) => !select.closest("[hidden]"))
+      .map((select) => select.dataset.control);
+  expect(shown()).toEqual([]);
+  find(".attnw-menu-button").click();
+  expect(shown()).toEqual(["unit", "scale"]);
   const scale = find<HTMLSelectElement>("[data-control=scale]");
   await pick(scale, () => {
     scale.value = "log";
@@ -646,7 +638,7 @@ test("the ends of the range push each other, and the whole range is no filter", 
 
 test("heads like the shown one are selected with it, and Escape goes back", async () => {
   const { model, find, press } = await show({ _metrics: METRICS, selected: [[0, 1, "self"]] });
-  const button = find<HTMLButtonElement>(".attnw-metric-controls > button");
+  const button = find<HTMLButtonElement>("[data-control='similar heads']");
   expect(button.textContent).toBe("select 2 heads like L0 H1");
   button.click();
   await frame();

@@ -142,7 +142,7 @@ describe("the view", () => {
     expect(model.sent.at(-1)).toEqual({ layer: 2, selected: [[2, 5, "self"]] });
     await press("?");
     expect($(".attnw-keys").hidden).toBe(false);
-    expect($(".attnw-help").getAttribute("aria-expanded")).toBe("true");
+    expect($("[data-control=keys]").getAttribute("aria-expanded")).toBe("true");
   });
 
   test("a matrix is zoomed with keys, buttons and the cursor, and the kernel hears of it once", async () => {

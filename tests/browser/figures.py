@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from playwright.sync_api import Locator
+from playwright.sync_api import Locator, expect
 
 from attnwidget import Attention
 from attnwidget.capture.maps.resting_places import resting_places
@@ -116,3 +116,12 @@ def inked(attention: Attention, hidden: list[str] | None = None) -> NDArray[np.i
     weights = drawn.maxima[..., None, None] * (drawn.values / 255) ** 2
     levels: NDArray[np.int64] = np.floor(255 * weights**0.6 + 0.5).astype(int)
     return levels
+
+
+def open_menu(root: Locator) -> Locator:
+    """The menu "View" of a figure, open."""
+    menu = root.get_by_role("group", name="View", exact=True)
+    if not menu.is_visible():
+        root.get_by_role("button", name="View").click()
+    expect(menu).to_be_visible()
+    return menu

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import FloatRect, Locator, expect
 
 from browser.axe import AXE, complaints
-from browser.figures import GridOnPage
+from browser.figures import GridOnPage, open_menu
 from browser.notebook import LiveNotebook
 from browser.overflow import nested_scrolling, overflowing
 from browser.pages import Watched
@@ -146,8 +146,7 @@ def test_a_label_is_typed_in_the_menu_and_shown_in_all_figures(
     notebook: LiveNotebook, root: Locator
 ) -> None:
     set_window(notebook, 1200, False)
-    root.get_by_role("button", name="View").click()
-    field = root.locator(".attnw-ex-menu").get_by_role("textbox", name="label of L1 H3")
+    field = open_menu(root).get_by_role("textbox", name="label of L1 H3")
     field.fill("pronoun x")
     field.press("Enter")
     notebook.wait_for_value("dict(explorer.grid.labels)", {(1, 3, "self"): "pronoun x"})
@@ -161,8 +160,7 @@ def test_a_label_is_typed_in_the_menu_and_shown_in_all_figures(
         expect(root).to_have_attribute("data-theme", theme)
         notebook.page.wait_for_timeout(400)
         assert complaints(notebook.page) == [], theme
-    if not field.is_visible():
-        root.get_by_role("button", name="View").click()
+    open_menu(root)
     field.fill("")
     field.press("Enter")
     notebook.wait_for_value("dict(explorer.labels)", {})

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browser.axe import complaints
-from browser.figures import LINKED, SETUP, GridOnPage
+from browser.figures import LINKED, SETUP, GridOnPage, open_menu
 from browser.notebook import OpenNotebook
 
 pytestmark = pytest.mark.browser
@@ -125,6 +125,5 @@ def test_a_hovered_head_goes_to_linked_figures_of_the_page_and_to_no_kernel(
     grid.click(3, 4)
     notebook.wait_for_value("len(heard) > 0", True)
     output.locator(".attnw-root").evaluate("(root) => { root.style.width = '480px' }")
-    output.get_by_role("button", name="controls").click()
-    expect(output.get_by_role("combobox", name="scale")).to_be_visible()
+    expect(open_menu(output).get_by_role("combobox", name="scale")).to_be_visible()
     assert complaints(page) == []

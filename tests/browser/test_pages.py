@@ -29,7 +29,7 @@ from attnwidget.widgets.pages.write_page import write_page
 from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from browser.axe import AXE, INJECT
-from browser.figures import GridOnPage, inked
+from browser.figures import GridOnPage, inked, open_menu
 from browser.pages import watched
 
 pytestmark = pytest.mark.browser
@@ -138,7 +138,7 @@ def test_a_grid_alone_selects_steps_sorts_and_hides(attention: Attention, opened
     expect(root.locator(".attnw-grid-caption")).to_contain_text("[SEP]")
     hidden = inked(attention, ["sep"])
     GridOnPage(page.locator("body")).assert_drawn(2, 1, hidden[2, 1].tolist(), "light", steps=2)
-    root.get_by_role("combobox", name="unit").select_option("words")
+    open_menu(root).get_by_role("combobox", name="unit").select_option("words")
     expect(root.locator(".attnw-grid-caption")).to_contain_text("words")
     root.get_by_role("combobox", name="metric").select_option("strongest")
     root.get_by_role("combobox", name="order").select_option("all")

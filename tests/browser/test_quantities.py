@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from attnwidget import load_model, save_page
-from browser.figures import LINKED, SETUP, GridOnPage
+from browser.figures import LINKED, SETUP, GridOnPage, open_menu
 from browser.notebook import OpenNotebook
 from browser.pages import Watched
 
@@ -26,14 +26,14 @@ def test_the_page_switches_the_quantity_of_grid_and_view(in_lab: OpenNotebook) -
     grid, view = (notebook.output(cell).locator(".attnw-root") for cell in (1, 2))
     GridOnPage(grid)
     for quantity, symbol in (("norms", "‖a·f(x)‖"), ("gradients", "|∂L/∂a|")):
-        grid.get_by_role("combobox", name="quantity").select_option(quantity)
+        open_menu(grid).get_by_role("combobox", name="quantity").select_option(quantity)
         notebook.wait_for_value("(grid.quantity, view.quantity)", (quantity, quantity))
         expect(view.locator(".attnw-title")).to_contain_text(quantity)
         for root in (grid, view):
             expect(root).to_contain_text(symbol)
             expect(root).to_contain_text("rows do not sum to 1")
         notebook.wait_for_value("grid._thumbnails['quantity']", quantity)
-    view.get_by_role("combobox", name="quantity").select_option("weights")
+    open_menu(view).get_by_role("combobox", name="quantity").select_option("weights")
     notebook.wait_for_value("grid._thumbnails['quantity']", "weights")
     expect(grid).not_to_contain_text("rows do not sum to 1")
 
@@ -46,4 +46,6 @@ def test_a_standalone_page_shows_the_chosen_quantity(seen: Watched, tmp_path: Pa
     expect(seen.page.locator(".attnw-title")).to_have_text("L1 H2 · 2-3 · norms · tokens")
     for root in seen.page.locator(".attnw-root").all():
         expect(root).to_contain_text("rows do not sum to 1")
-        expect(root.get_by_role("combobox", name="quantity")).to_have_count(0)
+        menu = open_menu(root)
+        expect(menu.get_by_role("combobox", name="scale")).to_be_visible()
+        expect(menu.get_by_role("combobox", name="quantity")).to_have_count(0)

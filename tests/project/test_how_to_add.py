@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -18,59 +16,11 @@ import numpy as np
 import pytest
 
 import attnwidget
+from project.added_sources import PAGE, build_with, section, shown_files
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "pages" / "about" / "how-to-add.md"
 # What the examples of the page would make.
 EXAMPLES = re.compile(r"(diagonal|governor.weights|received_bars(/\w+)?)\.(test\.)?\w+$")
-_SHOWN = re.compile(r'^```(?P<kind>\w+) title="(?P<path>[\w/.]+)"\n(?P<text>.*?)^```$', re.M | re.S)
-
-
-@dataclass(frozen=True)
-class ShownFile:
-    """A file that the page shows, whole or as what changes in it.
-
-    Attributes:
-        path: from the root of the repository.
-        text: all of it, or hunks of a diff, with a line of "@@" between two.
-        changes: whether it is there already, and the text says what changes.
-    """
-
-    path: str
-    text: str
-    changes: bool
-
-    def write(self, root: Path) -> None:
-        """Apply it to the sources below `root`."""
-        path = root / self.path
-        if not self.changes:
-            assert not path.exists(), f"{self.path} is there already: show what changes in it"
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(self.text, "utf-8")
-            return
-        text = path.read_text("utf-8")
-        for hunk in self.text.split("@@\n"):
-            lines = hunk.splitlines(keepends=True)
-            before = "".join(line[1:] or line for line in lines if line[0] != "+")
-            after = "".join(line[1:] or line for line in lines if line[0] != "-")
-            assert text.count(before) == 1, f"{self.path} has not, or not once:\n{before}"
-            text = text.replace(before, after)
-        path.write_text(text, "utf-8")
-
-
-def section(title: str) -> str:
-    """What the page says of one kind of thing."""
-    found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", PAGE.read_text("utf-8"), re.M | re.S)
-    assert found, f"the page on how to add has no section {title!r}"
-    return found[1]
-
-
-def shown_files(title: str) -> list[ShownFile]:
-    """The files of an example, from the top."""
-    return [
-        ShownFile(found["path"], found["text"], found["kind"] == "diff")
-        for found in _SHOWN.finditer(section(title))
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -176,21 +126,8 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the script finds, in a copy of the sources with the examples, whose types agree."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("node is not installed: the examples cannot be built")
-    if not (ROOT / "js" / "node_modules").is_dir():
-        pytest.skip("js/node_modules is missing: run `make build` once")
     copy = tmp_path_factory.mktemp("sources")
-    leave = shutil.ignore_patterns("__pycache__", "*.safetensors")
-    shutil.copytree(ROOT / "attnwidget", copy / "attnwidget", ignore=leave)
-    shutil.copytree(ROOT / "js" / "src", copy / "js" / "src")
-    for name in ("build.mjs", "figure_modules.mjs", "tsconfig.json"):
-        shutil.copy(ROOT / "js" / name, copy / "js")
-    (copy / "js" / "node_modules").symlink_to(ROOT / "js" / "node_modules")
-    for shown in [*shown_files("A control"), *shown_files("A widget")]:
-        shown.write(copy)
-    subprocess.run([node, "build.mjs", "--quiet"], cwd=copy / "js", check=True)
+    node = build_with([*shown_files("A control"), *shown_files("A widget")], copy)
     types = subprocess.Popen(
         [node, "node_modules/typescript/bin/tsc"],
         cwd=copy / "js",

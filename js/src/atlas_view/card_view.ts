@@ -1,5 +1,5 @@
 import { html, nothing } from "lit-html";
-import { select } from "../shared/controls.js";
+import { choice, controlView } from "../shared/controls.js";
 import { labelFont } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { painted } from "../shared/painted.js";
@@ -170,16 +170,17 @@ function examplesView(
     change({ n_examples }),
   );
   const more = hasMore || shown.length > FEW_EXAMPLES ? button : nothing;
-  const choice = select<Kind>({
+  const kind = choice<Kind>({
     name: "examples",
+    place: "bar",
     values: kinds,
     value: state.examples,
-    pick: (examples) => change({ examples }),
+    change: (examples) => change({ examples }),
   });
   const { theme, font, ruler, density } = look;
   const measure = ruler(labelFont(font));
   const room = width - WEIGHT - 4;
-  return html`<div class="attnw-atlas-heading attnw-group">${choice}${more}<span
+  return html`<div class="attnw-atlas-heading attnw-group">${controlView(kind)}${more}<span
       class="attnw-atlas-unit attnw-muted">${KIND_MEANINGS[state.examples].split(": ")[1]}</span
     ></div>
     ${shown.length ? nothing : html`<p class="attnw-atlas-text">${NO_EXAMPLES}</p>`}

@@ -1,6 +1,7 @@
 import { html } from "lit-html";
 import { captionText } from "../shared/caption.js";
-import { MARKS, select } from "../shared/controls.js";
+import { choice, MARKS } from "../shared/controls.js";
+import { withControls } from "../shared/figure_controls.js";
 import { type Look, mount } from "../shared/mount.js";
 import { painted } from "../shared/painted.js";
 import { fresh } from "../shared/pen.js";
@@ -52,12 +53,15 @@ const KEYS = [
 
 function render(context: RenderContext<CoreferenceState>): void {
   const { model } = context;
-  const mounted = mount(context, "coref", WATCHED, {
-    update,
-    view,
-    paint,
-    keys: (event): boolean => frame.key(event),
-  });
+  const mounted = withControls(
+    mount(context, "coref", WATCHED, {
+      update,
+      view,
+      paint,
+      keys: (event): boolean => frame.key(event),
+    }),
+    context.signal,
+  );
   const frame = framedText(mounted, context, {
     name: "coref",
     variable: "view",
@@ -107,16 +111,17 @@ function render(context: RenderContext<CoreferenceState>): void {
   }
 
   function view(look: Look): unknown {
-    const controls = select<Variant>({
+    const variant = choice<Variant>({
       name: "choose among",
+      place: "bar",
       values: VARIANTS,
       value: model.get("variant"),
-      pick: (variant) => save(model, { variant }),
+      change: (variant) => save(model, { variant }),
       print: (variant) => `${variant === "words" ? "all" : "preceding"} ${variant}`,
     });
     return frame.view({
       title: scene ? titleOf(scene) : "",
-      controls,
+      controls: [variant],
       body: scene && html`${figure.view(scene, look)}${asideView(scene, look)}`,
       bodyClass: isWide ? "attnw-coref-wide" : "",
     });

@@ -1,6 +1,7 @@
 import { html, nothing } from "lit-html";
 import { captionText } from "../shared/caption.js";
-import { MARKS, type Outcome, rangeInput, select } from "../shared/controls.js";
+import { type Control, choice, MARKS, type Outcome } from "../shared/controls.js";
+import { withControls } from "../shared/figure_controls.js";
 import { type Look, mount } from "../shared/mount.js";
 import { counted, digits } from "../shared/numbers.js";
 import { ALL, type ArcsState, DIRECTIONS, type Direction } from "../shared/relation_types.js";
@@ -44,12 +45,15 @@ const KEYS = [
 function render(context: RenderContext<ArcsState>): void {
   const { model } = context;
   const currentAnswerer = () => answererOf(model.get("_source"));
-  const mounted = mount(context, "arcs", WATCHED, {
-    update,
-    view,
-    paint,
-    keys: (event): boolean => frame.key(event),
-  });
+  const mounted = withControls(
+    mount(context, "arcs", WATCHED, {
+      update,
+      view,
+      paint,
+      keys: (event): boolean => frame.key(event),
+    }),
+    context.signal,
+  );
   const { schedule } = mounted;
   const frame = framedText(mounted, context, {
     name: "arcs",
@@ -163,31 +167,47 @@ function render(context: RenderContext<ArcsState>): void {
     return frame.view({ title: titleOf(scene), controls: controls(), body });
   }
 
-  function controls() {
+  function controls(): Control[] {
     const { directions, layers, weight } = currentAnswerer();
     const threshold = model.get("threshold");
-    return html`${select<string>({
-      name: "relation",
-      values: model.get("_source").relations ?? [],
-      value: model.get("relation"),
-      pick: (relation) => save(model, { relation }),
-      print: (relation) => (relation === ALL ? "all relations" : relation),
-    })}${select<Direction>({
-      name: "direction",
-      values: directions,
-      value: model.get("direction") ?? DIRECTIONS[0],
-      pick: (direction) => save(model, { direction }),
-    })}${select<string>({
-      name: "layer",
-      values: layers.map(String),
-      value: String(model.get("layer")),
-      pick: (layer) => save(model, { layer: Number(layer) }),
-    })}<label ?hidden=${!weight}>${weight} from ${rangeInput({
-      max: 1,
-      step: 0.01,
-      value: threshold,
-      slide: (chosen) => save(model, { threshold: chosen }),
-    })}<output>${digits(threshold)}</output></label>`;
+    return [
+      {
+        kind: "choice",
+        name: "relation",
+        place: "bar",
+        values: model.get("_source").relations ?? [],
+        value: model.get("relation"),
+        change: (relation) => save(model, { relation }),
+        print: (relation) => (relation === ALL ? "all relations" : relation),
+      },
+      choice<Direction>({
+        name: "direction",
+        place: "bar",
+        values: directions,
+        value: model.get("direction") ?? DIRECTIONS[0],
+        change: (direction) => save(model, { direction }),
+      }),
+      {
+        kind: "choice",
+        name: "layer",
+        place: "bar",
+        values: layers.map(String),
+        value: String(model.get("layer")),
+        change: (layer) => save(model, { layer: Number(layer) }),
+      },
+      {
+        kind: "range",
+        name: "threshold",
+        place: "bar",
+        label: `${weight} from`,
+        max: 1,
+        step: 0.01,
+        value: threshold,
+        text: digits(threshold),
+        change: (chosen) => save(model, { threshold: chosen }),
+        hidden: !weight,
+      },
+    ];
   }
 
   function readoutView(shown: Scene) {

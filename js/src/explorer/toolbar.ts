@@ -1,15 +1,11 @@
-import { html, nothing } from "lit-html";
-import type { GridState } from "../head_grid/state.js";
-import type { ViewState } from "../head_view/state.js";
-import { hiddenTicks, select, signButton } from "../shared/controls.js";
+import { html } from "lit-html";
+import { signButton } from "../shared/controls.js";
 import { keyList } from "../shared/key_list.js";
-import { specialName } from "../shared/labels.js";
 import type { Mounted } from "../shared/mount.js";
 import { type Layers, shownHead, stepTo } from "../shared/selection.js";
-import { save } from "../shared/snapshot.js";
 import type { Model } from "../shared/types.js";
 import type { ExplorerState } from "./explorer_types.js";
-import { type Joined, viewMenu } from "./view_menu.js";
+import { viewMenu } from "./view_menu.js";
 
 const KEYS = [
   ["[ and ]", "step to the layer above / below"],
@@ -22,27 +18,13 @@ const KEYS = [
   ["Arrow keys in the tabs", "the next / previous detail"],
   ["? in a figure", "its own keys"],
 ] as const;
-/** Traits of the grid and of the view that the controls show. */
-const OF_GRID = ["metric", "stack", "of_two", "_compared", "_metrics", "_axes"];
-const OF_VIEW = [
-  "mode",
-  "arrangement",
-  "of",
-  "top_mass",
-  "renormalise",
-  "sentences",
-  "_compared",
-  "_axes",
-];
-/** The ways in which the view draws a head, and the one for several heads. */
-const WAYS = ["lines", "matrix", "several"] as const;
-type Way = (typeof WAYS)[number];
+/** Controls of figures that stand in the row, where there is room. */
+const IN_ROW = ["hide", "metric", "mode"];
 
 /** The one row of the controls that figures share; the rest of them is in its menu. */
 export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: AbortSignal) {
   const keys = keyList(KEYS, mounted, signal);
-  const joined: Joined = { grid: undefined, view: undefined };
-  const menu = viewMenu(model, joined, mounted, signal);
+  const figures = viewMenu(mounted, signal);
 
   function layers(): Layers | undefined {
     const shown = shownHead(model)?.[2];
@@ -62,83 +44,16 @@ export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: A
     </span>`;
   }
 
-  /** The stack of the grid, for models with several stacks. */
-  function stack() {
-    const { grid } = joined;
-    const names = model.get("_stacks").map(({ name }) => name);
-    return select<string>({
-      name: "stack",
-      values: names,
-      value: grid?.get("stack") ?? names[0] ?? "",
-      pick: (name) => grid && save(grid, { stack: name }),
-    });
-  }
-
-  function metric() {
-    const { grid } = joined;
-    const metrics = grid?.get("_metrics");
-    const titles = metrics && metrics.stack === grid?.get("stack") ? metrics.titles : [];
-    return select<string>({
-      name: "metric",
-      values: titles.length ? ["", ...titles] : [],
-      value: grid?.get("metric") ?? "",
-      pick: (title) => grid && save(grid, { metric: title || null, filter: null }),
-      print: (title) => title || "none",
-    });
-  }
-
-  const hide = () => {
-    const axes = joined.grid?.get("_axes");
-    return hiddenTicks(model, (kind) => (axes?.query ? specialName(axes, kind) : undefined));
-  };
-
-  function ways() {
-    const { view } = joined;
-    const isTwo = (view?.get("_compared") ?? []).length > 0;
-    const now: Way = !view
-      ? "lines"
-      : !isTwo && view.get("arrangement") !== "one"
-        ? "several"
-        : view.get("mode");
-    const take = (way: Way) => {
-      if (!view) return;
-      if (way === "several") save(view, { arrangement: "beside" });
-      else if (isTwo) save(view, { mode: way });
-      else save(view, { mode: way, arrangement: "one" });
-    };
-    return html`<span role="group" aria-label="how heads are drawn" class="attnw-ex-ways"
-      ?hidden=${!view}>${WAYS.map(
-        (way) =>
-          html`<button type="button" data-way=${way} aria-pressed=${way === now}
-            ?hidden=${way === "several" && isTwo} @click=${() => take(way)}>${way}</button>`,
-      )}</span>`;
-  }
-
   return {
     /** `narrow`: there is only room for the layer and the menu. */
     view(narrow: boolean) {
-      const first = [hide(), metric(), ways()];
+      const { row, menu } = figures.view(narrow ? ["stack"] : ["stack", ...IN_ROW]);
       return html`<div class="attnw-ex-bar" role="group" aria-label="controls of all figures">
-          ${stepper()}${stack()}${narrow ? nothing : first}
-          ${menu.view(narrow ? first : [])}
-          ${keys.button("attnw-ex-keys")}
+          ${stepper()}${row}${menu}${keys.button()}
         </div>
         ${keys.list()}`;
     },
     toggleKeys: keys.toggle,
     step: (by: number) => stepTo(model, model.get("layer") + by, layers()),
-    /** The grid and the view keep some of their options to themselves; these stand here too. */
-    join(name: "grid" | "view", of: Joined["grid"] | Joined["view"], changed: () => void): void {
-      if (!of) return;
-      const watched = of as Model<GridState & ViewState>;
-      if (name === "grid") joined.grid = watched;
-      else joined.view = watched;
-      const traits = (name === "grid" ? OF_GRID : OF_VIEW).map((trait) => `change:${trait}`);
-      for (const trait of traits) watched.on(trait, changed);
-      signal.addEventListener("abort", () => {
-        for (const trait of traits) watched.off(trait, changed);
-      });
-      changed();
-    },
   };
 }

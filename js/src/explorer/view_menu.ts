@@ -1,164 +1,59 @@
-import { html } from "lit-html";
-import { createRef, ref } from "lit-html/directives/ref.js";
-import { type GridState, OF_TWO, type OfTwo } from "../head_grid/state.js";
-import { ARRANGEMENTS, type Arrangement } from "../head_view/several/map_types.js";
-import { hideable, twoSentences } from "../head_view/source/visible_map.js";
-import type { ViewState } from "../head_view/state.js";
-import { rangeInput, select, tickBox } from "../shared/controls.js";
-import { labelField } from "../shared/label_field.js";
+import { type Control, controlView } from "../shared/controls.js";
+import { hostControls } from "../shared/figure_controls.js";
 import type { Mounted } from "../shared/mount.js";
-import { save } from "../shared/snapshot.js";
-import { type Model, SCALES } from "../shared/types.js";
-import type { ExplorerState } from "./explorer_types.js";
+import { popupMenu } from "../shared/popup_menu.js";
 
-const SENTENCES: ViewState["sentences"][] = ["all", "aa", "ab", "ba", "bb"];
-const SENTENCE_NAMES = { all: "all", aa: "A → A", ab: "A → B", ba: "B → A", bb: "B → B" };
-const ARRANGEMENT_NAMES = { one: "one head", beside: "side by side", overlay: "overlaid" };
-const MODES: ViewState["mode"][] = ["lines", "matrix"];
+/** The explorer has one of these for all figures: the stepper of layers, and the list of keys. */
+const REPLACED = ["layer", "play", "keys"];
+/** Controls that leave the bar of their figure, because the screen has one row for all figures. */
+const MOVED: Record<string, string[]> = {
+  "head-grid": ["stack", "maps", "metric"],
+  view: ["mode", "from → to", "heads", "all heads of the layer"],
+};
 
-/** The models of the figures whose options stand in the toolbar, once there are any. */
-export interface Joined {
-  grid: Model<GridState> | undefined;
-  view: Model<ViewState> | undefined;
-}
-
-/** The menu of the options that a reader needs less often. */
-export function viewMenu(
-  model: Model<ExplorerState>,
-  joined: Joined,
-  { root, schedule, drawNow }: Pick<Mounted, "root" | "schedule" | "drawNow">,
-  signal: AbortSignal,
-) {
-  const box = createRef<HTMLElement>();
-  const button = createRef<HTMLElement>();
-  let isOpen = false;
-
-  function turn(to: boolean): void {
-    if (to === isOpen) return;
-    isOpen = to;
-    drawNow();
-  }
-  function pressed(event: KeyboardEvent): void {
-    if (event.key !== "Escape" || !isOpen) return;
-    event.preventDefault();
-    event.stopPropagation();
-    turn(false);
-    button.value?.focus();
-  }
-  // A click elsewhere closes the menu.
-  root.ownerDocument.addEventListener(
-    "pointerdown",
-    (event) => {
-      if (!isOpen || (box.value && event.composedPath().includes(box.value))) return;
-      isOpen = false;
-      schedule();
+/**
+ * The controls of the figures in the explorer: the controls that figures share, once for all
+ * figures, the controls of the figures' menus, and the controls that leave the bars. A figure keeps
+ * its other controls.
+ */
+export function viewMenu(mounted: Mounted, signal: AbortSignal) {
+  const lists = new Map<string, Control[]>();
+  const menu = popupMenu("View", mounted, signal);
+  hostControls(
+    mounted.root,
+    {
+      takes: (figure, { name, shared = false, place }) =>
+        shared || place === "menu" || (MOVED[figure]?.includes(name) ?? false),
+      show(figure, part, controls) {
+        lists.set(`${figure} ${part}`, controls);
+        mounted.schedule();
+      },
     },
-    { signal, capture: true },
+    signal,
   );
 
-  /** Options that all figures share. */
-  const shared = () => html`
-    ${select<ExplorerState["unit"]>({
-      name: "unit",
-      values: ["tokens", "words"],
-      value: model.get("unit"),
-      // A lock is a position on the axis: on the axis of the second unit the position means a
-      // different token.
-      pick: (unit) => save(model, { tokens: [], unit }),
-    })}
-    ${select<string>({
-      name: "quantity",
-      values: model.get("_quantities"),
-      value: model.get("quantity"),
-      pick: (quantity) => save(model, { quantity }),
-    })}
-    ${select<ExplorerState["scale"]>({
-      name: "scale",
-      values: SCALES,
-      value: model.get("scale"),
-      pick: (scale) => save(model, { scale }),
-    })}
-    ${labelField(model)}`;
-
-  function ofGrid(grid: Model<GridState>) {
-    const compared = grid.get("_compared") ?? [];
-    return html`
-      ${select<OfTwo>({
-        name: "maps",
-        values: compared.length ? OF_TWO : [],
-        value: grid.get("of_two"),
-        pick: (of_two) => save(grid, { of_two }),
-        print: (of) =>
-          ({ difference: "A − B", first: `A: ${compared[0]}`, second: `B: ${compared[1]}` })[of],
-      })}`;
-  }
-
-  function ofView(view: Model<ViewState>) {
-    const axes = view.get("_axes");
-    const pair = Boolean(axes?.query) && twoSentences(axes);
-    const present = axes?.query ? hideable(axes) : new Map();
-    const leavesOut =
-      pair && view.get("sentences") !== "all"
-        ? true
-        : model.get("hidden").some((kind) => present.has(kind));
-    const isTwo = (view.get("_compared") ?? []).length > 0;
-    const isSeveral = !isTwo && view.get("arrangement") !== "one";
-    const percent = Math.round(100 * view.get("top_mass"));
-    return html`
-      ${select<Arrangement>({
-        name: "heads",
-        values: isSeveral ? ARRANGEMENTS.filter((name) => name !== "one") : [],
-        value: view.get("arrangement"),
-        pick: (arrangement) => save(view, { arrangement }),
-        print: (name) => ARRANGEMENT_NAMES[name],
-      })}
-      ${select<ViewState["mode"]>({
-        name: "drawn as",
-        values: isSeveral ? MODES : [],
-        value: view.get("mode"),
-        pick: (mode) => save(view, { mode }),
-      })}
-      ${tickBox({
-        name: "all heads of the layer",
-        checked: view.get("of") === "layer",
-        tick: (all) => save(view, { of: all ? "layer" : "selected" }),
-        hidden: !isSeveral,
-      })}
-      ${select<ViewState["sentences"]>({
-        name: "from → to",
-        values: pair ? SENTENCES : [],
-        value: view.get("sentences"),
-        pick: (sentences) => save(view, { sentences }),
-        print: (name) => SENTENCE_NAMES[name],
-      })}
-      <label class="attnw-ex-mass" ?hidden=${view.get("mode") !== "lines"}>top mass
-        ${rangeInput({
-          max: 100,
-          value: percent,
-          slide: (value) => save(view, { top_mass: value / 100 }),
-        })}<output>${percent} %</output></label>
-      ${tickBox({
-        name: "renormalise",
-        text: "renormalise rows",
-        checked: view.get("renormalise"),
-        tick: (renormalise) => save(view, { renormalise }),
-        hidden: model.get("quantity") !== "weights" || (present.size === 0 && !pair),
-        disabled: !leavesOut,
-      })}`;
+  /** All controls; of a control that several figures share the first one. */
+  function all(): Control[] {
+    const seen = new Set<string>(REPLACED);
+    return [...lists.values()].flat().filter(({ name, shared = false }) => {
+      const isNew = !seen.has(name);
+      if (shared) seen.add(name);
+      return isNew || !shared;
+    });
   }
 
   return {
-    /** `first`: controls for which the row has no room. */
-    view(first: unknown[]) {
-      const { grid, view } = joined;
-      return html`<span class="attnw-ex-more" @keydown=${pressed} ${ref(box)}>
-        <button type="button" class="attnw-ex-menu-button" aria-expanded=${isOpen}
-          @click=${() => turn(!isOpen)} ${ref(button)}
-          >View ▾</button>
-        <div class="attnw-ex-menu" role="group" aria-label="view" ?hidden=${!isOpen}>
-          ${first}${shared()}${view && ofView(view)}${grid && ofGrid(grid)}
-        </div>
-      </span>`;
+    /** The view of some controls, by name, and the menu with all others. */
+    view(names: string[]): { row: unknown[]; menu: unknown } {
+      const controls = all();
+      const isInRow = ({ name }: Control) => names.includes(name);
+      const row = names.flatMap((name) => controls.filter((control) => control.name === name));
+      const rest = controls.filter((control) => !isInRow(control));
+      // What figures share comes first.
+      const ordered = [true, false].flatMap((shared) =>
+        rest.filter((control) => (control.shared ?? false) === shared),
+      );
+      return { row: row.map(controlView), menu: menu.view(ordered.map(controlView)) };
     },
   };
 }

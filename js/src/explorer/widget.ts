@@ -5,14 +5,7 @@ import { snapshot } from "../shared/snapshot.js";
 import { groupsFor, leastGrid, PLANS, type Plan, planFor, present } from "./arrangement.js";
 import { errorWithWayOut } from "./error_line.js";
 import { explorerPanel, type Standing } from "./explorer_panel.js";
-import {
-  type ExplorerContext,
-  type ExplorerState,
-  type GridModel,
-  PANELS,
-  type Panel,
-  type ViewModel,
-} from "./explorer_types.js";
+import { type ExplorerContext, type ExplorerState, PANELS, type Panel } from "./explorer_types.js";
 import { tabList } from "./tabs.js";
 import { isBehind, textForm } from "./text_form.js";
 import { toolbar } from "./toolbar.js";
@@ -187,13 +180,6 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   signal.addEventListener("abort", () => link.disconnect());
   // Figures are asked for at once, not in the next frame.
   mounted.drawNow();
-  for (const name of ["grid", "view"] as const) {
-    const reference = model.get(name);
-    if (reference === null) continue;
-    void host.getModel(reference).then((figure) => {
-      if (!signal.aborted) bar.join(name, figure as GridModel | ViewModel, invalidate);
-    });
-  }
 
   /** The kernel measures the rest once there is something to see. */
   async function painted(): Promise<void> {

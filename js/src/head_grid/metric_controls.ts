@@ -1,7 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit-html";
-import { live } from "lit-html/directives/live.js";
 import type { Cell } from "../shared/cells.js";
-import { rangeInput, select } from "../shared/controls.js";
+import { type Control, choice, controlView, isOffered, rangeInput } from "../shared/controls.js";
 import type { MetricState } from "../shared/head_types.js";
 import { figures } from "../shared/numbers.js";
 import { painted } from "../shared/painted.js";
@@ -25,63 +24,78 @@ const valueAt = (of: Metric, step: number) =>
 const stepOf = (of: Metric, value: number) =>
   of.high > of.low ? Math.round((STEPS * (value - of.low)) / (of.high - of.low)) : 0;
 
-const metricButton = (text: string, press: () => void, hidden: boolean, disabled = false) =>
-  html`<button type="button" class="attnw-button attnw-metric-button" ?hidden=${hidden}
-    ?disabled=${disabled} @click=${press}>${text}</button>`;
-
-/** The row for metrics: which one, the order, the range, heads alike. */
+/** The controls of a metric: which one, heads alike, the order. */
 export function metricControls(
   model: Model<GridState>,
   scene: Scene,
   selectSimilar: () => void,
-): TemplateResult {
+): Control[] {
   const { state, metric } = scene;
   const metrics = state._metrics;
   const titles = metrics?.stack === state.stack ? metrics.titles : [];
   const head = state.selected.at(-1);
   const isShown = head !== undefined && head[2] === state.stack;
   const count = metrics?.similar.shape[1] ?? 0;
-  return html`<div class="attnw-controls attnw-metric-controls" role="group" aria-label="metric"
-    ?hidden=${!titles.length}>
-    ${select<string>({
+  return [
+    {
+      kind: "choice",
       name: "metric",
-      values: ["", ...titles],
+      place: "bar",
+      values: titles.length ? ["", ...titles] : [],
       value: metric?.title ?? "",
-      pick: (title) => save(model, { metric: title || null, filter: null }),
+      change: (title) => save(model, { metric: title || null, filter: null }),
       print: (title) => title || "none",
-    })}
-    <span class="attnw-metric-chosen attnw-group" ?hidden=${!metric}>
-      ${metric ? ofMetric(model, scene, metric) : nothing}
-    </span>
-    ${metricButton(
-      isShown ? `select ${count} heads like ${headName(head)}` : "",
-      selectSimilar,
-      !isShown,
-      count === 0,
-    )}
-  </div>`;
+    },
+    choice<MetricState["sort"]>({
+      name: "order",
+      place: "bar",
+      values: ORDERS,
+      value: state.sort,
+      change: (sort) => save(model, { sort }),
+      print: (sort) => SORTS[sort],
+      hidden: !metric,
+    }),
+    {
+      kind: "action",
+      name: "largest first",
+      place: "bar",
+      label: state.descending ? "↓ largest first" : "↑ smallest first",
+      change: () => save(model, { descending: !state.descending }),
+      hidden: !metric || state.sort === "none",
+    },
+    {
+      kind: "tick",
+      name: "remove the others",
+      place: "bar",
+      value: state.outside === "remove",
+      change: (removes) => save(model, { outside: removes ? "remove" : "dim" }),
+      hidden: !metric || !state.filter,
+    },
+    {
+      kind: "action",
+      name: "similar heads",
+      place: "bar",
+      label: isShown ? `select ${count} heads like ${headName(head)}` : "",
+      change: selectSimilar,
+      hidden: !titles.length || !isShown,
+      disabled: count === 0,
+    },
+  ];
 }
 
-/** The order of the heads by a metric, and the range of the heads that are kept. */
-function ofMetric(model: Model<GridState>, scene: Scene, metric: Metric) {
-  const { state } = scene;
-  const remove = ({ currentTarget }: Event) =>
-    save(model, { outside: (currentTarget as HTMLInputElement).checked ? "remove" : "dim" });
-  return html`${select<MetricState["sort"]>({
-    name: "order",
-    values: ORDERS,
-    value: state.sort,
-    pick: (sort) => save(model, { sort }),
-    print: (sort) => SORTS[sort],
-  })}
-    ${metricButton(
-      state.descending ? "↓ largest first" : "↑ smallest first",
-      () => save(model, { descending: !state.descending }),
-      state.sort === "none",
-    )}
-    ${rangeOf(model, scene, metric)}
-    <label ?hidden=${!state.filter}><input type="checkbox"
-      .checked=${live(state.outside === "remove")} @change=${remove}> remove the others</label>`;
+/** The row of a metric, with the range of the heads that are kept. */
+export function metricRow(
+  model: Model<GridState>,
+  scene: Scene,
+  controls: Control[],
+): TemplateResult {
+  const { metric } = scene;
+  const isEmpty = !metric && !controls.some(isOffered);
+  return html`<div class="attnw-controls attnw-metric-controls" role="group" aria-label="metric"
+    ?hidden=${isEmpty}>
+    ${controls.map(controlView)}
+    ${metric ? rangeOf(model, scene, metric) : nothing}
+  </div>`;
 }
 
 /** Two sliders in one place, over a tick for each head. */

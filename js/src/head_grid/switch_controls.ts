@@ -1,6 +1,6 @@
-import { html, nothing } from "lit-html";
+import { html } from "lit-html";
 import { headNames } from "../shared/caption.js";
-import { select, tickBox } from "../shared/controls.js";
+import { type Control, choice, controlView } from "../shared/controls.js";
 import { counted } from "../shared/numbers.js";
 import { save } from "../shared/snapshot.js";
 import {
@@ -34,20 +34,19 @@ const named = (heads: Head[], labels?: HeadLabel[]) =>
 export const offText = (off: Head[]) =>
   off.length ? `${counted(off.length, "head")} off: ${named(off)}` : "all heads on";
 
-const switchButton = (text: string, press: () => void, hidden: boolean, title?: string) =>
-  html`<button type="button" class="attnw-button attnw-grid-switch" title=${title ?? nothing}
-    ?hidden=${hidden} @click=${press}>${text}</button>`;
-
 /** The button that switches the shown head. */
-export function headSwitch(state: GridState, { toggle }: Switching) {
+export function headSwitch(state: GridState, { toggle }: Switching): Control {
   const shown = state.selected.at(-1);
   const isOff = shown && state.disabled.some((head) => sameHead(head, shown));
-  return switchButton(
-    shown ? `switch ${isOff ? "on" : "off"} ${headName(shown)}` : "",
-    () => shown && toggle(shown),
-    Boolean(state._source.fixed) || !shown,
-    "read the input again without this head (x)",
-  );
+  return {
+    kind: "action",
+    name: "switch",
+    place: "bar",
+    label: shown ? `switch ${isOff ? "on" : "off"} ${headName(shown)}` : "",
+    hint: "read the input again without this head (x)",
+    change: () => shown && toggle(shown),
+    hidden: Boolean(state._source.fixed) || !shown,
+  };
 }
 
 /** The row for heads that are off; hidden while none is. */
@@ -55,22 +54,35 @@ export function offControls(model: Model<GridState>, state: GridState, { clear }
   const isFixed = Boolean(state._source.fixed);
   const off = named(state.disabled, state.labels);
   const method = state.method ?? state._source.method ?? "uniform";
+  const controls: Control[] = [
+    {
+      kind: "action",
+      name: "all on",
+      place: "bar",
+      label: "switch all on",
+      change: clear,
+      hidden: isFixed,
+    },
+    choice<Method>({
+      name: "method",
+      place: "bar",
+      values: isFixed ? [method] : EVERY,
+      value: method,
+      change: (picked) => save(model, { method: picked }),
+      print: (value) => METHODS[value],
+    }),
+    {
+      kind: "tick",
+      name: "difference from the intact model",
+      place: "bar",
+      value: state.versus !== null,
+      change: (checked) => save(model, { versus: checked ? "intact" : null }),
+      hidden: state.versus === "other",
+    },
+  ];
   return html`<div class="attnw-controls attnw-off-controls" role="group"
     aria-label="heads that are off" ?hidden=${!state.disabled.length}>
     <span>${`off: ${off}${isFixed ? ` (${method})` : ""}`}</span>
-    ${switchButton("switch all on", clear, isFixed)}
-    ${select<Method>({
-      name: "method",
-      values: isFixed ? [method] : EVERY,
-      value: method,
-      pick: (picked) => save(model, { method: picked }),
-      print: (value) => METHODS[value],
-    })}
-    ${tickBox({
-      name: "difference from the intact model",
-      checked: state.versus !== null,
-      tick: (checked) => save(model, { versus: checked ? "intact" : null }),
-      hidden: state.versus === "other",
-    })}
+    ${controls.map(controlView)}
   </div>`;
 }

@@ -1,8 +1,8 @@
 import { html } from "lit-html";
-import { select } from "../shared/controls.js";
+import { choice, controlView } from "../shared/controls.js";
+import type { WithControls } from "../shared/figure_controls.js";
 import type { MapState } from "../shared/head_types.js";
 import { adds, keyList } from "../shared/key_list.js";
-import type { Mounted } from "../shared/mount.js";
 import { painted } from "../shared/painted.js";
 import { fresh } from "../shared/pen.js";
 import { captioned } from "../shared/save_menu.js";
@@ -26,7 +26,7 @@ const KEYS = [
 /** What stands beside or under the map: the choice of colour, the legend, the caption, the keys. */
 export function mapAside(
   { model, signal }: RenderContext<MapState>,
-  mounted: Mounted,
+  mounted: WithControls,
   chooseGroup: (group: number, add: boolean) => void,
 ) {
   const keys = keyList(KEYS, mounted, signal);
@@ -63,15 +63,16 @@ export function mapAside(
     view(scene: MapScene, readout: string, caption: string) {
       const groups = model.get("_heads")?.groups ?? [];
       const isEmpty = scene.layers > 0 || groups.length === 0;
-      const colour = select<MapState["color"]>({
+      const colour = choice<MapState["color"]>({
         name: "colour",
+        place: "bar",
         values: groups.length ? ["layer", "behaviour"] : [],
         value: model.get("color"),
-        pick: (color) => save(model, { color }),
+        change: (color) => save(model, { color }),
       });
       return html`<div class="attnw-map-aside">
         <div class="attnw-map-controls">
-          ${colour}${scaleView(scene)}${keys.button("attnw-map-button")}
+          ${mounted.own([colour]).map(controlView)}${scaleView(scene)}${keys.button()}
         </div>
         <ul class="attnw-map-groups" aria-label="behaviours" ?hidden=${isEmpty}>
           ${groups.map(({ name }, i) => groupView(scene, name, i))}

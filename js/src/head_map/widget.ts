@@ -3,6 +3,7 @@ import { keyed } from "lit-html/directives/keyed.js";
 import { createRef, ref } from "lit-html/directives/ref.js";
 import { captionText } from "../shared/caption.js";
 import { elementIds } from "../shared/cell_cursor.js";
+import { withControls } from "../shared/figure_controls.js";
 import type { MapState } from "../shared/head_types.js";
 import { commonKey } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
@@ -32,7 +33,10 @@ const WATCHED: (keyof MapState)[] = ["selected", "layer", "labels", "color", "_h
 
 function render(context: RenderContext<MapState>): void {
   const { model, signal } = context;
-  const mounted = mount(context, "head-map", WATCHED, { update, view, paint, keys });
+  const mounted = withControls(
+    mount(context, "head-map", WATCHED, { update, view, paint, keys }),
+    context.signal,
+  );
   const { inner, schedule } = mounted;
   const idOf = elementIds();
   const aside = mapAside(context, mounted, chooseGroup);

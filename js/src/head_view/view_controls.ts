@@ -1,14 +1,14 @@
-import { html } from "lit-html";
-import { hiddenTicks, rangeInput, select, tickBox } from "../shared/controls.js";
+import { type Control, choice } from "../shared/controls.js";
+import { drawnControls, hideControl } from "../shared/shared_controls.js";
 import { save } from "../shared/snapshot.js";
-import { type Axes, type Model, SCALES } from "../shared/types.js";
+import type { Axes, Model } from "../shared/types.js";
 import { ARRANGEMENTS, type Arrangement } from "./several/map_types.js";
 import { hideable, twoSentences } from "./source/visible_map.js";
 import type { ViewState } from "./state.js";
 import { sentencesName } from "./view_text.js";
 
-const UNITS: ViewState["unit"][] = ["tokens", "words"];
-const NAMES: Record<Arrangement, string> = {
+const MODES: ViewState["mode"][] = ["lines", "matrix"];
+const ARRANGEMENT_NAMES: Record<Arrangement, string> = {
   one: "one",
   beside: "side by side",
   overlay: "overlaid",
@@ -22,72 +22,76 @@ export interface Controlled {
   leavesOut: boolean;
 }
 
-/** The row of controls above a figure. */
-export function viewControls(model: Model<ViewState>, { axes, leavesOut }: Controlled) {
+/** The choice between lines and a matrix, which stands beside the title. */
+export const modeControl = (
+  model: Model<ViewState>,
+  setMode: (mode: ViewState["mode"]) => void,
+): Control =>
+  choice<ViewState["mode"]>({
+    name: "mode",
+    place: "bar",
+    look: "buttons",
+    values: MODES,
+    value: model.get("mode"),
+    change: setMode,
+  });
+
+/** The other controls of the figure. */
+export function viewControls(model: Model<ViewState>, { axes, leavesOut }: Controlled): Control[] {
   const pair = twoSentences(axes);
   const present = hideable(axes);
-  const two = model.get("_compared").length > 0;
-  return html`
-    ${select<string>({
-      name: "quantity",
-      values: model.get("_quantities"),
-      value: model.get("quantity"),
-      pick: (quantity) => save(model, { quantity }),
-    })}
-    ${select<ViewState["unit"]>({
-      name: "unit",
-      values: UNITS,
-      value: model.get("unit"),
-      // A lock is a position on the axis: on the axis of the second unit the position means a
-      // different token.
-      pick: (unit) => save(model, { tokens: [], window: null, unit }),
-    })}
-    ${select<ViewState["scale"]>({
-      name: "scale",
-      values: SCALES,
-      value: model.get("scale"),
-      pick: (scale) => save(model, { scale }),
-    })}
-    ${select<ViewState["sentences"]>({
+  const isTwo = model.get("_compared").length > 0;
+  const percent = Math.round(100 * model.get("top_mass"));
+  return [
+    choice<ViewState["sentences"]>({
       name: "from → to",
+      place: "bar",
       values: pair ? SENTENCES : [],
       value: model.get("sentences"),
-      pick: (sentences) => save(model, { sentences }),
+      change: (sentences) => save(model, { sentences }),
       print: sentencesName,
-    })}
-    ${massSlider(model)}
-    ${hiddenTicks(model, (kind) =>
+    }),
+    hideControl(model, (kind) =>
       kind === "first" && present.has(kind) ? "first token" : present.get(kind)?.join(" "),
-    )}
-    ${tickBox({
-      name: "renormalise",
-      text: "renormalise rows",
-      checked: model.get("renormalise"),
-      tick: (renormalise) => save(model, { renormalise }),
-      hidden: model.get("quantity") !== "weights" || (present.size === 0 && !pair),
-      disabled: !leavesOut,
-    })}
-    ${select<Arrangement>({
+    ),
+    choice<Arrangement>({
       name: "heads",
-      values: two ? [] : ARRANGEMENTS,
+      place: "bar",
+      values: isTwo ? [] : ARRANGEMENTS,
       value: model.get("arrangement"),
-      pick: (arrangement) => save(model, { arrangement }),
-      print: (value) => NAMES[value],
-    })}
-    ${tickBox({
+      change: (arrangement) => save(model, { arrangement }),
+      print: (value) => ARRANGEMENT_NAMES[value],
+    }),
+    {
+      kind: "tick",
       name: "all heads of the layer",
-      checked: model.get("of") === "layer",
-      tick: (all) => save(model, { of: all ? "layer" : "selected" }),
-      hidden: two || model.get("arrangement") === "one",
-    })}`;
-}
-
-function massSlider(model: Model<ViewState>) {
-  const percent = Math.round(100 * model.get("top_mass"));
-  return html`<label class="attnw-mass" ?hidden=${model.get("mode") !== "lines"}>top mass
-    ${rangeInput({
+      place: "bar",
+      value: model.get("of") === "layer",
+      change: (all) => save(model, { of: all ? "layer" : "selected" }),
+      hidden: isTwo || model.get("arrangement") === "one",
+    },
+    ...drawnControls(model, { window: null }),
+    {
+      kind: "range",
+      name: "top mass",
+      place: "menu",
+      hint: "Draw the strongest lines of each token that have this share of its attention.",
       max: 100,
       value: percent,
-      slide: (value) => save(model, { top_mass: value / 100 }),
-    })}<output>${percent} %</output></label>`;
+      text: `${percent} %`,
+      change: (value) => save(model, { top_mass: value / 100 }),
+      hidden: model.get("mode") !== "lines",
+    },
+    {
+      kind: "tick",
+      name: "renormalise",
+      place: "menu",
+      label: "renormalise rows",
+      hint: "Divide the weights of each query by their sum over the keys that are shown.",
+      value: model.get("renormalise"),
+      change: (renormalise) => save(model, { renormalise }),
+      hidden: model.get("quantity") !== "weights" || (present.size === 0 && !pair),
+      disabled: !leavesOut,
+    },
+  ];
 }

@@ -1,10 +1,9 @@
-import { html } from "lit-html";
-import { select, stepper } from "../shared/controls.js";
+import type { Control } from "../shared/controls.js";
 import { labelOf } from "../shared/labels.js";
 import { digits } from "../shared/numbers.js";
 import { stepTo } from "../shared/selection.js";
 import { save } from "../shared/snapshot.js";
-import { offeredTokens, tokenSelect } from "../shared/token_select.js";
+import { offeredTokens, tokenChoice } from "../shared/token_select.js";
 import type { Head, Model, Side } from "../shared/types.js";
 import type { LinkState } from "./state.js";
 
@@ -27,7 +26,7 @@ export function lockedInstead(
 }
 
 /** Controls that choose the head, the link and the rival. */
-export function linkControls(model: Model<LinkState>, state: LinkState) {
+export function linkControls(model: Model<LinkState>, state: LinkState): Control[] {
   const { query, key } = state._axes;
   const stack = state._stacks.find(({ name }) => name === state._axes.stack);
   const [layer, head] = state.selected.at(-1) ?? [state.layer, 0];
@@ -38,32 +37,42 @@ export function linkControls(model: Model<LinkState>, state: LinkState) {
     const chosen: Head = [layer, index, stack.name];
     save(model, { selected: [chosen], layer });
   };
-  return html`
-    ${tokenSelect({
+  return [
+    tokenChoice({
       name: "from",
       none: NO_QUERY,
       offered: offeredTokens(query, state.hidden),
       index: lockedOn(state, "query"),
       lock: lock("query"),
-    })}
-    ${tokenSelect({
+    }),
+    tokenChoice({
       name: "to",
       none: STRONGEST,
       offered: offeredTokens(key, state.hidden),
       index: lockedOn(state, "key"),
       lock: lock("key"),
-    })}
-    ${rivalSelect(model, state)}
-    ${stepper({
+    }),
+    rivalChoice(model, state),
+    {
+      kind: "stepper",
       name: "layer",
-      index: layer,
+      place: "bar",
       count: stack?.n_layers ?? 1,
-      go: (index) => stepTo(model, index, stack),
-    })}
-    ${stepper({ name: "head", index: head, count: stack?.n_heads ?? 1, go: choose })}`;
+      value: layer,
+      change: (index) => stepTo(model, index, stack),
+    },
+    {
+      kind: "stepper",
+      name: "head",
+      place: "bar",
+      count: stack?.n_heads ?? 1,
+      value: head,
+      change: choose,
+    },
+  ];
 }
 
-function rivalSelect(model: Model<LinkState>, state: LinkState) {
+function rivalChoice(model: Model<LinkState>, state: LinkState): Control {
   const rivals = state._link?.rivals ?? [];
   const weights = new Map(rivals.map(([index, weight]) => [String(index), weight]));
   const print = (value: string) => {
@@ -72,11 +81,13 @@ function rivalSelect(model: Model<LinkState>, state: LinkState) {
     return `${label} (${value}) ${digits(weights.get(value) ?? 0)}`;
   };
   const { versus } = state;
-  return select<string>({
+  return {
+    kind: "choice",
     name: "and not to",
+    place: "bar",
     values: rivals.length ? [RUNNER_UP, ...weights.keys()] : [],
     value: versus !== null && weights.has(String(versus)) ? String(versus) : RUNNER_UP,
-    pick: (value) => save(model, { versus: value === RUNNER_UP ? null : Number(value) }),
+    change: (value) => save(model, { versus: value === RUNNER_UP ? null : Number(value) }),
     print,
-  });
+  };
 }

@@ -1,6 +1,7 @@
 import { html, nothing } from "lit-html";
 import { captionText } from "../shared/caption.js";
 import { rangeInput } from "../shared/controls.js";
+import { withControls } from "../shared/figure_controls.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
@@ -30,7 +31,10 @@ const HANDLE = 8;
 
 function render(context: RenderContext<LinkState>): void {
   const { model, signal } = context;
-  const mounted = mount(context, "why", WATCHED, { update, view, keys: key });
+  const mounted = withControls(
+    mount(context, "why", WATCHED, { update, view, keys: key }),
+    context.signal,
+  );
   /** Whether a kernel can be asked for another link. */
   const asks = typeof model.send === "function";
   const keys = keyList(KEYS, mounted, signal);
@@ -67,8 +71,9 @@ function render(context: RenderContext<LinkState>): void {
     if (!state) return nothing;
     const isStale = scene !== null && !isAsked(scene.link, state);
     const held = scene && isStale && !asks ? heldNote(state, scene) : "";
-    return html`<div class="attnw-controls" ?hidden=${!asks}>${linkControls(model, state)}</div>
-      <div class="attnw-why-keys">${keys.button("attnw-button")}</div>
+    const controls = mounted.own(asks ? linkControls(model, state) : []);
+    return html`<div class="attnw-controls" ?hidden=${!asks}>${mounted.bar(controls)}</div>
+      <div class="attnw-why-keys">${keys.button()}</div>
       <p class="attnw-why-title" ?hidden=${!scene}>${scene && titleOf(state, scene.link)}</p>
       <p class="attnw-message" ?hidden=${scene !== null}>${messageOf(state)}</p>
       <p class="attnw-why-held" ?hidden=${!held}>${held}</p>

@@ -4,7 +4,8 @@ import { captionText } from "../shared/caption.js";
 import { elementIds, gridCell } from "../shared/cell_cursor.js";
 import { cellGestures } from "../shared/cell_input.js";
 import { type Cell, inside, sameCell } from "../shared/cells.js";
-import { select, textInput, tickBox } from "../shared/controls.js";
+import { type Control, choice } from "../shared/controls.js";
+import { withControls } from "../shared/figure_controls.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
@@ -40,7 +41,10 @@ const EFFECTS = {
 
 function render(context: RenderContext<PredictionState>): void {
   const { model, signal } = context;
-  const mounted = mount(context, "prediction", WATCHED, { update, view, paint, keys: key });
+  const mounted = withControls(
+    mount(context, "prediction", WATCHED, { update, view, paint, keys: key }),
+    context.signal,
+  );
   const { schedule } = mounted;
   /** Whether there is a kernel that can compute predictions. */
   const asks = typeof model.send === "function";
@@ -125,7 +129,8 @@ function render(context: RenderContext<PredictionState>): void {
 
   function view(): unknown {
     if (!state) return nothing;
-    return html`<div class="attnw-controls">${controlsView(state)}${keys.button()}</div>
+    const controls = mounted.own(controlsOf(state));
+    return html`<div class="attnw-controls">${mounted.bar(controls)}${keys.button()}</div>
       ${tokensView(state)}
       <p class="attnw-prediction-title" ?hidden=${!scene}>${questionOf(state)}</p>
       <p class="attnw-message" ?hidden=${scene !== null}>${state._message}</p>
@@ -145,38 +150,53 @@ function render(context: RenderContext<PredictionState>): void {
       ${live.view()}`;
   }
 
-  function controlsView(shown: PredictionState) {
+  function controlsOf(shown: PredictionState): Control[] {
     const { _predictions, _stacks, answer, stack, effects_by, corrupted, lens } = shown;
     const rows = _predictions?.rows ?? [];
-    return html`${select<string>({
-      name: "effects on",
-      values: asks ? [LIKELIEST, ...rows.map(({ token }) => token)] : [],
-      value: answer ?? LIKELIEST,
-      pick: (token) => save(model, { answer: token || null }),
-      print: nameOf,
-    })}${select<PredictionState["effects_by"]>({
-      name: "effects",
-      values: asks ? ["passes", "gradient", "direct", "patch"] : [],
-      value: effects_by,
-      pick: (kind) => save(model, { effects_by: kind }),
-      print: (kind) => EFFECTS[kind],
-    })}${textInput({
-      name: "second text",
-      value: corrupted,
-      enter: (text) => save(model, { corrupted: text }),
-      hidden: !asks || effects_by !== "patch",
-    })}${tickBox({
-      name: "lens",
-      text: "answer after each layer",
-      checked: lens,
-      tick: (checked) => save(model, { lens: checked }),
-      hidden: !asks || _predictions?.task === "class",
-    })}${select<string>({
-      name: "stack",
-      values: asks ? _stacks.map(({ name }) => name) : [],
-      value: stack,
-      pick: (name) => save(model, { stack: name }),
-    })}`;
+    return [
+      {
+        kind: "choice",
+        name: "effects on",
+        place: "bar",
+        values: asks ? [LIKELIEST, ...rows.map(({ token }) => token)] : [],
+        value: answer ?? LIKELIEST,
+        change: (token) => save(model, { answer: token || null }),
+        print: nameOf,
+      },
+      choice<PredictionState["effects_by"]>({
+        name: "effects",
+        place: "bar",
+        values: asks ? ["passes", "gradient", "direct", "patch"] : [],
+        value: effects_by,
+        change: (kind) => save(model, { effects_by: kind }),
+        print: (kind) => EFFECTS[kind],
+      }),
+      {
+        kind: "text",
+        name: "second text",
+        place: "bar",
+        value: corrupted,
+        change: (text) => save(model, { corrupted: text }),
+        hidden: !asks || effects_by !== "patch",
+      },
+      {
+        kind: "tick",
+        name: "lens",
+        place: "bar",
+        label: "answer after each layer",
+        value: lens,
+        change: (checked) => save(model, { lens: checked }),
+        hidden: !asks || _predictions?.task === "class",
+      },
+      {
+        kind: "choice",
+        name: "stack",
+        place: "bar",
+        values: asks ? _stacks.map(({ name }) => name) : [],
+        value: stack,
+        change: (name) => save(model, { stack: name }),
+      },
+    ];
   }
 
   function tokensView(shown: PredictionState) {

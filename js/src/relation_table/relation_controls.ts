@@ -1,12 +1,12 @@
 import { html } from "lit-html";
 import { live } from "lit-html/directives/live.js";
-import { tickBox } from "../shared/controls.js";
+import type { Control } from "../shared/controls.js";
 import type { TableState } from "../shared/relation_types.js";
 import { save } from "../shared/snapshot.js";
 import type { Model } from "../shared/types.js";
 
-/** What chooses rows. */
-export function relationControls(model: Model<TableState>) {
+/** The fields that choose rows while the reader types. */
+export function relationFields(model: Model<TableState>) {
   const search = ({ currentTarget }: Event) =>
     save(model, { search: (currentTarget as HTMLInputElement).value });
   function count({ currentTarget }: Event): void {
@@ -19,10 +19,16 @@ export function relationControls(model: Model<TableState>) {
   return html`<label>search <input type="search" placeholder="relation" autocomplete="off"
       spellcheck="false" .value=${live(model.get("search"))} @input=${search}></label>
     <label>at least <input type="number" min="1" step="1" .value=${String(model.get("min_count"))}
-      @input=${count} @blur=${blur}> words</label>
-    ${tickBox({
-      name: "only better than the offset",
-      checked: model.get("significant"),
-      tick: (significant) => save(model, { significant }),
-    })}`;
+      @input=${count} @blur=${blur}> words</label>`;
 }
+
+/** The other controls that choose rows. */
+export const relationControls = (model: Model<TableState>): Control[] => [
+  {
+    kind: "tick",
+    name: "only better than the offset",
+    place: "bar",
+    value: model.get("significant"),
+    change: (significant) => save(model, { significant }),
+  },
+];

@@ -1,7 +1,8 @@
 import { html, nothing } from "lit-html";
 import { captionText } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
-import { select } from "../shared/controls.js";
+import { choice, controlView } from "../shared/controls.js";
+import { withControls } from "../shared/figure_controls.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
@@ -13,7 +14,7 @@ import { announcement, chosenHeads, stepTo, undoable } from "../shared/selection
 import { save, snapshot } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
 import { arrange } from "./layout.js";
-import { relationControls } from "./relation_controls.js";
+import { relationControls, relationFields } from "./relation_controls.js";
 import { relationHeat } from "./relation_heat.js";
 import { relationList } from "./relation_list.js";
 import {
@@ -55,7 +56,10 @@ type Choice = Pick<TableState, "relation" | "direction" | "selected">;
 
 function render(context: RenderContext<TableState>): void {
   const { model, signal } = context;
-  const mounted = mount(context, "rel", WATCHED, { update, view, paint, keys: key });
+  const mounted = withControls(
+    mount(context, "rel", WATCHED, { update, view, paint, keys: key }),
+    context.signal,
+  );
   const { schedule } = mounted;
   const keys = keyList(KEYS, mounted, signal);
   const live = announcer([model.get("relation"), model.get("selected")]);
@@ -110,12 +114,15 @@ function render(context: RenderContext<TableState>): void {
   function view(look: Look): unknown {
     if (!scene || !layout) return nothing;
     const said = captionText(captionOf(scene, layout.table.bar > 0));
-    return html`<div class="attnw-controls">${relationControls(model)}${keys.button()}</div>
+    const controls = mounted.own(relationControls(model));
+    const direction = mounted.own([directionControl()], "direction");
+    return html`<div class="attnw-controls">${relationFields(model)}
+        ${mounted.bar(controls)}${keys.button()}</div>
       <div class=${`attnw-rel-body${layout.aside > 0 ? " attnw-rel-wide" : ""}`}>
         <div class="attnw-rel-left">${list.view(scene, layout.table, look)}</div>
         <div class="attnw-rel-aside">
           <p class="attnw-rel-title">${mapTitle(scene.state)}</p>
-          <span class="attnw-group">${directionView()}</span>
+          <span class="attnw-group">${direction.map(controlView)}</span>
           ${heat.view(look)}
           <p class="attnw-rel-readout">${readout(scene, heat.pointed()) || HINT}</p>
         </div>
@@ -124,12 +131,13 @@ function render(context: RenderContext<TableState>): void {
       ${keys.list()}${live.view()}`;
   }
 
-  const directionView = () =>
-    select<Direction>({
+  const directionControl = () =>
+    choice<Direction>({
       name: "direction",
+      place: "bar",
       values: DIRECTIONS,
       value: model.get("direction"),
-      pick: (direction) => change({ direction }),
+      change: (direction) => change({ direction }),
     });
 
   function paint(look: Look): void {

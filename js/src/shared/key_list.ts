@@ -1,4 +1,6 @@
 import { html } from "lit-html";
+import { type Action, actionView } from "./controls.js";
+import type { WithControls } from "./figure_controls.js";
 import type { Mounted } from "./mount.js";
 
 export type Keys = readonly (readonly [key: string, meaning: string])[];
@@ -9,7 +11,7 @@ export type Keys = readonly (readonly [key: string, meaning: string])[];
  */
 export function keyList(
   keys: Keys,
-  { root, schedule }: Pick<Mounted, "root" | "schedule">,
+  { root, schedule, own }: Pick<Mounted, "root" | "schedule"> & Partial<Pick<WithControls, "own">>,
   signal: AbortSignal,
 ) {
   let open = false;
@@ -25,11 +27,21 @@ export function keyList(
   };
   // On its way down, before a figure takes the key to undo or to let go of something.
   root.addEventListener("keydown", close, { signal, capture: true });
+  const control = (): Action => ({
+    kind: "action",
+    name: "keys",
+    place: "bar",
+    shared: true,
+    label: "show the keys",
+    hint: "keys",
+    sign: "?",
+    expanded: open,
+    change: toggle,
+  });
   return {
     toggle,
-    button: (className = "attnw-button attnw-keys-button") =>
-      html`<button type="button" class=${className} title="keys" aria-label="show the keys"
-        aria-expanded=${open} @click=${toggle}>?</button>`,
+    /** The button, unless a figure around this one has a list of keys for both. */
+    button: () => (own?.([control()], "keys") ?? [control()]).map(actionView),
     list: () =>
       html`<dl class="attnw-keys" ?hidden=${!open}>
         ${keys.map(([key, meaning]) => html`<div><dt>${key}</dt><dd>${meaning}</dd></div>`)}

@@ -9,6 +9,7 @@ import type { Model, RenderContext } from "./types.js";
 export type { Look };
 
 export interface Mounted {
+  name: string;
   root: HTMLElement;
   /** Holds the figure; hidden while an error stands in its place. */
   inner: HTMLElement;
@@ -172,5 +173,5 @@ export function mount<T extends { _error: string }>(
     resized.disconnect();
     root.remove();
   });
-  return { root, inner, save, schedule, invalidate, drawNow };
+  return { name, root, inner, save, schedule, invalidate, drawNow };
 }

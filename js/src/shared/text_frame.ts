@@ -1,9 +1,9 @@
 import { html } from "lit-html";
-import { type Outcome, outcomeJumps, stepper } from "./controls.js";
+import { type Control, controlView, type Outcome, outcomeJumps } from "./controls.js";
+import type { WithControls } from "./figure_controls.js";
 import type { HeadsState } from "./head_types.js";
 import { keyList } from "./key_list.js";
 import { announcer } from "./live_region.js";
-import type { Mounted } from "./mount.js";
 import { shownHead, stepTo } from "./selection.js";
 import { save } from "./snapshot.js";
 import type { Head, RenderContext } from "./types.js";
@@ -50,7 +50,7 @@ export interface TextFrame<T> {
 export interface FramedText {
   title: string;
   /** Controls of this widget alone. */
-  controls: unknown;
+  controls: Control[];
   /** The figure, with the classes that its element has beside its own. */
   body: unknown;
   bodyClass?: string;
@@ -60,7 +60,7 @@ export interface FramedText {
  * What stands round a text: progress, controls, title, note, keys, and what is read aloud.
  */
 export function framedText<T extends TextState>(
-  mounted: Mounted,
+  mounted: WithControls,
   { model, signal }: Pick<RenderContext<T>, "model" | "signal">,
   own: TextFrame<T>,
 ) {
@@ -131,18 +131,21 @@ export function framedText<T extends TextState>(
     const note = missed || problem || (isAnswering() ? "" : noHead);
     const [what, which] = own.sought;
     const classes = [`attnw-${name}-body`, isBusy() ? `attnw-${name}-busy` : "", bodyClass];
+    const steppers = places.map(
+      (place, i): Control => ({
+        kind: "stepper",
+        name: place,
+        place: "bar",
+        count: counts[i] ?? 1,
+        value: placeOf(i),
+        change: (index) => show(i, index),
+      }),
+    );
     return html`<div class="attnw-progress" ?hidden=${!isBusy()}></div>
       <div class="attnw-controls">
-        ${places.map((place, i) =>
-          stepper({
-            name: place,
-            index: placeOf(i),
-            count: counts[i] ?? 1,
-            go: (index) => show(i, index),
-          }),
-        )}
+        ${mounted.own(steppers, "places").map(controlView)}
         ${outcomeJumps({ what, which, allowed: isAnswering() && !isJumping(), jump })}
-        ${controls}
+        ${mounted.bar(mounted.own(controls))}
         ${keys.button()}
       </div>
       <p class=${`attnw-${name}-title`} ?hidden=${!title}>${title}</p>

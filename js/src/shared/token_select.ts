@@ -1,4 +1,4 @@
-import { select } from "./controls.js";
+import type { Control } from "./controls.js";
 import { labelOf } from "./labels.js";
 import type { Axis, Special } from "./types.js";
 
@@ -17,20 +17,22 @@ export function offeredTokens(axis: Axis, hidden: Special[]): string[] {
   );
 }
 
-/** A select of the tokens of one side; its first entry, `none`, stands for no token. */
-export function tokenSelect(of: {
+/** The choice of a token of one side; its first entry, `none`, stands for no token. */
+export function tokenChoice(of: {
   name: string;
   none: string;
   offered: string[];
   index: number | null;
   lock(index: number | null): void;
-}) {
+}): Control {
   const { name, none, offered, index, lock } = of;
-  return select<string>({
+  return {
+    kind: "choice",
     name,
+    place: "bar",
     values: [none, ...offered],
     value: offered.find((value) => Number.parseInt(value, 10) === index) ?? none,
-    pick: (value) => lock(value === none ? null : Number.parseInt(value, 10)),
+    change: (value) => lock(value === none ? null : Number.parseInt(value, 10)),
     print: (value) => (value === none ? none : value.slice(value.indexOf(" ") + 1)),
-  });
+  };
 }

@@ -5,6 +5,7 @@ import { ALL_HIDDEN, captionText } from "../shared/caption.js";
 import { elementIds, gridCell } from "../shared/cell_cursor.js";
 import { cellGestures } from "../shared/cell_input.js";
 import { type Cell, corner, inside, pitches, sameCell } from "../shared/cells.js";
+import { withControls } from "../shared/figure_controls.js";
 import { adds, commonKey, keyList } from "../shared/key_list.js";
 import { labelOf } from "../shared/labels.js";
 import { announcer } from "../shared/live_region.js";
@@ -16,7 +17,7 @@ import { captioned } from "../shared/save_menu.js";
 import { announcement, chosenHeads, stepTo, undoable } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
-import { lensControls, lensScale } from "./lens_controls.js";
+import { belowControls, lensControls, lensLegend } from "./lens_controls.js";
 import {
   captionOf,
   describe,
@@ -51,7 +52,10 @@ type Choice = Pick<LensState, "selected" | "tokens">;
 
 function render(context: RenderContext<LensState>): void {
   const { model, signal } = context;
-  const mounted = mount(context, "lens", WATCHED, { update, view, paint, keys: key });
+  const mounted = withControls(
+    mount(context, "lens", WATCHED, { update, view, paint, keys: key }),
+    context.signal,
+  );
   const { root, save: saveButton, schedule } = mounted;
   const keys = keyList(KEYS, mounted, signal);
   const live = announcer(model.get("selected"));
@@ -208,7 +212,7 @@ function render(context: RenderContext<LensState>): void {
     const shown = drawn();
     // Every token is offered: a frame that follows the pointer does without the controls.
     return html`<div class="attnw-controls">
-        ${guard([current], () => controls(current))}${keys.button()}
+        ${guard([current], () => mounted.bar(mounted.own(controls(current))))}${keys.button()}
       </div>
       <p class="attnw-lens-title" ?hidden=${!shown}>${shown && headingOf(shown)}</p>
       <p class="attnw-message" ?hidden=${shown !== undefined}>${ALL_HIDDEN}</p>
@@ -216,7 +220,7 @@ function render(context: RenderContext<LensState>): void {
       ${boxView(shown)}
       <p class="attnw-lens-readout" ?hidden=${!shown}>${shown && readoutOf(shown)}</p>
       <p class="attnw-muted attnw-lens-hint" ?hidden=${!shown}>${shown && hintOf(shown)}</p>
-      ${guard([current], () => lensScale(model, current, scene))}
+      ${guard([current, mounted.isMenuOpen()], () => below(current))}
       ${keys.list()}
       ${captioned(
         saveButton,
@@ -225,6 +229,12 @@ function render(context: RenderContext<LensState>): void {
       )}
       ${live.view()}`;
   }
+
+  const below = (state: LensState) => {
+    const own = mounted.own(belowControls(model, state), "below");
+    return html`<div class="attnw-controls attnw-lens-below"
+      >${mounted.bar(own)}${lensLegend(scene)}</div>`;
+  };
 
   function controls(state: LensState) {
     const isLocked = state._axes.query && scene && !isNone(scene);

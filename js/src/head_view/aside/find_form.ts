@@ -1,6 +1,6 @@
 import { html } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
-import { select, signButton } from "../../shared/controls.js";
+import { choice, controlView, signButton } from "../../shared/controls.js";
 import { save } from "../../shared/snapshot.js";
 import type { Model, Side } from "../../shared/types.js";
 import type { ViewState } from "../state.js";
@@ -29,6 +29,15 @@ export function findForm(model: Model<ViewState>, schedule: () => void) {
     if (text.trim()) save(model, { _jump: { n, text, side, step } });
     else field.value?.focus();
   }
+  const among = () =>
+    choice<Side>({
+      name: "among",
+      place: "bar",
+      values: SIDES,
+      value: side,
+      change: pick,
+      print: (value) => SIDE_NAMES[value],
+    });
   const submitted = (event: Event) => event.preventDefault();
   // Escape empties the field, and does not unlock what is locked.
   function pressed(event: KeyboardEvent): void {
@@ -58,13 +67,7 @@ export function findForm(model: Model<ViewState>, schedule: () => void) {
       @submit=${submitted}>
       <label>find <input type="search" placeholder="token or word" autocomplete="off"
         @keydown=${pressed} ${ref(field)}></label>
-      ${select<Side>({
-        name: "among",
-        values: SIDES,
-        value: side,
-        pick,
-        print: (value) => SIDE_NAMES[value],
-      })}
+      ${controlView(among())}
       <span class="attnw-find-steps">${signButton("‹", "previous place", () => find(-1))}
         ${signButton("›", "next place", () => find(1))}</span>
       <span role="status" class="attnw-view-note">${said}</span>

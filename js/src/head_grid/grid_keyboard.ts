@@ -1,0 +1,46 @@
+import { shownHead } from "../shared/selection.js";
+import { save } from "../shared/snapshot.js";
+import type { Head, Model } from "../shared/types.js";
+import { type GridState, nextOfTwo } from "./state.js";
+import { stepThrough } from "./step_controls.js";
+
+export const KEYS = [
+  ["Arrow keys", "move between heads"],
+  ["Home / End", "first / last head of the layer, with Ctrl of the grid"],
+  ["Page Up / Page Down", "four layers up / down"],
+  ["Enter or Space, click", "select the head"],
+  ["Shift + Enter, Shift + click", "add or remove the head"],
+  ["double click", "select only this head"],
+  ["[ and ]", "step to the layer above / below"],
+  ["x", "switch the head off, or on again"],
+  ["Shift + x", "the same for its layer"],
+  ["v", "differences from the intact model, or the maps; of two that are compared: A − B, A, B"],
+  [", and .", "the checkpoint before / after, of metrics over a training"],
+  ["Escape", "take back what was selected or switched off last"],
+  ["?", "show or hide this list"],
+] as const;
+
+/**
+ * The letters and signs of a grid: comparisons, checkpoints, and switching the head that is pointed
+ * at, or else the shown head. The function returns whether a key was one of them.
+ */
+export function gridLetters(
+  model: Model<GridState>,
+  pointed: () => Head | undefined,
+  switchHead: (head: Head, withLayer: boolean) => void,
+) {
+  return ({ key, shiftKey, ctrlKey, metaKey, altKey, target }: KeyboardEvent): boolean => {
+    if (ctrlKey || metaKey || altKey || target instanceof HTMLSelectElement) return false;
+    const by = { ",": -1, ".": 1 }[key];
+    if (by !== undefined) return stepThrough(model, by);
+    if (key === "v" && model.get("versus") === "other")
+      save(model, { of_two: nextOfTwo(model.get("of_two")) });
+    else if (key === "v") save(model, { versus: model.get("versus") ? null : "intact" });
+    else if (key.toLowerCase() !== "x") return false;
+    else {
+      const head = pointed() ?? shownHead(model);
+      if (head) switchHead(head, shiftKey);
+    }
+    return true;
+  };
+}

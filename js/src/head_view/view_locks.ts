@@ -1,0 +1,127 @@
+import { NEARER } from "../shared/gestures.js";
+import { shownHead } from "../shared/selection.js";
+import { save } from "../shared/snapshot.js";
+import { around, centred, showing, wholeOf, zoomed } from "../shared/window.js";
+import { lastLock, leads, type Scene } from "./scene.js";
+import type { ShownView } from "./shown_view.js";
+import { isBlock, isEmpty, isPair, type Target } from "./source/target.js";
+import { sizeOf } from "./source/window_of.js";
+import type { ViewState } from "./state.js";
+import { marksOf, toggled } from "./view_cursor.js";
+
+/** A click on a block, and on the small map of all, brings so much nearer. */
+export const INTO = 2 * NEARER;
+
+/** Locks of tokens and cells, and bringing them into sight. */
+export class ViewLocks {
+  readonly #view: ShownView;
+  readonly #schedule: () => void;
+  /** The locks that were last brought into sight. */
+  #sought: string | undefined;
+  /** The locks before the first of two clicks, which together show all of a zoomed matrix. */
+  #before: ViewState["tokens"] = [];
+  /** How many marks the last lock set: Escape takes back a whole cell. */
+  #size = 1;
+
+  constructor(view: ShownView, schedule: () => void) {
+    this.#view = view;
+    this.#schedule = schedule;
+  }
+
+  lock(target: Target, add: boolean): void {
+    const { model, peeked, shown, scene } = this.#view;
+    // While the picture still shows another stack, its tokens cannot be locked.
+    if (peeked) return;
+    const stays = shown?.head[2] === shownHead(model)?.[2] && shown?.unit === model.get("unit");
+    if (!scene || !stays || isEmpty(target)) return;
+    if (isBlock(target)) {
+      this.#goInto(target);
+      return;
+    }
+    const marks = marksOf(scene.map, target);
+    this.#size = marks.length;
+    save(model, { tokens: toggled(model.get("tokens"), marks, add) });
+  }
+
+  unlock(): boolean {
+    const { model } = this.#view;
+    const locked = model.get("tokens");
+    if (locked.length === 0) return false;
+    save(model, { tokens: locked.slice(0, -this.#size) });
+    this.#size = 1;
+    return true;
+  }
+
+  /** Remember the locks before a click, which may be the first of two. */
+  remember(): void {
+    this.#before = this.#view.model.get("tokens");
+  }
+
+  /** Two clicks show all of a zoomed matrix, and lock nothing. */
+  showAll(): void {
+    const { map, model } = this.#view;
+    if (!map) return;
+    save(model, { tokens: this.#before });
+    this.#view.show(wholeOf(sizeOf(map)));
+  }
+
+  /** Go nearer to a block of cells, until its tokens are known. */
+  #goInto({ query = 0, key = 0, step = 1 }: Target): void {
+    const { figure, map } = this.#view;
+    const plot = this.#view.plotOf(figure);
+    if (!plot || !map) return;
+    const middle = { query: query + step / 2, key: key + step / 2 };
+    const near = zoomed(plot.size, plot.part, INTO, middle, plot.room);
+    this.#view.show(centred(plot.size, near, middle));
+  }
+
+  /** Bring a token or a cell into sight. */
+  reveal(target: Target, amid = false): void {
+    const { map, part, figure } = this.#view;
+    if (map && part) this.#view.show(showing(sizeOf(map), part, target, target.step));
+    else figure.reveal(target, amid);
+  }
+
+  /**
+   * New locks are brought into sight, whoever set them; a window that was given with them stays.
+   */
+  seek(now: Scene): void {
+    const locks = JSON.stringify([now.state.mode, now.state.tokens]);
+    if (locks === this.#sought || !this.#view.figure.element.isConnected) return;
+    const isFirst = this.#sought === undefined;
+    this.#sought = locks;
+    if (!isFirst || now.state.mode === "lines") this.reveal(lastLock(now), true);
+  }
+
+  /** Show one of the strongest of a locked token, with the cursor on it. */
+  go = (target: Target): void => {
+    const { scene, model } = this.#view;
+    if (!scene) return;
+    if (scene.map.tiles) {
+      this.goTo(target);
+      return;
+    }
+    const { query, key } = target;
+    const lead = leads({ ...scene, active: {} });
+    const isOfQuery = lead.query !== undefined;
+    const place = model.get("mode") === "matrix" ? { query, key } : isOfQuery ? { key } : { query };
+    this.#view.active = place;
+    this.#view.byKeyboard = true;
+    this.reveal(place, true);
+    this.#view.figure.element.focus();
+    this.#schedule();
+  };
+
+  /** Show a link where its tokens can be read, locked. */
+  goTo = (target: Target): void => {
+    const { map, model, part } = this.#view;
+    if (!map || !isPair(target)) return;
+    save(model, { tokens: marksOf(map, target) });
+    this.#size = 2;
+    this.#view.active = model.get("mode") === "matrix" ? target : {};
+    this.#view.byKeyboard = true;
+    if (part) this.#view.show(around(sizeOf(map), target));
+    this.#view.figure.element.focus();
+    this.#schedule();
+  };
+}

@@ -1,0 +1,128 @@
+import { ALL_HIDDEN, captionText } from "../shared/caption.js";
+import type { Look } from "../shared/mount.js";
+import { type Head, sameHead } from "../shared/types.js";
+import { isWhole } from "../shared/window.js";
+import { hasMinimap } from "./aside/minimap.js";
+import { lockedRow } from "./aside/row_curve.js";
+import { tiledNotes } from "./aside/tiled_text.js";
+import { linesRange } from "./lines/lines_focus.js";
+import { isZoomable, leads, roomFor, type Scene } from "./scene.js";
+import { type Chip, chipsOf } from "./several/chips.js";
+import { isTwo } from "./several/several.js";
+import { said, severalNotes, severalTitle, shareOf } from "./several/several_text.js";
+import type { Followed, ShownView } from "./shown_view.js";
+import type { Row } from "./source/map_source.js";
+import { isEmpty, isPair } from "./source/target.js";
+import { sizeOf } from "./source/window_of.js";
+import type { ViewState } from "./state.js";
+import { type BodyState, HINT, legendView, ZOOM_HINT } from "./view_body.js";
+import type { Shown } from "./view_shown.js";
+import {
+  captionOf,
+  keyGroup,
+  linksListed,
+  NO_SELECTION,
+  secondOf,
+  standsBeside,
+  strongestOf,
+  title,
+} from "./view_text.js";
+
+/** What is written round the figure of a view. */
+export class ViewWords {
+  /** The title and what stands beside it; absent without a head. */
+  heading: { title: string; note: string } | undefined;
+  /** A sentence in the place of the figure, or "". */
+  message = "";
+  /** The heads that can be drawn together. */
+  chips: Chip[] = [];
+  colourOf: (head: Head) => string = () => "";
+  zoom = { zooms: false, zoomed: false };
+  /** All weights of a locked query, where not all are in sight. */
+  row: Row | undefined;
+  /** What was pointed at, for readers who do not see it; "" for nothing new. */
+  spoken = "";
+  readonly body: BodyState = {
+    hidden: false,
+    wide: false,
+    several: undefined,
+    busy: false,
+    held: 0,
+    readout: HINT,
+    strongest: undefined,
+    links: undefined,
+    legend: undefined,
+    second: "",
+    caption: "",
+    minimap: false,
+    curve: false,
+  };
+  readonly #view: ShownView;
+
+  constructor(view: ShownView) {
+    this.#view = view;
+  }
+
+  /** Follow a change of the state. */
+  follow(state: ViewState, followed: Followed, look: Look): void {
+    const { shown, scene } = this.#view;
+    this.chips = state.arrangement === "one" || isTwo(state) ? [] : chipsOf(state);
+    this.heading = this.#headingOf(state, followed);
+    this.message = !followed.head ? NO_SELECTION : shown && !scene ? ALL_HIDDEN : "";
+    this.body.hidden = Boolean(this.message);
+    if (!followed.head) return;
+    this.body.busy = followed.busy;
+    if (shown && scene) this.#followScene(scene, shown, look);
+  }
+
+  #headingOf(state: ViewState, { head, peek }: Followed): ViewWords["heading"] {
+    if (!head) return undefined;
+    const { several } = this.#view.shown ?? {};
+    const { quantity, unit, labels, scale } = state;
+    const named = (of: Head) => title(of, quantity, unit, labels, scale);
+    if (peek) return { title: named(peek.shown.head), note: "peek" };
+    if (!several) return { title: named(head), note: keyGroup(this.#view.stackOf(head), head) };
+    return {
+      title: severalTitle(several, quantity, unit, labels, scale),
+      // Two attentions have their names over their maps.
+      note: several.names ? "" : shareOf(several),
+    };
+  }
+
+  #followScene(scene: Scene, shown: Shown, look: Look): void {
+    const { several, colours } = scene;
+    const { peeked } = this.#view;
+    if (!peeked)
+      this.colourOf = (head) =>
+        colours?.[several?.heads.findIndex((other) => sameHead(other, head)) ?? -1] ?? "";
+    this.body.wide = roomFor(look.width, shown.several) < look.width;
+    this.body.several = several;
+    this.body.strongest = several || standsBeside(scene) ? undefined : strongestOf(scene);
+    this.body.links = peeked ? undefined : linksListed(scene);
+    this.body.second = secondOf(shown);
+  }
+
+  /** Follow the drawing of a scene: the figure says what it leaves out. */
+  drawn(scene: Scene, of: Shown, left: string[]): void {
+    const { body } = this;
+    const { events, byKeyboard } = this.#view;
+    const zooms = isZoomable(scene.state, scene.map);
+    this.zoom = { zooms, zoomed: zooms && !isWhole(sizeOf(scene.map), scene.part) };
+    body.minimap = hasMinimap(scene);
+    this.row = lockedRow(scene);
+    body.curve = this.row !== undefined;
+    body.legend = legendView(scene, linesRange(scene), of.quantity);
+    const range = linesRange({ ...scene, active: {} });
+    const notes = [...severalNotes(scene), ...left, ...tiledNotes(scene)];
+    // Words that change with every frame would be laid out with every frame.
+    if (!events.isDragging())
+      body.caption = captionText(captionOf(scene.state, of, scene.map, notes, range));
+    const target = isEmpty(scene.active) ? leads(scene) : scene.active;
+    const text = said(scene, target);
+    // What is locked is listed below, or stands beside the tokens.
+    const isListed =
+      (body.strongest || standsBeside(scene)) && isEmpty(scene.active) && !isPair(target);
+    body.readout = (isListed ? "" : text) || (zooms ? ZOOM_HINT : HINT);
+    this.spoken = byKeyboard ? text : "";
+  }
+}
