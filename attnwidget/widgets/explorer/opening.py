@@ -473,7 +473,11 @@ def _classes_of(
     The patches of a picture have no letters, and count as words of content.
     """
     texts = [_text(axis, group) for group in groups]
-    special = [axis.special[group[0]] for group in groups]
+    # The first token of a causal model is a word of the text, or a token that marks its beginning.
+    special = [
+        "other" if axis.is_line and axis.words[group[0]] is None else axis.special[group[0]]
+        for group in groups
+    ]
     shown = np.array([kind in ("", "first") and kind not in hidden for kind in special])
     if not axis.is_line:
         return ["content"] * len(groups), shown
