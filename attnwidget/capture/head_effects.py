@@ -43,6 +43,7 @@ def effects_of(
     *,
     stack: str,
     exact: bool = True,
+    only: Sequence[Head] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Effects | None:
     """Return the change of an answer's probability if each head is switched off as well, [L, H].
@@ -57,6 +58,7 @@ def effects_of(
         stack: Stack of the heads.
         exact: Whether to compute `exact_effects`, which leave the model free between passes, or
             `first_order_effects`.
+        only: Heads whose exact effects are computed; None = all heads of the stack.
         stopped: Function that is called between passes; if it returns True, the result is None.
 
     Raises:
@@ -79,7 +81,9 @@ def effects_of(
             question_parts = (model.hf_model, question, answer, method)
             if not exact:
                 return first_order_effects(*question_parts, stack=stack)
-        return exact_effects(*question_parts, stack=stack, lock=model.lock, stopped=stopped)
+        return exact_effects(
+            *question_parts, stack=stack, lock=model.lock, only=only, stopped=stopped
+        )
 
 
 def first_order_effects(
@@ -145,6 +149,7 @@ def exact_effects(
     *,
     stack: str,
     lock: AbstractContextManager[Any],
+    only: Sequence[Head] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Effects | None:
     """Return the change of an answer's probability if each head alone is switched off, [L, H].
@@ -159,6 +164,7 @@ def exact_effects(
         method: Replacement of the outputs: "uniform", "zero" or "first".
         stack: Stack of the heads.
         lock: Lock that is held during each pass and free between passes.
+        only: Heads to switch off; None = all heads of the stack. The others have the effect NaN.
         stopped: Function that is called between passes; if it returns True, the result is None.
 
     Raises:
@@ -179,9 +185,10 @@ def exact_effects(
     outer = open_edits(hf_model)
     counts = edits.heads_of[stack]
     every = [Head(layer, head, stack) for layer, n in enumerate(counts) for head in range(n)]
-    heads = [head for head in every if head not in outer.changes]
+    wanted = every if only is None else [head for head in every if head in only]
+    heads = [head for head in wanted if head not in outer.changes]
     effects = np.full((len(counts), max(counts)), np.nan)
-    for head in every:
+    for head in wanted:
         effects[head.layer, head.head] = 0
     if not heads:
         return effects

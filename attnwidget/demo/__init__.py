@@ -10,6 +10,7 @@ from attnwidget.demo.training_steps import induction_checkpoints
 from attnwidget.head_atlas.demo_atlas import demo_atlas
 from attnwidget.probes.demo_probe import demo_probe
 from attnwidget.text.demonstrations import (
+    demo_documents,
     demo_genres,
     demo_pairs,
     demo_prose,
@@ -19,6 +20,7 @@ from attnwidget.text.demonstrations import (
 
 __all__ = [
     "demo_atlas",
+    "demo_documents",
     "demo_genres",
     "demo_pairs",
     "demo_probe",

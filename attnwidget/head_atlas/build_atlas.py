@@ -12,6 +12,7 @@ from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.tapping.head import Head
 from attnwidget.head_atlas.behaviours.behaviour import Behaviour
 from attnwidget.head_atlas.behaviours.behaviour_score import BehaviourScore
+from attnwidget.head_atlas.behaviours.corpus_texts import CORPORA, corpus_texts
 from attnwidget.head_atlas.behaviours.evidence import Evidence, Run
 from attnwidget.head_atlas.behaviours.registry import chosen_behaviours
 from attnwidget.head_atlas.cards.atlas_result import Atlas
@@ -27,7 +28,6 @@ from attnwidget.studies.metrics.measure import measure
 from attnwidget.studies.streaming.checkpoint import digest_of
 from attnwidget.studies.streaming.shards import Executor
 from attnwidget.studies.streaming.worker import versions
-from attnwidget.studies.words.word_segments import WordSegmenter
 from attnwidget.text.mentions import Document
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
@@ -51,7 +51,7 @@ def atlas(
     segments: Iterable[Segment] | None = None,
     *,
     treebank: Iterable[Sentence] | None = None,
-    documents: Iterable[Document] = (),
+    documents: Iterable[Document] | None = None,
     behaviours: Iterable[str | Behaviour] | None = None,
     examples: bool = True,
     effects: bool = True,
@@ -78,7 +78,8 @@ def atlas(
         model: A model from `load_model`.
         segments: Texts, as in `measure`; None = the prose of the package.
         treebank: Sentences for the relations; None = the treebank of the package, () = none.
-        documents: Documents for coreference (`load_coreference`).
+        documents: Documents for pronouns and coreference (`load_coreference`); None = the passages
+            of the package (`demo_documents`), which have no coreference of nouns, () = neither.
         behaviours: As in `score_behaviours`; None = all.
         examples: Whether to collect example links of every head (`head_examples`).
         effects: Whether to measure the effects of named heads. The model needs a
@@ -179,17 +180,12 @@ def _add_missed(
     """
     model = evidence.model
     run = evidence.run
-    for corpus in ("segments", "treebank"):
+    for corpus in CORPORA:
         chosen = {head: score for head, score in names.items() if score.corpus == corpus}
         rules = {score.name: score.rule for score in chosen.values() if score.rule is not None}
         if not rules:
             continue
-        texts: list[Segment] = list(evidence.segments[:MISSED_TEXTS])
-        if corpus == "treebank":
-            words, _ = WordSegmenter(model).segments(
-                [sentence.running for sentence in evidence.treebank], True
-            )
-            texts = list(words[:MISSED_TEXTS])
+        texts = [text for _, text in corpus_texts(evidence, corpus)][:MISSED_TEXTS]
         rule_of = np.full((model.n_layers, model.n_heads), -1)
         for head, score in chosen.items():
             rule_of[head.layer, head.head] = list(rules).index(score.name)

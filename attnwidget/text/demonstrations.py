@@ -8,6 +8,8 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from attnwidget.text.bracketed_passages import bracketed_passage
+from attnwidget.text.mentions import Document
 from attnwidget.text.minimal_pairs import MinimalPair, load_pairs
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.treebank_files import load_treebank
@@ -84,6 +86,26 @@ def demo_treebank() -> list[Sentence]:
 def _treebank() -> tuple[Sentence, ...]:
     """Load the treebank once, because every explorer of the embedded model uses it."""
     return tuple(load_treebank(Path(str(files("attnwidget").joinpath("demo/treebank.conllu")))))
+
+
+def demo_documents() -> list[Document]:
+    """Return 60 short passages in which every pronoun has a person: 1,315 words, 207 pronouns.
+
+    The passages were written and annotated for the package. Each passage has three persons or
+    groups, which "he", "she" and "they" tell apart, so that neither the nearest nor the first
+    person is the usual answer. The sentences are short and simple, as in a tale. The passages show
+    how a study of pronouns works; use a corpus for conclusions (`load_coreference`).
+
+    Example:
+        >>> from attnwidget.demo import demo_documents
+        >>> document = demo_documents()[28]
+        >>> document.running.text
+        'Tom saw the witch before the girls. He shouted, and they ran, but she did not turn around.'
+        >>> [document.words[mention.head] for mention in document.mentions]
+        ['Tom', 'witch', 'girls', 'He', 'they', 'she']
+    """
+    lines = files("attnwidget").joinpath("demo/passages.txt").read_text("utf-8").splitlines()
+    return [bracketed_passage(line, f"passage-{n:02}") for n, line in enumerate(lines, 1)]
 
 
 def demo_pairs(paradigm: str | None = None) -> list[MinimalPair]:

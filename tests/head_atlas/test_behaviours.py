@@ -246,8 +246,21 @@ def test_names_of_relations_agree_with_the_probe(model: AttentionModel) -> None:
 
 
 def test_coreference_takes_documents(model: AttentionModel) -> None:
-    words = ["The", "captain", "told", "his", "men", "that", "he", "would", "not", "leave", "."]
-    spans = [(0, 1, "captain"), (3, 3, "captain"), (3, 4, "men"), (6, 6, "captain")]
+    words = [
+        "The",
+        "captain",
+        "told",
+        "his",
+        "men",
+        "that",
+        "the",
+        "captain",
+        "would",
+        "not",
+        "leave",
+        ".",
+    ]
+    spans = [(0, 1, "captain"), (3, 3, "captain"), (3, 4, "men"), (6, 7, "captain")]
     documents = [Document.from_spans(words, spans) for _ in range(4)]
     found = score_behaviours(model, (), ["coreference"], documents=documents, **QUIET)
     (score,) = found.scores

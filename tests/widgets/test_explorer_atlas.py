@@ -55,8 +55,10 @@ def test_the_sentence_says_what_the_head_does(model: AttentionModel, atlas: Atla
     )
     explorer.labels[(0, 2)] = "one back"
     assert on_page(explorer, "look").startswith("L0 H2 “one back” attends to the token before (")
-    explorer.selected = [(1, 3)]
-    assert not atlas.names[1, 3] and on_page(explorer, "look").startswith("L1 H3: “")
+    explorer.selected = [(1, 0)]
+    assert on_page(explorer, "look").startswith("L1 H0 attends to [CLS] (")
+    explorer.selected = [(0, 0)]
+    assert not atlas.names[0, 0] and on_page(explorer, "look").startswith("L0 H0: ")
     explorer.selected = [(2, 8)]
     explorer.disabled = [(2, 8)]
     assert "determiner" not in on_page(explorer, "look")
@@ -67,7 +69,8 @@ def test_names_are_labels_where_the_user_gave_none(model: AttentionModel, atlas:
     explorer = measured(model, atlas, labels={(2, 8): "determiners"})
     assert explorer.grid.labels[(2, 8)] == "determiners"
     assert explorer.grid.labels[(0, 2)] == explorer.view.labels[(0, 2)] == "previous token"
-    assert (1, 3) not in explorer.labels
+    assert (0, 0) not in explorer.labels and not atlas.names[0, 0]
+    assert explorer.labels[(1, 3)] == "pronoun to person"
     code = explorer.code()
     assert 'labels={(2, 8): "determiners"}' in code and "atlas=atlas" in code
     del explorer.labels[(0, 2)]
@@ -87,12 +90,40 @@ def test_names_are_labels_where_the_user_gave_none(model: AttentionModel, atlas:
 def test_an_atlas_of_other_heads_is_refused(model: AttentionModel, atlas: Atlas) -> None:
     with pytest.raises(ValueError, match="has 6×12 heads, and the model has self"):
         explore(load_model("attnwidget/induction"), "a b a", atlas=atlas)
-    with pytest.raises(TypeError, match="atlas= takes an Atlas, got dict"):
-        explore(model, TEXT, atlas={})
+    for other in ({}, True):
+        with pytest.raises(TypeError, match="atlas= takes an Atlas, or False for none, got"):
+            explore(model, TEXT, atlas=other)
+
+
+def test_an_embedded_model_brings_its_atlas(model: AttentionModel, atlas: Atlas) -> None:
     explorer = explore(model, TEXT, treebank=False)
-    assert explorer.wait(60) and explorer.card is None and len(explorer.labels) == 0
-    assert explorer.to_state()["atlas"] is None
+    assert explorer.wait(60) and on_page(explorer.card, "card")["name"] == "pronoun to person"
+    assert explorer.labels[(0, 2)] == "previous token"
+    assert "atlas" not in explorer.code()
+    state = json.loads(json.dumps(explorer.to_state()))
+    assert state["atlas"] is True
+    explorer.card.notes[(0, 0)] = "a note"
     explorer.close()
+    again = Explorer.from_state(state)
+    assert again.wait(60) and again.card is not None and not again.card.notes
+    assert again.to_state() == state
+    again.close()
+
+
+def test_an_explorer_can_have_no_atlas(model: AttentionModel) -> None:
+    explorer = explore(model, TEXT, treebank=False, atlas=False)
+    assert explorer.wait(60) and explorer.card is None and len(explorer.labels) == 0
+    assert "atlas=False" in explorer.code()
+    state = explorer.to_state()
+    assert state["atlas"] is False
+    explorer.close()
+    for earlier in (state, {**state, "atlas": None}):
+        again = Explorer.from_state(earlier, model)
+        assert again.wait(60) and again.card is None
+        again.close()
+    foreign = explore(load_model("attnwidget/induction"), "a b a", treebank=False)
+    assert foreign.wait(60) and foreign.card is None and "atlas" not in foreign.code()
+    foreign.close()
 
 
 def test_no_head_has_no_card(model: AttentionModel, atlas: Atlas) -> None:

@@ -13,8 +13,9 @@ from attnwidget.capture.maps.resting_places import resting_places
 from attnwidget.demo import demo_texts
 from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.demonstrations import demo_treebank
-from attnwidget.widgets.explorer.examples import examples_for, sharpest_head
-from attnwidget.widgets.explorer.story import Shown, telling_tokens, told
+from attnwidget.widgets.explorer.examples import examples_for
+from attnwidget.widgets.explorer.opening import active_word, opening_of
+from attnwidget.widgets.explorer.story import Shown, told
 from attnwidget.widgets.explorer.widget import Explorer, explore
 from attnwidget.widgets.head_grid import widget as head_grid
 from fixtures.recording import from_page, on_page, updates
@@ -38,16 +39,17 @@ def test_the_explorer_opens_on_the_first_example_with_its_story(model: Attention
     assert (explorer.example, explorer.text, explorer.head) == ("pronouns", demo.text, Head(1, 3))
     assert explorer.tokens == explorer.view.tokens == [("query", 7)]
     assert explorer.hidden == explorer.grid.hidden == ["cls", "sep"]
-    told = f"{demo.look}; [CLS] and [SEP] hidden, 37 % of its attention"
-    assert explorer.get_state()["_look"] == told
+    look = demo.look.replace("L1 H3", "L1 H3 “pronoun to person”")
+    told = f"{look}; [CLS] and [SEP] hidden, 37 % of its attention"
+    assert explorer.get_state()["_look"].startswith(f"{told}; the head attends from a pronoun")
     assert [one["name"] for one in explorer.get_state()["_examples"]] == list(demo_texts())
-    assert demo.look in str(explorer.caption)
+    assert look in str(explorer.caption)
 
 
 def test_an_example_needs_one_pass_and_one_message_per_figure(
     model: AttentionModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    explorer = explore(model, treebank=False)
+    explorer = explore(model, treebank=False, atlas=False)
     demo = demo_texts()["question and answer"]
     attend = AttentionModel.attend
     read = []
@@ -80,7 +82,7 @@ def test_an_example_needs_one_pass_and_one_message_per_figure(
 
 @pytest.mark.slow
 def test_every_example_locks_the_word_that_its_line_is_about(model: AttentionModel) -> None:
-    explorer = explore(model, treebank=False)
+    explorer = explore(model, treebank=False, atlas=False)
     for name, demo in demo_texts().items():
         explorer.example = name
         assert explorer.head == Head(*demo.head) and demo.look in on_page(explorer, "look")
@@ -93,7 +95,7 @@ def test_every_example_locks_the_word_that_its_line_is_about(model: AttentionMod
 
 
 def test_the_line_follows_the_head_the_text_and_the_hidden_tokens(model: AttentionModel) -> None:
-    explorer = explore(model, treebank=False)
+    explorer = explore(model, treebank=False, atlas=False)
     told = on_page(explorer, "look")
     look = demo_texts()["pronouns"].look
     assert told == f"{look}; [CLS] and [SEP] hidden, 37 % of its attention"
@@ -168,9 +170,11 @@ def planted(layer: int, head: int, n: int = 10) -> np.ndarray:
 
 
 @pytest.mark.parametrize("place", [(0, 0), (1, 1)])
-def test_the_sharpest_head_looks_from_each_word_to_a_different_word(place: tuple[int, int]) -> None:
-    found = sharpest_head(Attention.from_weights(planted(*place), TOKENS))
-    assert found == Head(*place)
+def test_the_explorer_opens_on_the_head_that_looks_from_each_word_to_a_different_word(
+    place: tuple[int, int],
+) -> None:
+    opening = opening_of(Attention.from_weights(planted(*place), TOKENS))
+    assert opening.stands_out and opening.head == Head(*place)
 
 
 def test_special_tokens_with_much_of_the_attention_are_hidden() -> None:
@@ -180,7 +184,7 @@ def test_special_tokens_with_much_of_the_attention_are_hidden() -> None:
     for weights, hidden in ((most, ("cls", "sep")), (even, ())):
         attention = Attention.from_weights(weights.astype("f4"), TOKENS)
         assert resting_places(attention).kinds == hidden
-        tokens = telling_tokens(attention, Head(0, 0))
+        tokens = active_word(attention, Head(0, 0))
         line = told(Shown(attention, Head(0, 0), tokens=tokens, hidden=hidden))
         # Of the eight words the sixth looks to [SEP] by itself, the seventh to [CLS].
         assert line.endswith("[CLS] and [SEP] hidden, 70 % of its attention") == bool(hidden)
@@ -191,26 +195,27 @@ def test_long_texts_and_texts_without_words_are_read_too() -> None:
     words = ["[CLS]", *[f"word{i}" for i in range(n - 2)], "[SEP]"]
     long = planted(1, 1, n)
     long[1, 1] = np.eye(n)[(np.arange(n) + 50) % n]
-    assert sharpest_head(Attention.from_weights(long, words)) == Head(1, 1)
+    assert opening_of(Attention.from_weights(long, words)).head == Head(1, 1)
     dots = Attention.from_weights(planted(0, 0, 4), ["[CLS]", ".", "!", "[SEP]"])
-    assert sharpest_head(dots) is None and telling_tokens(dots, Head(0, 0)) == ()
+    opening = opening_of(dots)
+    assert not opening.stands_out and opening.tokens == () == active_word(dots, Head(0, 0))
 
 
-def test_a_user_s_model_opens_on_the_sharpest_head(own: AttentionModel) -> None:
-    explorer = explore(own)
-    found = sharpest_head(explorer.attention)
-    assert found is not None and explorer.head == explorer.view.head == found
-    assert on_page(explorer, "look").startswith(f"{found}, the sharpest of ")
-    assert tuple(explorer.tokens) == telling_tokens(explorer.attention, found)
+def test_a_user_s_model_opens_on_the_link_that_stands_out_most(own: AttentionModel) -> None:
+    explorer = explore(own, atlas=False)
+    opening = opening_of(explorer.attention)
+    assert opening.stands_out and explorer.head == explorer.view.head == opening.head
+    assert tuple(explorer.tokens) == opening.tokens
+    assert on_page(explorer, "look").startswith(f"{opening.head}: “")
     assert tuple(explorer.hidden) == resting_places(explorer.attention).kinds
     assert explorer.example == "pronouns"
     # Nothing is known of its heads on an example: the one chosen stays.
     explorer.example = "passive"
-    assert explorer.head == found and on_page(explorer, "look").startswith(f"{found}: “")
+    assert explorer.head == opening.head
     assert explore(own, "The cat sat.", layer=3).head == Head(3, 0)
-    typed = explore(load_model(), "The rain fell on the hill, the rain fell on the town.")
-    assert typed.example is None
-    assert on_page(typed, "look").startswith("L2 H9, the sharpest of 72 heads: “")
+    typed = explore(load_model(), "My brother sold the boat because it leaked.")
+    assert typed.example is None and typed.head == Head(1, 3) and typed.tokens == [("query", 7)]
+    assert on_page(typed, "look").startswith("L1 H3, attends from a pronoun to the person")
 
 
 def test_only_texts_that_a_model_reads_are_offered() -> None:

@@ -131,7 +131,7 @@ def test_a_figure_of_another_model_keeps_the_labels_of_heads_that_it_has() -> No
 
 
 def test_an_explorer_tells_links_and_keeps_labels(model: AttentionModel) -> None:
-    explorer = explore(model, example="pronouns", treebank=False)
+    explorer = explore(model, example="pronouns", treebank=False, atlas=False)
     explorer.grid.labels[(1, 3)] = "pronoun"
     assert explorer.view.labels == explorer.labels == {PRONOUN: "pronoun"}
     assert on_page(explorer, "look").startswith("L1 H3 “pronoun” looks from a pronoun")

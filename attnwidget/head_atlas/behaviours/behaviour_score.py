@@ -41,7 +41,8 @@ class BehaviourScore:
         auc: Probability that a predicted link is heavier than another key of the same query, in the
             other half; NaN for behaviours without predicted links.
         rule: The rule that predicts the links, or None.
-        corpus: Texts in which the rule applies: "segments", "treebank", or "" without a rule.
+        corpus: Texts in which the rule applies: "segments", "treebank" or "documents"; "" without a
+            rule.
         resting: Whether heads do this where their function does not apply.
         random: Largest score minus control of a head with random weights; NaN if no such model was
             read.

@@ -12,8 +12,8 @@ from attnwidget.head_atlas.behaviours.evidence import Evidence
 from attnwidget.head_atlas.behaviours.not_applicable import NotApplicableError
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.studies.significance import better_than, paired_interval
-from attnwidget.studies.words.coreference import probe_coreference
-from attnwidget.studies.words.coreference_results import CoreferenceAccuracies
+from attnwidget.studies.words.coreference_results import CoreferenceAccuracies, Evaluated
+from attnwidget.text.mentions import MentionKind
 
 
 class Coreference(StudyBehaviour):
@@ -30,22 +30,12 @@ class Coreference(StudyBehaviour):
     def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
         if len(evidence.documents) < 2:
             raise NotApplicableError("coreference needs two documents, one for each half")
-        first, second = (
-            probe_coreference(
-                evidence.model,
-                evidence.documents[number::2],
-                windows="all",
-                max_tokens=min(128, evidence.model.length_limit.tokens or 128),
-                skip_unaligned=True,
-                batch_size=evidence.run.batch_size,
-                progress=evidence.run.progress,
-                checkpoint=evidence.run.checkpoint(f"coreference-{number}"),
-                executor=evidence.run.executor,
+        first, second = evidence.coreference
+        kinds = [_kind(first, mention) for mention in first.evaluated]
+        if set(kinds) == {"pronoun"}:
+            raise NotApplicableError(
+                "all mentions with an antecedent are pronouns, a behaviour of its own"
             )
-            for number in range(2)
-        )
-        if not (first.complete and second.complete):
-            raise KeyboardInterrupt
         heads, nearest = _right(first)
         n = len(heads)
         only_head = (heads & ~nearest).sum(0)
@@ -73,6 +63,10 @@ class Coreference(StudyBehaviour):
                 auc=np.full(score.shape, np.nan),
             )
         ]
+
+
+def _kind(found: CoreferenceAccuracies, evaluated: Evaluated) -> MentionKind:
+    return found.documents[evaluated.document].mentions[evaluated.mention].kind
 
 
 def _right(found: CoreferenceAccuracies) -> tuple[np.ndarray, np.ndarray]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnwidget.studies.streaming.shards import Executor
+from attnwidget.studies.words.coreference import probe_coreference
+from attnwidget.studies.words.coreference_results import CoreferenceAccuracies
 from attnwidget.text.mentions import Document
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
@@ -48,7 +51,7 @@ class Evidence:
         causal: Whether tokens see no later tokens.
         segments: Texts without annotation.
         treebank: Sentences with dependency trees; may be empty.
-        documents: Documents with coreference; may be empty.
+        documents: Documents with coreference, two or more, or none.
         seed: Seed of everything drawn at random.
         random_models: Number of models with random weights, which show what a score is without any
             learning.
@@ -63,6 +66,34 @@ class Evidence:
     seed: int = 0
     random_models: int = 0
     run: Run = Run()
+
+    @cached_property
+    def coreference(self) -> tuple[CoreferenceAccuracies, CoreferenceAccuracies]:
+        """The choices of heads for the mentions of both halves of the documents.
+
+        Several behaviours use these choices, which are measured once.
+
+        Raises:
+            ValueError: No mention of a half has an antecedent in its window.
+            KeyboardInterrupt: Ctrl-C.
+        """
+        first, second = (
+            probe_coreference(
+                self.model,
+                self.documents[number::2],
+                windows="all",
+                max_tokens=min(128, self.model.length_limit.tokens or 128),
+                skip_unaligned=True,
+                batch_size=self.run.batch_size,
+                progress=self.run.progress,
+                checkpoint=self.run.checkpoint(f"coreference-{number}"),
+                executor=self.run.executor,
+            )
+            for number in range(2)
+        )
+        if not (first.complete and second.complete):
+            raise KeyboardInterrupt
+        return first, second
 
     def lacks(self, needs: frozenset[str]) -> str:
         """Return which of the needs are missing, as a sentence; "" if none is."""

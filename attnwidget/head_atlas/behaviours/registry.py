@@ -9,6 +9,7 @@ from attnwidget.head_atlas.behaviours.broad import Broad
 from attnwidget.head_atlas.behaviours.copying import Copying
 from attnwidget.head_atlas.behaviours.coreference import Coreference
 from attnwidget.head_atlas.behaviours.offsets import OFFSETS, Offset
+from attnwidget.head_atlas.behaviours.pronouns import Pronouns
 from attnwidget.head_atlas.behaviours.rare_words import RareWords
 from attnwidget.head_atlas.behaviours.relations import Relations
 from attnwidget.head_atlas.behaviours.repeated_random_tokens import RepeatedRandomTokens
@@ -39,6 +40,7 @@ def known_behaviours() -> list[Behaviour]:
         Retrieval(),
         Relations(),
         Coreference(),
+        Pronouns(),
         Copying(),
         Successor(),
     ]

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head
 from attnwidget.head_atlas.behaviours.behaviour_score import BehaviourScore
+from attnwidget.head_atlas.behaviours.corpus_texts import CORPORA, Corpus, corpus_texts
 from attnwidget.head_atlas.behaviours.evidence import Evidence
 from attnwidget.head_atlas.effects.head_effect import RANDOM_HEADS, HeadEffect, head_effect
 from attnwidget.head_atlas.effects.question_losses import QuestionLosses, question_losses
 from attnwidget.head_atlas.link_rule import LinkRule
 from attnwidget.studies.streaming.batches import BatchMaker
 from attnwidget.studies.streaming.checkpoint import CheckpointError
-from attnwidget.studies.words.word_segments import WordSegmenter
 from attnwidget.text.segments import Segment
 
 #: Number of texts over which the outputs of a head are averaged.
@@ -58,7 +58,7 @@ def measure_effects(
     effects: dict[Head, HeadEffect] = {}
     without = ""
     complete = True
-    for corpus in ("segments", "treebank"):
+    for corpus in CORPORA:
         chosen = {head: score for head, score in names.items() if score.corpus == corpus}
         if not chosen:
             continue
@@ -99,26 +99,17 @@ def measure_effects(
 
 
 def _texts(
-    evidence: Evidence, corpus: str, n_texts: int
+    evidence: Evidence, corpus: Corpus, n_texts: int
 ) -> tuple[list[Segment], Sequence[str | Segment]]:
     """Return texts of the half that chose no name, and reference texts of the other half."""
-    tokenizer = evidence.model.tokenizer
-    if corpus == "treebank":
-        # Segments keep the number of their sentence in the whole treebank, for the rules.
-        listed, _ = WordSegmenter(evidence.model).segments(
-            [sentence.running for sentence in evidence.treebank], True
-        )
-        halves = [[s for s in listed if s.index % 2 == number] for number in range(2)]
-        return list(halves[1][:n_texts]), halves[0][:REFERENCE_TEXTS]
-    by_half: list[list[Segment]] = [[], []]
-    for number, segment in enumerate(evidence.segments):
-        half = number if segment.document is None else segment.document
-        by_half[half % 2].append(segment)
-    reference = [
-        tokenizer.convert_tokens_to_string([*segment.first, *segment.second])
-        for segment in by_half[0][:REFERENCE_TEXTS]
-    ]
-    return by_half[1][:n_texts], reference
+    halves: tuple[list[Segment], list[Segment]] = ([], [])
+    for half, segment in corpus_texts(evidence, corpus):
+        halves[half].append(segment)
+    reference = halves[0][:REFERENCE_TEXTS]
+    if corpus != "segments":
+        return halves[1][:n_texts], reference
+    written = evidence.model.tokenizer.convert_tokens_to_string
+    return halves[1][:n_texts], [written([*text.first, *text.second]) for text in reference]
 
 
 def _with_others(names: Mapping[Head, BehaviourScore], evidence: Evidence) -> list[Head]:

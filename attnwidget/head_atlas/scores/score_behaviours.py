@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -39,7 +40,8 @@ from attnwidget.studies.streaming.accumulator import Accumulator
 from attnwidget.studies.streaming.batches import HOW
 from attnwidget.studies.streaming.segmenting import read_segments, rows_as_segments
 from attnwidget.studies.streaming.shards import Executor
-from attnwidget.text.demonstrations import demo_prose, demo_treebank
+from attnwidget.studies.words.word_segments import WordSegmenter
+from attnwidget.text.demonstrations import demo_documents, demo_prose, demo_treebank
 from attnwidget.text.mentions import Document
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
@@ -60,7 +62,7 @@ def score_behaviours(
     behaviours: Iterable[str | Behaviour] | None = None,
     *,
     treebank: Iterable[Sentence] | None = None,
-    documents: Iterable[Document] = (),
+    documents: Iterable[Document] | None = None,
     level: float = 0.05,
     least: float = 0.25,
     random_models: int | None = None,
@@ -88,7 +90,8 @@ def score_behaviours(
             out, and the result has the reasons.
         treebank: Sentences for the relations; None = the treebank of the package
             (`demo_treebank`), () = no relations.
-        documents: Documents for coreference (`load_coreference`).
+        documents: Documents for pronouns and coreference (`load_coreference`); None = the passages
+            of the package (`demo_documents`), which have no coreference of nouns, () = neither.
         level: Largest corrected p-value of a name.
         least: Smallest strength of a name: score minus control, as a share of the possible excess
             1 - control. Score minus control of a name is also at least 0.05.
@@ -141,7 +144,7 @@ def evidence_of(
     model: AttentionModel,
     segments: Iterable[Segment] | None,
     treebank: Iterable[Sentence] | None,
-    documents: Iterable[Document],
+    documents: Iterable[Document] | None,
     seed: int,
     random_models: int | None,
     run: Run,
@@ -156,6 +159,7 @@ def evidence_of(
     texts = read_segments(demo_prose(), model) if segments is None else segments
     listed = list(numbered(rows_as_segments(each_of(texts, HOW), model)))
     sentences = demo_treebank() if treebank is None else treebank
+    passages = _readable(model, demo_documents()) if documents is None else documents
     if run.folder is not None:
         run.folder.mkdir(parents=True, exist_ok=True)
     if random_models is None:
@@ -165,11 +169,26 @@ def evidence_of(
         causal=is_causal_model(model.hf_model),
         segments=listed,
         treebank=all_of(Sentence, sentences, "read them with load_treebank(path)"),
-        documents=all_of(Document, documents, "read them with load_coreference(path)"),
+        documents=all_of(Document, passages, "read them with load_coreference(path)"),
         seed=seed,
         random_models=random_models,
         run=run,
     )
+
+
+def _readable(model: AttentionModel, documents: Sequence[Document]) -> list[Document]:
+    """Return the documents of which a model knows and reads every word, in one window."""
+    try:
+        segmenter = WordSegmenter(model)
+    except ValueError:  # the model has no tokenizer
+        return []
+    unknown = model.tokenizer.unk_token
+    found = []
+    for document in documents:
+        with suppress(ValueError):
+            if unknown not in segmenter(document.running).first:
+                found.append(document)
+    return found
 
 
 def scored(

@@ -21,8 +21,8 @@ def refuse_other_heads(atlas: object, shapes: Shapes) -> None:
     """
     if not isinstance(atlas, Atlas):
         raise TypeError(
-            f"atlas= takes an Atlas, got {type(atlas).__name__}. Make one with atlas(model), or "
-            "read one with load_atlas(path)"
+            f"atlas= takes an Atlas, or False for none, got {type(atlas).__name__}. Make one with "
+            "atlas(model), or read one with load_atlas(path)"
         )
     n_layers, n_heads = atlas.names.shape
     if shapes.get(STACK) != (n_layers, n_heads):

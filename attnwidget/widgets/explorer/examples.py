@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.demonstrations import DemoText, demo_texts
-from attnwidget.text.tokens import Tokens
 
 
 @dataclass(frozen=True)
@@ -83,53 +78,3 @@ def story_of(attention: Attention, demo: DemoText) -> Story:
     query, _ = max(pairs, key=lambda pair: float(weights[pair]))
     head = Head(*demo.head)
     return Story(head, str(head), demo.look, (("query", query),))
-
-
-def sharpest_head(attention: Attention) -> Head | None:
-    """Return the sharpest head of the first stack; None if the text has no two distant words.
-
-    The sharpness of a head is a mean over words: the largest weight from the word to another word,
-    minus the mean weight that this word gets from all words. So a head is not sharp if all words
-    look at the same word. Special tokens, punctuation, the word itself and its neighbours do not
-    count. The weights come from the thumbnails, which are pooled above 64 tokens. The first head
-    wins a tie.
-
-    Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.widgets.explorer.examples import sharpest_head
-        >>> attention = load_model().attend("The rain fell on the hill, the rain fell on the town.")
-        >>> str(sharpest_head(attention))
-        'L2 H9'
-    """
-    name, stack = next(iter(attention.stacks.items()))
-    thumbnails = draw_thumbnails(attention, name)
-    shares = np.square(thumbnails.values / np.float32(255))
-    weights = shares * thumbnails.maxima[..., None, None]  # [L, H, R, C]
-    rows, columns = (
-        _word_cells(axis, cells)
-        for axis, cells in zip((stack.query, stack.key), weights.shape[-2:], strict=True)
-    )
-    counted = rows[:, None] & columns
-    if stack.query == stack.key:
-        apart = np.abs(np.subtract.outer(np.arange(len(rows)), np.arange(len(columns))))
-        counted &= apart > 1
-    if not counted.any():
-        return None
-    seen = np.where(counted, weights, 0)
-    usual = seen.sum(-2, keepdims=True) / np.maximum(counted.sum(-2), 1)
-    above = np.where(counted, weights - usual, 0).max(-1)[..., counted.any(-1)]
-    layer, head = np.unravel_index(above.mean(-1).argmax(), above.shape[:2])
-    return Head(int(layer), int(head), name)
-
-
-def _word_cells(axis: Tokens, cells: int) -> NDArray[np.bool_]:
-    """Return which rows or columns of a thumbnail are words and no special tokens, bool [cells]."""
-    n = len(axis.text)
-    spans = [range(i * n // cells, -(-(i + 1) * n // cells)) for i in range(cells)]
-    return np.array(
-        [
-            not any(axis.special[i] for i in span)
-            and any(sign.isalnum() for i in span for sign in axis.text[i])
-            for span in spans
-        ]
-    )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attnwidget.capture.maps.python_call import YOURS, Call, literal
+from attnwidget.head_atlas.demo_atlas import own_atlas
 from attnwidget.widgets.explorer.atlas_told import names_in
 from attnwidget.widgets.explorer.examples import is_embedded
 from attnwidget.widgets.explorer.panels import PANELS
@@ -37,8 +38,10 @@ def code_of_explorer(explorer: RelationPanels, shown: Mapping[str, Any]) -> str:
             del options["labels"]
     arguments: dict[str, Any] = {"metrics": YOURS if explorer._has_metrics else None}
     arguments |= _treebank(explorer)
-    if explorer._atlas is not None:
+    if explorer._atlas is not None and not explorer._has_own_atlas:
         arguments["atlas"] = YOURS
+    if explorer._atlas is None and own_atlas(explorer.model) is not None:
+        arguments["atlas"] = False
     if explorer._probe is not None:
         arguments["probe"] = YOURS
     if explorer._versus_model is not None:

@@ -115,6 +115,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
     _shown = traitlets.Dict().tag(sync=True)
     # The attention of that input.
     _of_text: Attention
+    # Whether the atlas is the one that comes with the model.
+    _has_own_atlas: bool = False
     _notes = traitlets.Dict().tag(sync=True)
     _problems = traitlets.Dict().tag(sync=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import ipywidgets
 import numpy as np
@@ -61,7 +61,6 @@ def state_of(explorer: RelationPanels, shown: Mapping[str, Any]) -> dict[str, An
         figures["grid"] = {n: v for n, v in figures["grid"].items() if n not in OF_METRIC}
     figures.get("card", {}).pop("example", None)  # its text is the text of the explorer
     shared = {name: getattr(explorer, name) for name in SHARED}
-    atlas = explorer._atlas
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -70,7 +69,7 @@ def state_of(explorer: RelationPanels, shown: Mapping[str, Any]) -> dict[str, An
         "treebank": treebank.described() if treebank is not None else explorer._offer != "",
         "probe": None if explorer._probe is None else _plain(explorer._probe.options),
         "metrics": sorted(_titles(explorer)) if explorer._has_metrics else None,
-        "atlas": None if atlas is None else atlas.model_name,
+        "atlas": _described_atlas(explorer),
         "explorer": _plain(shared | _options(explorer) | dict(shown)),
         "figures": _plain(figures),
     }
@@ -105,18 +104,13 @@ def restored(
             f"the state has a probe trained on {state['probe']['n_train']:,} sentences, which is "
             "not part of it: pass the same, probe="
         )
-    if state.get("atlas") is not None and atlas is None:
-        raise ValueError(
-            f"the state has an atlas of {state['atlas']!r}, which is not part of it: pass the "
-            "atlas again, atlas="
-        )
     explorer = make(
         loaded,
         probe=probe,
         versus=_model(other, versus, "versus") if other else None,
         treebank=bank,
         metrics=metrics,
-        atlas=atlas,
+        atlas=_atlas(state.get("atlas"), atlas),
         _figures=state["figures"],
         **state["explorer"],
     )
@@ -125,6 +119,28 @@ def restored(
         explorer.close()
         raise ValueError(f"the state has the metrics {', '.join(state['metrics'])}, got {titles}")
     return explorer
+
+
+def _described_atlas(explorer: RelationPanels) -> str | bool:
+    """Return the model of the atlas; True = the atlas that comes with the model, False = none."""
+    atlas = explorer._atlas
+    if atlas is None:
+        return False
+    return explorer._has_own_atlas or atlas.model_name
+
+
+def _atlas(described: str | bool | None, atlas: Atlas | None) -> Atlas | Literal[False] | None:
+    """Return the argument `atlas` of the explorer. States of earlier versions have None for none.
+
+    Raises:
+        ValueError: The state has an atlas that the user passed, and the caller passed none.
+    """
+    if isinstance(described, str) and atlas is None:
+        raise ValueError(
+            f"the state has an atlas of {described!r}, which is not part of it: pass the atlas "
+            "again, atlas="
+        )
+    return atlas if described or atlas is not None else False
 
 
 def _described(model: AttentionModel) -> dict[str, Any]:

@@ -12,15 +12,15 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.widgets.explorer.answers_told import answer_told, effect_told
-from attnwidget.widgets.explorer.atlas_told import STACK, atlas_told
+from attnwidget.widgets.explorer.atlas_told import STACK, atlas_told, names_in
 from attnwidget.widgets.explorer.examples import Story
+from attnwidget.widgets.explorer.opening import active_word, opening_of_change
 from attnwidget.widgets.explorer.relation_panels import RelationPanels
-from attnwidget.widgets.explorer.story import Shown, left_out, names_of, telling_tokens, told
+from attnwidget.widgets.explorer.story import Shown, left_out, names_of, told
 from attnwidget.widgets.head_grid.widget import CHANGE
 from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.computed import computed, when_open
-from attnwidget.widgets.wire.values import masked_map
 
 #: Seconds after which the sentence follows a new answer: all figures have changed by then.
 _PAUSE = 0.1
@@ -99,7 +99,10 @@ class ToldPanels(RelationPanels):
         head = self.head
         if head is None or self._other is not None:
             return
-        self._lock_tokens(telling_tokens(self.attention, head, self.unit, mask_of(self.model)))
+        mask = mask_of(self.model)
+        self._lock_tokens(
+            active_word(self.attention, head, self.unit, names=self._atlas_names(), mask=mask)
+        )
 
     def _lock_tokens(self, tokens: tuple[tuple[str, int], ...]) -> None:
         before = self._locked
@@ -177,6 +180,10 @@ class ToldPanels(RelationPanels):
             return ""
         return atlas_told(self._atlas.card(head.layer, head.head))
 
+    def _atlas_names(self) -> dict[Head, str]:
+        """The names of heads in the atlas; {} without an atlas."""
+        return {} if self._atlas is None else names_in(self._atlas)
+
     def _name_in_atlas(self, head: Head) -> str:
         return "" if self._atlas is None else str(self._atlas.names[head.layer, head.head])
 
@@ -230,29 +237,14 @@ class ToldPanels(RelationPanels):
         self._other = other
         self.grid.versus = self.view.versus = other
         if other is not None and begins:
-            head = self._most_changed(other)
-            self.selected = [head]
-            self.tokens = self._changed_token(head, other)
+            stack = self.head.stack if self.head else next(iter(self.attention.stacks))
+            changes = self._changes(other, stack)
+            opening = opening_of_change(self.attention, other, changes, stack)
+            self.selected = [opening.head]
+            axis = self.attention.stacks[stack].query
+            self.tokens = list(opening.in_unit(self.unit, axis))
             self.grid.metric = self.grid.metric or CHANGE
         self._retell()
-
-    def _most_changed(self, other: Attention) -> Head:
-        """The head whose maps differ most from those of another attention."""
-        stack = self.head.stack if self.head else next(iter(self.attention.stacks))
-        changes = self._changes(other, stack)
-        layer, head = np.unravel_index(changes.argmax(), changes.shape)
-        return Head(int(layer), int(head), stack)
-
-    def _changed_token(self, head: Head, other: Attention) -> list[tuple[str, int]]:
-        """The query of a head with the largest difference; none if the inputs differ."""
-        stacks = (self.attention.stacks[head.stack], other.stacks[head.stack])
-        if any(getattr(stacks[0], side) != getattr(stacks[1], side) for side in ("query", "key")):
-            return []
-        maps = [
-            np.nan_to_num(masked_map(attention, "weights", head, self.unit))
-            for attention in (self.attention, other)
-        ]
-        return [("query", int(np.abs(maps[0] - maps[1]).max(axis=1).argmax()))]
 
     def _changes(self, other: Attention, stack: str) -> NDArray[np.float32]:
         known = self._changed

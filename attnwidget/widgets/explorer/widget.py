@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from typing import Any
+from typing import Any, Literal
 
 import traitlets
 
@@ -14,12 +14,14 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.comparable_maps import refuse_incomparable
 from attnwidget.capture.model import AttentionModel
 from attnwidget.head_atlas.cards.atlas_result import Atlas
+from attnwidget.head_atlas.demo_atlas import own_atlas
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.studies.streaming.progress_bar import said_when_slow
 from attnwidget.text.counted import counted
 from attnwidget.text.demonstrations import DemoText
+from attnwidget.widgets.explorer.answer_effects import quick_effects
 from attnwidget.widgets.explorer.atlas_told import names_in, refuse_other_heads
 from attnwidget.widgets.explorer.examples import (
     Story,
@@ -27,11 +29,10 @@ from attnwidget.widgets.explorer.examples import (
     is_embedded,
     reads_pairs,
     reads_target,
-    sharpest_head,
     story_of,
 )
+from attnwidget.widgets.explorer.opening import active_word, opening_of
 from attnwidget.widgets.explorer.shortened_text import can_be_shortened, shortened
-from attnwidget.widgets.explorer.story import telling_tokens
 from attnwidget.widgets.explorer.told_panels import ToldPanels, mask_of
 from attnwidget.widgets.shared.attention_widget import attention_shapes
 from attnwidget.widgets.shared.computed import when_open
@@ -53,7 +54,7 @@ def explore(
     treebank: Any = None,
     probe: DependencyProbe | StructuralProbe | None = None,
     metrics: Any = None,
-    atlas: Atlas | None = None,
+    atlas: Atlas | Literal[False] | None = None,
     **traits: Any,
 ) -> Explorer:
     """Show all heads, one head, and comparisons of heads for one text, in one widget.
@@ -63,10 +64,11 @@ def explore(
     heads on relations) start when the figure is on the page, or with `wait()`.
 
     On the embedded model, an example opens on a head that suits it. One word is locked, and a
-    sentence explains the picture. On another model, the explorer opens on the sharpest head. The
-    sharpness of a head is a mean over words: the largest weight from the word to another word,
-    minus the mean weight that this word gets from all words. Special tokens, punctuation, the word
-    itself and its neighbours do not count. `selected` or `layer` choose another head.
+    sentence explains the picture. In another text, the explorer opens on the link between two words
+    that stands out most: from a pronoun, a content word, or the last word of a causal model, in a
+    head whose name suits the word. A causal model that predicts the next word opens on the head
+    that carries this word, where it is found fast enough. `selected` or `layer` choose another
+    head.
 
     Args:
         model: A model from `load_model`, or an argument of `load_model`. None = the embedded model.
@@ -88,9 +90,10 @@ def explore(
             stepped layer.
         metrics: Metrics in the forms of `HeadGrid`, for example the result of `measure`. The map of
             heads uses their distances. None = measure the shown text; the panels say so.
-        atlas: An atlas of the model, for example `demo_atlas()` for the embedded model. The tab
-            "this head" has the card of the shown head, the sentence says what the head does, and
-            the names of heads are labels where `labels` has none.
+        atlas: An atlas of the model, made with `atlas(model)`. The tab "this head" has the card of
+            the shown head, the sentence says what the head does, and the names of heads are labels
+            where `labels` has none. None = the atlas that comes with an embedded model
+            (`demo_atlas`), and none for other models. False = no atlas.
         traits: Options of the explorer: `example`, `selected`, `layer`, `quantity`, `tab`, …
 
     Raises:
@@ -197,7 +200,7 @@ class Explorer(ToldPanels):
         treebank: Any = None,
         probe: DependencyProbe | StructuralProbe | None = None,
         metrics: Any = None,
-        atlas: Atlas | None = None,
+        atlas: Atlas | Literal[False] | None = None,
         _figures: Mapping[str, dict[str, Any]] | None = None,
         **traits: Any,
     ) -> None:
@@ -231,11 +234,14 @@ class Explorer(ToldPanels):
             else None
         )
         chooses = bool({"selected", "layer"} & traits.keys())
+        known = own_atlas(loaded) if atlas is None else None if atlas is False else atlas
+        self._has_own_atlas = atlas is None and known is not None
+        if known is not None:
+            refuse_other_heads(known, attention_shapes(attention))
         if is_embedded(loaded) and name is not None and (text, pair) == (demo.text, demo.pair):
             self._story = story_of(attention, demo)
-        elif not chooses and (sharpest := sharpest_head(attention)) is not None:
-            count = attention.n_layers * attention.n_heads
-            self._story = Story(sharpest, f"{sharpest}, the sharpest of {count} heads")
+        elif not chooses and other is None:
+            self._story = self._opens_on(loaded, attention, known, traits.get("unit", "tokens"))
         stack = next(iter(attention.stacks))
         first = attention.stacks[stack].layers.numbers[0]
         head = (traits["layer"] if chooses and "layer" in traits else first, 0, stack)
@@ -243,7 +249,7 @@ class Explorer(ToldPanels):
             head = self._story.head
         traits.setdefault("selected", [head])
         if other is None:
-            self._locked = self._first_locks(loaded, attention, traits)
+            self._locked = self._first_locks(loaded, attention, known, traits)
             traits = {"tokens": list(self._locked), **traits}
         self._examples = [
             {"name": example.name, "text": example.text, "pair": example.pair}
@@ -254,13 +260,11 @@ class Explorer(ToldPanels):
         )
         options = {**shown, "example": name, **traits}
         own_probe = None if probe is None else probe.of_model(loaded)
-        if atlas is not None:
-            refuse_other_heads(atlas, attention_shapes(attention))
-        arguments = treebank, own_probe, metrics, atlas
+        arguments = treebank, own_probe, metrics, known
         super().__init__(loaded, attention, *arguments, options, dict(_figures or {}))
         # A state has all labels, also where the reader removed a name.
-        if atlas is not None and _figures is None:
-            self.labels = names_in(atlas) | dict(self.labels)
+        if known is not None and _figures is None:
+            self.labels = names_in(known) | dict(self.labels)
         if other is not None:
             selected = self.selected
             self._compare_with(other)
@@ -269,7 +273,11 @@ class Explorer(ToldPanels):
                 self.selected = selected
 
     def _first_locks(
-        self, model: AttentionModel, attention: Attention, traits: Mapping[str, Any]
+        self,
+        model: AttentionModel,
+        attention: Attention,
+        atlas: Atlas | None,
+        traits: Mapping[str, Any],
     ) -> tuple[tuple[str, int], ...]:
         """Return the tokens that the explorer locks at first, for the head of `traits`."""
         last = traits["selected"][-1] if traits["selected"] else None
@@ -278,9 +286,25 @@ class Explorer(ToldPanels):
         head = attention.head(last)
         unit = traits.get("unit", "tokens")
         story = self._story
-        if story is not None and story.line and story.head == head:
+        if story is not None and story.head == head and (unit == "tokens" or not story.line):
             return story.tokens
-        return telling_tokens(attention, head, unit, mask_of(model))
+        names = {} if atlas is None else names_in(atlas)
+        return active_word(attention, head, unit, names=names, mask=mask_of(model))
+
+    def _opens_on(
+        self, model: AttentionModel, attention: Attention, atlas: Atlas | None, unit: str
+    ) -> Story:
+        """Return the head and the word to open an unprepared text on."""
+        opening = opening_of(
+            attention,
+            {} if atlas is None else names_in(atlas),
+            mask=mask_of(model),
+            effects=quick_effects(attention),
+        )
+        tokens = opening.in_unit(unit, attention.stacks[opening.head.stack].query)
+        head = str(opening.head)
+        name = head if opening.stands_out else f"{head}, where no link stands out"
+        return Story(opening.head, name, tokens=() if attention.is_long else tokens)
 
     def _named_example(self, name: object) -> str:
         """Return `name` if it is the name of an example; else raise TraitError."""
@@ -438,10 +462,10 @@ class Explorer(ToldPanels):
             return
         self._story = story = story_of(attention, demo)
         self.selected = [story.head]
-        is_usual = self.unit == "tokens"
-        self._lock_tokens(
-            story.tokens if is_usual else telling_tokens(attention, story.head, self.unit)
-        )
+        if self.unit == "tokens":
+            self._lock_tokens(story.tokens)
+        else:
+            self._focus()
 
     @when_open("attention")
     def _show_assigned(self, change: object) -> None:

@@ -1,0 +1,77 @@
+"""Effects of heads on a model's next word, where they are computed fast enough to open with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from attnwidget.capture.head_effects import effects_of
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.tapping.head import Head
+from attnwidget.widgets.explorer.opening import EffectsOf
+from attnwidget.widgets.prediction_view.shown_question import likeliest, reading_of
+
+#: Largest number of weights times tokens of a model whose heads are tried before it opens.
+_QUICK = 200_000_000
+#: Number of heads that are switched off one by one, those with the largest estimates.
+_TRIED = 8
+
+
+def quick_effects(attention: Attention) -> EffectsOf | None:
+    """Return `answer_effects` if they delay an explorer by a few tenths of a second, else None.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.widgets.explorer.answer_effects import quick_effects
+        >>> quick_effects(load_model("attnwidget/induction").attend("The cat sat.")) is None
+        False
+    """
+    reading = attention.reading
+    if reading is None or attention.is_long:
+        return None
+    weights = sum(parameter.numel() for parameter in reading.model.hf_model.parameters())
+    is_quick = weights * len(attention.tokens) <= _QUICK
+    return answer_effects(attention) if is_quick else None
+
+
+def answer_effects(attention: Attention) -> EffectsOf | None:
+    """Return how to measure the effects of heads on the next word; None without such a word.
+
+    A gradient estimates the effects of all heads, and the heads with the largest estimates are
+    switched off. This takes about as long as ten readings of the text.
+
+    Example:
+        >>> from attnwidget import Head, load_model
+        >>> from attnwidget.widgets.explorer.answer_effects import answer_effects
+        >>> attention = load_model("attnwidget/induction").attend("The cat sat. The cat")
+        >>> len(answer_effects(attention)([Head(1, 0), Head(1, 1)]))
+        2
+        >>> answer_effects(load_model().attend("The cat sat.")) is None
+        True
+    """
+    if attention.is_long or attention.n_prompt is not None or len(attention.stacks) > 1:
+        return None
+    try:
+        reading, task = reading_of(attention)
+    except (TypeError, ValueError):
+        return None
+    if task != "next":
+        return None
+    (stack,) = attention.stacks
+
+    def effects(heads: Sequence[Head]) -> Mapping[Head, float]:
+        predictions = reading.predict(top=1)
+        asked = (reading, likeliest(predictions), predictions.positions[0])
+        try:
+            estimates = effects_of(*asked, stack=stack, exact=False)
+        except (RuntimeError, ValueError):  # for example, no gradient passes quantised weights
+            return {}
+        assert estimates is not None
+        sizes = np.nan_to_num(np.abs(estimates))
+        tried = sorted(heads, key=lambda head: -sizes[head.layer, head.head])[:_TRIED]
+        exact = effects_of(*asked, stack=stack, only=tried)
+        assert exact is not None
+        return {head: float(exact[head.layer, head.head]) for head in tried}
+
+    return effects

@@ -1,0 +1,491 @@
+"""The head and the word that an explorer opens on, found by one rule for unprepared texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.resting_places import resting_places
+from attnwidget.capture.maps.stack_axes import Stack
+from attnwidget.capture.tapping.head import Head
+from attnwidget.head_atlas.scores.name_families import NameFamily, name_family
+from attnwidget.kernels.array_library import as_numpy
+from attnwidget.kernels.arrays import Float32Array
+from attnwidget.kernels.word_weights import word_weights
+from attnwidget.text.tokens import Tokens
+from attnwidget.text.word_classes import WordClass, plain_word, word_classes
+
+#: A link stands out from this weight on, and from this many times the even share of its key.
+STANDS_OUT = 0.1
+TIMES_EVEN = 2
+#: Smallest score of a link that stands out in its text.
+LEAST_SCORE = 0.02
+#: Smallest change of the probability of an answer, by which a head carries the answer.
+LEAST_EFFECT = 0.02
+#: Number of queries of a long input whose links are compared: the last of the input.
+LONG_QUERIES = 128
+
+#: Functions that return the change of an answer's probability without each of several heads.
+EffectsOf = Callable[[Sequence[Head]], Mapping[Head, float]]
+Bools = NDArray[np.bool_]
+
+_OF_CLASS: dict[WordClass, float] = {"pronoun": 1, "content": 0.5, "function": 0.25, "": 0}
+_OF_LATER_PERSON = 0.25
+_OF_SECOND_KEY = 0.5
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The link that an explorer opens on: a head, a word that attends, and the attended word.
+
+    Attributes:
+        head: The attention head.
+        query: The tokens of the attending word; () if the text has no two words to compare.
+        key: The tokens of the attended word.
+        weight: Attention from the word to the other word: the mean over the tokens of the first,
+            and the sum over the tokens of the second.
+        even: The same weight in even attention.
+        score: How much the link stands out; 0 without a link.
+        stands_out: Whether the link stands out. If not, it is the strongest link between two words.
+        rule: What was compared: "answer" (how much the head carries the model's answer), "link"
+            (the weight over the usual weight of the attended word), or "change" (the difference of
+            two attentions).
+        effect: For the rule "answer", the change of the answer's probability without the head.
+    """
+
+    head: Head
+    query: tuple[int, ...] = ()
+    key: tuple[int, ...] = ()
+    weight: float = 0.0
+    even: float = 0.0
+    score: float = 0.0
+    stands_out: bool = False
+    rule: Literal["answer", "link", "change"] = "link"
+    effect: float | None = None
+
+    @property
+    def tokens(self) -> tuple[tuple[str, int], ...]:
+        """The tokens of the active word, as (side, index); () if nothing stands out."""
+        return tuple(("query", token) for token in self.query) if self.stands_out else ()
+
+    def in_unit(self, unit: str, axis: Tokens) -> tuple[tuple[str, int], ...]:
+        """Return the active word as entries of the axis of a figure.
+
+        Args:
+            unit: "tokens" or "words".
+            axis: The attending tokens of the stack.
+        """
+        if unit == "tokens" or not self.tokens:
+            return self.tokens
+        groups = axis.word_groups()
+        return tuple(("query", word) for word, group in enumerate(groups) if group[0] in self.query)
+
+
+def opening_of(
+    attention: Attention,
+    names: Mapping[Head, str] | None = None,
+    *,
+    heads: Sequence[Head] = (),
+    mask: str | None = None,
+    effects: EffectsOf | None = None,
+) -> Opening:
+    """Return the head and the word to open on.
+
+    Every link from a word to another content word, two words or more away, gets a score. The score
+    is the weight minus the mean weight of the attended word over all words, times three factors:
+
+    - 1 for pronouns, 0.5 for content words and for the last word of a causal map, and 0.25 for
+      function words (`word_classes`);
+    - the name of the head: 4 from a pronoun in a head for pronouns, which gets 0.25 elsewhere; 1.5
+      in a head for grammar, which gets 0.25 from a pronoun; 0.75 in a head that rests on special
+      tokens; 0.25 in a head for neighbours or copies; 1 without a name;
+    - 0.5 if the word attends more to another visible word, and 0.25 if a pronoun attends to a later
+      word.
+
+    Words whose wordpieces are merged count, special tokens and hidden resting places do not. The
+    best link stands out if its weight is at least 10 % and twice its even share, and its score at
+    least 0.02. In a masked text, the active word is the mask token. An encoder-decoder opens on its
+    cross-attention, where any two words are compared.
+
+    With `effects`, a causal map opens on the last word, and on the head that changes the answer by
+    2 points or more when it is off. Only heads in which the last word attends most to another
+    content word are tried.
+
+    Args:
+        attention: The attention.
+        names: Names of heads, as an atlas gives them (`names_in`).
+        heads: Heads to choose from; () = all heads of the first stack, or of the cross-attention.
+        mask: The mask token, as the vocabulary spells it; None = the model has none.
+        effects: Changes of the answer's probability without heads; None = compare links only.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.demo import demo_atlas
+        >>> from attnwidget.widgets.explorer.atlas_told import names_in
+        >>> from attnwidget.widgets.explorer.opening import opening_of
+        >>> text = "My brother sold the boat because it leaked."
+        >>> attention = load_model().attend(text)
+        >>> opening = opening_of(attention, names_in(demo_atlas()))
+        >>> str(opening.head), opening.tokens, attention.tokens[opening.key[0]]
+        ('L1 H3', (('query', 7),), 'boat')
+    """
+    words = _Words(attention, _stack_of(attention, heads), mask)
+    chosen = [head for head in heads if head.stack == words.name] or None
+    if effects is not None and words.last is not None:
+        answering = _answering(words, effects, chosen)
+        if answering is not None:
+            return answering
+    return _most_outstanding(words, names or {}, chosen)
+
+
+def active_word(
+    attention: Attention,
+    head: Head,
+    unit: str = "tokens",
+    *,
+    names: Mapping[Head, str] | None = None,
+    mask: str | None = None,
+) -> tuple[tuple[str, int], ...]:
+    """Return the word to make active when a head is shown, as entries (side, index) of the figure.
+
+    The word is the attending word of the link of this head that stands out most; links between
+    neighbours count, because the head is chosen. In a causal map, it is the last word, on which the
+    next word depends, and in a masked text the mask token. No word is active in a long input, and
+    in a map in which no link stands out.
+
+    Args:
+        attention: The attention.
+        head: The attention head.
+        unit: "tokens" or "words".
+        names: Names of heads, as in `opening_of`.
+        mask: The mask token, as in `opening_of`.
+
+    Example:
+        >>> from attnwidget import Head, load_model
+        >>> from attnwidget.widgets.explorer.opening import active_word
+        >>> attention = load_model().attend("The captain told his men that he would not leave.")
+        >>> active_word(attention, Head(1, 3))
+        (('query', 7),)
+    """
+    if attention.is_long:
+        return ()
+    words = _Words(attention, head.stack, mask, nearest=1)
+    axis = attention.stacks[head.stack].query
+    asked = words.masks[0] if words.masks else words.last
+    if asked is not None:
+        return Opening(head, tuple(words.query[asked]), stands_out=True).in_unit(unit, axis)
+    return _most_outstanding(words, names or {}, [head]).in_unit(unit, axis)
+
+
+def opening_of_change(
+    attention: Attention, other: Attention, changes: Float32Array, stack: str
+) -> Opening:
+    """Return the head and the word to open a comparison on: the largest difference of a link.
+
+    The score of a link is the difference of its two weights, times the factor of its attending word
+    as in `opening_of`. If the two inputs differ, there are no common links. The head is then the
+    head with the largest change.
+
+    Args:
+        attention: The first attention.
+        other: The second attention.
+        changes: Change of each head (`Attention.changes`), [L, H].
+        stack: The stack that is compared.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.widgets.explorer.opening import opening_of_change
+        >>> text = "The old woman opened the door and saw her brother."
+        >>> attention = load_model().attend(text)
+        >>> other = load_model("attnwidget/genre").attend(text)
+        >>> opening_of_change(attention, other, attention.changes(other), "self").rule
+        'change'
+    """
+    layer, head = np.unravel_index(int(np.argmax(changes)), changes.shape)
+    best = Opening(Head(int(layer), int(head), stack), rule="change")
+    axes = attention.stacks[stack], other.stacks[stack]
+    if any(getattr(axes[0], side) != getattr(axes[1], side) for side in ("query", "key")):
+        return best
+    words, others = (_Words(read, stack, None) for read in (attention, other))
+    found = replace(best, score=0.0)
+    for (layer, weights), (_, second) in zip(words.layers(), others.layers(), strict=True):
+        strong = words.allowed & (words.strong(weights) | others.strong(second))
+        scores = np.where(strong, np.abs(weights - second) * words.classes[:, None], 0)
+        found = _better(found, words, layer, weights, scores)
+    if found.score < LEAST_SCORE:
+        return best
+    return replace(found, stands_out=True, rule="change")
+
+
+class _Words:
+    """The words of a stack of an attention, and what is compared of each link.
+
+    Args:
+        attention: The attention.
+        name: Name of the stack.
+        mask: The mask token, or None.
+        nearest: Smallest distance of two words whose link is compared.
+
+    Attributes:
+        name: Name of the stack.
+        query: The tokens of each attending word. Of a long input, the last words.
+        key: The tokens of each attended word.
+        classes: Factor of the class of each attending word, [q].
+        is_pronoun: Whether an attending word is a pronoun, [q].
+        allowed: Whether a link from a word to another word is compared, [q, k].
+        later: Whether the attended word is after the attending word, [q, k].
+        even: Even share of the attended word, [q, k]; 0 where masked.
+        last: The attending word on which the next word depends; None if the map is not causal.
+        masks: The attending words that are mask tokens.
+    """
+
+    def __init__(
+        self, attention: Attention, name: str, mask: str | None, *, nearest: int = 2
+    ) -> None:
+        self.name = name
+        self._attention = attention
+        axes = attention.stacks[name]
+        hidden = resting_places(attention).kinds
+        # A long input has no maps between words, so its tokens are compared.
+        self._merged = not attention.is_long
+        self._maps = (attention.words if self._merged else attention).stack_maps(name)
+        query, key = (
+            axis.word_groups() if self._merged else [[i] for i in range(len(axis))]
+            for axis in (axes.query, axes.key)
+        )
+        first = 0 if self._merged else max(0, len(query) - LONG_QUERIES)
+        self._rows = list(range(first, len(query)))
+        self.query = [query[row] for row in self._rows]
+        self.key = key
+        self.even = self._even_shares(axes)
+        self._is_causal = name != "cross" and self._sees_nothing_later()
+        of_query, asking = _classes_of(axes.query, query, hidden)
+        of_key, answering = _classes_of(axes.key, key, hidden)
+        self._answering = answering
+        rows = np.array(self._rows)
+        self._asking = asking[rows]
+        self.is_content = np.array([one == "content" for one in of_key]) & answering
+        self.is_pronoun = np.array([of_query[row] == "pronoun" for row in self._rows])
+        self.last = self._last(attention, axes)
+        classes = np.array([_OF_CLASS[of_query[row]] for row in self._rows])
+        if self.last is not None:
+            classes[self.last] = max(classes[self.last], _OF_CLASS["content"])
+        raw = axes.query.raw if mask is not None else ()
+        self.masks = [row for row, group in enumerate(self.query) if raw and raw[group[0]] == mask]
+        if self.masks:
+            classes = np.zeros(len(classes))
+            classes[self.masks] = _OF_CLASS["content"]
+            self._asking[self.masks] = True
+        self.classes = classes
+        self.allowed = self._asking[:, None] & self.is_content & (self.even > 0)
+        self.later = np.zeros(self.allowed.shape, bool)
+        if name != "cross" and axes.query == axes.key:
+            columns = np.arange(len(key))
+            self.later = columns > rows[:, None]
+            texts = [_text(axes.key, group) for group in key]
+            same = np.array([[texts[row] == text for text in texts] for row in self._rows], bool)
+            near = np.abs(rows[:, None] - columns) < (nearest if axes.query.is_line else 1)
+            self.allowed &= ~same & ~near if axes.query.is_line else ~near
+
+    def layers(self) -> list[tuple[int, Float32Array]]:
+        """Return the number of each layer with attention, and its maps between words, [H, q, k]."""
+        numbers = self._attention.stacks[self.name].layers.numbers
+        return [(number, self._weights(place)) for place, number in enumerate(numbers)]
+
+    def usual(self, weights: Float32Array) -> Float32Array:
+        """Return the mean weight of each key over the words that see it, [H, 1, k]."""
+        seen = self._asking[:, None] & (self.even > 0)
+        sums = np.where(seen, weights, 0).sum(-2, keepdims=True)
+        usual: Float32Array = sums / np.maximum(seen.sum(-2), 1)
+        return usual
+
+    def strong(self, weights: Float32Array) -> Bools:
+        """Return which weights are large enough to stand out, [H, q, k]."""
+        strong: Bools = weights >= np.maximum(STANDS_OUT, TIMES_EVEN * self.even)
+        return strong
+
+    def is_top(self, weights: Float32Array) -> Bools:
+        """Return which links are the strongest of their query to a visible key, [H, q, k]."""
+        visible = np.where(self._answering, weights, -1)
+        top: Bools = weights >= visible.max(-1, keepdims=True)
+        return top
+
+    def _weights(self, place: int) -> Float32Array:
+        part = self._maps.part(self._rows, range(len(self.key)))
+        n_heads = self._maps.layers[place].n_heads
+        values = as_numpy(part(place, slice(0, n_heads), "weights"))
+        weights: Float32Array = np.nan_to_num(values.astype(np.float32))
+        return weights
+
+    def _even_shares(self, axes: Stack) -> Float32Array:
+        """Return the even share of each word for each word in the first layer, [q, k]."""
+        first = self._maps.layers[0]
+        seen = first.seen_by(slice(0, first.n_heads))
+        visible = np.ones((len(axes.query), len(axes.key)), np.float32)
+        if seen is not None:
+            visible *= as_numpy(seen).reshape(-1, *np.shape(seen)[-2:]).any(0)
+        shares = visible / np.maximum(visible.sum(-1, keepdims=True), 1)
+        if self._maps.words is not None:
+            shares = as_numpy(word_weights(shares, *self._maps.words))
+        even: Float32Array = shares[self._rows]
+        return even
+
+    def _sees_nothing_later(self) -> bool:
+        later = np.arange(len(self.key)) > np.array(self._rows)[:, None]
+        return bool(later.any() and not self.even[later].any())
+
+    def _last(self, attention: Attention, axes: Stack) -> int | None:
+        """Return the row of the last word of a causal map, or of the last step of generation."""
+        if not self._is_causal or not self._asking.any():
+            return None
+        if attention.n_prompt is not None:
+            # The last token of a generated text is written from the token before it.
+            step = len(axes.query) - 2
+            return next((row for row, group in enumerate(self.query) if step in group), None)
+        return int(np.flatnonzero(self._asking)[-1])
+
+
+def _most_outstanding(
+    words: _Words, names: Mapping[Head, str], chosen: Sequence[Head] | None
+) -> Opening:
+    """Return the link with the best score, or the strongest link where none stands out."""
+    families = {head: name_family(name) for head, name in names.items()}
+    best = Opening(_first_head(words, chosen))
+    strongest = best
+    for layer, weights in words.layers():
+        allowed = words.allowed & _of_heads(words, layer, weights, chosen)
+        factors = words.classes[:, None] * _fit(words, layer, len(weights), families)
+        factors = factors * np.where(words.is_top(weights), 1, _OF_SECOND_KEY)
+        scores = np.where(
+            allowed & words.strong(weights), (weights - words.usual(weights)) * factors, 0
+        )
+        best = _better(best, words, layer, weights, scores)
+        above = np.where(allowed, weights - words.even, 0)
+        strongest = _better(strongest, words, layer, weights, above)
+    if best.score >= LEAST_SCORE:
+        return replace(best, stands_out=True)
+    return replace(strongest, score=best.score)
+
+
+def _stack_of(attention: Attention, heads: Sequence[Head]) -> str:
+    """Return the stack to open on: of the given heads, the cross-attention, or the first."""
+    if heads:
+        return heads[-1].stack
+    return "cross" if "cross" in attention.stacks else next(iter(attention.stacks))
+
+
+def _first_head(words: _Words, chosen: Sequence[Head] | None) -> Head:
+    if chosen:
+        return chosen[-1]
+    return Head(words._attention.stacks[words.name].layers.numbers[0], 0, words.name)
+
+
+def _of_heads(
+    words: _Words, layer: int, weights: Float32Array, chosen: Sequence[Head] | None
+) -> Bools:
+    """Return which heads of a layer may be chosen, [H, 1, 1]."""
+    if chosen is None:
+        return np.ones((len(weights), 1, 1), bool)
+    here = {head.head for head in chosen if head.layer == layer}
+    return np.isin(np.arange(len(weights)), list(here))[:, None, None]
+
+
+def _fit(
+    words: _Words, layer: int, n_heads: int, families: Mapping[Head, NameFamily]
+) -> Float32Array:
+    """Return how well the name of each head suits each link, [H, q, k]."""
+    pronoun = words.is_pronoun[:, None]
+    of_later = np.where(pronoun & words.later, _OF_LATER_PERSON, 1).astype(np.float32)
+    fits = []
+    for head in range(n_heads):
+        family = families.get(Head(layer, head, words.name), "")
+        of_pronoun, of_other = {
+            "pronoun": (4, 0.25),
+            "grammar": (0.25, 1.5),
+            "rests": (0.75, 0.75),
+            "neighbour": (0.25, 0.25),
+            "same word": (0.25, 0.25),
+            "": (1, 1),
+        }[family]
+        fits.append(np.where(pronoun, of_pronoun, of_other) * of_later)
+    return np.stack(fits).astype(np.float32)
+
+
+def _better(
+    best: Opening, words: _Words, layer: int, weights: Float32Array, scores: Float32Array
+) -> Opening:
+    """Return the link with the best score of a layer if it is better than the best so far."""
+    head, row, column = np.unravel_index(int(scores.argmax()), scores.shape)
+    score = float(scores[head, row, column])
+    if score <= best.score:
+        return best
+    return _link(words, layer, weights, (int(head), int(row), int(column)), score)
+
+
+def _link(
+    words: _Words, layer: int, weights: Float32Array, at: tuple[int, int, int], score: float
+) -> Opening:
+    head, row, column = at
+    return Opening(
+        head=Head(layer, head, words.name),
+        query=tuple(words.query[row]),
+        key=tuple(words.key[column]),
+        weight=float(weights[head, row, column]),
+        even=float(words.even[row, column]),
+        score=score,
+    )
+
+
+def _answering(words: _Words, effects: EffectsOf, chosen: Sequence[Head] | None) -> Opening | None:
+    """Return the opening on the head that carries the answer; None if no head does."""
+    last = words.last
+    assert last is not None
+    links: dict[Head, Opening] = {}
+    for layer, weights in words.layers():
+        rows = np.where(words._answering, weights[:, last], -1)
+        strong = words.strong(weights)[:, last]
+        for head, column in enumerate(rows.argmax(-1).tolist()):
+            is_other = words.key[column] != words.query[last]
+            if words.is_content[column] and is_other and strong[head, column]:
+                link = _link(words, layer, weights, (head, last, column), 0.0)
+                if chosen is None or link.head in chosen:
+                    links[link.head] = link
+    changes = effects(list(links)) if links else {}
+    if not changes:
+        return None
+    head = max(changes, key=lambda head: abs(changes[head]))
+    effect = float(changes[head])
+    if abs(effect) < LEAST_EFFECT:
+        return None
+    return replace(links[head], score=abs(effect), stands_out=True, rule="answer", effect=effect)
+
+
+def _classes_of(
+    axis: Tokens, groups: Sequence[Sequence[int]], hidden: Sequence[str]
+) -> tuple[list[WordClass], Bools]:
+    """Return the class of each word, and whether it is a word that is not hidden.
+
+    The patches of a picture have no letters, and count as words of content.
+    """
+    texts = [_text(axis, group) for group in groups]
+    # The first token of a causal model is a word of the text, or a token that marks its beginning.
+    special = [
+        "other" if axis.is_line and axis.words[group[0]] is None else axis.special[group[0]]
+        for group in groups
+    ]
+    shown = np.array([kind in ("", "first") and kind not in hidden for kind in special])
+    if not axis.is_line:
+        return ["content"] * len(groups), shown
+    classes = word_classes(
+        [text if kind in ("", "first") else "" for text, kind in zip(texts, special, strict=True)]
+    )
+    return classes, shown & np.array([bool(one) for one in classes])
+
+
+def _text(axis: Tokens, group: Sequence[int]) -> str:
+    return plain_word("".join(axis.added[token] for token in group))
