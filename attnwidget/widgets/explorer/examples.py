@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,6 +83,26 @@ def story_of(attention: Attention, demo: DemoText) -> Story:
     query, _ = max(pairs, key=lambda pair: float(weights[pair]))
     head = Head(*demo.head)
     return Story(head, str(head), demo.look, (("query", query),))
+
+
+def in_words(
+    attention: Attention, head: Head, tokens: Sequence[tuple[str, int]]
+) -> tuple[tuple[str, int], ...]:
+    """Return locked tokens as places of their words on the axes of a head.
+
+    Example:
+        >>> from attnwidget import Head, load_model
+        >>> from attnwidget.widgets.explorer.examples import in_words
+        >>> attention = load_model().attend("The otters purred.")
+        >>> in_words(attention, Head(2, 8), [("query", 4)])
+        (('query', 3),)
+    """
+    stack = attention.stacks[head.stack]
+    groups = {side: getattr(stack, side).word_groups() for side in ("query", "key")}
+    return tuple(
+        (side, next(word for word, group in enumerate(groups[side]) if index in group))
+        for side, index in tokens
+    )
 
 
 def sharpest_head(attention: Attention) -> Head | None:

@@ -24,6 +24,7 @@ from attnwidget.widgets.explorer.atlas_told import names_in, refuse_other_heads
 from attnwidget.widgets.explorer.examples import (
     Story,
     examples_for,
+    in_words,
     is_embedded,
     reads_pairs,
     reads_target,
@@ -214,19 +215,19 @@ class Explorer(ToldPanels):
             if (text, pair or None) != (demo.text, demo.pair):
                 raise ValueError(f"the example {name!r} has a text of its own: pass one of the two")
         shown = {"text": text, "pair": pair, "target": target, "versus_text": versus_text}
-        count = traits.setdefault("max_new_tokens", None)
-        if count is not None and (not isinstance(count, int) or count < 1):
+        max_tokens = traits.setdefault("max_new_tokens", None)
+        if max_tokens is not None and (not isinstance(max_tokens, int) or max_tokens < 1):
             raise traitlets.TraitError(
-                f"'max_new_tokens' is a number of tokens from 1 on, or None; got {count!r}"
+                f"'max_new_tokens' is a number of tokens from 1 on, or None; got {max_tokens!r}"
             )
-        attention = _attention(loaded, shown, count)
+        attention = _attention(loaded, shown, max_tokens)
         self._shown = _input_of(shown)
         self._of_text = attention
         if versus is not None and not isinstance(versus, AttentionModel):
             versus = load_model(versus)
         self._versus_model: AttentionModel | None = versus
         other = (
-            _compared_with(versus or loaded, attention, shown, count)
+            _compared_with(versus or loaded, attention, shown, max_tokens)
             if versus or versus_text
             else None
         )
@@ -242,6 +243,8 @@ class Explorer(ToldPanels):
         if not chooses and self._story is not None:
             head = self._story.head
         traits.setdefault("selected", [head])
+        # The steps of a generated text are steps between tokens.
+        traits.setdefault("unit", "words" if max_tokens is None else "tokens")
         if other is None:
             self._locked = self._first_locks(loaded, attention, traits)
             traits = {"tokens": list(self._locked), **traits}
@@ -276,10 +279,10 @@ class Explorer(ToldPanels):
         if last is None or not attention.has(last):
             return ()
         head = attention.head(last)
-        unit = traits.get("unit", "tokens")
+        unit = traits["unit"]
         story = self._story
         if story is not None and story.line and story.head == head:
-            return story.tokens
+            return in_words(attention, head, story.tokens) if unit == "words" else story.tokens
         return telling_tokens(attention, head, unit, mask_of(model))
 
     def _named_example(self, name: object) -> str:
@@ -407,7 +410,6 @@ class Explorer(ToldPanels):
         demo = self._demos.get(self.example or "")
         tells = demo is not None and (demo.text, demo.pair) == (shown["text"], shown["pair"])
         with ExitStack() as figures:
-            # The explorer is answered last: its sentence is about what the figures show then.
             figures.enter_context(self._together())
             # The last one is answered first: the grid and the view do not wait for predictions.
             for figure in reversed(self._of_attention()):
@@ -438,9 +440,9 @@ class Explorer(ToldPanels):
             return
         self._story = story = story_of(attention, demo)
         self.selected = [story.head]
-        is_usual = self.unit == "tokens"
+        in_unit = self.unit == "words"
         self._lock_tokens(
-            story.tokens if is_usual else telling_tokens(attention, story.head, self.unit)
+            in_words(attention, story.head, story.tokens) if in_unit else story.tokens
         )
 
     @when_open("attention")
@@ -454,7 +456,7 @@ class Explorer(ToldPanels):
         self._background.start()
 
     def _before_saving(self, page: bool) -> None:
-        waits = self.progress.keys() & (set(self.panels) if page else {self.tab})
+        waits = self.progress.keys() & (set(self.panels) if page else {self.tab, "predictions"})
         if waits and self._background.started:
             # What cannot be measured says so in its panel.
             with said_when_slow("Waiting for measurements …"), suppress(Exception):
@@ -528,7 +530,9 @@ class Explorer(ToldPanels):
             for name, child in self.children.items()
             if name in self.panels and name in ("grid", "view", self.tab)
         }
-        return super()._drawn_state() | {"_drawn": drawn}
+        answers = self._predictions_of_input()
+        told = answers._drawn_state() if answers is not None else None
+        return super()._drawn_state() | {"_drawn": drawn, "_answers": told}
 
     def __repr__(self) -> str:
         waits = f", measuring {', '.join(self.progress)}" if self.progress else ""

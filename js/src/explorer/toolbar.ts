@@ -1,7 +1,5 @@
-import { html, nothing } from "lit-html";
-import type { GridState } from "../head_grid/state.js";
-import type { ViewState } from "../head_view/state.js";
-import { hiddenTicks, select, signButton } from "../shared/controls.js";
+import { html } from "lit-html";
+import { hiddenTicks, select, signButton, tickBox } from "../shared/controls.js";
 import { keyList } from "../shared/key_list.js";
 import { specialName } from "../shared/labels.js";
 import type { Mounted } from "../shared/mount.js";
@@ -12,36 +10,28 @@ import type { ExplorerState } from "./explorer_types.js";
 import { type Joined, viewMenu } from "./view_menu.js";
 
 const KEYS = [
+  ["Arrow keys in the text", "move between words; pointing at a word shows where it looks"],
+  ["Enter, click on a word", "keep the word; a second word makes a pair"],
   ["[ and ]", "step to the layer above / below"],
-  ["Arrow keys in the examples", "the next / previous example"],
+  ["m", "lines or matrix"],
   ["Arrow keys in all heads, Enter", "move between heads, select one"],
   ["Shift + Enter, Shift + click", "add or remove a head or a word"],
-  ["Arrow keys in one head, Enter", "move between words, lock one"],
-  ["x", "switch a head off, or on again: in all heads and in the predictions"],
-  ["Escape", "take back the last selection, lock or switch"],
+  ["x", "switch the head off, or on again"],
+  ["Escape", "take back: the pair, the word, the head that is off"],
   ["Arrow keys in the tabs", "the next / previous detail"],
   ["? in a figure", "its own keys"],
 ] as const;
-/** Traits of the grid and of the view that the controls show. */
-const OF_GRID = ["metric", "stack", "of_two", "_compared", "_metrics", "_axes"];
-const OF_VIEW = [
-  "mode",
-  "arrangement",
-  "of",
-  "top_mass",
-  "renormalise",
-  "sentences",
-  "_compared",
-  "_axes",
-];
-/** The ways in which the view draws a head, and the one for several heads. */
-const WAYS = ["lines", "matrix", "several"] as const;
-type Way = (typeof WAYS)[number];
+/** The ways in which the view draws a head. */
+const WAYS = ["lines", "matrix"] as const;
 
-/** The one row of the controls that figures share; the rest of them is in its menu. */
-export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: AbortSignal) {
+/** The controls that figures share: the way one head is drawn, and a menu with the others. */
+export function toolbar(
+  model: Model<ExplorerState>,
+  joined: Joined,
+  mounted: Mounted,
+  signal: AbortSignal,
+) {
   const keys = keyList(KEYS, mounted, signal);
-  const joined: Joined = { grid: undefined, view: undefined };
   const menu = viewMenu(model, joined, mounted, signal);
 
   function layers(): Layers | undefined {
@@ -92,53 +82,46 @@ export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: A
     return hiddenTicks(model, (kind) => (axes?.query ? specialName(axes, kind) : undefined));
   };
 
+  /** How one head is drawn. */
   function ways() {
     const { view } = joined;
     const isTwo = (view?.get("_compared") ?? []).length > 0;
-    const now: Way = !view
-      ? "lines"
-      : !isTwo && view.get("arrangement") !== "one"
-        ? "several"
-        : view.get("mode");
-    const take = (way: Way) => {
-      if (!view) return;
-      if (way === "several") save(view, { arrangement: "beside" });
-      else if (isTwo) save(view, { mode: way });
-      else save(view, { mode: way, arrangement: "one" });
-    };
-    return html`<span role="group" aria-label="how heads are drawn" class="attnw-ex-ways"
+    const isSeveral = !isTwo && view !== undefined && view.get("arrangement") !== "one";
+    const now = !view || isSeveral ? undefined : view.get("mode");
+    const take = (mode: (typeof WAYS)[number]) =>
+      view && save(view, isTwo ? { mode } : { mode, arrangement: "one" });
+    return html`<span role="group" aria-label="how the head is drawn" class="attnw-ex-ways"
       ?hidden=${!view}>${WAYS.map(
         (way) =>
           html`<button type="button" data-way=${way} aria-pressed=${way === now}
-            ?hidden=${way === "several" && isTwo} @click=${() => take(way)}>${way}</button>`,
+            @click=${() => take(way)}>${way}</button>`,
       )}</span>`;
   }
 
+  /** Several heads side by side, in place of one. */
+  function several() {
+    const { view } = joined;
+    const isTwo = (view?.get("_compared") ?? []).length > 0;
+    return tickBox({
+      name: "several heads",
+      checked: view !== undefined && view.get("arrangement") !== "one",
+      tick: (isOn) => view && save(view, { arrangement: isOn ? "beside" : "one" }),
+      hidden: !view || isTwo,
+    });
+  }
+
   return {
-    /** `narrow`: there is only room for the layer and the menu. */
-    view(narrow: boolean) {
-      const first = [hide(), metric(), ways()];
-      return html`<div class="attnw-ex-bar" role="group" aria-label="controls of all figures">
-          ${stepper()}${stack()}${narrow ? nothing : first}
-          ${menu.view(narrow ? first : [])}
-          ${keys.button("attnw-ex-keys")}
-        </div>
-        ${keys.list()}`;
+    ways,
+    /** The menu of the options that a reader needs less often. */
+    menu: () => menu.view([stepper(), stack(), hide(), metric(), several()]),
+    keysButton: () => keys.button("attnw-ex-keys"),
+    keysList: keys.list,
+    /** Lines or matrix, by a key. */
+    turnWay(): void {
+      const { view } = joined;
+      if (view) save(view, { mode: view.get("mode") === "lines" ? "matrix" : "lines" });
     },
     toggleKeys: keys.toggle,
     step: (by: number) => stepTo(model, model.get("layer") + by, layers()),
-    /** The grid and the view keep some of their options to themselves; these stand here too. */
-    join(name: "grid" | "view", of: Joined["grid"] | Joined["view"], changed: () => void): void {
-      if (!of) return;
-      const watched = of as Model<GridState & ViewState>;
-      if (name === "grid") joined.grid = watched;
-      else joined.view = watched;
-      const traits = (name === "grid" ? OF_GRID : OF_VIEW).map((trait) => `change:${trait}`);
-      for (const trait of traits) watched.on(trait, changed);
-      signal.addEventListener("abort", () => {
-        for (const trait of traits) watched.off(trait, changed);
-      });
-      changed();
-    },
   };
 }

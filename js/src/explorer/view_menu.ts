@@ -18,8 +18,8 @@ const MODES: ViewState["mode"][] = ["lines", "matrix"];
 
 /** The models of the figures whose options stand in the toolbar, once there are any. */
 export interface Joined {
-  grid: Model<GridState> | undefined;
-  view: Model<ViewState> | undefined;
+  grid?: Model<GridState>;
+  view?: Model<ViewState>;
 }
 
 /** The menu of the options that a reader needs less often. */

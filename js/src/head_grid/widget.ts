@@ -212,7 +212,8 @@ function render(context: RenderContext<GridState>): void {
     // Where other figures share the screen, the style sheet leaves it less height.
     const most = getComputedStyle(root).getPropertyValue("--attnw-grid-height");
     const highest = Number.parseFloat(most) - SCROLL_BAR;
-    scene = sceneOf(state, maps, look, highest || undefined);
+    const least = Number.parseFloat(getComputedStyle(root).getPropertyValue("--attnw-grid-least"));
+    scene = sceneOf(state, maps, look, highest || undefined, least || undefined);
     compose(scene);
     caption = captionText(captionOf(scene));
     // What was in sight may be so no longer.
@@ -306,10 +307,11 @@ function render(context: RenderContext<GridState>): void {
     const isLow = box.scrollHeight > clientHeight + 1 && !sorted;
     const isNarrow = box.scrollWidth > clientWidth + 1 && !sorted;
     const parts: string[] = [];
+    const [down, across] = order.perLayer ? ["heads", "layers"] : ["layers", "heads"];
     if (isLow)
-      parts.push(`${rowsInSight(layout, scrollTop, clientHeight)} of ${layout.rows} layers`);
+      parts.push(`${rowsInSight(layout, scrollTop, clientHeight)} of ${layout.rows} ${down}`);
     if (isNarrow)
-      parts.push(`${columnsInSight(layout, scrollLeft, clientWidth)} of ${layout.cols} heads`);
+      parts.push(`${columnsInSight(layout, scrollLeft, clientWidth)} of ${layout.cols} ${across}`);
     const now = parts.length ? `${parts.join(", ")}, scroll for the rest` : "";
     box.classList.toggle("attnw-grid-cut", isLow);
     if (now === sight) return;

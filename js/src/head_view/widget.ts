@@ -9,6 +9,7 @@ import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { onPeek, type Peeked } from "../shared/peek.js";
 import { fresh } from "../shared/pen.js";
+import { onPointed, pointOut } from "../shared/pointed.js";
 import { symbolOf } from "../shared/quantity.js";
 import { releasing } from "../shared/release.js";
 import { shownHead, stepTo } from "../shared/selection.js";
@@ -53,7 +54,7 @@ import { sourceOf } from "./source/source_of.js";
 import { isBlock, isEmpty, isPair, type Target } from "./source/target.js";
 import { tileRequests } from "./source/tile_requests.js";
 import type { VisibleMap } from "./source/visible_map.js";
-import { partOf, sizeOf, windowOf } from "./source/window_of.js";
+import { partOf, positionOf, sizeOf, windowOf } from "./source/window_of.js";
 import { type ViewState, WATCHED } from "./state.js";
 import { type BodyState, HINT, legendView, viewBody, viewFigures, ZOOM_HINT } from "./view_body.js";
 import { type Controlled, viewControls } from "./view_controls.js";
@@ -131,6 +132,8 @@ function render(context: RenderContext<ViewState>): void {
   /** Where the pointer or the cursor is; the scene has what is known there. */
   let active: Target = {};
   let byKeyboard = false;
+  /** Whether another figure points at the active token: it stands in the place of the locks. */
+  let isPointed = false;
   /** The locks that were last brought into sight. */
   let sought: string | undefined;
   /** The locks before the first of two clicks, which together show all of a zoomed matrix. */
@@ -271,7 +274,8 @@ function render(context: RenderContext<ViewState>): void {
 
   /** Draws the figure, and writes what stands round it. */
   function draw(before: Scene, of: Shown): void {
-    const now = { ...before, active: known(before, active), part: part ?? before.part };
+    const locked = isPointed ? { query: new Set<number>(), key: new Set<number>() } : before.locked;
+    const now = { ...before, locked, active: known(before, active), part: part ?? before.part };
     scene = now;
     figure().draw(now);
     const zooms = isZoomable(now.state, now.map);
@@ -498,9 +502,32 @@ function render(context: RenderContext<ViewState>): void {
     if (["query", "key", "step"].every((side) => target[side as "key"] === active[side as "key"]))
       return;
     active = target;
+    isPointed = false;
     byKeyboard = false;
+    tellPointed(target);
     schedule();
   }
+
+  /** Let linked figures follow the pointer to a token. */
+  function tellPointed({ query, key: col }: Target): void {
+    const side = query !== undefined ? "query" : "key";
+    const index = query !== undefined ? map?.rows[query] : map?.cols[col ?? -1];
+    pointOut(model.get("_circle"), model, index === undefined ? null : { side, index });
+  }
+
+  // A word that another figure points at is active here too.
+  onPointed(
+    signal,
+    () => model.get("_circle"),
+    model,
+    (pointed) => {
+      const places = pointed?.side === "query" ? map?.rows : map?.cols;
+      const place = pointed && places ? positionOf(places, pointed.index) : -1;
+      isPointed = pointed !== null && place >= 0;
+      active = pointed && isPointed ? { [pointed.side]: place } : {};
+      schedule();
+    },
+  );
 
   /** A token's whole text where its label may be cut short. */
   function fullText({ query, key: col }: Target): string {
