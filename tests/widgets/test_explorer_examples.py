@@ -40,7 +40,7 @@ def test_the_explorer_opens_on_the_first_example_with_its_story(model: Attention
     assert explorer.hidden == explorer.grid.hidden == ["cls", "sep"]
     assert (explorer.unit, explorer.grid.cells, explorer.tab) == ("words", "maps", None)
     assert [one["name"] for one in explorer.get_state()["_examples"]] == list(demo_texts())
-    assert "In L1 H3, “he” looks at “captain” (59\xa0%); " in str(explorer.caption)
+    assert explorer.caption.notes[0].startswith("In L1 H3, “he” looks at “captain” (59\xa0%)")
 
 
 def test_an_example_needs_one_pass_and_one_message_per_figure(
@@ -91,9 +91,11 @@ def test_every_example_opens_on_the_word_that_it_is_about(model: AttentionModel)
         ((side, place),) = explorer.tokens
         row = explorer.view.weights[place]
         words = explorer.attention.words.tokens
-        assert (side, words[place]) == ("query", demo.query)
+        # A token of an example can be a piece of its word.
+        assert side == "query" and demo.query.removeprefix("##") in words[place]
         others = [i for i, word in enumerate(words) if word not in ("[CLS]", "[SEP]")]
-        assert words[max(others, key=lambda i: row[i])] == demo.key, name
+        best = words[max(others, key=lambda i: row[i])]
+        assert demo.key.removeprefix("##") in best, name
 
 
 def test_the_word_stays_from_head_to_head_and_another_text_begins_anew(

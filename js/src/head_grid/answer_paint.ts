@@ -1,8 +1,8 @@
 import { corner } from "../shared/cells.js";
+import { ramp, transfer } from "../shared/colour.js";
 import { inkOf } from "../shared/ink.js";
 import { labelFont, labelOf } from "../shared/labels.js";
 import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
-import { ramp, transfer } from "../shared/colour.js";
 import { asFloat32 } from "../shared/wire.js";
 import type { Scene } from "./scene.js";
 import type { Rows } from "./state.js";
@@ -17,7 +17,7 @@ export interface Asked {
 
 /** From this size on a cell has the word and its number; below the next one it has a strip. */
 const WITH_NUMBER = 36;
-const WITH_WORD = 28;
+export const WITH_WORD = 28;
 /** From this size on a number of a pair is printed large, and from the next one on at all. */
 const LARGE = 34;
 const PRINTED = 22;

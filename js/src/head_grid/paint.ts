@@ -6,6 +6,7 @@ import {
   hasText,
   outline,
 } from "../shared/cells.js";
+import { FAMILY_COLOURS } from "../shared/families.js";
 import {
   AXIS_LABEL_SIZE,
   labelFont,
@@ -14,7 +15,6 @@ import {
   withControls,
   write,
 } from "../shared/labels.js";
-import { FAMILY_COLOURS } from "../shared/families.js";
 import { aligned } from "../shared/numbers.js";
 import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
 import { paintStrike } from "../shared/strike.js";

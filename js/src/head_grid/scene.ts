@@ -1,14 +1,21 @@
 import { type Cell, canvasSize, type GridLayout, gridLayout } from "../shared/cells.js";
 import { diverging, ramp } from "../shared/colour.js";
 import { word } from "../shared/colour_levels.js";
-import { AXIS_LABEL_SIZE, labelFont } from "../shared/labels.js";
 import type { Family } from "../shared/families.js";
+import { AXIS_LABEL_SIZE, labelFont } from "../shared/labels.js";
 import type { Look as Page } from "../shared/mount.js";
 import type { Raster } from "../shared/pen.js";
 import type { Head, StackInfo } from "../shared/types.js";
-import { compose, gridEnd, type Look, type SmallMaps } from "./grid_pixels.js";
 import type { Asked } from "./answer_paint.js";
-import { cellOf, chosenMetric, flipped, type Metric, type Order, orderHeads } from "./head_order.js";
+import { compose, gridEnd, type Look, type SmallMaps } from "./grid_pixels.js";
+import {
+  cellOf,
+  chosenMetric,
+  flipped,
+  type Metric,
+  type Order,
+  orderHeads,
+} from "./head_order.js";
 import type { GridState } from "./state.js";
 
 /** All that a grid draws of a state. */

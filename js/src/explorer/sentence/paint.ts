@@ -1,8 +1,8 @@
+import { inkOf, lineColour } from "../../shared/ink.js";
 import { labelFont, type Ruler } from "../../shared/labels.js";
 import type { Pen } from "../../shared/pen.js";
 import type { Theme } from "../../shared/theme.js";
 import { arcsOf, marksOf, numberOf } from "./arcs.js";
-import { inkOf, lineColour } from "../../shared/ink.js";
 import { type Box, CHIP_ROOM, CHIP_SIZE, type SentenceSize, sentenceSize } from "./layout.js";
 import { percentText } from "./percent.js";
 import type { Reading } from "./reading.js";
