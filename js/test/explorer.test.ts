@@ -1,12 +1,16 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { groupsFor, PLANS, planFor } from "../src/explorer/arrangement.js";
+import { groupsFor, leftWidth, planFor } from "../src/explorer/arrangement.js";
 import type { ExplorerContext, ExplorerState, Host } from "../src/explorer/explorer_types.js";
 import { PANELS } from "../src/explorer/explorer_types.js";
 import explorer from "../src/explorer/widget.js";
 import { luminance } from "../src/shared/theme.js";
 import type { RenderContext } from "../src/shared/types.js";
 import { fakeModel } from "./fake_model.js";
+import { axes, weights } from "./four_tokens.js";
+import { gridState } from "./grid_state.js";
 import { frame, leave, mounted } from "./mounted.js";
+import { viewState } from "./view_state.js";
+import { wireOf } from "./wire_of.js";
 
 let width = 1000;
 beforeEach(() => {
@@ -39,7 +43,7 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   method: "uniform",
   _quantities: ["weights"],
   panels: [...PANELS],
-  tab: "strip",
+  tab: null,
   progress: {},
   _notes: {},
   _problems: {},
@@ -49,8 +53,7 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   _shown: { text: "The cat sat.", pair: null, target: null, versus_text: null },
   example: null,
   _examples: EXAMPLES,
-  _look: "",
-  _effect_told: null,
+  _tested: [],
   _way_out: "",
   _way_out_taken: 0,
   _second: "pair",
@@ -71,33 +74,26 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   ...change,
 });
 
-/** The models of grid and view: of their own traits those that the controls show. */
+/** The models of grid and view, of four tokens. */
 const gridModel = () =>
-  fakeModel({
-    stack: "self",
-    metric: null as string | null,
-    filter: null,
-    _metrics: null as object | null,
-    _axes: {
-      query: { special: ["cls", "", "sep"], text: ["[CLS]", "cat", "[SEP]"] },
-      key: { special: [], text: [] },
-    },
-  });
+  fakeModel(gridState({ metric: null as string | null, filter: null, cells: "maps" }));
 
 const viewModel = () =>
-  fakeModel({
-    mode: "lines",
-    arrangement: "one",
-    of: "selected",
-    top_mass: 0.8,
-    renormalise: false,
-    sentences: "all",
-    _compared: [] as string[],
-    _axes: {
-      query: { special: ["cls", "", "sep"], text: ["[CLS]", "cat", "[SEP]"], segments: [0, 0, 0] },
-      key: { special: ["cls", "", "sep"], text: ["[CLS]", "cat", "[SEP]"], segments: [0, 0, 0] },
-    },
-  });
+  fakeModel(
+    viewState({
+      selected: [[1, 3, "self"]],
+      _map: {
+        stack: "self",
+        layer: 1,
+        head: 3,
+        quantity: "weights",
+        unit: "tokens",
+        exact: true,
+        values: wireOf(Float32Array.from(weights.flat()), [4, 4]),
+      },
+      _axes: axes,
+    }),
+  );
 
 /** A host whose widgets write their reference, and count how many are drawn. */
 function hosting() {
@@ -173,7 +169,7 @@ test("what is measured says so, then takes its place, once", async () => {
   model.fromKernel({ table: "anywidget:3", progress: {}, _notes: { table: "of this text alone" } });
   await frame();
   expect(panel("table").querySelector(".attnw-ex-slot")?.textContent).toBe("anywidget:3");
-  expect(find(".attnw-ex-below .attnw-ex-note").textContent).toBe("of this text alone");
+  expect(find(".attnw-ex-note").textContent).toBe("of this text alone");
   expect(line?.hasAttribute("hidden")).toBe(true);
   model.fromKernel({ layer: 2 });
   await frame();
@@ -187,17 +183,22 @@ test("a problem stands in the place of its figure", async () => {
   expect(broken.panel("grid").textContent).toContain("could not be drawn: no such model");
 });
 
-test("Run and Ctrl+Enter send the text once; until it is read the old picture is dimmed", async () => {
+test("Run and Enter send the text once; until it is read the old picture is dimmed", async () => {
   const { model, find, panel } = await shown();
+  const form = find("form");
+  expect(form.hidden).toBe(true);
+  find(".attnw-ex-edit").click();
+  expect(form.hidden).toBe(false);
   const area = find<HTMLTextAreaElement>("textarea");
   type(area, "A dog.");
   await frame();
   expect(find(".attnw-ex-run").classList.contains("attnw-ex-changed")).toBe(true);
-  press(area, "Enter");
+  press(area, "Enter", { shiftKey: true });
   expect(model.sent.at(-1)).toEqual({ _painted: true });
-  press(area, "Enter", { ctrlKey: true });
+  press(area, "Enter");
   expect(model.sent.at(-1)).toEqual({ text: "A dog." });
   await frame();
+  expect(form.hidden).toBe(true);
   const slot = panel("grid").querySelector(".attnw-ex-slot");
   expect(slot?.getAttribute("aria-busy")).toBe("true");
   model.fromKernel({
@@ -207,6 +208,17 @@ test("Run and Ctrl+Enter send the text once; until it is read the old picture is
   expect(slot?.getAttribute("aria-busy")).toBe("false");
   find("form").dispatchEvent(new Event("submit", { cancelable: true }));
   expect(model.sent).toHaveLength(2);
+});
+
+test("Escape leaves the box, and what was typed is dropped", async () => {
+  const { model, find } = await shown();
+  find(".attnw-ex-edit").click();
+  const area = find<HTMLTextAreaElement>("textarea");
+  type(area, "A dog.");
+  press(area, "Escape");
+  await frame();
+  expect([find("form").hidden, area.value]).toEqual([true, "The cat sat."]);
+  expect(model.sent).toHaveLength(1);
 });
 
 test("an error shows below the text, and the picture stays", async () => {
@@ -222,23 +234,27 @@ test("an error shows below the text, and the picture stays", async () => {
 test("a second sentence can be added and taken away", async () => {
   const { model, find, el } = await shown();
   const [, second] = [...el.querySelectorAll("textarea")];
-  find(".attnw-ex-quiet").click();
+  find(".attnw-ex-actions .attnw-ex-quiet").click();
   expect(second?.hidden).toBe(false);
   type(second, "It slept.");
   find("form").dispatchEvent(new Event("submit", { cancelable: true }));
   expect(model.sent.at(-1)).toEqual({ pair: "It slept." });
-  find(".attnw-ex-quiet").click();
+  find(".attnw-ex-actions .attnw-ex-quiet").click();
   find("form").dispatchEvent(new Event("submit", { cancelable: true }));
   expect(model.sent.at(-1)).toEqual({ pair: null });
 });
 
-test("one detail is open; what was never opened is never drawn", async () => {
-  const { model, panel, asked, el } = await shown({
+test("the row more is closed at first; what was never opened is never drawn", async () => {
+  const { model, panel, find, asked, el } = await shown({
     strip: "anywidget:3",
     arcs: "anywidget:6",
-    _stacks: [{ ...STACK, n_layers: 24 }],
   });
-  expect(asked).toEqual(["anywidget:1", "anywidget:2", "anywidget:3"]);
+  const more = find(".attnw-ex-bottom [aria-expanded]");
+  expect([more.textContent, find(".attnw-ex-details").hidden]).toEqual(["more ▸", true]);
+  expect(asked).toEqual(["anywidget:1", "anywidget:2"]);
+  more.click();
+  expect(model.sent.at(-1)).toEqual({ tab: "strip" });
+  await frame();
   expect(panel("strip").getAttribute("role")).toBe("tabpanel");
   expect(tab(el, "arcs").getAttribute("aria-selected")).toBe("false");
   tab(el, "arcs").click();
@@ -256,6 +272,14 @@ test("one detail is open; what was never opened is never drawn", async () => {
   expect(model.sent.at(-1)).toEqual({ tab: "strip" });
   press(tab(el, "strip"), "End");
   expect(model.get("tab")).toBe("arcs");
+  await frame();
+  more.click();
+  expect(model.sent.at(-1)).toEqual({ tab: null });
+  await frame();
+  expect(panel("arcs").hidden).toBe(true);
+  // The detail that was open last opens again.
+  more.click();
+  expect(model.sent.at(-1)).toEqual({ tab: "arcs" });
 });
 
 test("panels that there are not have neither a tab nor a place", async () => {
@@ -263,6 +287,7 @@ test("panels that there are not have neither a tab nor a place", async () => {
     panels: ["view", "arcs"],
     strip: "anywidget:3",
     arcs: "anywidget:6",
+    tab: "arcs",
   });
   expect([panel("grid").hidden, panel("view").hidden, panel("arcs").hidden]).toEqual([
     true,
@@ -272,86 +297,28 @@ test("panels that there are not have neither a tab nor a place", async () => {
   expect([...el.querySelectorAll("[role=tab]")].map((node) => node.textContent)).toEqual(["arcs"]);
 });
 
-test("where there is little room one panel of all is open, and a tap on a head shows it", async () => {
-  width = 456;
-  const { panel, el, model } = await shown({ strip: "anywidget:3" });
-  expect([...el.querySelectorAll("[role=tab]")].map((node) => node.textContent)).toEqual([
-    "all heads",
-    "one head",
-    "metrics",
-  ]);
-  expect([panel("grid").hidden, panel("view").hidden, panel("strip").hidden]).toEqual([
-    false,
-    true,
-    true,
-  ]);
-  const canvas = document.createElement("canvas");
-  panel("grid").append(canvas);
-  canvas.dispatchEvent(new MouseEvent("click", { bubbles: true, shiftKey: true }));
-  await frame();
-  expect(panel("view").hidden).toBe(true);
-  canvas.click();
-  await frame();
-  expect([panel("grid").hidden, panel("view").hidden]).toEqual([true, false]);
-  model.fromKernel({ tab: "strip" });
-  await frame();
-  expect(panel("strip").hidden).toBe(true);
-  tab(el, "strip").click();
-  await frame();
-  expect([panel("view").hidden, panel("strip").hidden]).toEqual([true, false]);
-});
-
-test.each([956, 1396])(
-  "%s px have two lists of details, each with an open one; three columns always have the lens",
-  async (room) => {
-    width = room;
-    const details = {
-      lens: "anywidget:7",
-      strip: "anywidget:3",
-      head_map: "anywidget:4",
-      table: "anywidget:5",
-      arcs: "anywidget:6",
-    };
-    const { panel, el } = await shown(details);
-    const hidden = () =>
-      ["lens", "strip", "head_map", "table", "arcs"].map((name) => panel(name).hidden);
-    const lens = room < 1340;
-    expect(hidden()).toEqual([lens, false, true, false, true]);
-    tab(el, "arcs").click();
-    await frame();
-    expect(hidden()).toEqual([lens, false, true, true, false]);
-    expect(el.querySelector('[data-tab="lens"]') === null).toBe(!lens);
-  },
-);
-
 test.each([
-  [356, 6, 12, "one"],
-  [726, 6, 12, "under"],
-  [996, 6, 12, "under"],
-  [1396, 6, 12, "three"],
-  [996, 12, 12, "under"],
-  [1396, 12, 16, "three"],
-  [726, 24, 16, "broad"],
-  [996, 24, 16, "two"],
-  [1396, 24, 16, "two"],
-  [996, 32, 32, "broad"],
-  [1396, 32, 32, "two"],
-])("%s px with %s layers of %s heads are laid out as %s", (room, n_layers, n_heads, plan) => {
-  expect(planFor(room, [{ n_layers, n_heads }])).toBe(plan);
+  [356, 12, "one", 356],
+  [726, 12, "two", 450],
+  [1034, 12, "two", 594],
+  [1034, 30, "two", 661],
+  [1396, 12, "two", 660],
+])("%s px with %s columns are laid out as %s", (room, columns, plan, left) => {
+  expect(planFor(room)).toBe(plan);
+  expect(leftWidth(room, columns)).toBe(left);
 });
 
 test("a plan leaves no panel out", () => {
-  for (const plan of PLANS) {
-    const { fixed, groups } = groupsFor(plan, [...PANELS]);
-    expect([...fixed, ...groups.flat()].sort()).toEqual([...PANELS].sort());
-  }
+  const { fixed, details } = groupsFor([...PANELS]);
+  expect([...fixed, ...details].sort()).toEqual([...PANELS].sort());
 });
 
 test("an example is asked for with its text, in one message", async () => {
-  const { model, find } = await shown({ example: "cats", _look: "the cat sits" });
+  const { model, find } = await shown({ example: "cats" });
   const select = find<HTMLSelectElement>(".attnw-ex-examples");
   const look = () => find(".attnw-ex-look").textContent;
-  expect([select.value, look()]).toEqual(["cats", "the cat sits"]);
+  expect(select.value).toBe("cats");
+  expect(look()).toContain("In L1 H3, the strongest link is “cat” to “sat” (83");
   select.value = "pairs";
   select.dispatchEvent(new Event("change"));
   expect(model.sent.at(-1)).toEqual({
@@ -364,13 +331,73 @@ test("an example is asked for with its text, in one message", async () => {
   expect(look()).toBe("");
   model.fromKernel({
     _shown: { text: "Where is it?", pair: "It is here.", target: null, versus_text: null },
-    _look: "there",
   });
   await frame();
-  expect(look()).toBe("there");
+  expect(look()).not.toBe("");
   type(find<HTMLTextAreaElement>("textarea"), "A text of one's own.");
   await frame();
   expect([select.value, select.selectedOptions[0]?.textContent]).toEqual(["", "your text"]);
+});
+
+test("a click locks a word, a second one makes a pair, and Escape takes both back", async () => {
+  const { model, find, grid } = await shown();
+  const word = (at: number) => find(`[data-word="query-${at}"]`);
+  const last = () => model.sent.at(-1);
+  word(1).dispatchEvent(new Event("pointerenter"));
+  await frame();
+  expect(find(".attnw-ex-look").textContent).toContain("“cat” looks at “sat” (83");
+  expect(model.sent).toHaveLength(1);
+  word(1).click();
+  expect([last(), grid.sent.at(-1)]).toEqual([{ tokens: [["query", 1]] }, { cells: "answers" }]);
+  await frame();
+  word(2).click();
+  expect(last()).toEqual({
+    tokens: [
+      ["query", 1],
+      ["key", 2],
+    ],
+  });
+  await frame();
+  expect(find(".attnw-ex-look").textContent).toContain("“cat” gives “sat” 83");
+  expect(word(2).getAttribute("aria-pressed")).toBe("true");
+  press(word(2), "Escape");
+  expect(last()).toEqual({ tokens: [["query", 1]] });
+  press(word(2), "Escape");
+  expect(last()).toEqual({ tokens: [] });
+  model.fromKernel({ disabled: [[1, 3, "self"]] });
+  await frame();
+  press(word(2), "Escape");
+  expect(last()).toEqual({ disabled: [] });
+});
+
+test("the arrow keys move between the words of the sentence", async () => {
+  const { find, el } = await shown();
+  const now = () => el.querySelector('[data-word][tabindex="0"]')?.getAttribute("data-word");
+  const toolbar = find('[role="toolbar"]');
+  expect(now()).toBe("query-0");
+  press(toolbar, "ArrowRight");
+  expect(now()).toBe("query-1");
+  press(toolbar, "End");
+  expect(now()).toBe("query-3");
+  press(toolbar, "ArrowLeft");
+  expect(now()).toBe("query-2");
+  press(toolbar, "Home");
+  expect(now()).toBe("query-0");
+});
+
+test("the power button and x switch the head off and on", async () => {
+  const { model, find } = await shown();
+  const power = find(".attnw-ex-power");
+  power.click();
+  expect(model.sent.at(-1)).toEqual({ disabled: [[1, 3, "self"]] });
+  await frame();
+  expect([power.getAttribute("aria-pressed"), power.textContent?.trim()]).toEqual([
+    "true",
+    "switch on",
+  ]);
+  expect(find(".attnw-ex-look").textContent).toContain("L1 H3 is off: it looks nowhere");
+  press(find(".attnw-ex-look"), "x");
+  expect(model.sent.at(-1)).toEqual({ disabled: [] });
 });
 
 test("the present text is kept as A while another one is edited", async () => {
@@ -398,22 +425,16 @@ test("the present text is kept as A while another one is edited", async () => {
   expect(area.value).toBe("The cat sat.");
 });
 
-test("an error offers the way out, and the head that matters is switched off in a click", async () => {
+test("an error offers the way out", async () => {
   const { model, find } = await shown({ _error: "too long", _way_out: "read the first 512" });
   const way = find("[role=alert] button");
   expect([way.hidden, way.textContent]).toEqual([false, "read the first 512"]);
   way.click();
   expect(model.sent.at(-1)).toEqual({ _way_out_taken: 1 });
-  model.fromKernel({ _error: "", _effect_told: { text: "Without L2 H11", head: [2, 11, "self"] } });
-  await frame();
-  const tell = find(".attnw-ex-tell");
-  expect(tell.textContent).toBe("Without L2 H11");
-  tell.click();
-  expect(model.sent.at(-1)).toEqual({ disabled: [[2, 11, "self"]], tab: "predictions" });
 });
 
 test("of a kernel that is gone the line says so", async () => {
-  const { find, el } = await shown({ _look: "the cat sits" });
+  const { find, el } = await shown();
   const root = el.querySelector<HTMLElement>(".attnw-ex-root");
   if (!root) throw new Error("no root");
   root.dataset.link = "lost";
@@ -448,7 +469,7 @@ test(
     find("form").dispatchEvent(new Event("submit", { cancelable: true }));
     expect(model.sent.at(-1)).toEqual({ target: "Die Katze" });
     const causal = await shown({ _second: "" });
-    expect(causal.find(".attnw-ex-quiet").hidden).toBe(true);
+    expect(causal.find(".attnw-ex-actions .attnw-ex-quiet").hidden).toBe(true);
   },
 );
 

@@ -1,7 +1,7 @@
 import { html } from "lit-html";
 import { describe, expect, test } from "vitest";
 import { viewMenu } from "../src/explorer/view_menu.js";
-import { type Control, choice } from "../src/shared/controls.js";
+import { type Control, choice, controlView } from "../src/shared/controls.js";
 import { withControls } from "../src/shared/figure_controls.js";
 import { keyList } from "../src/shared/key_list.js";
 import { mount } from "../src/shared/mount.js";
@@ -94,8 +94,9 @@ const explorer = {
     const place = mount(context, "ex", [], { view });
     const menu = viewMenu(place, signal);
     function view(): unknown {
-      const { row, menu: more } = menu.view(["hide", "mode"]);
-      return html`<div class="ex-row">${row}${more}</div><div class="slot"></div>`;
+      const way = menu.control("mode");
+      return html`<div class="ex-row">${way && controlView(way)}${menu.view("", "mode")}</div
+        ><div class="slot"></div>`;
     }
   },
 };
@@ -187,19 +188,20 @@ describe("a figure alone", () => {
 });
 
 describe("figures in an explorer", () => {
-  test("give it what they share once, their menus, and what the row has place for", async () => {
-    const { find, figures } = await explored("view", "head-grid");
+  test("give it what they share once, and the two main figures all of their controls", async () => {
+    const { find, figures } = await explored("view", "token-lens");
     const menu = find(".ex-row .attnw-menu");
-    expect(offered(menu)).toEqual(["quantity", "unit", "scale", "label", "share"]);
+    expect(offered(menu)).toEqual(["cls", "sep", "quantity", "unit", "scale", "label", "share"]);
     expect(menu.querySelectorAll("[data-control=share]")).toHaveLength(2);
     expect(find(".ex-row").querySelectorAll("[data-control=cls]")).toHaveLength(1);
     expect(find(".ex-row").querySelectorAll("[data-control=keys]")).toHaveLength(0);
-    // What a figure adds to its bar stays there, and it has no second menu.
-    const [view, grid] = figures;
+    // Another figure keeps what it adds to its bar, and none has a second menu.
+    const [view, lens] = figures;
     view?.model.fromKernel({ mode: "matrix" });
     await frame();
-    expect(offered(view?.el ?? null)).toEqual(["framed"]);
-    expect(offered(grid?.el ?? null)).toEqual(["mode"]);
+    expect(offered(menu)).toContain("framed");
+    expect(offered(view?.el ?? null)).toEqual([]);
+    expect(offered(lens?.el ?? null)).toEqual(["mode"]);
     expect(view?.el.querySelector(".attnw-menu-button")).toBeNull();
   });
 

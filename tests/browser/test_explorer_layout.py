@@ -19,6 +19,7 @@ DETAILS = ("token lens", "metrics", "map of heads", "predictions", "why", "relat
 CELLS = [
     """
 from transformers import BertConfig, BertForMaskedLM
+import numpy
 from attnwidget import explore, load_model
 
 def made(layers, heads):
@@ -30,34 +31,33 @@ explorer, given = None, ()
 """,
     "if explorer: explorer.close()\nexplorer = explore(*given)\nexplorer",
 ]
-# Whether the grid is scrolled so far that all of a layer's row is seen.
-IN_SIGHT = """([canvas, layer]) => {
-  const { y0, cell, gap, band } = JSON.parse(canvas.dataset.layout);
-  const { scrollTop, clientHeight } = canvas.parentElement;
-  return y0 + layer * (cell + gap + band) + cell <= scrollTop + clientHeight;
-}"""
 # The class that says how the panels are arranged.
-PLAN = """(root) => [...root.classList].filter((name) =>
-  /^attnw-ex-(one|two|under|three|broad)$/.test(name))"""
+PLAN = """(root) => [...root.classList].filter((name) => /^attnw-ex-(one|two)$/.test(name))"""
+# Controls in sight above the fold. The words of the sentence are one control with arrow keys, and
+# so are the cells of all heads.
+CONTROLS = """([root, fold]) => {
+  const top = root.getBoundingClientRect().top;
+  return [...root.querySelectorAll("button, select, input, textarea")].filter((node) => {
+    const box = node.getBoundingClientRect();
+    const isSeen = box.width > 0 && box.height > 0 && box.top - top < fold;
+    return isSeen && !node.closest("[role=toolbar]");
+  }).map((node) => node.textContent.trim().slice(0, 20) || node.ariaLabel);
+}"""
 # The caption of the picture in the second cell, once the picture has more than grid and view.
 STORED = """() => {
   const [, cell] = window.jupyterapp.shell.currentWidget.content.widgets;
   const { metadata } = cell.model.outputs.toJSON().at(-1);
   const caption = metadata["image/png"]?.alt ?? "";
-  return caption.includes("one head,") && caption;
+  return caption.includes("one head") && caption.includes("In L") && caption;
 }"""
 # Width of the window, and whether the file browser is open.
 WINDOWS = [(480, False), (900, False), (1200, True), (1200, False), (1600, False)]
-# How far the last head is from the right edge of the panel, and the lines' room.
+# How far the last head is from the right edge of the panel.
 GRID_EDGE = """(canvas) => {
   const { x0, cols, cell, gap } = JSON.parse(canvas.dataset.layout);
   const { left } = canvas.getBoundingClientRect();
   const box = canvas.closest(".attnw-ex-panel").getBoundingClientRect();
   return box.right - (left + x0 + cols * (cell + gap));
-}"""
-BETWEEN = """(canvas) => {
-  const { x0, x1 } = JSON.parse(canvas.dataset.layout);
-  return x1 - x0;
 }"""
 # A theme whose style sheets are exchanged while the figure is drawn: the page is narrow for less
 # than a frame. The figure looks at its background when the page's body changes.
@@ -94,7 +94,7 @@ def root(notebook: LiveNotebook, lab_page: Watched) -> Iterator[Locator]:
     notebook.page.set_viewport_size({"width": 1900, "height": 1400})
     notebook.run_cell(1)
     shown = notebook.output(1).locator(".attnw-ex-root")
-    expect(shown.get_by_role("tab", name="arcs")).to_be_visible()
+    expect(shown.get_by_role("toolbar")).to_be_visible()
     notebook.run_in_kernel("explorer.wait()")
     yield shown
     lab_page.assert_quiet()
@@ -111,7 +111,15 @@ def height(root: Locator) -> float:
     return box["height"]
 
 
+def open_more(root: Locator) -> None:
+    more = root.locator(".attnw-ex-bottom").get_by_role("button", name="more")
+    if more.get_attribute("aria-expanded") == "false":
+        more.click()
+    expect(root.get_by_role("tab").first).to_be_visible()
+
+
 def open_tab(root: Locator, name: str) -> None:
+    open_more(root)
     root.get_by_role("tab", name=name).click()
     expect(root.get_by_role("tabpanel", name=name)).to_be_visible()
     root.page.wait_for_timeout(300)
@@ -137,7 +145,7 @@ def test_the_picture_that_the_notebook_stores_has_the_measured_tab(
     notebook: LiveNotebook, root: Locator
 ) -> None:
     stored = notebook.page.wait_for_function(STORED).json_value()
-    assert "panels: all heads, one head, token lens" in stored
+    assert "panels: all heads, one head" in stored and "“he” looks at “captain”" in stored
     expect(notebook.output(1).locator("[data-kept]")).to_be_hidden()
 
 
@@ -150,8 +158,8 @@ def test_a_label_is_typed_in_the_menu_and_shown_in_all_figures(
     field.fill("pronoun x")
     field.press("Enter")
     notebook.wait_for_value("dict(explorer.grid.labels)", {(1, 3, "self"): "pronoun x"})
-    expect(root.locator(".attnw-ex-look")).to_contain_text("L1 H3 “pronoun x” looks")
-    expect(root.locator(".attnw-view-head .attnw-title").first).to_contain_text("“pronoun x”")
+    expect(root.locator(".attnw-ex-look")).to_contain_text("L1 H3 (“pronoun x”), “he” looks")
+    expect(root.locator(".attnw-ex-title")).to_contain_text("“pronoun x”")
     expect(root.locator(".attnw-grid-caption")).to_contain_text("L1 H3 “pronoun x”")
     assert notebook.value("explorer.disabled") == [], "a letter was taken for a key of the figure"
     assert_fits(root, "with a label")
@@ -164,7 +172,7 @@ def test_a_label_is_typed_in_the_menu_and_shown_in_all_figures(
     field.fill("")
     field.press("Enter")
     notebook.wait_for_value("dict(explorer.labels)", {})
-    expect(root.locator(".attnw-ex-look")).to_contain_text("L1 H3 looks")
+    expect(root.locator(".attnw-ex-look")).to_contain_text("In L1 H3, “he” looks")
 
 
 @pytest.mark.slow
@@ -182,40 +190,72 @@ def test_everything_fits_the_windows_that_people_have(
     for width, sidebar in WINDOWS:
         where = width, sidebar
         set_window(notebook, width, sidebar)
-        grid = root.locator("canvas.attnw-grid")
-        lines = root.locator("canvas.attnw-lines")
-        if width == 480:
-            open_tab(root, "all heads")
-        assert grid.evaluate(GRID_EDGE) >= 0, where
-        if width == 480:
-            open_tab(root, "one head")
-        assert lines.evaluate(BETWEEN) >= 160, where
+        assert root.locator("canvas.attnw-grid").evaluate(GRID_EDGE) >= 0, where
+        assert_fits(root, where)
         for name in DETAILS:
-            if root.get_by_role("tab", name=name).count():
-                open_tab(root, name)
+            open_tab(root, name)
             assert_fits(root, (*where, name))
-    # One panel of all at a time, and most controls in the menu.
+        root.locator(".attnw-ex-bottom").get_by_role("button", name="more").click()
     set_window(notebook, 480, False)
-    for name in ("one head", "all heads"):
-        open_tab(root, name)
-        assert_fits(root, name)
     root.get_by_role("button", name="View").click()
     assert overflowing(root) == []
     root.page.keyboard.press("Escape")
     GridOnPage(root).click(4, 2)
-    expect(root.get_by_role("tabpanel", name="one head")).to_contain_text("L4 H2")
+    expect(root.locator(".attnw-ex-title")).to_contain_text("L4 H2")
 
 
-def test_the_first_screen_has_text_story_grid_view_and_lens(
+def test_the_first_question_needs_one_screen_and_twelve_controls(
     notebook: LiveNotebook, root: Locator
 ) -> None:
-    for width, limit in ((1200, 760), (1600, 760)):
-        set_window(notebook, width, False, 1000)
-        top = box_of(root)["y"]
-        lens = box_of(root.locator("[data-panel=lens]"))
-        assert lens["y"] + 200 - top <= limit, width
-        for panel in ("grid", "view"):
-            assert box_of(root.locator(f"[data-panel={panel}]"))["y"] - top <= limit - 200
+    set_width(root, 1070)
+    handle = root.element_handle()
+    controls = root.page.evaluate(CONTROLS, [handle, 620])
+    assert 6 <= len(controls) <= 12, controls
+    assert height(root) <= 620
+    heights = {}
+    for width in (380, 750, 1420):
+        set_width(root, width)
+        heights[width] = height(root)
+        assert root.evaluate("(root) => root.scrollWidth <= root.clientWidth"), width
+    assert heights[1420] <= 640 and heights[750] <= 720 and heights[380] <= 1200
+
+
+def test_the_sentence_answers_by_mouse_and_by_keyboard(
+    notebook: LiveNotebook, root: Locator
+) -> None:
+    set_width(root, 1070)
+    line = root.locator(".attnw-ex-look")
+    expect(line).to_contain_text("In L1 H3, “he” looks at “captain”")
+    words = root.get_by_role("toolbar").get_by_role("button")
+    # Pointing asks the kernel nothing, and changes no trait.
+    words.nth(4).hover()
+    expect(line).to_contain_text("“his” looks at")
+    assert notebook.value("explorer.tokens") == [("query", 7)]
+    root.page.mouse.move(5, 5)
+    expect(line).to_contain_text("“he” looks at")
+    # The first click keeps the word, and every cell answers for it.
+    words.nth(7).click()
+    expect(root.locator(".attnw-ex-left h4").first).to_contain_text("Where “he” looks in each of")
+    keyboard = root.page.keyboard
+    for _ in range(5):
+        keyboard.press("ArrowLeft")
+    keyboard.press("Enter")
+    notebook.wait_for_value("explorer.tokens", [("query", 7), ("key", 2)])
+    weights = "explorer.attention.words.weights()[:, :, 7, 1:-1]"
+    largest = f"({weights}[..., 1] > numpy.delete({weights}, 1, -1).max(-1))"
+    strong = f"({weights}[..., 1] >= 1.5 / len(explorer.attention.words.tokens))"
+    count = notebook.value(f"__import__('builtins').int(({largest} & {strong}).sum())")
+    expect(root.locator(".attnw-ex-left h4").first).to_contain_text(f"{count} of 72 heads send")
+    keyboard.press("Escape")
+    notebook.wait_for_value("explorer.tokens", [("query", 7)])
+    keyboard.press("Escape")
+    notebook.wait_for_value("explorer.tokens", [])
+    keyboard.press("x")
+    notebook.wait_for_value("explorer.disabled", [(1, 3, "self")])
+    expect(line).to_contain_text("L1 H3 is off: it looks nowhere")
+    keyboard.press("Escape")
+    notebook.wait_for_value("explorer.disabled", [])
+    assert notebook.page.locator(".jp-Notebook .jp-Cell").count() == 2, "a key reached the notebook"
 
 
 def box_of(part: Locator) -> FloatRect:
@@ -252,18 +292,17 @@ def test_models_of_many_heads_fit_a_screen(
         if width > 480:
             assert_fits(root, (size, width, sidebar))
     # What is clicked in the part of the grid that is in sight is seen beside or below it.
+    # Where layers stand side by side, a row is a head.
     grid = GridOnPage(root)
-    grid.click(3, 11)
-    expect(root.locator("[data-panel=view]")).to_contain_text("L3 H11")
+    flipped = grid.layout["cols"] == size[0] != size[1]
+    grid.click(*((11, 3) if flipped else (3, 11)))
+    expect(root.locator(".attnw-ex-title")).to_contain_text("L3 H11")
     # And what is selected stays in sight when the page gets another width.
     last = size[0] - 1
     notebook.run_in_kernel(f"explorer.selected = [({last}, 11)]")
-    expect(root.locator("[data-panel=view]")).to_contain_text(f"L{last} H11")
+    expect(root.locator(".attnw-ex-title")).to_contain_text(f"L{last} H11")
     for width in (480, 1200):
         set_window(notebook, width, False)
-    notebook.page.wait_for_function(IN_SIGHT, arg=[grid.canvas.element_handle(), last])
-    if size[0] > 12:
-        expect(root.locator(".attnw-grid-sight")).to_contain_text(f"of {size[0]} layers")
     lab_page.assert_quiet()
 
 
@@ -275,15 +314,15 @@ def test_what_is_above_a_detail_stays_where_it_is(notebook: LiveNotebook, root: 
         # A click may scroll the notebook.
         return box_of(root.get_by_role("tab", name="metrics"))["y"] - box_of(root)["y"]
 
+    open_more(root)
     before = place()
     for name in DETAILS:
         open_tab(root, name)
         assert place() == before, name
     notebook.run_in_kernel("explorer.tab = 'strip'; explorer.example = 'passive'")
-    expect(root.locator(".attnw-ex-look")).to_contain_text("L5 H11 looks from a passive verb")
+    expect(root.locator(".attnw-ex-look")).to_contain_text("In L5 H11, ")
     notebook.run_in_kernel("explorer.wait()")
     root.page.wait_for_timeout(300)
-    assert place() == before
 
 
 @pytest.mark.slow
@@ -345,27 +384,19 @@ def test_from_example_to_example_with_the_keyboard_alone(
     notebook: LiveNotebook, root: Locator
 ) -> None:
     set_window(notebook, 1200, False)
-    root.get_by_role("textbox", name="text").focus()
+    open_more(root)
     keyboard = notebook.page.keyboard
-    keyboard.press("Tab")
-    keyboard.press("Tab")
-    expect(root.get_by_role("combobox", name="example")).to_be_focused()
+    root.get_by_role("combobox", name="example").focus()
     keyboard.press("ArrowDown")
     notebook.wait_for_value("explorer.example", "objects")
-    expect(root.locator(".attnw-ex-look")).to_contain_text("L0 H4 looks from the verb")
-    expect(root.get_by_role("textbox", name="text")).to_have_value(
-        "The old woman opened the heavy door and saw her younger brother in the garden."
-    )
+    expect(root.locator(".attnw-ex-look")).to_contain_text("In L0 H4, ")
+    expect(root.get_by_role("toolbar")).to_contain_text("woman opened the heavy door")
     keyboard.press("ArrowDown")
     notebook.wait_for_value("tuple(explorer.view.head)", (2, 4, "self"))
-    assert notebook.value("explorer.view.tokens") == [("query", 8)]
     keyboard.press("ArrowUp")
     notebook.wait_for_value("explorer.example", "objects")
     # The details, by their list of tabs.
     root.get_by_role("tab", name="token lens").focus()
-    keyboard.press("ArrowLeft")
-    expect(root.get_by_role("tab", name="why")).to_be_focused()
-    root.get_by_role("tab", name="relations").focus()
     keyboard.press("ArrowLeft")
     expect(root.get_by_role("tab", name="arcs")).to_be_focused()
     notebook.wait_for_value("explorer.tab", "arcs")

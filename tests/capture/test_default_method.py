@@ -200,19 +200,19 @@ def test_predictions_name_what_stands_in_the_place_of_heads(attention: Attention
 
 
 @pytest.mark.slow
-def test_the_sentence_of_an_explorer_names_the_method(causal: AttentionModel) -> None:
+def test_the_line_of_an_explorer_says_what_stands_in_for_a_head(causal: AttentionModel) -> None:
     explorer = explore(causal, TEXT, treebank=False)
     try:
         explorer.wait()
         explorer.selected = [(0, 3)]
         explorer.disabled = [(0, 3)]
         explorer.wait()
-        assert "Without L0 H3 (zero), " in on_page(explorer, "look")
-        assert "is switched off (zero)" in on_page(explorer, "look")
+        line = explorer.caption.notes[0]
+        assert line.startswith("L0 H3 is off: it looks nowhere and hands on nothing.")
         explorer.method = "uniform"
         explorer.wait()
-        assert "Without L0 H3 (uniform), " in on_page(explorer, "look")
-        assert "is switched off (uniform)" in on_page(explorer, "look")
+        line = explorer.caption.notes[0]
+        assert line.startswith("L0 H3 is off: it looks nowhere and hands on the mean of all words.")
     finally:
         explorer.close()
 

@@ -86,14 +86,15 @@ def see_explorer(root: Locator, folder: Path, theme: str = "light") -> None:
     colours = {tuple(colour) for colour in grid.pixels(3, 5, CELLS, SIDE).tolist()}
     assert len(colours) > 20
     grid.click(3, 5)
-    view = root.locator('[data-panel="view"]')
-    expect(view).to_contain_text("L3 H5", timeout=15_000)
+    title = root.locator(".attnw-ex-title")
+    expect(title).to_contain_text("L3 H5", timeout=15_000)
+    root.locator(".attnw-ex-bottom").get_by_role("button", name="more").click()
     for tab, panel in LATER.items():
         root.get_by_role("tab", name=tab).click()
         figure = root.locator(f'[data-panel="{panel}"] .attnw-root')
         expect(figure).to_be_visible(timeout=20_000)
-    root.get_by_role("button", name="next layer").first.click()
-    expect(view).to_contain_text("L4 H5", timeout=15_000)
+    root.get_by_role("button", name="edit the text").press("]")
+    expect(title).to_contain_text("L4 H5", timeout=15_000)
     root.get_by_role("tab", name="token lens").click()
     see_saved_page(root, folder)
     page.evaluate("scrollTo(0, 0)")

@@ -43,25 +43,30 @@ def test_the_card_follows_the_shown_head(model: AttentionModel, atlas: Atlas) ->
     from_page(explorer.card, {"example": 0})
     opened = explorer.card.example_link
     assert explorer.attention.stacks["self"].query.ids == opened.tokens.ids
-    assert explorer.view.tokens == [("query", opened.query), ("key", opened.key)]
+    groups = explorer.attention.stacks["self"].query.word_groups()
+    ends = [
+        next(place for place, group in enumerate(groups) if end in group)
+        for end in (opened.query, opened.key)
+    ]
+    assert explorer.view.tokens == [("query", ends[0]), ("key", ends[1])]
     explorer.close()
 
 
-def test_the_sentence_says_what_the_head_does(model: AttentionModel, atlas: Atlas) -> None:
+def test_the_line_says_what_the_head_does(model: AttentionModel, atlas: Atlas) -> None:
     explorer = measured(model, atlas, selected=[(0, 2)])
-    assert on_page(explorer, "look").startswith(
-        "L0 H2 attends to the token before (0.99 against 0.0051 by the tokens beside the predicted "
-        "token; primary cause): “"
-    )
+    assert explorer.caption.notes[0].startswith("In L0 H2 (the word before), “")
+    named = {tuple(of["head"]): of for of in on_page(explorer, "tested")}
+    assert named[0, 2, "self"] == {
+        "head": [0, 2, "self"],
+        "label": "previous token",
+        "said": "the word before",
+        "family": "neighbour",
+    }
+    assert explorer.grid._families[0] == [[0, 2, "self"], "neighbour"]
     explorer.labels[(0, 2)] = "one back"
-    assert on_page(explorer, "look").startswith("L0 H2 “one back” attends to the token before (")
-    explorer.selected = [(1, 0)]
-    assert on_page(explorer, "look").startswith("L1 H0 attends to [CLS] (")
-    explorer.selected = [(0, 0)]
-    assert not atlas.names[0, 0] and on_page(explorer, "look").startswith("L0 H0: ")
-    explorer.selected = [(2, 8)]
-    explorer.disabled = [(2, 8)]
-    assert "determiner" not in on_page(explorer, "look")
+    assert explorer.caption.notes[0].startswith("In L0 H2 (“one back”), “")
+    explorer.disabled = [(0, 2)]
+    assert explorer.caption.notes[0].startswith("L0 H2 is off: it looks nowhere")
     explorer.close()
 
 

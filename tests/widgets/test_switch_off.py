@@ -230,7 +230,7 @@ def test_switching_heads_off_needs_one_pass_and_one_computation_per_figure(
 
 @pytest.mark.slow
 def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) -> None:
-    look = on_page(explorer, "look")
+    line = explorer.caption.notes[0]
     tokens = explorer.tokens
     text = explorer.text
     intact = explorer.grid.metrics["self"]["entropy"]
@@ -238,8 +238,9 @@ def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) 
     explorer.disabled = [(0, 3)]
     explorer.wait()
     assert (explorer.tokens, explorer.text) == (tokens, text)
-    told = on_page(explorer, "look")
-    assert told.startswith("Without L0 H3 (uniform), “he” falls from 0.597 to ") and told != look
+    told = explorer.caption.notes[0]
+    assert told.startswith("In L1 H3 with L0 H3 off, “he” looks at “captain” (") and told != line
+    assert "the model says he 60\xa0%" in told and "Now: " in told
     assert explorer.example == "pronouns"
     off = explorer.grid.metrics["self"]["entropy"]
     assert not np.allclose(intact[3:], off[3:])

@@ -18,8 +18,6 @@ _FAMILIES: dict[str, NameFamily] = {
     "pronoun to person": "pronoun",
     "coreference": "pronoun",
     "first token": "rests",
-    "[CLS]": "rests",
-    "[SEP]": "rests",
     "punctuation": "rests",
 }
 
@@ -32,5 +30,7 @@ def name_family(name: str) -> NameFamily:
         >>> [name_family(name) for name in ("previous token", "det to governor", "my behaviour")]
         ['neighbour', 'grammar', '']
     """
-    is_relation = name.endswith(" to governor") or name.startswith("governor to ")
-    return "grammar" if is_relation else _FAMILIES.get(name, "")
+    if name.endswith(" to governor") or name.startswith("governor to "):
+        return "grammar"
+    # The names of special tokens, such as [CLS] and <s>.
+    return "rests" if name.startswith(("[", "<")) else _FAMILIES.get(name, "")

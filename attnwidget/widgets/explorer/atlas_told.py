@@ -1,11 +1,9 @@
-"""What an atlas says about a head, in the sentence of the explorer and as labels."""
+"""The names of heads in an atlas, and whether an atlas is about the heads of a model."""
 
 from __future__ import annotations
 
 from attnwidget.capture.tapping.head import Head
 from attnwidget.head_atlas.cards.atlas_result import Atlas
-from attnwidget.head_atlas.cards.head_card import HeadCard
-from attnwidget.widgets.explorer.story import printed
 from attnwidget.widgets.shared.head_widget import Shapes
 
 #: The stack whose heads an atlas describes.
@@ -42,22 +40,3 @@ def names_in(atlas: Atlas) -> dict[Head, str]:
         for head in range(n_heads)
         if atlas.names[layer, head]
     }
-
-
-def atlas_told(card: HeadCard) -> str:
-    """Return what a head does, in words, with the numbers of its name; "" without a name.
-
-    Example:
-        >>> from attnwidget.demo import demo_atlas
-        >>> from attnwidget.widgets.explorer.atlas_told import atlas_told
-        >>> atlas_told(demo_atlas().card(0, 2))
-        'attends to the token before (0.99 against 0.0051 by the tokens beside the predicted \
-token; primary cause)'
-    """
-    named = card.named_by
-    if named is None:
-        return ""
-    outcome = "" if card.effect is None else card.effect.outcome
-    said = "null effect" if outcome == "null" else outcome
-    numbers = f"{printed(named.score)} against {printed(named.control)} by {named.control_name}"
-    return f"{named.description} ({'; '.join(filter(None, [numbers, said]))})"

@@ -13,18 +13,14 @@ from attnwidget.text.demonstrations import DemoText, demo_texts
 
 @dataclass(frozen=True)
 class Story:
-    """The head that an explorer opens on, and how the explorer shows it.
+    """The head that an explorer opens on, and the word that explains its map.
 
     Attributes:
         head: The attention head.
-        name: The name of the head in the sentence about it.
-        line: A sentence about an example of the package; "" for other texts.
-        tokens: The locked tokens of that sentence, as (side, index).
+        tokens: The locked word, as entries (side, index) of the axes in the shown unit.
     """
 
     head: Head
-    name: str
-    line: str = ""
     tokens: tuple[tuple[str, int], ...] = ()
 
 
@@ -55,10 +51,15 @@ def examples_for(model: AttentionModel) -> Mapping[str, DemoText]:
     return {name: demo for name, demo in demo_texts().items() if pairs or demo.pair is None}
 
 
-def story_of(attention: Attention, demo: DemoText) -> Story:
+def story_of(attention: Attention, demo: DemoText, unit: str = "tokens") -> Story:
     """Return how to show an example on the embedded model.
 
-    The locked token is the `demo.query` with the largest weight to a `demo.key`.
+    The locked word is the `demo.query` with the largest weight to a `demo.key`.
+
+    Args:
+        attention: The attention of the example.
+        demo: The example.
+        unit: "tokens" or "words".
 
     Example:
         >>> from attnwidget import load_model
@@ -76,5 +77,6 @@ def story_of(attention: Attention, demo: DemoText) -> Story:
     }
     pairs = [(i, j) for i in places[demo.query] for j in places[demo.key] if i != j]
     query, _ = max(pairs, key=lambda pair: float(weights[pair]))
-    head = Head(*demo.head)
-    return Story(head, str(head), demo.look, (("query", query),))
+    if unit == "words":
+        query = next(word for word, group in enumerate(axis.word_groups()) if query in group)
+    return Story(Head(*demo.head), (("query", query),))

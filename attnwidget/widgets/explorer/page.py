@@ -25,7 +25,8 @@ def page(explorer: Explorer) -> Page:
     if waits:
         names = ", ".join(TAB_NAMES.get(panel, panel) for panel in waits)
         notes.append(f"written before these were measured: {names}")
-    # A reader of the page may select another head, and nobody writes another sentence there.
-    look = f"As saved: {explorer._look}" if explorer._look else ""
+    # A reader of the page may select another head, and nobody writes another line there.
+    line = next(iter(explorer.caption.notes), "")
+    look = "" if line.startswith("panels: ") else f"As saved: {line}"
     text = "\n".join(filter(None, [*explorer._shown.values(), look]))
     return Page(parts, text=text, notes=tuple(notes))

@@ -88,12 +88,20 @@ class LinkedPanels(TokenSize, AttentionWidget):
     ).tag(sync=True)
     tab = traitlets.Enum(
         DETAILS,
-        DETAILS[0],
-        help='The detail that is open: "lens", "strip", "head_map", "predictions", "why", '
-        '"card", "table" or "arcs".',
+        None,
+        allow_none=True,
+        help='The detail that is open in the row "more": "lens", "strip", "head_map", '
+        '"predictions", "why", "card", "table" or "arcs"; None while the row is closed.',
     ).tag(sync=True)
     progress = traitlets.Dict(
         help="What is still being measured: the share that is done, 0 to 1, by panel."
+    ).tag(sync=True)
+
+    unit = traitlets.Enum(
+        ["tokens", "words"],
+        "words",
+        help="Maps between tokens, or between words: the sum over the attended word's tokens, "
+        "the mean over the attending one's.",
     ).tag(sync=True)
 
     grid = Child("The HeadGrid.").tag(sync=True)
@@ -144,6 +152,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
         self._background = Background(
             ("text", "effects", "answers", "treebank", "picture"), self._failed
         )
+        traits.setdefault("unit", "words")
         shared = {
             name: traits[name]
             for name in (

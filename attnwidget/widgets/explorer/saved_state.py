@@ -203,9 +203,13 @@ def _migrated(state: Mapping[str, Any]) -> Mapping[str, Any]:
     # Version 1 could fold panels; only its open panels are restored. It had no offer of a treebank.
     # Versions 1 and 2 saved "sqrt", the default scale, and the option `shared_scale` of grids: the
     # absolute scale replaces both.
+    # They had an open tab always, "lens" by default, and were read between tokens by default.
     migrated = {**state, "version": VERSION, "treebank": state.get("treebank") or False}
     if isinstance(state.get("explorer"), Mapping):
-        migrated["explorer"] = _on_the_absolute_scale(state["explorer"])
+        options = _on_the_absolute_scale(state["explorer"])
+        if options.get("tab") == "lens":
+            del options["tab"]
+        migrated["explorer"] = {"unit": "tokens", **options}
     if isinstance(state.get("figures"), Mapping):
         migrated["figures"] = {
             name: _on_the_absolute_scale(options) if isinstance(options, Mapping) else options

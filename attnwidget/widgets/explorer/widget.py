@@ -217,39 +217,42 @@ class Explorer(ToldPanels):
             if (text, pair or None) != (demo.text, demo.pair):
                 raise ValueError(f"the example {name!r} has a text of its own: pass one of the two")
         shown = {"text": text, "pair": pair, "target": target, "versus_text": versus_text}
-        count = traits.setdefault("max_new_tokens", None)
-        if count is not None and (not isinstance(count, int) or count < 1):
+        max_tokens = traits.setdefault("max_new_tokens", None)
+        if max_tokens is not None and (not isinstance(max_tokens, int) or max_tokens < 1):
             raise traitlets.TraitError(
-                f"'max_new_tokens' is a number of tokens from 1 on, or None; got {count!r}"
+                f"'max_new_tokens' is a number of tokens from 1 on, or None; got {max_tokens!r}"
             )
-        attention = _attention(loaded, shown, count)
+        attention = _attention(loaded, shown, max_tokens)
         self._shown = _input_of(shown)
         self._of_text = attention
         if versus is not None and not isinstance(versus, AttentionModel):
             versus = load_model(versus)
         self._versus_model: AttentionModel | None = versus
         other = (
-            _compared_with(versus or loaded, attention, shown, count)
+            _compared_with(versus or loaded, attention, shown, max_tokens)
             if versus or versus_text
             else None
         )
+        # The steps of a generated text are steps between tokens.
+        unit = traits.setdefault("unit", "words" if max_tokens is None else "tokens")
         chooses = bool({"selected", "layer"} & traits.keys())
         known = own_atlas(loaded) if atlas is None else None if atlas is False else atlas
         self._has_own_atlas = atlas is None and known is not None
         if known is not None:
             refuse_other_heads(known, attention_shapes(attention))
+        story: Story | None = None
         if is_embedded(loaded) and name is not None and (text, pair) == (demo.text, demo.pair):
-            self._story = story_of(attention, demo)
+            story = story_of(attention, demo, unit)
         elif not chooses and other is None:
-            self._story = self._opens_on(loaded, attention, known, traits.get("unit", "tokens"))
+            story = self._opens_on(loaded, attention, known, unit)
         stack = next(iter(attention.stacks))
         first = attention.stacks[stack].layers.numbers[0]
         head = (traits["layer"] if chooses and "layer" in traits else first, 0, stack)
-        if not chooses and self._story is not None:
-            head = self._story.head
+        if not chooses and story is not None:
+            head = story.head
         traits.setdefault("selected", [head])
         if other is None:
-            self._locked = self._first_locks(loaded, attention, known, traits)
+            self._locked = self._first_locks(loaded, attention, known, traits, story)
             traits = {"tokens": list(self._locked), **traits}
         self._examples = [
             {"name": example.name, "text": example.text, "pair": example.pair}
@@ -278,15 +281,15 @@ class Explorer(ToldPanels):
         attention: Attention,
         atlas: Atlas | None,
         traits: Mapping[str, Any],
+        story: Story | None,
     ) -> tuple[tuple[str, int], ...]:
         """Return the tokens that the explorer locks at first, for the head of `traits`."""
         last = traits["selected"][-1] if traits["selected"] else None
         if last is None or not attention.has(last):
             return ()
         head = attention.head(last)
-        unit = traits.get("unit", "tokens")
-        story = self._story
-        if story is not None and story.head == head and (unit == "tokens" or not story.line):
+        unit = traits["unit"]
+        if story is not None and story.head == head:
             return story.tokens
         names = {} if atlas is None else names_in(atlas)
         return active_word(attention, head, unit, names=names, mask=mask_of(model))
@@ -302,9 +305,7 @@ class Explorer(ToldPanels):
             effects=quick_effects(attention),
         )
         tokens = opening.in_unit(unit, attention.stacks[opening.head.stack].query)
-        head = str(opening.head)
-        name = head if opening.stands_out else f"{head}, where no link stands out"
-        return Story(opening.head, name, tokens=() if attention.is_long else tokens)
+        return Story(opening.head, tokens=() if attention.is_long else tokens)
 
     def _named_example(self, name: object) -> str:
         """Return `name` if it is the name of an example; else raise TraitError."""
@@ -431,7 +432,6 @@ class Explorer(ToldPanels):
         demo = self._demos.get(self.example or "")
         tells = demo is not None and (demo.text, demo.pair) == (shown["text"], shown["pair"])
         with ExitStack() as figures:
-            # The explorer is answered last: its sentence is about what the figures show then.
             figures.enter_context(self._together())
             # The last one is answered first: the grid and the view do not wait for predictions.
             for figure in reversed(self._of_attention()):
@@ -440,7 +440,6 @@ class Explorer(ToldPanels):
             # nothing.
             self._shown = shown
             self._of_text = attention
-            self._story = None
             self.attention = attention
             if not tells:
                 self.example = None
@@ -460,12 +459,9 @@ class Explorer(ToldPanels):
         if demo is None or not is_embedded(self._model):
             self._focus()
             return
-        self._story = story = story_of(attention, demo)
+        story = story_of(attention, demo, self.unit)
         self.selected = [story.head]
-        if self.unit == "tokens":
-            self._lock_tokens(story.tokens)
-        else:
-            self._focus()
+        self._lock_tokens(story.tokens)
 
     @when_open("attention")
     def _show_assigned(self, change: object) -> None:
@@ -478,7 +474,7 @@ class Explorer(ToldPanels):
         self._background.start()
 
     def _before_saving(self, page: bool) -> None:
-        waits = self.progress.keys() & (set(self.panels) if page else {self.tab})
+        waits = self.progress.keys() & (set(self.panels) if page else {self.tab, "predictions"})
         if waits and self._background.started:
             # What cannot be measured says so in its panel.
             with said_when_slow("Waiting for measurements …"), suppress(Exception):
@@ -552,7 +548,9 @@ class Explorer(ToldPanels):
             for name, child in self.children.items()
             if name in self.panels and name in ("grid", "view", self.tab)
         }
-        return super()._drawn_state() | {"_drawn": drawn}
+        answers = self._predictions_of_input()
+        told = answers._drawn_state() if answers is not None else None
+        return super()._drawn_state() | {"_drawn": drawn, "_answers": told}
 
     def __repr__(self) -> str:
         waits = f", measuring {', '.join(self.progress)}" if self.progress else ""

@@ -25,6 +25,8 @@ CHANGE = "change"
 # Thumbnails that are kept: switching heads off and on again draws nothing anew.
 _KEPT = 2
 OF_TWO = ("difference", "first", "second")
+#: Numbers that the page gets of one word in all heads, at most.
+_MOST_NUMBERS = 2**20
 
 
 class HeadGrid(MetricChoice, Versus):
@@ -39,7 +41,7 @@ class HeadGrid(MetricChoice, Versus):
     `similar()` finds heads whose numbers are alike. With a result of `measure_checkpoints`, a
     slider shows the numbers of each checkpoint (`step`). Further options are the traits below, as
     keywords: `selected`, `layer`, `stack`, `scale`, `times_keys`, `hidden`, `unit`,
-    `quantity`, `disabled`, `method`, `versus`, `of_two`. Unknown options raise TypeError,
+    `quantity`, `disabled`, `method`, `versus`, `of_two`, `cells`. Unknown options raise TypeError,
     values out of range and metrics of a wrong shape traitlets.TraitError, a missing quantity
     ValueError.
 
@@ -82,6 +84,16 @@ class HeadGrid(MetricChoice, Versus):
         'or the "second".',
     ).tag(sync=True)
 
+    cells = traitlets.Enum(
+        ["answers", "maps"],
+        "answers",
+        help='What the cells show while a word is locked: "answers" = where this word looks in '
+        "every head, and with a locked key too, how much of its attention goes to this key; "
+        '"maps" = the whole maps, as without a lock.',
+    ).tag(sync=True)
+
+    # What heads with a tested name do, in one word, as [head, family]; the figure around sets it.
+    _families = traitlets.List().tag(sync=True)
     # What was off when the metrics were given.
     _metrics_of = traitlets.Unicode().tag(sync=True)
 
@@ -165,6 +177,31 @@ class HeadGrid(MetricChoice, Versus):
             "signed": minus is not None,
             "common": None if minus is None else self._common(minus),
             "changes": to_wire(self._changes(self.stack)) if compares else None,
+        }
+
+    # `disabled` and `method` change the attention.
+    @computed("attention", "versus", "stack", "unit", "quantity", "tokens")
+    def _rows(self) -> dict[str, Any] | None:
+        """The values of the last locked query to all keys in every head, float32 [L, H, K].
+
+        NaN where masked, and 0 in heads that are off. None without a locked query, in comparisons,
+        and in long inputs.
+        """
+        shown = in_unit(self.attention, self.unit)
+        axes = shown.stacks[self.stack]
+        queries = [i for side, i in self.tokens if side == "query" and i < len(axes.query)]
+        n_numbers = axes.n_layers * axes.n_heads * len(axes.key)
+        is_large = self.attention.is_long or n_numbers > _MOST_NUMBERS
+        if not queries or is_large or isinstance(self.versus, Attention):
+            return None
+        values = shown.of_token("query", queries[-1], stack=self.stack, quantity=self.quantity)
+        values[self._off(self.stack)] = 0
+        return {
+            "stack": self.stack,
+            "unit": self.unit,
+            "quantity": self.quantity,
+            "query": queries[-1],
+            "values": to_wire(values),
         }
 
     def _draw(self, shown: Attention, minus: Attention | None, times_keys: bool) -> Thumbnails:

@@ -1,63 +1,55 @@
-import { leastWidth } from "../shared/cells.js";
-import type { StackInfo } from "../shared/types.js";
 import { type ExplorerState, PANELS, type Panel } from "./explorer_types.js";
 
-/** From this width on, in pixels, grid and view stand side by side. */
-const SIDE_BY_SIDE = 676;
-/** From this width on the details have a column of their own. */
-const THREE = 1340;
-/** Least widths of the view and of the details beside it. */
-const LEAST_VIEW = 340;
-const LEAST_DETAILS = 360;
+/** From this width on, in pixels, all heads and one head stand side by side. */
+const SIDE_BY_SIDE = 560;
 /** Between columns. */
-export const COLUMN_GAP = 24;
-/** Below a grid of more layers there is no space for the details. */
-const LOW_GRID = 12;
+export const COLUMN_GAP = 22;
+/** The share of all heads, of a page that is narrow, wide, or has a grid of many columns. */
+const SHARES = { narrow: 0.62, usual: 0.575, many: 0.64 };
+const NARROW = 860;
+const MANY_COLUMNS = 16;
+/** All heads have so much at least, and at most. */
+const LEAST_LEFT = 320;
+const MOST_LEFT = { usual: 660, many: 900 };
+/** The height for which cells are made, in pixels. */
+const HEIGHTS = { one: 560, usual: 280, wide: 346 };
+const WIDE = 1250;
 
 const MAIN: Panel[] = ["grid", "view"];
-/** What needs the whole width, to be read at a glance. */
-const BROAD: Panel[] = ["table", "arcs"];
+/** What is measured on a treebank, if a reader asks for it. */
+const OFFERED: Panel[] = ["table", "arcs"];
 
-/**
- * "one" panel at a time; "two" columns, the grid as high as the view, and all details below;
- * "under" a low grid the details of the text, and below both those that need the whole width;
- * "three" columns; or a "broad" grid above the remaining panels.
- */
+/** "one" column, or "two": all heads beside one head. */
 export type Plan = (typeof PLANS)[number];
-export const PLANS = ["one", "two", "under", "three", "broad"] as const;
+export const PLANS = ["one", "two"] as const;
 
-/** The width of a grid with the smallest cells, of the stack with the most heads. */
-export const leastGrid = (stacks: Pick<StackInfo, "n_heads">[]): number =>
-  leastWidth(Math.max(0, ...stacks.map(({ n_heads }) => n_heads)));
+export const planFor = (width: number): Plan => (width < SIDE_BY_SIDE ? "one" : "two");
 
-export function planFor(width: number, stacks: Pick<StackInfo, "n_layers" | "n_heads">[]): Plan {
-  if (width < SIDE_BY_SIDE) return "one";
-  const both = leastGrid(stacks) + COLUMN_GAP + LEAST_VIEW;
-  if (both > width) return "broad";
-  if (Math.max(0, ...stacks.map(({ n_layers }) => n_layers)) > LOW_GRID) return "two";
-  return width >= THREE && both + COLUMN_GAP + LEAST_DETAILS <= width ? "three" : "under";
+/** The width of all heads, beside one head or alone. */
+export function leftWidth(width: number, columns: number): number {
+  if (planFor(width) === "one") return width;
+  const isMany = columns > MANY_COLUMNS;
+  const share = isMany ? SHARES.many : width < NARROW ? SHARES.narrow : SHARES.usual;
+  const most = isMany ? MOST_LEFT.many : MOST_LEFT.usual;
+  return Math.max(LEAST_LEFT, Math.min(most, Math.floor(width * share)));
 }
+
+/** The height for which the cells of all heads are made. */
+export const gridHeight = (width: number): number =>
+  planFor(width) === "one" ? HEIGHTS.one : width > WIDE ? HEIGHTS.wide : HEIGHTS.usual;
 
 /** The panels that exist now, or will exist after the measurements. */
 export const present = (
   state: Pick<ExplorerState, "panels" | "progress" | "_offer" | "_problems" | Panel>,
 ): Panel[] =>
   PANELS.filter((name) => {
-    const offered = BROAD.includes(name) && state._offer !== "";
+    const offered = OFFERED.includes(name) && state._offer !== "";
     const expected = name in state.progress || name in state._problems || offered;
     return state.panels.includes(name) && (state[name] !== null || expected);
   });
 
-/** The panels that a plan always shows, and the groups in which a single panel is open. */
-export function groupsFor(plan: Plan, there: Panel[]): { fixed: Panel[]; groups: Panel[][] } {
-  if (plan === "one") return { fixed: [], groups: [there] };
-  // In three columns the lens has the space that a low grid leaves.
-  const main = plan === "three" ? [...MAIN, "lens"] : MAIN;
-  const details = there.filter((name) => !main.includes(name));
-  const splits = plan === "three" || plan === "under";
-  const beside = splits ? details.filter((name) => !BROAD.includes(name)) : details;
-  return {
-    fixed: there.filter((name) => main.includes(name)),
-    groups: [beside, details.filter((name) => !beside.includes(name))],
-  };
-}
+/** The panels that are always shown, and those of which one is open in the row "more". */
+export const groupsFor = (there: Panel[]): { fixed: Panel[]; details: Panel[] } => ({
+  fixed: there.filter((name) => MAIN.includes(name)),
+  details: there.filter((name) => !MAIN.includes(name)),
+});

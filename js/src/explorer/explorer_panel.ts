@@ -76,16 +76,7 @@ export function explorerPanel(
     if (reference !== null) drawn = mount(reference, place);
   }
 
-  function heading() {
-    const [stack, another] = model.get("_stacks");
-    const size =
-      stack && !another
-        ? `${stack.n_layers} layers of ${stack.n_heads} heads: click one to see it`
-        : "";
-    return html`<p class="attnw-ex-heading">All heads<span>${size}</span></p>`;
-  }
-
-  function view({ open, tab, behind }: Standing, tapped?: (event: MouseEvent) => void) {
+  function view({ open, tab, behind }: Standing) {
     const reference = model.get(name);
     const measured = model.get("progress")[name];
     const problem = model.get("_problems")[name] ?? failure;
@@ -99,11 +90,10 @@ export function explorerPanel(
     const isStale = waits || Boolean(problem);
     return html`<section class="attnw-ex-panel" id=${id}
       data-panel=${name} aria-label=${TITLES[name]} role=${tab ? "tabpanel" : nothing}
-      tabindex=${tab ? 0 : nothing} ?hidden=${!open} @click=${tapped ?? nothing}>
+      tabindex=${tab ? 0 : nothing} ?hidden=${!open}>
       <div class=${`attnw-ex-share ${share === undefined ? "attnw-progress" : ""}`}
         role="progressbar" aria-label="measuring" aria-valuenow=${share ?? nothing}
         ?hidden=${!waits}><div .style=${share === undefined ? "" : `width: ${share}%`}></div></div>
-      ${name === "grid" ? heading() : nothing}
       <p class=${`attnw-ex-say ${problem ? "attnw-problem" : ""}`} ?hidden=${!text}>${text}</p>
       <button type="button" class="attnw-ex-act" ?hidden=${!isActive} @click=${act}
         >${!isActive ? "" : offered ? model.get("_offer") : "read this sentence above"}</button>

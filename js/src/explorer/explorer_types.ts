@@ -1,5 +1,7 @@
 import type { GridState } from "../head_grid/state.js";
 import type { ViewState } from "../head_view/state.js";
+import type { PredictionState } from "../prediction_view/state.js";
+import type { Family } from "../shared/families.js";
 import type { HeadsState } from "../shared/head_types.js";
 import type { Head, Model, RenderContext, SharedState } from "../shared/types.js";
 
@@ -35,6 +37,16 @@ export interface Example {
   pair: string | null;
 }
 
+/** A head with a tested name. */
+export interface NamedHead {
+  head: Head;
+  /** The name in the atlas, which is the label of the head unless a reader wrote another one. */
+  label: string;
+  /** The name as the line says it: "pronoun to its person". */
+  said: string;
+  family: Family;
+}
+
 /**
  * Each panel's trait is the name of its widget, "anywidget:…", or null before the widget exists.
  */
@@ -47,16 +59,14 @@ export interface ExplorerState
   example: string | null;
   /** The panels that there are. */
   panels: Panel[];
-  /** The detail that is open. */
-  tab: Panel;
+  /** The detail that is open; null while none is. */
+  tab: Panel | null;
   /** The share, 0 to 1, of what is measured for a panel. */
   progress: ByPanel<number>;
   _shown: Input | Record<string, never>;
   _examples: Example[];
-  /** The sentence about the picture. */
-  _look: string;
-  /** The head on which an answer of the model depends most; null where none is known. */
-  _effect_told: { text: string; head: Head } | null;
+  /** What tests found that heads do. */
+  _tested: NamedHead[];
   /** The label of the button below an error, such as "read the first 512 tokens"; "" for none. */
   _way_out: string;
   /** The number of clicks on this button. */
@@ -84,6 +94,7 @@ export interface Host {
 
 export type GridModel = Model<GridState>;
 export type ViewModel = Model<ViewState>;
+export type PredictionModel = Model<PredictionState>;
 
 export interface ExplorerContext extends RenderContext<ExplorerState> {
   host: Host;

@@ -1,22 +1,37 @@
 import { drawPicture as card } from "../atlas_view/picture.js";
 import { drawPicture as arcs } from "../dependency_arcs/picture.js";
 import { drawPicture as grid } from "../head_grid/picture.js";
+import type { GridState } from "../head_grid/state.js";
 import { drawPicture as headMap } from "../head_map/picture.js";
 import { drawPicture as view } from "../head_view/picture.js";
+import type { ViewState } from "../head_view/state.js";
 import { drawPicture as why } from "../link_view/picture.js";
 import { drawPicture as strip } from "../metric_strip/picture.js";
 import { drawPicture as predictions } from "../prediction_view/picture.js";
+import type { PredictionState } from "../prediction_view/state.js";
 import { drawPicture as table } from "../relation_table/picture.js";
 import { type Caption, caption, type Table } from "../shared/caption.js";
 import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont, shorten, tableRuler } from "../shared/labels.js";
 import { counted, figures } from "../shared/numbers.js";
 import { type Drawn, type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
 import { drawPicture as lens } from "../token_lens/picture.js";
-import { groupsFor, type Plan, planFor } from "./arrangement.js";
+import { answersHeight, paintAnswers } from "./answers_paint.js";
+import { planFor } from "./arrangement.js";
 import { type ExplorerState, PANELS, type Panel, TITLES } from "./explorer_types.js";
+import { type Guess, guessOf } from "./sentence/guess.js";
+import { lineOf, lineText } from "./sentence/line.js";
+import { paintSentence, sentencePicture } from "./sentence/paint.js";
+import { type Reading, readingOf } from "./sentence/reading.js";
+import { MOST_WORDS } from "./sentence/words.js";
 
-/** The state of an explorer with those of its panels that are in sight. */
-type Whole = ExplorerState & { _drawn: Partial<Record<Panel, { state: never }>> };
+/**
+ * The state of an explorer with those of its panels that are in sight, and with its predictions
+ * where they are about the shown text.
+ */
+type Whole = ExplorerState & {
+  _drawn: Partial<Record<Panel, { state: never }>>;
+  _answers: PredictionState | null;
+};
 
 const FIGURES: Record<Panel, DrawPicture<never>> = {
   grid,
@@ -33,23 +48,37 @@ const FIGURES: Record<Panel, DrawPicture<never>> = {
 const OWN_WIDTH = 1000;
 const GAP = 32;
 const TEXT_LINES = 2;
+/** Of the line of words. */
+const LINE_SIZE = 14;
+const LINE_HEIGHT = 20;
+const ANSWERS_WIDTH = 460;
 const MOST_ROWS = 20;
 const EMPTY = "There are no panels: name some in `panels`.";
 /** All panels take a second: these two are what a display shows at once. */
 const QUICK: Panel[] = ["grid", "view"];
 
-/** Rows of columns of panels, as a plan places them. */
-function rowsFor(plan: Plan, shown: Panel[]): Panel[][][] {
-  if (plan === "one") return shown.map((name) => [[name]]);
-  const { fixed, groups } = groupsFor(plan, shown);
-  const [details = [], below = []] = groups;
-  const among = (...names: Panel[]) => fixed.filter((name) => names.includes(name));
-  const columns = fixed.map((name) => [name]);
-  if (plan === "two") return [columns, [details]];
-  if (plan === "broad") return [...columns.map((column) => [column]), [details]];
-  return plan === "under"
-    ? [[[...among("grid"), ...details], among("view")], [below]]
-    : [[among("grid", "lens"), among("view"), details], [below]];
+/** Rows of columns of panels: all heads beside one head, and the detail below. */
+function rowsFor(width: number, shown: Panel[]): Panel[][][] {
+  const details = shown.filter((name) => !QUICK.includes(name));
+  const main = shown.filter((name) => QUICK.includes(name));
+  const isOne = planFor(width) === "one";
+  return [...(isOne ? main.map((name) => [[name]]) : [main.map((name) => [name])]), [details]];
+}
+
+/** What the picture says in words: the line, and the guess of the model in it. */
+function said(state: Whole): {
+  reading: Reading | undefined;
+  guess: Guess | undefined;
+  line: string;
+} {
+  const view = state._drawn.view?.state as ViewState | undefined;
+  const grid = state._drawn.grid?.state as GridState | undefined;
+  const predictions = state._answers ?? undefined;
+  const screen = { explorer: state, grid, view, predictions, peeked: null, pointed: null };
+  const reading = view && readingOf({ ...screen, view });
+  const guess = reading && guessOf(reading, predictions);
+  const line = reading ? lineText(lineOf(reading, grid, guess)) : "";
+  return { reading, guess, line };
 }
 
 /** The panels in sight, placed as on the page. */
@@ -60,6 +89,7 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
   const quick = open.filter((name) => QUICK.includes(name));
   const shown = request.brief && quick.length ? quick : open;
   const drawn: Partial<Record<Panel, Drawn>> = {};
+  const { reading, guess, line } = said(state);
   const draw = (name: Panel, width: number): Sheet[] => {
     const panel = state._drawn[name];
     if (!panel) return [];
@@ -83,9 +113,22 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
   const measure = tableRuler(labelFont(FONT, false, AXIS_LABEL_SIZE));
   const cut = shorten(measure, both, TEXT_LINES * (whole - 64));
   const count = cut === both ? "" : ` (${counted(state._stacks[0]?.n_query ?? 0, "token")})`;
-  sheet.title(`${state._source.model}: attention to a text`, cut + count, state._look);
+  const isDrawn =
+    reading &&
+    !reading.compared.length &&
+    reading.words.query.length <= MOST_WORDS &&
+    !request.brief;
+  sheet.title(`${state._source.model}: attention to a text`, isDrawn ? "" : cut + count);
+  if (isDrawn) {
+    const at = sentencePicture(reading, sheet.room, FONT, tableRuler);
+    sheet.place(at.width, at.height, (pen) => paintSentence(pen, at, reading, request.theme, FONT));
+  }
+  if (line) {
+    sheet.text(line, { size: LINE_SIZE, colour: request.theme.text, line: LINE_HEIGHT });
+    sheet.gap();
+  }
   if (!shown.length) sheet.text(EMPTY, { size: LABEL_SIZE, colour: request.theme.text });
-  for (const row of rowsFor(planFor(whole - 16, state._stacks), shown)) {
+  for (const row of rowsFor(whole - 16, shown)) {
     const filled = row.filter((names) => names.length);
     if (!filled.length) continue;
     const room = Math.floor((whole - GAP * (filled.length - 1)) / filled.length);
@@ -94,13 +137,29 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
       filled.length > 1 ? GAP : 0,
     );
   }
-  return { sheet, caption: captionOf(state, shown, drawn), table: tableOf(state, drawn) };
+  if (guess && !request.brief) {
+    sheet.text("What the model says about the word: grey before, blue after", { bold: true });
+    sheet.place(ANSWERS_WIDTH, answersHeight(guess), (pen) =>
+      paintAnswers(pen, guess, ANSWERS_WIDTH, request.theme, FONT, tableRuler),
+    );
+  }
+  return {
+    sheet,
+    caption: captionOf(state, line, shown, drawn),
+    table: tableOf(state, line, drawn),
+  };
 };
 
-function captionOf(state: Whole, shown: Panel[], drawn: Partial<Record<Panel, Drawn>>): Caption {
+function captionOf(
+  state: Whole,
+  line: string,
+  shown: Panel[],
+  drawn: Partial<Record<Panel, Drawn>>,
+): Caption {
   const names = (panels: Panel[]) => panels.map((name) => TITLES[name]);
   const alone = shown.filter((name) => name in state._notes);
-  const isMissing = state.tab in state.progress && state.panels.includes(state.tab);
+  const { tab } = state;
+  const isMissing = tab !== null && tab in state.progress && state.panels.includes(tab);
   const of = drawn.grid?.caption ?? drawn.view?.caption;
   const figureNotes = of?.notes ?? [];
   return caption("Attention to a text", {
@@ -109,24 +168,24 @@ function captionOf(state: Whole, shown: Panel[], drawn: Partial<Record<Panel, Dr
     quantity: of?.quantity ?? "",
     scale: of?.scale ?? "",
     notes: [
-      state._look,
+      line,
       `panels: ${names(shown).join(", ") || "none"}`,
       alone.length ? `${names(alone).join(" and ")} of this text alone` : "",
-      isMissing ? `not measured yet: ${TITLES[state.tab]}` : "",
+      isMissing ? `not measured yet: ${TITLES[tab]}` : "",
       ...figureNotes,
     ],
   });
 }
 
 /** The input, the heads, and the numbers of the shown one. */
-function tableOf(state: Whole, drawn: Partial<Record<Panel, Drawn>>): Table {
+function tableOf(state: Whole, line: string, drawn: Partial<Record<Panel, Drawn>>): Table {
   const { text, pair, target, versus_text: other } = state._shown;
   const input = {
     text,
     "second sentence": pair,
     target,
     "compared with": other,
-    "to see": state._look,
+    "to see": line,
     model: state._source.model,
   };
   const rows = Object.entries(input).flatMap(([name, value]) =>

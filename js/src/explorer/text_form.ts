@@ -2,14 +2,12 @@ import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { createRef, ref } from "lit-html/directives/ref.js";
 import type { Look, Mounted } from "../shared/mount.js";
-import { counted } from "../shared/numbers.js";
 import { selectOptions } from "../shared/select_options.js";
 import { save } from "../shared/snapshot.js";
 import type { Model } from "../shared/types.js";
 import type { ExplorerState, Input } from "./explorer_types.js";
-import { storyOf } from "./story_line.js";
 
-const RUN_KEYS = "Ctrl+Enter or ⌘+Enter";
+const RUN_KEYS = "Enter; Shift+Enter begins a new line";
 const COMPARE = "keep the present text as A, and show A − B while this text is edited";
 const SECOND = {
   pair: { name: "second sentence", hint: "" },
@@ -49,10 +47,13 @@ export function isBehind(model: Model<ExplorerState>): boolean {
   );
 }
 
-/** The text box (two boxes for pairs), the examples, and the sentence about the picture. */
+/**
+ * The text box (two boxes for pairs), which takes the place of the sentence while a reader edits
+ * it, and the menu of the examples.
+ */
 export function textForm(
   model: Model<ExplorerState>,
-  { root, schedule, drawNow }: Pick<Mounted, "root" | "schedule" | "drawNow">,
+  { schedule, drawNow }: Pick<Mounted, "schedule" | "drawNow">,
 ) {
   const fitted = new WeakMap<HTMLTextAreaElement, string | undefined>();
   const boxes = {
@@ -64,6 +65,8 @@ export function textForm(
   let first = "";
   let second = "";
   let hasSecond = false;
+  /** Whether a reader edits the text. */
+  let isOpen = false;
 
   const kind = () => model.get("_second") || "pair";
   /** The first box is for the second text of a comparison. */
@@ -89,8 +92,17 @@ export function textForm(
 
   function run(event: Event): void {
     event.preventDefault();
+    isOpen = false;
     save(model, draft());
     schedule();
+  }
+
+  /** Leave the box; what was typed is dropped. */
+  function leave(): void {
+    isOpen = false;
+    known = "";
+    update();
+    drawNow();
   }
 
   function compare(): void {
@@ -114,7 +126,9 @@ export function textForm(
   function key(event: KeyboardEvent): void {
     // Keep the host's shortcuts away from typed text.
     event.stopPropagation();
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run(event);
+    const isRun = event.key === "Enter" && !event.shiftKey && !event.isComposing;
+    if (isRun) run(event);
+    else if (event.key === "Escape" && isOpen) leave();
   }
 
   function turnSecond(): void {
@@ -157,16 +171,22 @@ export function textForm(
 
   return {
     update,
+    /** Whether the box stands in the place of the sentence; it does while two texts are compared. */
+    isOpen: () => isOpen || compares(),
+    /** Edit the text. */
+    edit(): void {
+      isOpen = true;
+      // The box is focused once it is shown.
+      drawNow();
+      boxes.first.value?.focus();
+    },
+    examples: () => exampleMenu(first !== (model.get("versus_text") || model.get("text"))),
 
-    /** `save`: the button that joins the others beside the text; `alert`: the line below it. */
-    view(save: HTMLElement, alert: unknown) {
+    view(isShown: boolean) {
       const { name, hint } = SECOND[kind()];
       const isChanged = JSON.stringify(draft()) !== JSON.stringify(asked(model));
-      const count = model.get("_stacks")[0]?.n_query ?? 0;
-      const about = `${model.get("_source").model} · ${counted(count, "token")}`;
-      const story = storyOf(model, root, !model.get("_error") && isBehind(model));
       const canCompare = !compares() && first !== model.get("text") && first.trim() !== "";
-      return html`<form class="attnw-ex-form" @submit=${run}>
+      return html`<form class="attnw-ex-form" ?hidden=${!isShown} @submit=${run}>
         ${keptText()}
         <div class="attnw-ex-first">
           <div class="attnw-ex-boxes">
@@ -182,19 +202,12 @@ export function textForm(
               class=${`attnw-ex-run ${isChanged ? "attnw-ex-changed" : ""}`}>Run</button>
             <button type="button" class="attnw-ex-compare" title=${COMPARE} ?hidden=${!canCompare}
               @click=${compare}>compare</button>
-            ${exampleMenu(first !== (model.get("versus_text") || model.get("text")))}
-            ${save}
+            <button type="button" class="attnw-ex-quiet" aria-expanded=${hasSecond}
+              ?hidden=${model.get("_second") === ""} @click=${turnSecond}
+              >${`${hasSecond ? "−" : "+"} ${name}`}</button>
           </div>
         </div>
-        <p class="attnw-ex-look" aria-live="polite">${story.line}</p>
-        <div class="attnw-ex-line">
-          ${story.effect}
-          <button type="button" class="attnw-ex-quiet" aria-expanded=${hasSecond}
-            ?hidden=${model.get("_second") === ""} @click=${turnSecond}
-            >${`${hasSecond ? "−" : "+"} ${name}`}</button>
-          <span class="attnw-ex-about">${about}</span>
-        </div>
-      </form>${alert}`;
+      </form>`;
     },
 
     /**

@@ -1,5 +1,5 @@
 import { html } from "lit-html";
-import { signButton } from "../shared/controls.js";
+import { controlView, signButton } from "../shared/controls.js";
 import { keyList } from "../shared/key_list.js";
 import type { Mounted } from "../shared/mount.js";
 import { type Layers, shownHead, stepTo } from "../shared/selection.js";
@@ -8,20 +8,21 @@ import type { ExplorerState } from "./explorer_types.js";
 import { viewMenu } from "./view_menu.js";
 
 const KEYS = [
+  ["Arrow keys in the text", "move between words; pointing at a word shows where it looks"],
+  ["Enter, click on a word", "keep the word; a second word makes a pair"],
   ["[ and ]", "step to the layer above / below"],
-  ["Arrow keys in the examples", "the next / previous example"],
+  ["m", "lines or matrix"],
   ["Arrow keys in all heads, Enter", "move between heads, select one"],
   ["Shift + Enter, Shift + click", "add or remove a head or a word"],
-  ["Arrow keys in one head, Enter", "move between words, lock one"],
-  ["x", "switch a head off, or on again: in all heads and in the predictions"],
-  ["Escape", "take back the last selection, lock or switch"],
+  ["x", "switch the head off, or on again"],
+  ["Escape", "take back: the pair, the word, the head that is off"],
   ["Arrow keys in the tabs", "the next / previous detail"],
   ["? in a figure", "its own keys"],
 ] as const;
-/** Controls of figures that stand in the row, where there is room. */
-const IN_ROW = ["hide", "metric", "mode"];
+/** The control of the view that stands beside the shown head: lines or a matrix. */
+const WAY = "mode";
 
-/** The one row of the controls that figures share; the rest of them is in its menu. */
+/** The controls that figures share: the way one head is drawn, and a menu with the others. */
 export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: AbortSignal) {
   const keys = keyList(KEYS, mounted, signal);
   const figures = viewMenu(mounted, signal);
@@ -45,13 +46,20 @@ export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: A
   }
 
   return {
-    /** `narrow`: there is only room for the layer and the menu. */
-    view(narrow: boolean) {
-      const { row, menu } = figures.view(narrow ? ["stack"] : ["stack", ...IN_ROW]);
-      return html`<div class="attnw-ex-bar" role="group" aria-label="controls of all figures">
-          ${stepper()}${row}${menu}${keys.button()}
-        </div>
-        ${keys.list()}`;
+    ways() {
+      const way = figures.control(WAY);
+      return way && controlView(way);
+    },
+    /** The menu of the options that a reader needs less often. */
+    menu: () => figures.view(stepper(), WAY),
+    keysButton: keys.button,
+    keysList: keys.list,
+    /** Lines or matrix, by a key. */
+    turnWay(): void {
+      const way = figures.control(WAY);
+      if (way?.kind !== "choice") return;
+      const next = way.values.find((value) => value !== way.value);
+      if (next !== undefined) way.change(next);
     },
     toggleKeys: keys.toggle,
     step: (by: number) => stepTo(model, model.get("layer") + by, layers()),

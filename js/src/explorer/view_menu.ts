@@ -3,18 +3,18 @@ import { hostControls } from "../shared/figure_controls.js";
 import type { Mounted } from "../shared/mount.js";
 import { popupMenu } from "../shared/popup_menu.js";
 
-/** The explorer has one of these for all figures: the stepper of layers, and the list of keys. */
-const REPLACED = ["layer", "play", "keys"];
-/** Controls that leave the bar of their figure, because the screen has one row for all figures. */
-const MOVED: Record<string, string[]> = {
-  "head-grid": ["stack", "maps", "metric"],
-  view: ["mode", "from → to", "heads", "all heads of the layer"],
-};
+/**
+ * The explorer has one of these for all figures: the stepper of layers, the list of keys, and the
+ * button that switches the shown head.
+ */
+const REPLACED = ["layer", "play", "keys", "switch"];
+/** The figures of the first question: all their controls leave their bars. */
+const MAIN = ["head-grid", "view"];
 
 /**
  * The controls of the figures in the explorer: the controls that figures share, once for all
- * figures, the controls of the figures' menus, and the controls that leave the bars. A figure keeps
- * its other controls.
+ * figures, the controls of the figures' menus, and all controls of the two main figures. Another
+ * figure keeps its bar.
  */
 export function viewMenu(mounted: Mounted, signal: AbortSignal) {
   const lists = new Map<string, Control[]>();
@@ -22,8 +22,8 @@ export function viewMenu(mounted: Mounted, signal: AbortSignal) {
   hostControls(
     mounted.root,
     {
-      takes: (figure, { name, shared = false, place }) =>
-        shared || place === "menu" || (MOVED[figure]?.includes(name) ?? false),
+      takes: (figure, { shared = false, place }) =>
+        shared || place === "menu" || MAIN.includes(figure),
       show(figure, part, controls) {
         lists.set(`${figure} ${part}`, controls);
         mounted.schedule();
@@ -38,22 +38,21 @@ export function viewMenu(mounted: Mounted, signal: AbortSignal) {
     return [...lists.values()].flat().filter(({ name, shared = false }) => {
       const isNew = !seen.has(name);
       if (shared) seen.add(name);
-      return isNew || !shared;
+      return isNew || (!shared && !REPLACED.includes(name));
     });
   }
 
   return {
-    /** The view of some controls, by name, and the menu with all others. */
-    view(names: string[]): { row: unknown[]; menu: unknown } {
-      const controls = all();
-      const isInRow = ({ name }: Control) => names.includes(name);
-      const row = names.flatMap((name) => controls.filter((control) => control.name === name));
-      const rest = controls.filter((control) => !isInRow(control));
+    /** A control of the figures, by its name. */
+    control: (name: string) => all().find((control) => control.name === name),
+    /** The menu of all controls but one; `first` stands above them. */
+    view(first: unknown, without: string): unknown {
+      const controls = all().filter(({ name }) => name !== without);
       // What figures share comes first.
       const ordered = [true, false].flatMap((shared) =>
-        rest.filter((control) => (control.shared ?? false) === shared),
+        controls.filter((control) => (control.shared ?? false) === shared),
       );
-      return { row: row.map(controlView), menu: menu.view(ordered.map(controlView)) };
+      return menu.view([first, ordered.map(controlView)]);
     },
   };
 }

@@ -22,10 +22,13 @@ export function gridSight(schedule: () => void, signal: AbortSignal) {
       const isLow = box.scrollHeight > clientHeight + 1 && !isSorted;
       const isNarrow = box.scrollWidth > clientWidth + 1 && !isSorted;
       const parts: string[] = [];
+      const [down, across] = order.perLayer ? ["heads", "layers"] : ["layers", "heads"];
       if (isLow)
-        parts.push(`${rowsInSight(layout, scrollTop, clientHeight)} of ${layout.rows} layers`);
+        parts.push(`${rowsInSight(layout, scrollTop, clientHeight)} of ${layout.rows} ${down}`);
       if (isNarrow)
-        parts.push(`${columnsInSight(layout, scrollLeft, clientWidth)} of ${layout.cols} heads`);
+        parts.push(
+          `${columnsInSight(layout, scrollLeft, clientWidth)} of ${layout.cols} ${across}`,
+        );
       const now = parts.length ? `${parts.join(", ")}, scroll for the rest` : "";
       box.classList.toggle("attnw-grid-cut", isLow);
       if (now === text) return;

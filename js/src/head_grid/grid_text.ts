@@ -10,10 +10,12 @@ import {
 } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
 import { barTexts } from "../shared/colour_bar.js";
-import { labelOf, specialName } from "../shared/labels.js";
+import { FAMILIES } from "../shared/families.js";
+import { labelOf, quoted, specialName } from "../shared/labels.js";
 import { counted, figures } from "../shared/numbers.js";
 import { printValue, quantityName, signedValue, symbolOf } from "../shared/quantity.js";
 import type { Axes, Axis, Head, Special } from "../shared/types.js";
+import { WITH_WORD } from "./answer_paint.js";
 import { gridEnd, type SmallMaps } from "./grid_pixels.js";
 import { barRange, type Metric, type Order, orderHeads, passes } from "./head_order.js";
 import type { Scene } from "./scene.js";
@@ -180,13 +182,34 @@ export function captionOf(scene: Scene): Caption {
       state.unit === "words" ? MERGED : "",
       pooled(scene),
       ...editNotes(scene),
-      labelNote(state),
+      askedNote(scene),
+      scene.families.size ? familyNote(scene) : labelNote(state),
       ...ofMetric,
       bands ? `bands: heads that share keys (${bands})` : "",
       source.note,
     ],
   });
 }
+
+/** What a caption says of cells that answer for locked words, in place of maps. */
+function askedNote({ asked, layout, state: { _axes: axes } }: Scene): string {
+  if (!asked) return "";
+  const from = quoted(labelOf(axes.query, asked.rows.query));
+  if (asked.key !== undefined)
+    return (
+      `cells: attention from ${from} to ${quoted(labelOf(axes.key, asked.key))} in per cent, bold ` +
+      `where no other word gets as much`
+    );
+  return layout.cell < WITH_WORD
+    ? `cells: where ${from} looks, a column for each word`
+    : `cells: where ${from} looks most, with its share in per cent`;
+}
+
+/** What a caption says of the colours at the left of cells. */
+const familyNote = ({ families }: Scene): string => {
+  const there = FAMILIES.filter((family) => [...families.values()].includes(family));
+  return there.length ? `left edge: what tests found that heads do (${there.join(", ")})` : "";
+};
 
 /** What a caption says of the corners of cells. */
 function labelNote({ labels = [], stack }: GridState): string {

@@ -41,6 +41,8 @@ export interface Order {
   cols: number;
   /** Head of each cell as layer * heads + head, -1 in an empty cell. */
   heads: number[];
+  /** Heads of a layer, where layers lie side by side: a column is a layer then. */
+  perLayer?: number;
 }
 
 type Wish = Pick<MetricState, "sort" | "descending" | "filter" | "outside">;
@@ -83,15 +85,27 @@ export function orderHeads(
   return { sort, rows: heads.length / cols, cols, heads };
 }
 
+/** The same heads with layers side by side; of sorted heads the order says more. */
+export function flipped(order: Order): Order {
+  const { sort, rows, cols, heads } = order;
+  if (sort !== "none") return order;
+  const turned = Array.from({ length: rows * cols }, (_, i) => {
+    const [head, layer] = [Math.floor(i / rows), i % rows];
+    return heads[layer * cols + head] ?? -1;
+  });
+  return { sort, rows: cols, cols: rows, heads: turned, perLayer: cols };
+}
+
 /** The head in a cell as [layer, head]; undefined where it is empty. */
-export function headIn({ heads, cols }: Order, [row, col]: Cell): Cell | undefined {
+export function headIn({ heads, cols, perLayer }: Order, [row, col]: Cell): Cell | undefined {
   const head = heads[row * cols + col] ?? -1;
-  return head < 0 ? undefined : [Math.floor(head / cols), head % cols];
+  const count = perLayer ?? cols;
+  return head < 0 ? undefined : [Math.floor(head / count), head % count];
 }
 
 /** The cell of a head; undefined where it is removed. */
-export function cellOf({ heads, cols }: Order, [layer, head]: Cell): Cell | undefined {
-  const index = heads.indexOf(layer * cols + head);
+export function cellOf({ heads, cols, perLayer }: Order, [layer, head]: Cell): Cell | undefined {
+  const index = heads.indexOf(layer * (perLayer ?? cols) + head);
   return index < 0 ? undefined : [Math.floor(index / cols), index % cols];
 }
 

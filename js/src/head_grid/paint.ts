@@ -6,6 +6,7 @@ import {
   hasText,
   outline,
 } from "../shared/cells.js";
+import { FAMILY_COLOURS } from "../shared/families.js";
 import {
   AXIS_LABEL_SIZE,
   labelFont,
@@ -18,12 +19,15 @@ import { aligned } from "../shared/numbers.js";
 import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
 import { paintStrike } from "../shared/strike.js";
 import type { Theme } from "../shared/theme.js";
+import { paintAnswers } from "./answer_paint.js";
 import { hairline } from "./grid_pixels.js";
 import { barRange, headIn, type Metric, type Order, passes } from "./head_order.js";
 import { hasLabels, type Scene } from "./scene.js";
 
 /** Middle of the line of column labels. */
 const LABEL_LINE = 9;
+/** Numbers beside cells smaller than this would touch. */
+const CROWDED = 14;
 
 /** What follows the reader's hand on a page. */
 export interface Pointer {
@@ -44,11 +48,12 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
   const { x0, y0, cell, dpr, rows, cols } = layout;
   pen.font = labelFont(scene.font, false, AXIS_LABEL_SIZE);
   pen.textBaseline = "middle";
-  if (maps) {
+  if (maps && !scene.asked) {
     const edge = hairline(layout) / dpr;
     paintRaster(pen, maps, x0 - edge, y0 - edge, maps.across / dpr, maps.down / dpr);
   }
-  if (!maps) {
+  if (scene.asked) paintAnswers(pen, scene, scene.asked);
+  else if (!maps) {
     pen.fillStyle = theme.hairline;
     for (let row = 0; row < rows; row++)
       for (let col = 0; col < cols; col++)
@@ -59,7 +64,8 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
   if (hand) paintLayerLine(pen, scene);
   if (metric) paintBadges(pen, scene, metric);
   paintEdits(pen, scene);
-  paintHeadLabels(pen, scene);
+  if (scene.families.size) paintFamilies(pen, scene);
+  else paintHeadLabels(pen, scene);
   for (const [i, at] of selected.entries())
     paintFrame(pen, layout, at, theme, i === selected.length - 1);
   if (pointer.hovered) outline(pen, layout, pointer.hovered, theme.text, 1);
@@ -70,7 +76,7 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
   paintColumnLabels(pen, scene, pointer);
   const ranks = scene.order.sort === "all";
   const marked = new Set(ranks ? [] : selected.map(([row]) => row)).add(pointer.hovered?.[0] ?? -1);
-  if (hand && !ranks) marked.add(scene.state.layer);
+  if (hand && !ranks && !scene.order.perLayer) marked.add(scene.state.layer);
   paintRowLabels(pen, scene, marked, pointer.scrolled);
 }
 
@@ -152,6 +158,7 @@ function paintColumnLabels(pen: Pen, scene: Scene, { hovered, scrolled: [left, t
   const marked = new Set(scene.selected.map(([, col]) => col)).add(hovered?.[1] ?? -1);
   for (let col = 0; col < layout.cols; col++) {
     const middle = corner(layout, [0, col])[0] + layout.cell / 2;
+    if (isCrowded(layout.cell, col, marked)) continue;
     const colour = marked.has(col) ? theme.text : theme.muted;
     write(pen, String(col), [middle, line], colour, "center");
   }
@@ -179,14 +186,32 @@ function paintRowLabels(
   }
   pen.font = labelFont(scene.font, false, AXIS_LABEL_SIZE);
   const ranks = scene.order.sort === "all";
-  const title = ranks ? "rank" : scene.sorting ? "" : "head";
+  const [across, down] = scene.order.perLayer ? ["layer", "head"] : ["head", "layer"];
+  const title = ranks ? "rank" : scene.sorting ? "" : across;
   write(pen, title, [right, top + LABEL_LINE], theme.muted, "right");
   for (let row = 0; row < layout.rows; row++) {
     const middle = corner(layout, [row, 0])[1] + layout.cell / 2;
-    if (middle < top + layout.y0) continue;
+    if (middle < top + layout.y0 || isCrowded(layout.cell, row, marked)) continue;
     const colour = marked.has(row) ? theme.text : theme.muted;
-    const name = ranks ? row * layout.cols + 1 : row || "layer 0";
+    const name = ranks ? row * layout.cols + 1 : row || `${down} 0`;
     write(pen, String(name), [right, middle], colour, "right");
+  }
+}
+
+/** Of small cells every fifth number is printed, and those that are marked. */
+const isCrowded = (cell: number, at: number, marked: Set<number>): boolean =>
+  cell < CROWDED && at % 5 !== 0 && !marked.has(at);
+
+/** A strip at the left of each head with a tested name, in the colour of what the head does. */
+function paintFamilies(pen: Pen, { layout, theme, order, families }: Scene): void {
+  const width = layout.cell > 24 ? 3 : 2;
+  const colours = FAMILY_COLOURS[theme.dark ? "dark" : "light"];
+  for (const [i, head] of order.heads.entries()) {
+    const family = head < 0 ? undefined : families.get(head);
+    if (!family || family === "other") continue;
+    const [x, y] = corner(layout, [Math.floor(i / order.cols), i % order.cols]);
+    pen.fillStyle = theme.forced ? theme.text : colours[family];
+    pen.fillRect(x, y, width, layout.cell);
   }
 }
 
@@ -198,16 +223,11 @@ function paintEmptyRows(pen: Pen, { layout, theme, emptyRows }: Scene) {
   }
 }
 
-/** A line under the stepped layer: its row, or each of its heads where they are scattered. */
+/** A line under the heads of the stepped layer, where they are scattered: else its number says it. */
 function paintLayerLine(pen: Pen, { layout, theme, order, state: { layer } }: Scene) {
-  const { cell, gap, band, rows, cols } = layout;
+  if (order.sort !== "all") return;
+  const { cell, gap, band, cols } = layout;
   pen.fillStyle = theme.text;
-  if (order.sort !== "all") {
-    if (layer >= rows) return;
-    const [x, y] = corner(layout, [layer + 1, 0]);
-    pen.fillRect(x, y - gap, cols * (cell + gap) - gap, gap);
-    return;
-  }
   for (const i of order.heads.keys()) {
     const at = [Math.floor(i / cols), i % cols] as const;
     const [x, y] = corner(layout, at);

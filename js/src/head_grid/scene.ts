@@ -1,12 +1,21 @@
 import { type Cell, canvasSize, type GridLayout, gridLayout } from "../shared/cells.js";
 import { diverging, ramp } from "../shared/colour.js";
 import { word } from "../shared/colour_levels.js";
+import type { Family } from "../shared/families.js";
 import { AXIS_LABEL_SIZE, labelFont } from "../shared/labels.js";
 import type { Look as Page } from "../shared/mount.js";
 import type { Raster } from "../shared/pen.js";
 import type { Head, StackInfo } from "../shared/types.js";
+import type { Asked } from "./answer_paint.js";
 import { compose, gridEnd, type Look, type SmallMaps } from "./grid_pixels.js";
-import { cellOf, chosenMetric, type Metric, type Order, orderHeads } from "./head_order.js";
+import {
+  cellOf,
+  chosenMetric,
+  flipped,
+  type Metric,
+  type Order,
+  orderHeads,
+} from "./head_order.js";
 import type { GridState } from "./state.js";
 
 /** All that a grid draws of a state. */
@@ -35,8 +44,24 @@ export interface Scene extends Omit<Page, "width"> {
   off: Set<number>;
   /** The labels of heads that have a cell, from the top left to the bottom right. */
   labels: { at: Cell; text: string }[];
+  /** What the cells show in place of thumbnails; undefined for the thumbnails. */
+  asked: Asked | undefined;
+  /** The families of heads with a tested name, as layer * heads + head. */
+  families: Map<number, Family>;
   /** How far each head is from the intact one, in nats; null where none is off. */
   changes: Float32Array | null;
+}
+
+/** What the locked words ask of all heads; undefined where the maps answer. */
+export function askedOf(state: GridState): Asked | undefined {
+  const { _rows: rows, tokens, cells, stack, unit, quantity } = state;
+  if (cells !== "answers" || !rows || quantity !== "weights") return undefined;
+  if (rows.stack !== stack || rows.unit !== unit || rows.quantity !== quantity) return undefined;
+  const last = (side: string) => tokens.filter(([of]) => of === side).at(-1)?.[1];
+  const key = last("key");
+  const [, , keys = 0] = rows.values.shape;
+  if (last("query") !== rows.query || state._axes?.key.text.length !== keys) return undefined;
+  return { rows, key: key !== undefined && key < keys ? key : undefined };
 }
 
 /** What is shown of a state, and where; cells are made for `highest` pixels. */
@@ -45,6 +70,7 @@ export function sceneOf(
   maps: SmallMaps | null,
   page: Page,
   highest?: number,
+  least?: number,
 ): Scene {
   const stack = state._stacks.find(({ name }) => name === state.stack);
   const rows = maps?.rows ?? stack?.n_layers ?? 0;
@@ -52,14 +78,22 @@ export function sceneOf(
   // While another stack's maps are still up, the metric is not that of their heads.
   const metric = !maps || maps.stack === state.stack ? chosenMetric(state) : undefined;
   const without = stack?.without_attention ?? [];
-  const order = orderHeads(rows, cols, metric, state, without);
+  const upright = orderHeads(rows, cols, metric, state, without);
   const { width: room, density, font, ruler } = page;
   const labels = (state.labels ?? []).filter(([[, , name]]) => name === state.stack);
-  const bare = labels.length ? "label" : "nothing";
-  const below = order.sort !== "none" ? "name" : metric ? "bar" : bare;
-  const shared = stack && stack.n_key_heads < stack.n_heads && order.sort === "none";
-  const bands = shared ? stack.n_key_heads : 0;
-  const layout = gridLayout(room, order.rows, cols, bands > 0, density, below, highest);
+  const families = state._families ?? [];
+  const bare = labels.length && !families.length ? "label" : "nothing";
+  const below = upright.sort !== "none" ? "name" : metric ? "bar" : bare;
+  const shared = stack && stack.n_key_heads < stack.n_heads && upright.sort === "none";
+  const layoutOf = ({ rows, cols }: Order, isBanded: boolean) =>
+    gridLayout(room, rows, cols, isBanded, density, below, highest, least);
+  const turned = flipped(upright);
+  const before = layoutOf(upright, shared === true);
+  // The longer side lies across, where cells get larger so.
+  const turns = rows > cols && layoutOf(turned, false).cell > before.cell;
+  const order = turns ? turned : upright;
+  const layout = turns ? layoutOf(turned, false) : before;
+  const bands = shared && !turns ? stack.n_key_heads : 0;
   const sorting = sortingText(order, metric, state.descending);
   const sortingEnd = layout.x0 + Math.ceil(ruler(labelFont(font, false, AXIS_LABEL_SIZE))(sorting));
   const [width, height] = canvasSize(layout);
@@ -75,7 +109,13 @@ export function sceneOf(
     bands,
     layout,
     sorting,
-    emptyRows: order.sort === "all" ? [] : without,
+    emptyRows: order.sort === "all" || order.perLayer ? [] : without,
+    asked: askedOf(state),
+    families: new Map(
+      families
+        .filter(([[, , name]]) => name === state.stack)
+        .map(([[layer, head], family]) => [layer * cols + head, family]),
+    ),
     height: snap(height),
     look: {
       table: maps?.signed ? diverging(page.theme) : ramp(page.theme),
@@ -116,8 +156,8 @@ function sortingText(order: Order, metric: Metric | undefined, descending: boole
 }
 
 /** Whether labels are printed under their cells. */
-export const hasLabels = ({ metric, layout, labels }: Scene): boolean =>
-  labels.length > 0 && !metric && layout.band > 0;
+export const hasLabels = ({ metric, layout, labels, families }: Scene): boolean =>
+  labels.length > 0 && !metric && !families.size && layout.band > 0;
 
 /** The small maps as pixels; undefined where there are none to see. */
 export const composed = ({ maps, layout, order, look }: Scene): Raster | undefined =>

@@ -1,3 +1,4 @@
+import type { Family } from "../shared/families.js";
 import type { MetricState } from "../shared/head_types.js";
 import type { Head, SharedState } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
@@ -41,6 +42,16 @@ export interface Thumbnails extends Partial<Edited> {
   strongest: WireArray;
 }
 
+/** The values of one query to all keys in every head. */
+export interface Rows {
+  stack: string;
+  unit: string;
+  quantity: string;
+  query: number;
+  /** float32 [L,H,K], NaN where masked, 0 in heads that are off. */
+  values: WireArray;
+}
+
 /** The traits of `HeadGrid`. */
 export interface GridState extends SharedState, MetricState {
   stack: string;
@@ -56,6 +67,12 @@ export interface GridState extends SharedState, MetricState {
   /** What was off when the metrics were given. */
   _metrics_of?: string;
   _thumbnails: Thumbnails | null;
+  /** What the cells show while a word is locked: where it looks in every head, or the maps. */
+  cells?: "answers" | "maps";
+  /** Of the locked query, in every head; null without one, and where there are too many numbers. */
+  _rows?: Rows | null;
+  /** The families of heads with a tested name. */
+  _families?: [head: Head, family: Family][];
   /** The shown checkpoint of a training; null for the last. */
   step: string | null;
   /** The checkpoints of metrics over a training. */
@@ -84,6 +101,10 @@ export const WATCHED: (keyof GridState)[] = [
   "filter",
   "outside",
   "_thumbnails",
+  "tokens",
+  "cells",
+  "_rows",
+  "_families",
   "_axes",
   "_stacks",
   "_source",

@@ -120,7 +120,8 @@ function render(context: RenderContext<GridState>): void {
     // Where other figures share the screen, the style sheet leaves it less height.
     const most = getComputedStyle(root).getPropertyValue("--attnw-grid-height");
     const highest = Number.parseFloat(most) - SCROLL_BAR;
-    scene = sceneOf(state, maps, look, highest || undefined);
+    const least = Number.parseFloat(getComputedStyle(root).getPropertyValue("--attnw-grid-least"));
+    scene = sceneOf(state, maps, look, highest || undefined, least || undefined);
     compose(scene);
     caption = captionText(captionOf(scene));
     // What was in sight may be so no longer.

@@ -58,6 +58,8 @@ export class ShownView {
   /** Where the pointer or the cursor is; the scene has what is known there. */
   active: Target = {};
   byKeyboard = false;
+  /** Whether another figure points at the active token, which stands in the place of the locks. */
+  isPointed = false;
   readonly #requests: ReturnType<typeof tileRequests>;
   /** What the map was made from. */
   #mapOf: unknown[] = [];
@@ -138,8 +140,12 @@ export class ShownView {
 
   /** The scene to draw now: with the cursor, and with what is in sight. */
   drawn(before: Scene): Scene {
+    const locked = this.isPointed
+      ? { query: new Set<number>(), key: new Set<number>() }
+      : before.locked;
     this.scene = {
       ...before,
+      locked,
       active: this.known(before, this.active),
       part: this.part ?? before.part,
     };

@@ -1,5 +1,6 @@
 import { placeAt, windowGestures } from "../shared/gestures.js";
 import { labelOf } from "../shared/labels.js";
+import { onPointed, pointOut } from "../shared/pointed.js";
 import { symbolOf } from "../shared/quantity.js";
 import { centred, isWhole, wholeOf, zoomed } from "../shared/window.js";
 import { keyAt } from "./aside/row_curve.js";
@@ -7,7 +8,7 @@ import type { tooltip } from "./aside/tooltip.js";
 import { pointedAt } from "./several/several_text.js";
 import type { ShownView } from "./shown_view.js";
 import { isPair, type Target } from "./source/target.js";
-import { sizeOf } from "./source/window_of.js";
+import { positionOf, sizeOf } from "./source/window_of.js";
 import { INTO, type ViewLocks } from "./view_locks.js";
 
 /** Pointer, wheel and fingers on the figures, on the small map of all and on the curve of a row. */
@@ -44,9 +45,29 @@ export function viewPointer(
     if (["query", "key", "step"].every((side) => target[side as "key"] === active[side as "key"]))
       return;
     view.active = target;
+    view.isPointed = false;
     view.byKeyboard = false;
+    tellPointed(target);
     schedule();
   }
+
+  const circle = () => view.model.get("_circle");
+
+  /** Let linked figures follow the pointer to a token. */
+  function tellPointed({ query, key }: Target): void {
+    const side = query !== undefined ? "query" : "key";
+    const index = query !== undefined ? view.map?.rows[query] : view.map?.cols[key ?? -1];
+    pointOut(circle(), view.model, index === undefined ? null : { side, index });
+  }
+
+  // A word that another figure points at is active here too.
+  onPointed(signal, circle, view.model, (pointed) => {
+    const places = pointed?.side === "query" ? view.map?.rows : view.map?.cols;
+    const place = pointed && places ? positionOf(places, pointed.index) : -1;
+    view.isPointed = pointed !== null && place >= 0;
+    view.active = pointed && view.isPointed ? { [pointed.side]: place } : {};
+    schedule();
+  });
 
   /** A token's whole text where its label may be cut short. */
   function fullText({ query, key }: Target): string {

@@ -38,7 +38,7 @@ const NAMED = 29;
 
 /**
  * Cells as large as `width` and the height in sight allow; a grid whose smallest cells do not fit
- * is larger, and scrolls. `below` each cell can be a bar, a bar and a name, or
+ * is larger, and scrolls; `least` is the size of the smallest cells. `below` each cell can be a bar, a bar and a name, or
  * a label if the cells stay large enough for one.
  */
 export function gridLayout(
@@ -49,12 +49,13 @@ export function gridLayout(
   dpr: number,
   below: "nothing" | "bar" | "name" | "label" = "nothing",
   highest = HIGHEST,
+  least = SMALLEST,
 ): GridLayout {
   const snap = (x: number) => Math.round(x * dpr) / dpr;
   const x0 = snap(LABELS);
   const y0 = snap(NUMBERS + (banded ? BANDS : 0));
   const gap = snap(GAP);
-  const smallest = below === "name" ? NAMED : SMALLEST;
+  const smallest = below === "name" ? NAMED : least;
   const across = (width - x0 - MARGIN) / Math.max(cols, 1) - gap;
   const cellOver = (band: number) => {
     const down = (highest - y0 - MARGIN) / Math.max(rows, 1) - gap - band;

@@ -1,0 +1,74 @@
+import { html, nothing } from "lit-html";
+import { type Head, headName } from "../shared/types.js";
+import type { Answer, Guess } from "./sentence/guess.js";
+import { percentText } from "./sentence/percent.js";
+import type { Reading } from "./sentence/reading.js";
+
+/** From this width on, in pixels, answers stand in two columns. */
+const TWO_COLUMNS = 420;
+
+/** A bar on a fixed scale from 0 to 100 %. */
+const bar = (share: number, kind: string) =>
+  html`<span class=${`attnw-ex-bar-of ${kind}`} style=${`width: ${(100 * share).toFixed(2)}%`}></span>`;
+
+function answerView({ text, before, after, isOwn }: Answer, isOff: boolean) {
+  const changed = after !== undefined && percentText(after) !== percentText(before);
+  return html`<li class="attnw-ex-answer">
+    <span class=${isOwn ? "attnw-ex-own" : ""}>${text}</span>
+    <span class="attnw-ex-bars" aria-hidden="true">${bar(before, "attnw-ex-before")}${
+      after === undefined
+        ? nothing
+        : bar(after, isOff ? "attnw-ex-after" : "attnw-ex-after attnw-ex-would")
+    }</span>
+    <span class="attnw-ex-shares">${percentText(before)}${
+      changed ? html` → <b>${percentText(after)}</b>` : nothing
+    }</span>
+  </li>`;
+}
+
+/** Whose answers they are. */
+function titleOf({ task, word }: Guess, reading: Reading) {
+  const last = reading.words.query.at(-1)?.text ?? "";
+  if (task === "class") return html`The model says`;
+  if (task === "next")
+    return html`After <b class="attnw-ex-from-part">“${word || last}”</b>, the
+    model says`;
+  return html`Asked to guess <b class="attnw-ex-from-part">“${word}”</b>, the model says`;
+}
+
+/**
+ * What the model says: two thin bars for each answer, before and after. The blue bar is pale while
+ * the head is on: it is what the answer would be without it.
+ */
+export function answersView(
+  guess: Guess | undefined,
+  reading: Reading | undefined,
+  hint: string,
+  width: number,
+  select: (head: Head) => void,
+) {
+  if (!guess || !reading)
+    return html`<div class="attnw-ex-guess"><p class="attnw-ex-quiet-text" ?hidden=${!hint}
+      >${hint}</p></div>`;
+  const { answers, isOff, most } = guess;
+  const without = isOff ? "with heads off" : `without ${headName(reading.head)}`;
+  const hasAfter = answers.some(({ after }) => after !== undefined);
+  return html`<div class="attnw-ex-guess">
+    <h4><span class="attnw-ex-guess-title">${titleOf(guess, reading)}</span>
+      <span class="attnw-ex-guess-key"><s class="attnw-ex-before"></s>whole${
+        hasAfter
+          ? html` <s class=${isOff ? "attnw-ex-after" : "attnw-ex-after attnw-ex-would"}></s
+              >${without}`
+          : nothing
+      }</span>
+      ${
+        most
+          ? html`<span class="attnw-ex-most">most: <button type="button" class="attnw-ex-link"
+              title=${`the head that moves “${most.answer}” most`}
+              @click=${() => select(most.head)}>${headName(most.head)}</button></span>`
+          : nothing
+      }</h4>
+    <ul class=${width > TWO_COLUMNS ? "attnw-ex-answers attnw-ex-two-columns" : "attnw-ex-answers"}
+      >${answers.map((answer) => answerView(answer, isOff))}</ul>
+  </div>`;
+}

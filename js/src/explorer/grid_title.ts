@@ -1,0 +1,44 @@
+import { html, type TemplateResult } from "lit-html";
+import type { GridState } from "../head_grid/state.js";
+import { pairCount } from "../head_grid/word_answers.js";
+import { type Head, headName } from "../shared/types.js";
+import { percentText } from "./sentence/percent.js";
+import type { Reading } from "./sentence/reading.js";
+
+const quote = (reading: Reading, side: "query" | "key", at: number) =>
+  `“${reading.words[side][at]?.text ?? ""}”`;
+
+/** What the cells of all heads show: the heads, where a word looks, or how they link two words. */
+export function gridTitle(
+  reading: Reading | undefined,
+  grid: GridState | undefined,
+  select: (head: Head) => void,
+): TemplateResult {
+  const stack = grid?._stacks.find(({ name }) => name === grid.stack);
+  const layers = (stack?.n_layers ?? 0) - (stack?.without_attention?.length ?? 0);
+  const count = layers * (stack?.n_heads ?? 0);
+  const rows = grid?._rows;
+  const asks = grid?.cells === "answers" && rows && rows.stack === grid.stack;
+  const lock = (side: "query" | "key") => grid?.tokens.filter(([of]) => of === side).at(-1)?.[1];
+  const [from, to] = [lock("query"), lock("key")];
+  if (!asks || !reading || from === undefined || from !== rows.query) {
+    const plural = count === 1 ? "head" : "heads";
+    return html`<span>All ${count} ${plural}</span>
+      <span class="attnw-ex-muted">dark = much attention; rows look, columns are looked at</span>`;
+  }
+  const word = html`<b class="attnw-ex-from-part">${quote(reading, "query", from)}</b>`;
+  if (to === undefined) return html`<span>Where ${word} looks in each of the ${count} heads</span>`;
+  const pair = pairCount(rows, to, grid._axes, grid.hidden);
+  const second = reading.isOneText && to === from ? "itself" : quote(reading, "key", to);
+  const { most } = pair;
+  return html`<span>${pair.count} of ${count} heads send ${word} to ${second}</span>
+    <span class="attnw-ex-muted">more than any other${
+      most
+        ? html` · most: <button type="button" class="attnw-ex-link"
+            @click=${() => select([...most.head, rows.stack])}>${headName([
+              ...most.head,
+              rows.stack,
+            ])}</button> (${percentText(most.weight)})`
+        : ""
+    }</span>`;
+}

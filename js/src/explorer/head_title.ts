@@ -1,0 +1,37 @@
+import { html, nothing, svg } from "lit-html";
+import { headName } from "../shared/types.js";
+import type { Reading } from "./sentence/reading.js";
+
+const POWER = svg`<path d="M6 .8V6M3.2 2.4a4.6 4.6 0 1 0 5.6 0" fill="none" stroke="currentColor"
+  stroke-width="1.5" stroke-linecap="round"></path>`;
+
+/** The head on the right: its name, the switch, and how it is drawn. */
+export function headTitle(of: {
+  reading: Reading | undefined;
+  /** Whether heads of the model have tested names. */
+  hasNames: boolean;
+  /** Whether the selected head is off. */
+  isOff: boolean;
+  /** Why no head can be switched off; "" where heads can. */
+  fixed: string;
+  switchHead(): void;
+  ways: unknown;
+  hidden: boolean;
+}) {
+  const { reading, hasNames, isOff, fixed, switchHead, ways, hidden } = of;
+  const named = reading?.name || (hasNames ? "no tested name" : "");
+  const family = reading?.family;
+  return html`<h4 class="attnw-ex-title" ?hidden=${hidden}>
+    <span class="attnw-ex-head-name">${reading ? headName(reading.head) : "no head"}</span>
+    <span class="attnw-ex-muted">${
+      family && family !== "other"
+        ? html`<s class="attnw-ex-mark" data-family=${family}></s>`
+        : nothing
+    }${named}</span>
+    <button type="button" class="attnw-ex-power" aria-pressed=${isOff} title=${fixed || "x"}
+      ?disabled=${fixed !== "" || !reading} @click=${switchHead}
+      ><svg width="11" height="11" viewBox="0 0 12 12" aria-hidden="true">${POWER}</svg
+      > ${isOff ? "switch on" : "switch off"}</button>
+    ${ways}
+  </h4>`;
+}

@@ -1,0 +1,19 @@
+import { html, nothing } from "lit-html";
+import { barView } from "../shared/colour_bar_view.js";
+import { FAMILIES, FAMILY_COLOURS } from "../shared/families.js";
+import type { Theme } from "../shared/theme.js";
+import type { NamedHead } from "./explorer_types.js";
+
+/** The one legend: the colours of weights, and what the marks of named heads stand for. */
+export function legendView(theme: Theme, named: NamedHead[]) {
+  const there = FAMILIES.filter((family) => named.some((of) => of.family === family));
+  const colours = FAMILY_COLOURS[theme.dark ? "dark" : "light"];
+  return html`<div class="attnw-ex-key">
+    <span class="attnw-ex-ink">0 ${barView(theme, [])} 100 %</span>
+    ${there.map(
+      (family) => html`<span class="attnw-ex-family"><s
+        style=${`background: ${theme.forced ? theme.text : colours[family]}`}></s>${family}</span>`,
+    )}
+    ${named.length ? nothing : html`<span>heads of this model have no tested names</span>`}
+  </div>`;
+}

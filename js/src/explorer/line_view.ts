@@ -1,0 +1,19 @@
+import { html, nothing } from "lit-html";
+import type { Line, Part } from "./sentence/line.js";
+
+export const LOST = "The kernel does not answer: this is the last picture that it sent.";
+
+/** One part of the line; what rests on special tokens is a button that shows these tokens. */
+const partView = ({ text, style }: Part, toggleResting: () => void) =>
+  style === "rest"
+    ? html`<button type="button" class="attnw-ex-rests" title="show or hide these tokens"
+        @click=${toggleResting}>${text}</button>`
+    : style === "plain"
+      ? text
+      : html`<span class=${`attnw-ex-${style}-part`}>${text}</span>`;
+
+/** The one line of words about what is on the screen. */
+export const lineView = (line: Line | string, toggleResting: () => void, isSpoken: boolean) =>
+  html`<p class="attnw-ex-look" aria-live=${isSpoken ? "polite" : "off"}>${
+    typeof line === "string" ? line || nothing : line.map((part) => partView(part, toggleResting))
+  }</p>`;

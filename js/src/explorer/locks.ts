@@ -1,0 +1,45 @@
+import type { Pointed } from "../shared/pointed.js";
+import type { Side } from "../shared/types.js";
+
+type Tokens = [Side, number][];
+
+const last = (tokens: Tokens, side: Side) => tokens.filter(([of]) => of === side).at(-1)?.[1];
+
+/**
+ * The locked words after a click on a word. The first word is locked as the word that looks, a
+ * second one makes a pair with it, a third one begins anew; the locked word itself is unlocked.
+ * `isSoft`: the explorer chose the active word, so that a click on it locks it.
+ */
+export function chosenWords(
+  tokens: Tokens,
+  { side, index }: Pointed,
+  isOneText: boolean,
+  isSoft: boolean,
+): Tokens {
+  const from = last(tokens, "query");
+  const to = last(tokens, "key");
+  const looks: Tokens = [["query", index]];
+  if (!isOneText && side === "key") {
+    if (from === undefined) return [["key", index]];
+    return to === index && !isSoft
+      ? [["query", from]]
+      : [
+          ["query", from],
+          ["key", index],
+        ];
+  }
+  if (from === undefined || isSoft || to !== undefined) return looks;
+  if (index === from) return [];
+  return isOneText
+    ? [
+        ["query", from],
+        ["key", index],
+      ]
+    : looks;
+}
+
+/** The locked words without the one that was locked last: the pair first, then the word. */
+export function withoutLast(tokens: Tokens): Tokens {
+  const from = last(tokens, "query");
+  return from !== undefined && last(tokens, "key") !== undefined ? [["query", from]] : [];
+}

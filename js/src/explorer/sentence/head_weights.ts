@@ -1,0 +1,114 @@
+import type { GridState } from "../../head_grid/state.js";
+import type { ViewState } from "../../head_view/state.js";
+import type { Peeked } from "../../shared/peek.js";
+import { type Axes, type Axis, type Head, sameHead } from "../../shared/types.js";
+import { asFloat32 } from "../../shared/wire.js";
+
+/** The weights of one head, as far as the page has them. */
+export interface HeadWeights {
+  head: Head;
+  axes: Axes;
+  /** From a query to all keys, NaN where masked; undefined where the page has no such row. */
+  row(query: number): Float32Array | undefined;
+  /** Whether the page has all rows. */
+  isWhole: boolean;
+  /** Whether the row of a query has the weights of hidden keys too. */
+  hasHidden(query: number): boolean;
+}
+
+/** The states of the figures whose data the page reads. */
+export interface Sources {
+  grid: GridState | undefined;
+  view: ViewState;
+  peeked: Peeked | null;
+}
+
+const kept = (axis: Axis, hidden: readonly string[]): number[] =>
+  [...axis.special.keys()].filter((i) => !hidden.includes(axis.special[i] ?? ""));
+
+/** All values of the view's map, where they are of this head. */
+function mapOf({ _map: map, _maps: maps, _axes: axes, unit, quantity }: ViewState, head: Head) {
+  const size = (axes?.query?.text.length ?? 0) * (axes?.key.text.length ?? 0);
+  const fits = (of: { stack: string; unit: string; quantity: string }) =>
+    of.stack === head[2] &&
+    of.unit === unit &&
+    of.quantity === quantity &&
+    axes?.stack === of.stack &&
+    axes.unit === unit;
+  if (map && map.layer === head[0] && map.head === head[1] && fits(map)) {
+    const values = asFloat32(map.values);
+    return values.length === size ? values : undefined;
+  }
+  const at = maps?.heads.findIndex((other) => sameHead(other, head)) ?? -1;
+  if (!maps || at < 0 || !fits(maps)) return undefined;
+  const values = asFloat32(maps.values);
+  return values.length === size * maps.heads.length
+    ? values.subarray(at * size, (at + 1) * size)
+    : undefined;
+}
+
+/** The row of a locked query, which the grid has of every head. */
+function rowOfGrid({ grid, view }: Sources, head: Head) {
+  const rows = grid?._rows;
+  if (!rows || rows.stack !== head[2] || rows.unit !== view.unit || rows.quantity !== view.quantity)
+    return undefined;
+  const [layers = 0, heads = 0, keys = 0] = rows.values.shape;
+  if (head[0] >= layers || head[1] >= heads || keys !== view._axes.key.text.length)
+    return undefined;
+  const at = head[0] * heads + head[1];
+  return { query: rows.query, values: asFloat32(rows.values).subarray(at * keys, (at + 1) * keys) };
+}
+
+/** Which keys a query sees, from a head of the same stack: a thumbnail does not say it. */
+function maskOf({ view }: Sources): Float32Array | undefined {
+  const { _map: map } = view;
+  return map && map.stack === view._axes.stack ? asFloat32(map.values) : undefined;
+}
+
+/** The weights of a thumbnail in which every token has a cell; undefined of other thumbnails. */
+function bytesOf(sources: Sources, peeked: Peeked) {
+  const { query, key } = sources.view._axes;
+  const rows = kept(query, peeked.hidden);
+  const cols = kept(key, peeked.hidden);
+  if (rows.length !== peeked.rows || cols.length !== peeked.cols) return undefined;
+  const mask = maskOf(sources);
+  return (at: number): Float32Array | undefined => {
+    const line = rows.indexOf(at);
+    if (line < 0) return undefined;
+    const row = new Float32Array(key.text.length);
+    for (const [i, col] of cols.entries()) {
+      const byte = peeked.values[line * cols.length + i] ?? 0;
+      row[col] = peeked.maximum * (byte / 255) ** 2;
+    }
+    if (mask)
+      for (let i = 0; i < row.length; i++)
+        if (Number.isNaN(mask[at * row.length + i])) row[i] = Number.NaN;
+    return row;
+  };
+}
+
+/**
+ * The weights of a head between the tokens or words of the view's axes: from the view's map, from
+ * the rows of the grid, or from the thumbnail of the head that the pointer is on.
+ */
+export function weightsOf(sources: Sources, head: Head): HeadWeights | undefined {
+  const { view, peeked } = sources;
+  const axes = view._axes;
+  if (!axes?.query || axes.stack !== head[2] || axes.unit !== view.unit) return undefined;
+  const values = mapOf(view, head);
+  const n = axes.key.text.length;
+  if (values) {
+    const row = (query: number) => values.subarray(query * n, (query + 1) * n);
+    return { head, axes, row, isWhole: true, hasHidden: () => true };
+  }
+  const exact = rowOfGrid(sources, head);
+  const isPeeked = peeked && sameHead(peeked.head, head) && peeked.unit === view.unit;
+  const rough = isPeeked ? bytesOf(sources, peeked) : undefined;
+  return {
+    head,
+    axes,
+    row: (query) => (exact?.query === query ? exact.values : rough?.(query)),
+    isWhole: rough !== undefined,
+    hasHidden: (query) => exact?.query === query,
+  };
+}

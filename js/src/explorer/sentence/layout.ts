@@ -1,0 +1,73 @@
+import { labelFont, type Ruler } from "../../shared/labels.js";
+import type { Word } from "./words.js";
+
+/** Where a word stands, in pixels. */
+export interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** How large the sentence is written, and whether arcs have room over it. */
+export interface SentenceSize {
+  font: number;
+  lines: number;
+  hasArcs: boolean;
+  /** Free height over the first line. */
+  head: number;
+  /** From line to line, as a multiple of the font size. */
+  leading: number;
+}
+
+const LARGE = 20;
+const MIDDLE = 17;
+const SMALL = 14;
+/** Of a page as narrow as a phone. */
+const PHONE = 18;
+const NARROW = 500;
+/** Below this width arcs would cover the words. */
+const LEAST_ARCS = 560;
+/** Of words that are drawn with arcs, at most. */
+const MOST_LINES = 3;
+export const CHIP_SIZE = 11;
+/** Round the name of a special token. */
+export const CHIP_ROOM = 16;
+
+/** The width of a text of words in a line, in pixels. */
+function widthOf(words: readonly Word[], font: number, family: string, ruler: Ruler): number {
+  const measure = ruler(labelFont(family, false, font));
+  const chip = ruler(labelFont(family, false, CHIP_SIZE));
+  const space = measure(" ");
+  return words.reduce((sum, { text, before, kind }) => {
+    const isChip = kind === "chip";
+    const gap = before === "" || isChip ? 0 : space;
+    return sum + gap + (isChip ? chip(text) + CHIP_ROOM : measure(text) + 2);
+  }, 0);
+}
+
+/**
+ * The size of a sentence on a page of this width: large where it has up to two and a half lines,
+ * and without arcs where it has more than three lines or line breaks.
+ */
+export function sentenceSize(
+  words: readonly Word[],
+  width: number,
+  family: string,
+  ruler: Ruler,
+): SentenceSize {
+  const breaks = words.filter(({ before }) => before.includes("\n")).length;
+  const count = (font: number) => widthOf(words, font, family, ruler) / width;
+  let font = width < NARROW ? PHONE : LARGE;
+  if (count(font) > 2.6) font = MIDDLE;
+  if (count(font) > 4) font = SMALL;
+  const lines = Math.max(1, Math.ceil(count(font) - 0.02)) + breaks;
+  const hasArcs = lines <= MOST_LINES && font >= MIDDLE && width >= LEAST_ARCS && !breaks;
+  return {
+    font,
+    lines,
+    hasArcs,
+    head: !hasArcs ? 8 : lines === 1 ? 46 : 30,
+    leading: !hasArcs ? 1.8 : lines === 1 ? 1.5 : 2.5,
+  };
+}

@@ -1,0 +1,316 @@
+import type { GridState } from "../../head_grid/state.js";
+import { specialName } from "../../shared/labels.js";
+import { counted, figures } from "../../shared/numbers.js";
+import { printValue } from "../../shared/quantity.js";
+import { headName, SPECIALS } from "../../shared/types.js";
+import { asFloat32, asInt32 } from "../../shared/wire.js";
+import type { Guess } from "./guess.js";
+import { type Link, standsOut, strongestLink } from "./looks.js";
+import { percentText } from "./percent.js";
+import type { Reading } from "./reading.js";
+import { isWord } from "./words.js";
+
+/** How a part of the line is written. */
+export type Style = "plain" | "head" | "from" | "to" | "muted" | "rest";
+export interface Part {
+  text: string;
+  style: Style;
+}
+export type Line = Part[];
+
+export const plain = (text: string): Part => ({ text, style: "plain" });
+const muted = (text: string): Part => ({ text, style: "muted" });
+
+/** The whole line as text. */
+export const lineText = (line: Line): string => line.map(({ text }) => text).join("");
+
+/** From this share on the line says what rests on special tokens, in place of the even share. */
+const MUCH_RESTING = 0.25;
+/** A second word is named if it gets more than this share of what the first one gets. */
+const SECOND = 0.75;
+
+const chips = ["cls", "sep", "other"];
+
+/** A word in quotes; special tokens have their own brackets. */
+function spelled(reading: Reading, side: "query" | "key", at: number): string {
+  const { axes, words } = reading;
+  const text = words[side][at]?.text ?? "";
+  return chips.includes(axes[side].special[at] ?? "") ? text : `“${text}”`;
+}
+const from = (reading: Reading, at: number): Part => ({
+  text: spelled(reading, "query", at),
+  style: "from",
+});
+const to = (reading: Reading, at: number, of?: number): Part => ({
+  text: reading.isOneText && at === of ? "itself" : spelled(reading, "key", at),
+  style: "to",
+});
+
+/** "In L1 H3 (pronoun to its person), " */
+function inHead({ head, name, othersOff }: Reading): Line {
+  const [off] = othersOff;
+  const off1 = off && othersOff.length === 1 ? headName(off) : counted(othersOff.length, "head");
+  return [
+    plain("In "),
+    { text: headName(head), style: "head" },
+    ...(name ? [muted(` (${name})`)] : []),
+    ...(off ? [muted(` with ${off1} off`)] : []),
+    plain(", "),
+  ];
+}
+
+/** "[CLS] and [SEP]", "When (the first word)" */
+export function restingNames({ axes, words, hidden }: Reading): string {
+  const names = SPECIALS.filter((kind) => hidden.includes(kind)).flatMap((kind) => {
+    if (kind !== "first") return specialName(axes, kind) ?? [];
+    const at = axes.key.special.indexOf("first");
+    const first = words.key[at];
+    if (!first) return [];
+    return first.kind === "first" ? `${first.text} (the first word)` : first.text;
+  });
+  return names.join(" and ");
+}
+
+/** What the model says about the word, and what it says without the head. */
+function guessLine(guess: Guess | undefined): Line {
+  if (!guess) return [];
+  const { task, word, answers, hasGuess, isOff, changes } = guess;
+  const asked: Line =
+    task === "next"
+      ? word
+        ? [plain(" After "), { text: `“${word}”`, style: "from" }, plain(", the model says ")]
+        : [plain(" Next word: the model says ")]
+      : task === "class"
+        ? [plain(" The model says ")]
+        : [
+            plain(" Asked to guess "),
+            { text: `“${word}”`, style: "from" },
+            plain(", the model says "),
+          ];
+  const [first, second] = answers;
+  if (!first) return [];
+  if (!hasGuess) {
+    asked[asked.length - 1] = plain(
+      task === "next" && !word
+        ? " Next word: the model has no guess "
+        : ", the model has no guess ",
+    );
+    return [...asked, plain(`(${first.text} ${percentText(first.before)}).`)];
+  }
+  const own = answers.find(({ isOwn }) => isOwn);
+  const named = [first, own && own !== first ? own : second].filter(
+    (answer) => answer !== undefined,
+  );
+  const say = (of: "before" | "after") =>
+    named
+      .filter((answer) => answer[of] !== undefined)
+      .map((answer) => `${answer.text} ${percentText(answer[of] ?? 0)}`)
+      .join(", ");
+  const without = say("after");
+  const change = !without
+    ? ""
+    : !changes
+      ? isOff
+        ? " Now: nothing changes."
+        : " Without this head nothing changes."
+      : `${isOff ? " Now: " : " Without this head: "}${without}.`;
+  return [...asked, plain(`${say("before")}.${change}`)];
+}
+
+const HANDS_ON = {
+  uniform: "the mean of all words",
+  zero: "nothing",
+  first: "what it takes from the first word",
+};
+
+/** The line about a head that is off. */
+const offLine = ({ head, method }: Reading): Line => [
+  { text: headName(head), style: "head" },
+  plain(` is off: it looks nowhere and hands on ${HANDS_ON[method ?? "uniform"]}.`),
+];
+
+/** The line about two words. */
+function pairLine(reading: Reading, query: number, key: number): Line {
+  const { looks } = reading;
+  const weight = looks?.row[key];
+  if (!looks || weight === undefined) return [];
+  if (Number.isNaN(weight)) {
+    const why = key > query ? "it comes later" : "its window ends before";
+    return [from(reading, query), plain(" cannot see "), to(reading, key), plain(`: ${why}.`)];
+  }
+  const place = looks.seen.filter((look) => look.weight > weight).length + 1;
+  const even = percentText(looks.even);
+  const isTied = looks.seen.some((look) => look.key !== key && look.weight === weight);
+  const first = isTied ? "as much as any other word" : "more than any other word";
+  const order =
+    weight < looks.even
+      ? `less than an even share of ${even}`
+      : place === 1
+        ? first
+        : `number ${place} of ${looks.seen.length}`;
+  return [
+    ...inHead(reading),
+    from(reading, query),
+    plain(" gives "),
+    to(reading, key, query),
+    plain(` ${percentText(weight)} of its attention, ${order}`),
+    ...(weight < looks.even ? [] : [muted(` (even: ${even})`)]),
+    plain("."),
+  ];
+}
+
+/** The line about one word. */
+function wordLine(reading: Reading, query: number): Line {
+  const { looks } = reading;
+  if (!looks) return [];
+  const [first, second] = looks.seen;
+  const even = percentText(looks.even);
+  const resting = restingNames(reading);
+  const start = [...inHead(reading), from(reading, query)];
+  if (!first)
+    return [...start, plain(" sees none of the shown words: "), restPart(reading), plain(".")];
+  if (!standsOut(first.weight, looks.even)) {
+    if (looks.resting > 0.5 && resting)
+      return [...start, plain(" looks at no word: "), restPart(reading), plain(".")];
+    return [
+      ...start,
+      plain(" looks at no word in particular: most at "),
+      to(reading, first.key, query),
+      plain(` (${percentText(first.weight)}), even attention gives ${even}.`),
+    ];
+  }
+  const isClose =
+    second && second.weight > SECOND * first.weight && second.weight >= 2 * looks.even;
+  return [
+    ...start,
+    plain(" looks at "),
+    to(reading, first.key, query),
+    plain(` (${percentText(first.weight)})`),
+    ...(isClose
+      ? [plain(" and "), to(reading, second.key, query), plain(` (${percentText(second.weight)})`)]
+      : []),
+    muted("; "),
+    looks.resting >= MUCH_RESTING && resting ? restPart(reading) : muted(`even: ${even}`),
+    plain("."),
+  ];
+}
+
+const restPart = (reading: Reading): Part => ({
+  text: `${percentText(reading.looks?.resting ?? 0)} rests on ${restingNames(reading)}`,
+  style: "rest",
+});
+
+/** The strongest drawn link of any head, by the thumbnails; undefined where one stands out. */
+function strongestOfAll(grid: GridState | undefined, reading: Reading) {
+  const maps = grid?._thumbnails;
+  if (!maps || maps.signed || maps.times_keys || maps.stack !== reading.head[2]) return undefined;
+  const maxima = asFloat32(maps.maxima);
+  const places = asInt32(maps.strongest);
+  const [, heads = 1] = maps.maxima.shape;
+  const { query: queries, key: keys } = reading.axes;
+  let most: (Link & { head: number }) | undefined;
+  const count = keys.text.length;
+  for (const [head, weight] of maxima.entries()) {
+    const query = places[2 * head] ?? -1;
+    const key = places[2 * head + 1] ?? -1;
+    if (standsOut(weight, 1 / count)) return undefined;
+    const areWords = isWord(queries, query) && isWord(keys, key) && query !== key;
+    if (areWords && weight > (most?.weight ?? 0))
+      most = { head, query, key, weight, even: 1 / count };
+  }
+  return most && { ...most, name: `L${Math.floor(most.head / heads)} H${most.head % heads}` };
+}
+
+/** The line where no word is active. */
+function headLine(reading: Reading, grid: GridState | undefined): Line {
+  const { weights, hidden } = reading;
+  const flat = reading.isPeeked ? undefined : strongestOfAll(grid, reading);
+  if (flat)
+    return [
+      plain("Nothing stands out in this model. Its strongest link between two words, "),
+      from(reading, flat.query),
+      plain(" to "),
+      to(reading, flat.key),
+      plain(` in ${flat.name}, has ${percentText(flat.weight)}; even attention gives `),
+      plain(`${percentText(flat.even)}.`),
+    ];
+  const link = weights && strongestLink(weights, hidden);
+  if (!link) return [...inHead(reading), plain("point at a word to see where it looks.")];
+  const pair = [from(reading, link.query), plain(" to "), to(reading, link.key)];
+  if (!standsOut(link.weight, link.even))
+    return [
+      ...inHead(reading),
+      plain("no word stands out: the strongest link, "),
+      ...pair,
+      plain(`, has ${percentText(link.weight)}; even attention gives ${percentText(link.even)}.`),
+    ];
+  return [
+    ...inHead(reading),
+    plain("the strongest link is "),
+    ...pair,
+    plain(` (${percentText(link.weight)}). `),
+    muted("Point at a word."),
+  ];
+}
+
+/** How much a head differs between two attentions that are compared. */
+function changeLine(reading: Reading, grid: GridState | undefined): Line {
+  const { head, name, compared } = reading;
+  const maps = grid?._thumbnails;
+  const start: Line = [
+    { text: headName(head), style: "head" },
+    ...(name ? [muted(` (${name})`)] : []),
+  ];
+  const [a = "A", b = "B"] = compared;
+  const between = a === b ? "A and B" : `A (${a}) and B (${b})`;
+  if (!maps?.changes || maps.stack !== head[2])
+    return [...start, plain(`, compared between ${between}.`)];
+  const changes = asFloat32(maps.changes);
+  const [, heads = 1] = maps.maxima.shape;
+  const change = changes[head[0] * heads + head[1]] ?? 0;
+  const place = changes.filter((value) => value > change).length + 1;
+  const order =
+    place === 1 ? `most of ${changes.length} heads` : `number ${place} of ${changes.length}`;
+  return [...start, plain(` differs by ${figures(change)} nats between ${between}: ${order}.`)];
+}
+
+/** Quantities that are no shares: their numbers, without an even share. */
+function quantityLine(reading: Reading): Line {
+  const { looks, from: query, to: key, quantity } = reading;
+  const start: Line = [...inHead(reading), plain(`by ${quantity}, `)];
+  if (query === undefined || !looks)
+    return [...start, plain("point at a word to see where it looks.")];
+  const best = key ?? looks.seen[0]?.key;
+  if (best === undefined) return [...start, from(reading, query), plain(" sees no shown word.")];
+  const value = looks.row[best] ?? Number.NaN;
+  const print = Number.isNaN(value) ? "masked" : printValue(quantity)(value);
+  return [
+    ...start,
+    from(reading, query),
+    plain(key === undefined ? " is moved most by " : " is moved by "),
+    to(reading, best, query),
+    plain(` (${print}).`),
+  ];
+}
+
+/**
+ * The one line of words: it names the head and the words that are on the screen, with the numbers
+ * of the figures.
+ */
+export function lineOf(
+  reading: Reading,
+  grid: GridState | undefined,
+  guess: Guess | undefined,
+): Line {
+  if (reading.compared.length) return changeLine(reading, grid);
+  if (reading.isOff) return [...offLine(reading), ...guessLine(guess)];
+  if (reading.quantity !== "weights") return quantityLine(reading);
+  const { from: query, to: key, looks } = reading;
+  if (query === undefined) return headLine(reading, grid);
+  if (!looks) {
+    const unknown = [...inHead(reading), from(reading, query)];
+    return [...unknown, plain(reading.isPeeked ? ": click the head to see." : " …")];
+  }
+  if (key !== undefined) return [...pairLine(reading, query, key), ...guessLine(guess)];
+  return [...wordLine(reading, query), ...guessLine(guess)];
+}

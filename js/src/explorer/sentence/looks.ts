@@ -1,0 +1,102 @@
+import { leastLine } from "../../head_view/source/visible_map.js";
+import type { Axis, Special } from "../../shared/types.js";
+import type { HeadWeights } from "./head_weights.js";
+import { isWord } from "./words.js";
+
+/** A weight stands out from so many even shares on, and from so much. */
+const TIMES_EVEN = 2;
+const LEAST = 0.1;
+
+/** A key with the weight that a query gives to it. */
+export interface Look {
+  key: number;
+  weight: number;
+}
+
+/** Where a word looks in one head. */
+export interface Looks {
+  query: number;
+  /** Weights to all keys, NaN where masked. */
+  row: Float32Array;
+  /** The weight of even attention to the keys that the word sees. */
+  even: number;
+  /** The visible keys that are not hidden, the strongest first. */
+  seen: Look[];
+  /** The share of the attention that goes to hidden keys. */
+  resting: number;
+}
+
+/** The smallest weight that is drawn as an arc or a tint. */
+export const leastDrawn = ({ even }: Pick<Looks, "even">): number => leastLine(even, 1);
+
+/** The smallest weight that the line names as a place where a word looks. */
+export const standsOut = (weight: number, even: number): boolean =>
+  weight >= Math.max(TIMES_EVEN * even, LEAST);
+
+/** Where a word looks; undefined where the page does not know. */
+export function looksOf(
+  weights: HeadWeights,
+  query: number,
+  hidden: readonly string[],
+  renormalise = false,
+): Looks | undefined {
+  const known = weights.row(query);
+  if (!known) return undefined;
+  const { key } = weights.axes;
+  let count = 0;
+  let rest = 0;
+  let shown = 0;
+  const isHidden = (i: number) => hidden.includes(key.special[i] as Special);
+  for (const [i, weight] of known.entries()) {
+    if (Number.isNaN(weight)) continue;
+    count++;
+    if (isHidden(i)) rest += weight;
+    else shown += weight;
+  }
+  const divisor = renormalise && shown > 0 ? shown : 1;
+  const row = divisor === 1 ? known : known.map((weight) => weight / divisor);
+  const seen: Look[] = [];
+  for (const [i, weight] of row.entries())
+    if (!Number.isNaN(weight) && !isHidden(i)) seen.push({ key: i, weight });
+  seen.sort((a, b) => b.weight - a.weight || a.key - b.key);
+  // Weights sum to 1: what is not seen rests on the hidden keys.
+  const hides = key.special.some((_, i) => isHidden(i));
+  const resting = weights.hasHidden(query) ? rest : hides ? 1 - shown : 0;
+  return {
+    query,
+    row,
+    even: 1 / Math.max(1, count),
+    seen,
+    resting: divisor === 1 ? Math.max(0, resting) : 0,
+  };
+}
+
+/** A link between two words. */
+export interface Link extends Look {
+  query: number;
+  even: number;
+}
+
+/** The strongest link between two different words; undefined without any, or without the rows. */
+export function strongestLink(weights: HeadWeights, hidden: readonly string[]): Link | undefined {
+  if (!weights.isWhole) return undefined;
+  const { query: from, key: to } = weights.axes;
+  const words = (axis: Axis) =>
+    [...axis.text.keys()].filter(
+      (i) => isWord(axis, i) && !hidden.includes(axis.special[i] as Special),
+    );
+  const keys = words(to);
+  const isSame = from.text.length === to.text.length && from.text.every((t, i) => t === to.text[i]);
+  let most: Link | undefined;
+  for (const query of words(from)) {
+    const row = weights.row(query);
+    if (!row) continue;
+    for (const key of keys) {
+      const weight = row[key] ?? Number.NaN;
+      if ((isSame && key === query) || !(weight > (most?.weight ?? 0))) continue;
+      const count = row.reduce((n, value) => n + (Number.isNaN(value) ? 0 : 1), 0);
+      most = { query, key, weight, even: 1 / Math.max(1, count) };
+    }
+  }
+  return most;
+}

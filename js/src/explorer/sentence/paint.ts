@@ -1,0 +1,145 @@
+import { inkOf, lineColour } from "../../shared/ink.js";
+import { labelFont, type Ruler } from "../../shared/labels.js";
+import type { Pen } from "../../shared/pen.js";
+import type { Theme } from "../../shared/theme.js";
+import { arcsOf, marksOf, numberOf } from "./arcs.js";
+import { type Box, CHIP_ROOM, CHIP_SIZE, type SentenceSize, sentenceSize } from "./layout.js";
+import { percentText } from "./percent.js";
+import type { Reading } from "./reading.js";
+import type { Word } from "./words.js";
+
+/** Points of a curve that is drawn as straight pieces, which every engine draws alike. */
+const PIECES = 24;
+const NUMBER_SIZE = 11;
+/** Under the last line, for the numbers. */
+const FOOT = 16;
+
+type Side = "query" | "key";
+
+/** The sentence of a picture: where its words stand. */
+export interface SentencePicture {
+  size: SentenceSize;
+  width: number;
+  height: number;
+  boxes: Record<Side, Map<number, Box>>;
+}
+
+/** Words from the left to the right, in lines of this width. */
+export function sentencePicture(
+  reading: Reading,
+  width: number,
+  family: string,
+  ruler: Ruler,
+): SentencePicture {
+  const { words, isOneText } = reading;
+  const rows: [Side, Word[]][] = isOneText
+    ? [["query", words.query]]
+    : [
+        ["key", words.key],
+        ["query", words.query],
+      ];
+  const size = sentenceSize(
+    rows.flatMap(([, row]) => row),
+    width,
+    family,
+    ruler,
+  );
+  const measure = ruler(labelFont(family, false, size.font));
+  const chip = ruler(labelFont(family, false, CHIP_SIZE));
+  const pitch = Math.round(size.font * size.leading);
+  const boxes: SentencePicture["boxes"] = { query: new Map(), key: new Map() };
+  let y = size.head;
+  for (const [side, row] of rows) {
+    let x = 0;
+    for (const { index, text, before, kind } of row) {
+      const room = kind === "chip" ? chip(text) + CHIP_ROOM : measure(text) + 2;
+      if (x > 0 && before !== "") x += measure(" ");
+      if (x > 0 && (x + room > width || before.includes("\n"))) {
+        x = 0;
+        y += pitch;
+      }
+      boxes[side].set(index, { x, y, width: room, height: Math.round(size.font * 1.35) });
+      x += room;
+    }
+    y += pitch;
+  }
+  const height = y - pitch + Math.round(size.font * 1.35) + FOOT;
+  return { size, width, height, boxes: isOneText ? { ...boxes, key: boxes.query } : boxes };
+}
+
+/** A curve of Bézier as a polyline. */
+function trace(pen: Pen, points: [number, number][]): void {
+  const [a = [], b = [], c = [], d = []]: number[][] = points;
+  const at = (t: number, axis: number) =>
+    (1 - t) ** 3 * (a[axis] ?? 0) +
+    3 * (1 - t) ** 2 * t * (b[axis] ?? 0) +
+    3 * (1 - t) * t ** 2 * (c[axis] ?? 0) +
+    t ** 3 * (d[axis] ?? 0);
+  pen.beginPath();
+  pen.moveTo(at(0, 0), at(0, 1));
+  for (let i = 1; i <= PIECES; i++) pen.lineTo(at(i / PIECES, 0), at(i / PIECES, 1));
+  pen.stroke();
+}
+
+/** The sentence with tints, arcs and numbers, as on the page. */
+export function paintSentence(
+  pen: Pen,
+  at: SentencePicture,
+  reading: Reading,
+  theme: Theme,
+  family: string,
+): void {
+  const { from, to, isOneText, words, hidden, axes } = reading;
+  const marks = marksOf(reading);
+  pen.lineJoin = "round";
+  if (at.size.hasArcs)
+    for (const { points, width, opacity } of arcsOf(
+      reading,
+      (side, index) => at.boxes[side].get(index),
+      at.size.lines === 1 && isOneText,
+    )) {
+      pen.strokeStyle = lineColour(theme);
+      pen.lineWidth = width;
+      pen.globalAlpha = opacity;
+      trace(pen, points);
+      pen.globalAlpha = 1;
+    }
+  pen.textBaseline = "middle";
+  for (const side of isOneText ? (["query"] as const) : (["key", "query"] as const))
+    for (const { index, text, kind } of words[side]) {
+      const box = at.boxes[side].get(index);
+      if (!box) continue;
+      const looksAt = isOneText || side === "key";
+      const isFrom = (isOneText || side === "query") && index === from;
+      const mark = looksAt ? marks.get(index) : undefined;
+      const ink = mark?.weight && !isFrom ? inkOf(theme, mark.weight) : undefined;
+      if (ink) {
+        pen.fillStyle = ink.ground;
+        pen.fillRect(box.x, box.y, box.width, box.height);
+      }
+      if (looksAt && index === to) {
+        pen.strokeStyle = theme.accent;
+        pen.lineWidth = 2;
+        pen.strokeRect(box.x - 1, box.y - 1, box.width + 2, box.height + 2);
+      }
+      const isChip = kind === "chip";
+      const isResting = hidden.includes(axes[side].special[index] ?? "");
+      pen.font = labelFont(family, isFrom, isChip ? CHIP_SIZE : at.size.font);
+      pen.fillStyle = isFrom
+        ? theme.accent
+        : (ink?.letters ?? (isChip || isResting ? theme.muted : theme.text));
+      pen.textAlign = "center";
+      const middle = box.y + box.height / 2;
+      pen.fillText(text, box.x + box.width / 2, middle);
+      if (isFrom) {
+        pen.fillStyle = theme.accent;
+        pen.fillRect(box.x, box.y + box.height - 2, box.width, 2);
+      }
+      if (!mark?.isNumbered) continue;
+      pen.font = labelFont(family, index === to, NUMBER_SIZE);
+      pen.fillStyle = index === to ? theme.text : theme.muted;
+      const under = box.y + box.height + NUMBER_SIZE / 2 + 2;
+      pen.fillText(percentText(numberOf(reading, index)), box.x + box.width / 2, under);
+    }
+  pen.textAlign = "left";
+}

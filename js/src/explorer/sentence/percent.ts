@@ -1,0 +1,11 @@
+const SPACE = "\u00a0";
+
+/**
+ * A share in per cent, as a reader needs it: whole numbers from 1 % on, one decimal below. The space
+ * before the sign does not break.
+ */
+export function percentText(share: number): string {
+  const percent = 100 * share;
+  if (percent >= 0.95) return `${Math.round(percent)}${SPACE}%`;
+  return `${percent >= 0.05 ? percent.toFixed(1) : 0}${SPACE}%`;
+}

@@ -1,0 +1,139 @@
+import type { GridState } from "../../head_grid/state.js";
+import type { ViewState } from "../../head_view/state.js";
+import type { PredictionState } from "../../prediction_view/state.js";
+import { labelOfHead } from "../../shared/head_names.js";
+import type { Peeked } from "../../shared/peek.js";
+import type { Pointed } from "../../shared/pointed.js";
+import { type Axes, type Head, type HeadLabel, type Method, sameHead } from "../../shared/types.js";
+import type { ExplorerState, NamedHead } from "../explorer_types.js";
+import { type HeadWeights, weightsOf } from "./head_weights.js";
+import { type Looks, looksOf } from "./looks.js";
+import { type Word, wordsOf } from "./words.js";
+
+/** The states of an explorer and of its figures, and what the pointer is on. */
+export interface Screen {
+  explorer: Pick<
+    ExplorerState,
+    "selected" | "tokens" | "labels" | "disabled" | "_shown" | "_tested"
+  >;
+  grid: GridState | undefined;
+  view: ViewState;
+  /** The predictions, where they are about the shown text. */
+  predictions: PredictionState | undefined;
+  peeked: Peeked | null;
+  pointed: Pointed | null;
+}
+
+/** What is on the screen: one head, and up to two words. */
+export interface Reading {
+  head: Head;
+  isPeeked: boolean;
+  /** What the head does, as tested, or its label; "" without either. */
+  name: string;
+  family: NamedHead["family"] | "";
+  /** Whether the head is off, and what stands in the place of heads that are off. */
+  isOff: boolean;
+  method: Method | null;
+  /** Heads that are off, without the shown one. */
+  othersOff: Head[];
+  axes: Axes;
+  /** Whether both axes have the same tokens: one sentence is drawn. */
+  isOneText: boolean;
+  words: Record<"query" | "key", Word[]>;
+  hidden: readonly string[];
+  quantity: string;
+  /** The word that looks, and the second word of a pair. */
+  from: number | undefined;
+  to: number | undefined;
+  /** Whether the word is locked, and not only pointed at. */
+  isLocked: boolean;
+  weights: HeadWeights | undefined;
+  looks: Looks | undefined;
+  /** The two attentions that are compared; [] of one attention. */
+  compared: string[];
+}
+
+/** The last locked place of a side. */
+const lastLock = (tokens: ViewState["tokens"], side: "query" | "key") =>
+  tokens.filter(([name]) => name === side).at(-1)?.[1];
+
+/** The name of a head: what a test found, or what a reader wrote. */
+export function nameOf(head: Head, labels: HeadLabel[] = [], named: NamedHead[] = []) {
+  const label = labelOfHead(head, labels);
+  const tested = named.find((of) => sameHead(of.head, head));
+  if (tested && (!label || label === tested.label))
+    return { name: tested.said, family: tested.family };
+  return { name: label && `“${label}”`, family: "" as const };
+}
+
+/**
+ * The words that are active: the locked ones, or the one pointed at. A word that is pointed at
+ * while another one is locked makes a pair with it.
+ */
+function activeWords({ explorer: { tokens }, pointed }: Screen, isOneText: boolean) {
+  const from = lastLock(tokens, "query");
+  const to = lastLock(tokens, "key");
+  if (!pointed) return { from, to, isLocked: from !== undefined };
+  const looks = isOneText || pointed.side === "query";
+  if (pointed.side === "key" && !isOneText) return { from, to: pointed.index, isLocked: true };
+  if (from !== undefined && to === undefined && pointed.index !== from && pointed.side === "key")
+    return { from, to: pointed.index, isLocked: true };
+  return looks
+    ? { from: pointed.index, to: undefined, isLocked: false }
+    : { from, to, isLocked: true };
+}
+
+const texts = ({ text, pair }: { text?: string; pair?: string | null }) => [text, pair];
+
+/** The words of both axes, spelled as in the texts that were read. */
+function sentences(axes: Axes, shown: ExplorerState["_shown"]): Reading["words"] {
+  const source = texts(shown);
+  const isDecoder = axes.stack === "cross" || axes.stack === "decoder";
+  const target = [shown.target ?? ""];
+  return {
+    query: wordsOf(axes.query, isDecoder && shown.target ? target : source),
+    key: wordsOf(axes.key, axes.stack === "decoder" && shown.target ? target : source),
+  };
+}
+
+export const areSame = ({ query, key }: Axes): boolean =>
+  query.text.length === key.text.length && query.text.every((text, i) => text === key.text[i]);
+
+/** What is on the screen; undefined without a head, or before the figures have their data. */
+export function readingOf(screen: Screen): Reading | undefined {
+  const { explorer, grid, view, peeked } = screen;
+  const axes = view._axes;
+  const selected = explorer.selected.at(-1);
+  const head = peeked?.head ?? selected;
+  if (!head || !axes?.query || axes.unit !== view.unit || axes.stack !== head[2]) return undefined;
+  const isOneText = areSame(axes);
+  const { from, to, isLocked } = activeWords(screen, isOneText);
+  const inside = (at: number | undefined, side: "query" | "key") =>
+    at !== undefined && at < axes[side].text.length ? at : undefined;
+  const compared = view._compared ?? [];
+  const { disabled } = explorer;
+  const weights = compared.length ? undefined : weightsOf({ grid, view, peeked }, head);
+  const query = inside(from, "query");
+  return {
+    head,
+    isPeeked: peeked !== null && !(selected && sameHead(selected, head)),
+    ...nameOf(head, explorer.labels, explorer._tested),
+    isOff: disabled.some((other) => sameHead(other, head)) && !compared.length,
+    method: view._source.method ?? null,
+    othersOff: disabled.filter((other) => !sameHead(other, head)),
+    axes,
+    isOneText,
+    words: sentences(axes, explorer._shown),
+    hidden: view.hidden,
+    quantity: view.quantity,
+    from: query,
+    to: inside(to, "key"),
+    isLocked,
+    weights,
+    looks:
+      weights && query !== undefined
+        ? looksOf(weights, query, view.hidden, view.renormalise && view.quantity === "weights")
+        : undefined,
+    compared,
+  };
+}

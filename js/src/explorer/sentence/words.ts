@@ -1,0 +1,102 @@
+import { labelOf } from "../../shared/labels.js";
+import { CLOSING } from "../../shared/punctuation.js";
+import type { Axis } from "../../shared/types.js";
+
+/** One entry of an axis as it stands in the sentence. */
+export interface Word {
+  /** Its place on the axis. */
+  index: number;
+  text: string;
+  /** What stands before it in the text: nothing, spaces, or line breaks. */
+  before: string;
+  /**
+   * A special token is a "chip". The first token of a causal model on which attention rests is
+   * "first" where it is a word of the text.
+   */
+  kind: "word" | "chip" | "first";
+}
+
+/** Sentences longer than this are read in the text box: nobody points at one word of thousands. */
+export const MOST_WORDS = 700;
+/** A special token by its spelling: models without [CLS] have such a first token too. */
+const MARKED = /^(<.*>|\[.*\])$/u;
+const SPACED = /^[Ġ▁ ]/u;
+const PIECE = /^##(?=.)/u;
+/** Characters between two tokens that belong to neither, such as a sign that a vocabulary drops. */
+const MOST_BETWEEN = 3;
+
+/** Letters as vocabularies compare them: without case and accents, with their place in the text. */
+function folded(text: string): { letters: string; places: number[] } {
+  let letters = "";
+  const places: number[] = [];
+  let place = 0;
+  for (const sign of text) {
+    const plain = sign
+      .normalize("NFD")
+      .replace(/\p{Mn}/gu, "")
+      .toLowerCase();
+    letters += plain;
+    for (let i = 0; i < plain.length; i++) places.push(place);
+    place += sign.length;
+  }
+  places.push(text.length);
+  return { letters, places };
+}
+
+/** Where the next entry begins and ends in the letters of the text; undefined where it is not. */
+function find(letters: string, wanted: string, from: number): [number, number] | undefined {
+  if (!wanted) return undefined;
+  const start = letters.indexOf(wanted, from);
+  if (start < 0) return undefined;
+  const between = letters.slice(from, start).replace(/\s/gu, "");
+  return between.length <= MOST_BETWEEN ? [start, start + wanted.length] : undefined;
+}
+
+/** What stands before an entry that the text does not show, such as a word that a model wrote. */
+function usualSpace(axis: Axis, index: number, hasMarks: boolean): string {
+  const raw = axis.raw[index] ?? "";
+  const text = axis.text[index] ?? "";
+  if (index === 0 || axis.special[index - 1] || PIECE.test(raw)) return "";
+  if (hasMarks) return SPACED.test(raw) || axis.special[index] ? " " : "";
+  return CLOSING.test(text.trim()) ? "" : " ";
+}
+
+/**
+ * The entries of an axis as words of a sentence, spelled and spaced as in its texts. An entry that
+ * the texts do not show keeps its own spelling.
+ */
+export function wordsOf(axis: Axis, texts: readonly (string | null | undefined)[]): Word[] {
+  const whole = texts.filter(Boolean).join("\n");
+  const { letters, places } = folded(whole);
+  const hasMarks = axis.raw.some((raw) => SPACED.test(raw));
+  let from = 0;
+  // A second text begins where the first one ends, and not in a new line.
+  const joint = texts[0]?.length ?? 0;
+  return axis.text.map((entry, index) => {
+    const special = axis.special[index] ?? "";
+    const isMarked = special !== "" && special !== "first";
+    const wanted = folded(entry.trim().replace(PIECE, "")).letters;
+    const found = isMarked ? undefined : find(letters, wanted, from);
+    if (!found) {
+      const text = labelOf(axis, index).replace(PIECE, "").trim();
+      const isChip = isMarked || (special === "first" && MARKED.test(text));
+      const kind = isChip ? "chip" : special === "first" ? "first" : "word";
+      return { index, text, before: isChip ? "" : usualSpace(axis, index, hasMarks), kind };
+    }
+    const [start, end] = found;
+    const [begin = 0, stop = 0] = [places[start], places[end]];
+    const before = whole.slice(places[from] ?? 0, begin).replace(/[^\s]+/gu, "");
+    const isJoint = (places[from] ?? 0) <= joint && begin > joint && texts.length > 1;
+    from = end;
+    return {
+      index,
+      text: whole.slice(begin, stop) || entry,
+      before: isJoint ? " " : before,
+      kind: special === "first" ? "first" : "word",
+    };
+  });
+}
+
+/** Whether an entry has letters or digits, and is no special token. */
+export const isWord = (axis: Axis, index: number): boolean =>
+  ["", "first"].includes(axis.special[index] ?? "") && /[\p{L}\p{N}]/u.test(axis.text[index] ?? "");

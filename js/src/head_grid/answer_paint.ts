@@ -1,0 +1,134 @@
+import { corner } from "../shared/cells.js";
+import { ramp, transfer } from "../shared/colour.js";
+import { inkOf } from "../shared/ink.js";
+import { labelFont, labelOf } from "../shared/labels.js";
+import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
+import { asFloat32 } from "../shared/wire.js";
+import type { Scene } from "./scene.js";
+import type { Rows } from "./state.js";
+import { pairAnswers, wordAnswers } from "./word_answers.js";
+
+/** What the cells show in place of thumbnails: where a word looks, or how much it looks at another. */
+export interface Asked {
+  rows: Rows;
+  /** The locked key; undefined of a word alone. */
+  key: number | undefined;
+}
+
+/** From this size on a cell has the word and its number; below the next one it has a strip. */
+const WITH_NUMBER = 36;
+export const WITH_WORD = 28;
+/** From this size on a number of a pair is printed large, and from the next one on at all. */
+const LARGE = 34;
+const PRINTED = 22;
+const WORD_SIZE = { large: 11, small: 10 };
+const NUMBER_SIZE = 10;
+const PAIR_SIZE = { large: 12, small: 10 };
+/** Left of a cell for the colour of its family. */
+const GUTTER = 4;
+const DOT = 2;
+
+const whole = (weight: number) => String(Math.round(100 * weight));
+
+/** As many letters as fit: half a word says more than an ellipsis. */
+function cut(pen: Pen, text: string, room: number): string {
+  const letters = [...text];
+  while (letters.length > 2 && pen.measureText(letters.join("")).width > room) letters.pop();
+  return letters.join("");
+}
+
+/** The visible weights of a word in one head, a column for each key. */
+function stripOf(row: Float32Array, shown: number[], table: Uint32Array): Raster {
+  const at = transfer("absolute");
+  const words = Uint32Array.from(shown, (key) => {
+    const weight = row[key] ?? 0;
+    return table[Math.round(255 * at(Number.isNaN(weight) ? 0 : weight))] ?? 0;
+  });
+  return { across: shown.length, down: 1, words };
+}
+
+/** The answers of all heads, on the ink of their weights. */
+export function paintAnswers(pen: Pen, scene: Scene, { rows, key }: Asked): void {
+  if (key === undefined) paintWord(pen, scene, rows);
+  else paintPair(pen, scene, rows, key);
+}
+
+function cellsOf({ layout, order }: Scene): { head: number; x: number; y: number }[] {
+  return order.heads.flatMap((head, i) => {
+    if (head < 0) return [];
+    const [x, y] = corner(layout, [Math.floor(i / order.cols), i % order.cols]);
+    return [{ head, x, y }];
+  });
+}
+
+function square(pen: Pen, scene: Scene, weight: number, x: number, y: number): string {
+  const { cell } = scene.layout;
+  const { ground, letters } = inkOf(scene.theme, weight);
+  pen.fillStyle = ground;
+  pen.fillRect(x, y, cell, cell);
+  pen.strokeStyle = scene.theme.hairline;
+  pen.lineWidth = 1;
+  pen.strokeRect(x - 0.5, y - 0.5, cell + 1, cell + 1);
+  return letters;
+}
+
+function paintWord(pen: Pen, scene: Scene, rows: Rows): void {
+  const { layout, font, state, theme } = scene;
+  const { cell } = layout;
+  const axes = state._axes;
+  const answers = wordAnswers(rows, axes, state.hidden);
+  const isOneText =
+    axes.query.text.length === axes.key.text.length &&
+    axes.query.text.every((text, i) => text === axes.key.text[i]);
+  const shown = [...axes.key.special.keys()].filter(
+    (i) => !state.hidden.includes(axes.key.special[i] as never),
+  );
+  const values = asFloat32(rows.values);
+  const keys = axes.key.text.length;
+  const table = ramp(theme);
+  const isStrip = cell < WITH_WORD;
+  const hasNumber = cell >= WITH_NUMBER;
+  pen.textBaseline = "middle";
+  for (const { head, x, y } of cellsOf(scene)) {
+    const answer = answers[head];
+    if (!answer) continue;
+    const letters = square(pen, scene, isStrip ? 0 : answer.weight, x, y);
+    if (isStrip) {
+      const row = values.subarray(head * keys, (head + 1) * keys);
+      paintRaster(pen, stripOf(row, shown, table), x, y, cell, cell);
+      continue;
+    }
+    if (!answer.standsOut) continue;
+    const isItself = isOneText && answer.key === rows.query;
+    const middle = x + GUTTER / 2 + cell / 2;
+    pen.fillStyle = letters;
+    pen.textAlign = "center";
+    pen.font = labelFont(font, false, hasNumber ? WORD_SIZE.large : WORD_SIZE.small);
+    const text = isItself ? "self" : labelOf(axes.key, answer.key);
+    pen.fillText(cut(pen, text, cell - GUTTER - 2), middle, y + cell / 2 - (hasNumber ? 5 : 0));
+    if (!hasNumber) continue;
+    pen.font = labelFont(font, false, NUMBER_SIZE);
+    pen.fillText(whole(answer.weight), middle, y + cell / 2 + 8);
+  }
+  pen.textAlign = "left";
+}
+
+function paintPair(pen: Pen, scene: Scene, rows: Rows, key: number): void {
+  const { layout, font, state } = scene;
+  const { cell } = layout;
+  const answers = pairAnswers(rows, key, state._axes, state.hidden);
+  pen.textBaseline = "middle";
+  pen.textAlign = "center";
+  for (const { head, x, y } of cellsOf(scene)) {
+    const answer = answers[head];
+    if (!answer) continue;
+    pen.fillStyle = square(pen, scene, answer.weight, x, y);
+    const [middle, line] = [x + cell / 2, y + cell / 2];
+    if (cell >= PRINTED && answer.isPrinted) {
+      const size = cell >= LARGE ? PAIR_SIZE.large : PAIR_SIZE.small;
+      pen.font = labelFont(font, answer.isLargest, size);
+      pen.fillText(whole(answer.weight), middle, line);
+    } else if (answer.isLargest) pen.fillRect(middle - DOT, line - DOT, 2 * DOT, 2 * DOT);
+  }
+  pen.textAlign = "left";
+}

@@ -1,0 +1,91 @@
+import type { Axes } from "../shared/types.js";
+import { asFloat32 } from "../shared/wire.js";
+import type { Rows } from "./state.js";
+
+/** A link counts from so many even shares on. */
+const TIMES_EVEN = 1.5;
+/** A number is printed from so many even shares on, where another key gets more. */
+const TIMES_PRINTED = 3;
+/** The word is printed where it stands out: from so many even shares on, and from so much. */
+const TIMES_STANDS_OUT = 2;
+const LEAST = 0.1;
+
+/** Where the locked word looks in one head. */
+export interface WordAnswer {
+  /** The visible key that gets most, and its weight; -1 without any. */
+  key: number;
+  weight: number;
+  standsOut: boolean;
+}
+
+/** How much of its attention the locked word gives to the locked key, in one head. */
+export interface PairAnswer {
+  /** 0 where the key is masked. */
+  weight: number;
+  /** Whether the key gets strictly more than every other one. */
+  isLargest: boolean;
+  isPrinted: boolean;
+}
+
+const isHidden = (axes: Axes, hidden: readonly string[]) =>
+  axes.key.special.map((kind) => hidden.includes(kind));
+
+/** The rows of all heads, with the number of keys that the word sees in each. */
+function rowsOf({ values }: Rows) {
+  const [layers = 0, heads = 0, keys = 0] = values.shape;
+  const all = asFloat32(values);
+  return Array.from({ length: layers * heads }, (_, head) => {
+    const row = all.subarray(head * keys, (head + 1) * keys);
+    const seen = row.reduce((count, value) => count + (Number.isNaN(value) ? 0 : 1), 0);
+    return { row, even: 1 / Math.max(1, seen) };
+  });
+}
+
+/** Where the word looks in every head, as layer * heads + head. */
+export function wordAnswers(rows: Rows, axes: Axes, hidden: readonly string[]): WordAnswer[] {
+  const hides = isHidden(axes, hidden);
+  return rowsOf(rows).map(({ row, even }) => {
+    let key = -1;
+    for (let i = 0; i < row.length; i++)
+      if (!hides[i] && (row[i] ?? 0) > (key < 0 ? 0 : (row[key] ?? 0))) key = i;
+    const weight = key < 0 ? 0 : (row[key] ?? 0);
+    return { key, weight, standsOut: weight >= Math.max(TIMES_STANDS_OUT * even, LEAST) };
+  });
+}
+
+/** How the heads link the word with a key. */
+export function pairAnswers(
+  rows: Rows,
+  key: number,
+  axes: Axes,
+  hidden: readonly string[],
+): PairAnswer[] {
+  const hides = isHidden(axes, hidden);
+  return rowsOf(rows).map(({ row, even }) => {
+    const value = row[key] ?? Number.NaN;
+    const weight = Number.isNaN(value) ? 0 : value;
+    let others = 0;
+    for (let i = 0; i < row.length; i++)
+      if (i !== key && !hides[i] && (row[i] ?? 0) > others) others = row[i] ?? 0;
+    const isLargest = weight > others && weight >= TIMES_EVEN * even;
+    return { weight, isLargest, isPrinted: isLargest || weight >= TIMES_PRINTED * even };
+  });
+}
+
+/**
+ * How many heads give the key strictly more than every other visible key, and the head that gives
+ * it most; undefined where that is little.
+ */
+export function pairCount(rows: Rows, key: number, axes: Axes, hidden: readonly string[]) {
+  const answers = pairAnswers(rows, key, axes, hidden);
+  const [, heads = 1] = rows.values.shape;
+  const most = answers.reduce((best, { weight }, i) => {
+    return weight > (answers[best]?.weight ?? 0) ? i : best;
+  }, 0);
+  const weight = answers[most]?.weight ?? 0;
+  const head: [number, number] = [Math.floor(most / heads), most % heads];
+  return {
+    count: answers.filter(({ isLargest }) => isLargest).length,
+    most: weight >= LEAST ? { head, weight } : undefined,
+  };
+}

@@ -1,0 +1,23 @@
+/** What heads do, in few words. */
+export type Family = "neighbour" | "grammar" | "pronoun" | "same word" | "rests" | "other";
+
+/** Five quiet colours for what heads do, each always with a word beside it. */
+export const FAMILY_COLOURS: Record<"light" | "dark", Record<Exclude<Family, "other">, string>> = {
+  light: {
+    neighbour: "#0f9d7a",
+    grammar: "#d9822b",
+    pronoun: "#c2559d",
+    "same word": "#5a8fd0",
+    rests: "#b4b7bd",
+  },
+  dark: {
+    neighbour: "#35c39f",
+    grammar: "#f0a04b",
+    pronoun: "#e58ac6",
+    "same word": "#86b4ee",
+    rests: "#5d6168",
+  },
+};
+
+/** The families of a legend, in this order. */
+export const FAMILIES = ["neighbour", "grammar", "pronoun", "same word", "rests"] as const;

@@ -1,0 +1,25 @@
+import { ramp, transfer } from "./colour.js";
+import type { Theme } from "./theme.js";
+
+/** Letters on a dark ground, and on a light one. */
+const ON_DARK = "#ffffff";
+const ON_LIGHT = "#15151a";
+/** Of a ground of 0 to 255: letters on a lighter one are dark. */
+const BRIGHT = 125;
+
+/** The ground of a weight on the absolute scale, with the colour of letters on it. */
+export function inkOf(theme: Theme, weight: number): { ground: string; letters: string } {
+  const at = transfer("absolute")(Math.max(0, Math.min(1, weight)));
+  const word = ramp(theme)[Math.round(255 * at)] ?? 0;
+  const [r, g, b] = [word & 255, (word >> 8) & 255, (word >> 16) & 255];
+  const brightness = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  if (theme.forced) {
+    const letters = at > 0.5 ? theme.background : theme.text;
+    return { ground: `rgb(${r} ${g} ${b})`, letters };
+  }
+  return { ground: `rgb(${r} ${g} ${b})`, letters: brightness > BRIGHT ? ON_LIGHT : ON_DARK };
+}
+
+/** The colour of arcs and lines. */
+export const lineColour = ({ dark, forced, text }: Theme): string =>
+  forced ? text : dark ? "#c9c6ff" : "#241783";

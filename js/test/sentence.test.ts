@@ -1,0 +1,524 @@
+import { describe, expect, test } from "vitest";
+import { chosenWords, withoutLast } from "../src/explorer/locks.js";
+import { arcsOf, marksOf } from "../src/explorer/sentence/arcs.js";
+import { guessOf } from "../src/explorer/sentence/guess.js";
+import { sentenceSize } from "../src/explorer/sentence/layout.js";
+import { lineOf, lineText } from "../src/explorer/sentence/line.js";
+import { leastDrawn, standsOut } from "../src/explorer/sentence/looks.js";
+import { percentText } from "../src/explorer/sentence/percent.js";
+import { type Reading, readingOf, type Screen } from "../src/explorer/sentence/reading.js";
+import { wordsOf } from "../src/explorer/sentence/words.js";
+import { pairCount, wordAnswers } from "../src/head_grid/word_answers.js";
+import type { PredictionState } from "../src/prediction_view/state.js";
+import { tableRuler } from "../src/shared/labels.js";
+import type { Peeked } from "../src/shared/peek.js";
+import type { Axes, Axis, Head, Side } from "../src/shared/types.js";
+import { gridState } from "./grid_state.js";
+import { viewState } from "./view_state.js";
+import { wireOf } from "./wire_of.js";
+
+/** Numbers from 0 to 1 that are the same in every run. */
+function random(seed: number): () => number {
+  let now = seed;
+  return () => {
+    now = (now * 1664525 + 1013904223) % 4294967296;
+    return now / 4294967296;
+  };
+}
+
+const TEXT = "The nurse said that she was tired.";
+const WORDS = ["[CLS]", "the", "nurse", "said", "that", "she", "was", "tired", ".", "[SEP]"];
+const N = WORDS.length;
+const SPECIAL = WORDS.map((word) => ({ "[CLS]": "cls", "[SEP]": "sep" })[word] ?? "");
+const axis = (text: string[], special: string[]): Axis => ({
+  text,
+  raw: text,
+  special,
+  segments: text.map(() => 0),
+});
+const AXIS = axis(WORDS, SPECIAL);
+const AXES: Axes = { stack: "self", unit: "words", query: AXIS, key: AXIS };
+const LAYERS = 2;
+const HEADS = 3;
+const STACK = {
+  name: "self",
+  n_layers: LAYERS,
+  n_heads: HEADS,
+  n_key_heads: HEADS,
+  n_query: N,
+  n_key: N,
+};
+
+/** Attention of all heads, [head][query][key]; rows sum to 1. */
+function attention(next: () => number, sharp: number, causal: boolean): Float32Array[][] {
+  return Array.from({ length: LAYERS * HEADS }, () =>
+    Array.from({ length: N }, (_, query) => {
+      const row = Float32Array.from({ length: N }, (_, key) =>
+        causal && key > query ? 0 : next() ** sharp + 0.001,
+      );
+      const sum = row.reduce((a, b) => a + b, 0);
+      return row.map((value, key) => (causal && key > query ? Number.NaN : value / sum));
+    }),
+  );
+}
+
+/** What the page has of it: a map of the selected head, and rows of the locked word. */
+function screenOf(
+  maps: Float32Array[][],
+  change: {
+    selected?: Head;
+    tokens?: [Side, number][];
+    disabled?: Head[];
+    hidden?: ("cls" | "sep")[];
+    pointed?: Screen["pointed"];
+    peeked?: Peeked | null;
+    renormalise?: boolean;
+  } = {},
+): Screen {
+  const { selected = [0, 0, "self"], tokens = [], disabled = [], hidden = [] } = change;
+  const query = tokens.filter(([side]) => side === "query").at(-1)?.[1];
+  const map = maps[selected[0] * HEADS + selected[1]] ?? [];
+  const shared = { selected: [selected], tokens, disabled, hidden, unit: "words" as const };
+  const rows = query === undefined ? undefined : maps.map((of) => of[query] ?? new Float32Array(N));
+  const flat = (of: Float32Array[]) => Float32Array.from(of.flatMap((row) => [...row]));
+  return {
+    explorer: {
+      ...shared,
+      labels: [],
+      _tested: [],
+      _shown: { text: TEXT, pair: null, target: null, versus_text: null },
+    },
+    grid: gridState({
+      ...shared,
+      _axes: AXES,
+      _stacks: [STACK],
+      _rows:
+        rows && query !== undefined
+          ? {
+              stack: "self",
+              unit: "words",
+              quantity: "weights",
+              query,
+              values: wireOf(flat(rows), [LAYERS, HEADS, N]),
+            }
+          : null,
+    }),
+    view: viewState({
+      ...shared,
+      renormalise: change.renormalise ?? false,
+      _axes: AXES,
+      _stacks: [STACK],
+      _map: {
+        stack: "self",
+        layer: selected[0],
+        head: selected[1],
+        quantity: "weights",
+        unit: "words",
+        exact: true,
+        values: wireOf(flat(map), [N, N]),
+      },
+    }),
+    predictions: undefined,
+    peeked: change.peeked ?? null,
+    pointed: change.pointed ?? null,
+  };
+}
+
+/** The thumbnail of a head, as the grid sends it to the other figures. */
+function peekOf(maps: Float32Array[][], head: Head, hidden: ("cls" | "sep")[]): Peeked {
+  const kept = [...SPECIAL.keys()].filter((i) => !(hidden as string[]).includes(SPECIAL[i] ?? ""));
+  const map = maps[head[0] * HEADS + head[1]] ?? [];
+  const values = kept.flatMap((q) => kept.map((k) => map[q]?.[k] || 0));
+  const maximum = Math.max(...values);
+  return {
+    head,
+    quantity: "weights",
+    unit: "words",
+    hidden,
+    rows: kept.length,
+    cols: kept.length,
+    values: Uint8Array.from(values, (value) => Math.round(255 * Math.sqrt(value / maximum))),
+    maximum,
+  };
+}
+
+const read = (screen: Screen): Reading => {
+  const reading = readingOf(screen);
+  if (!reading) throw new Error("nothing is shown");
+  return reading;
+};
+const said = (screen: Screen) => lineText(lineOf(read(screen), screen.grid, undefined));
+const QUOTED = /“([^”]+)”/g;
+
+test("the line names only the head and the words that are drawn, in 500 random states", () => {
+  const next = random(40);
+  const whole = (n: number) => Math.floor(next() * n);
+  const wrong: string[] = [];
+  const check = (isRight: boolean, line: string) => isRight || wrong.push(line);
+  for (let run = 0; run < 500; run++) {
+    const maps = attention(next, 1 + whole(8), next() < 0.3);
+    const head: Head = [whole(LAYERS), whole(HEADS), "self"];
+    const hidden = next() < 0.5 ? (["cls", "sep"] as ("cls" | "sep")[]) : [];
+    const shown = [...SPECIAL.keys()].filter((i) => !hidden.length || !SPECIAL[i]);
+    const word = () => shown[whole(shown.length)] ?? 0;
+    const tokens: [Side, number][] =
+      next() < 0.4
+        ? []
+        : [["query", word()], ...(next() < 0.5 ? [["key", word()] as [Side, number]] : [])];
+    const peekedHead: Head = [whole(LAYERS), whole(HEADS), "self"];
+    const peeked = next() < 0.3 ? peekOf(maps, peekedHead, hidden) : null;
+    const pointed = !peeked && next() < 0.4 ? { side: "query" as const, index: word() } : null;
+    const disabled: Head[] = next() < 0.2 ? [head] : [];
+    const screen = screenOf(maps, { selected: head, tokens, hidden, peeked, pointed, disabled });
+    const reading = read(screen);
+    const line = said(screen);
+    const [layer, number] = peeked ? peekedHead : head;
+    const names = [...line.matchAll(/L\d+ H\d+/g)].map(([name]) => name);
+    check(names.length > 0 || line.includes("cannot see"), line);
+    const others = reading.othersOff.map(([l, h]) => `L${l} H${h}`);
+    for (const name of names) check([`L${layer} H${number}`, ...others].includes(name), line);
+    // Every word in quotes is a word of the sentence.
+    const texts = reading.words.query.map(({ text }) => text);
+    const quoted = [...line.matchAll(QUOTED)].map(([, text]) => text);
+    for (const text of quoted) check(texts.includes(text ?? ""), line);
+    // The first one is the active word.
+    const { from, to } = reading;
+    const isOff = disabled.length > 0 && reading.isOff;
+    const first = from === undefined ? undefined : reading.words.query[from];
+    if (!isOff && first && first.kind === "word") check(quoted[0] === first.text, line);
+    if (isOff) {
+      check(line.includes("is off: it looks nowhere") && !quoted.length, line);
+      continue;
+    }
+    const row = from === undefined ? undefined : maps[layer * HEADS + number]?.[from];
+    if (!row || line.includes("…")) continue;
+    // And its numbers are those of the map, to a point where they come from a thumbnail.
+    const percents = [...line.matchAll(/([\d.]+)\u00a0%/g)].map(([, value]) => Number(value) / 100);
+    const weights = [...row].filter((value) => !Number.isNaN(value));
+    const even = 1 / weights.length;
+    const rest = [...row].reduce(
+      (sum, w, i) => sum + (shown.includes(i) || Number.isNaN(w) ? 0 : w),
+      0,
+    );
+    const near = reading.weights?.hasHidden(from ?? 0) ? 0.0051 : 0.03;
+    for (const percent of percents)
+      expect(
+        [...weights, even, rest].some((w) => Math.abs(w - percent) <= near),
+        line,
+      ).toBe(true);
+    if (to !== undefined && Number.isNaN(row[to] ?? 0)) check(line.includes("cannot see"), line);
+  }
+  expect(wrong).toEqual([]);
+}, 60_000);
+
+describe("the cases of the line", () => {
+  const map = (rows: Record<number, Record<number, number>>) => {
+    const even = () =>
+      Array.from({ length: N }, (_, query) => {
+        const given = rows[query];
+        const sum = Object.values(given ?? {}).reduce((a, b) => a + b, 0);
+        const others = N - Object.keys(given ?? {}).length;
+        return Float32Array.from({ length: N }, (_, key) => given?.[key] ?? (1 - sum) / others);
+      });
+    return Array.from({ length: LAYERS * HEADS }, even);
+  };
+  const hidden: ("cls" | "sep")[] = ["cls", "sep"];
+  const she = [["query", 5]] as [Side, number][];
+
+  test("a word that looks at one word, and what rests on special tokens", () => {
+    const maps = map({ 5: { 0: 0.2, 2: 0.4, 9: 0.1 } });
+    expect(said(screenOf(maps, { tokens: she, hidden }))).toBe(
+      "In L0 H0, “she” looks at “nurse” (40\u00a0%); 30\u00a0% rests on [CLS] and [SEP].",
+    );
+  });
+  test("two words that get about as much, with the even share", () => {
+    const maps = map({ 5: { 2: 0.34, 3: 0.3 } });
+    expect(said(screenOf(maps, { tokens: she }))).toBe(
+      "In L0 H0, “she” looks at “nurse” (34\u00a0%) and “said” (30\u00a0%); even: 10\u00a0%.",
+    );
+  });
+  test("a word that looks at itself", () => {
+    const maps = map({ 5: { 5: 0.9 } });
+    expect(said(screenOf(maps, { tokens: she }))).toContain("“she” looks at itself (90\u00a0%)");
+  });
+  test("a word that looks nowhere in particular, and one whose attention rests", () => {
+    expect(said(screenOf(map({ 5: { 2: 0.13 } }), { tokens: she }))).toBe(
+      "In L0 H0, “she” looks at no word in particular: most at “nurse” (13\u00a0%), even " +
+        "attention gives 10\u00a0%.",
+    );
+    expect(said(screenOf(map({ 5: { 0: 0.96 } }), { tokens: she, hidden }))).toContain(
+      "“she” looks at no word: 96\u00a0% rests on [CLS] and [SEP].",
+    );
+  });
+  test("pairs, with their place and the even share", () => {
+    const pair = [...she, ["key", 2]] as [Side, number][];
+    expect(said(screenOf(map({ 5: { 2: 0.4 } }), { tokens: pair }))).toBe(
+      "In L0 H0, “she” gives “nurse” 40\u00a0% of its attention, more than any other word " +
+        "(even: 10\u00a0%).",
+    );
+    expect(said(screenOf(map({ 5: { 2: 0.2, 3: 0.4 } }), { tokens: pair }))).toContain(
+      "number 2 of 10 (even: 10\u00a0%)",
+    );
+    expect(said(screenOf(map({ 5: { 2: 0.02 } }), { tokens: pair }))).toContain(
+      "less than an even share of 10\u00a0%",
+    );
+    expect(said(screenOf(map({ 5: { 2: 0.4, 3: 0.4 } }), { tokens: pair }))).toContain(
+      "as much as any other word",
+    );
+  });
+  test("a word that comes later cannot be seen", () => {
+    const maps = attention(random(1), 2, true);
+    const pair = [...she, ["key", 7]] as [Side, number][];
+    expect(said(screenOf(maps, { tokens: pair }))).toBe(
+      "“she” cannot see “tired”: it comes later.",
+    );
+  });
+  test("a word that is pointed at while another one is locked has the line to itself", () => {
+    const maps = map({ 5: { 2: 0.4 }, 7: { 3: 0.5 } });
+    const pointed = { side: "query" as const, index: 7 };
+    expect(said(screenOf(maps, { tokens: she, pointed }))).toContain("“tired” looks at “said”");
+  });
+  test("without a word, the strongest link; and that no word stands out", () => {
+    expect(said(screenOf(map({ 5: { 2: 0.4 } })))).toContain(
+      "In L0 H0, the strongest link is “she” to “nurse” (40\u00a0%).",
+    );
+    expect(said(screenOf(map({ 5: { 2: 0.12 } })))).toContain("In L0 H0, no word stands out");
+  });
+});
+
+test("a flat model draws neither arcs nor tints, and a head that is off none", () => {
+  const even = Array.from({ length: LAYERS * HEADS }, () =>
+    Array.from({ length: N }, () => new Float32Array(N).fill(1 / N)),
+  );
+  const box = { x: 0, y: 0, width: 10, height: 10 };
+  const reading = read(screenOf(even, { tokens: [["query", 5]] }));
+  expect(marksOf(reading).size).toBe(0);
+  expect(arcsOf(reading, () => box, true)).toEqual([]);
+  const sharp = attention(random(3), 9, false);
+  const tokens: [Side, number][] = [["query", 5]];
+  expect(marksOf(read(screenOf(sharp, { tokens }))).size).toBeGreaterThan(0);
+  const off = read(screenOf(sharp, { tokens, disabled: [[0, 0, "self"]] }));
+  expect(marksOf(off).size).toBe(0);
+});
+
+test("arcs are as thick as their weights, and none is below the smallest link", () => {
+  const next = random(5);
+  for (let run = 0; run < 100; run++) {
+    const reading = read(
+      screenOf(attention(next, 1 + run / 10, false), { tokens: [["query", 3]] }),
+    );
+    const boxOf = (_: Side, at: number) => ({ x: 40 * at, y: 0, width: 30, height: 20 });
+    const least = leastDrawn(reading.looks ?? { even: 1 });
+    const arcs = arcsOf(reading, boxOf, true);
+    for (const { key, weight, width } of arcs) {
+      expect(weight).toBeGreaterThanOrEqual(least);
+      expect(width).toBeCloseTo(10 * weight);
+      expect(key).not.toBe(3);
+    }
+    const drawn = [...(reading.looks?.row ?? [])].filter((w, i) => i !== 3 && w >= least).length;
+    expect(arcs).toHaveLength(drawn);
+  }
+});
+
+test("heads that send a pair are counted strictly, on the weights themselves", () => {
+  const next = random(7);
+  const maps = attention(next, 4, false);
+  // Two keys that get the same: neither gets more than any other.
+  const tied = maps[0]?.[5];
+  if (!tied) throw new Error("no row");
+  tied.fill(0.05);
+  tied[2] = tied[3] = 0.35;
+  const { grid } = screenOf(maps, { tokens: [["query", 5]] });
+  const rows = grid?._rows;
+  if (!rows) throw new Error("no rows");
+  for (let key = 0; key < N; key++) {
+    const expected = maps.filter((of) => {
+      const row = [...(of[5] ?? [])];
+      const weight = row[key] ?? 0;
+      return weight >= 1.5 / N && row.every((other, i) => i === key || other < weight);
+    }).length;
+    expect(pairCount(rows, key, AXES, []).count).toBe(expected);
+  }
+  const answers = wordAnswers(rows, AXES, ["cls", "sep"]);
+  for (const [head, { key, weight, standsOut: stands }] of answers.entries()) {
+    const row = [...(maps[head]?.[5] ?? [])].map((w, i) => (SPECIAL[i] ? 0 : w));
+    expect(weight).toBe(Math.max(...row));
+    expect(row[key]).toBe(weight);
+    expect(stands).toBe(standsOut(weight, 1 / N));
+  }
+});
+
+test.each([
+  [0.995, "100"],
+  [0.186, "19"],
+  [0.0096, "1"],
+  [0.009, "0.9"],
+  [0.0004, "0"],
+])("%s is %s %", (share, text) => expect(percentText(share)).toBe(`${text}\u00a0%`));
+
+describe("words of the sentence", () => {
+  const texts = (words: ReturnType<typeof wordsOf>) =>
+    words.map(({ before, text }) => before + text).join("");
+
+  test("are spelled and spaced as in the text", () => {
+    const words = wordsOf(AXIS, [TEXT]);
+    expect(texts(words.slice(1, -1))).toBe(TEXT);
+    expect(words.map(({ kind }) => kind).filter((kind) => kind === "chip")).toHaveLength(2);
+  });
+  test("wordpieces and accents find their letters", () => {
+    const text = ["[CLS]", "cafe", "##s", "sch", "##on", "!", "[SEP]"];
+    const pieces = axis(text, ["cls", "", "", "", "", "", "sep"]);
+    expect(texts(wordsOf(pieces, ["Cafés schön!"]).slice(1, -1))).toBe("Cafés schön!");
+  });
+  test("the first word of a causal model is a word, and a mark at the beginning is a chip", () => {
+    const causal = axis(["When", "Mary", "came"], ["first", "", ""]);
+    expect(wordsOf(causal, ["When Mary came"]).map(({ kind }) => kind)).toEqual([
+      "first",
+      "word",
+      "word",
+    ]);
+    const marked = axis(["<|endoftext|>", "Mary"], ["first", ""]);
+    expect(wordsOf(marked, ["Mary"])[0]?.kind).toBe("chip");
+  });
+  test("without a text, marks of the vocabulary say where spaces are", () => {
+    const raw = ["Ġthe", "Ġca", "t", "."];
+    const of = { ...axis([" the", " ca", "t", "."], ["", "", "", ""]), raw };
+    expect(texts(wordsOf(of, []))).toBe("the cat.");
+    expect(texts(wordsOf(axis(["我", "喜欢", "猫"], ["", "", ""]), ["我喜欢猫"]))).toBe("我喜欢猫");
+  });
+  test("a word that the vocabulary lacks stands in its place", () => {
+    const of = axis(["[CLS]", "the", "[UNK]", "sat"], ["cls", "", "", ""]);
+    const words = wordsOf(of, ["The 🦦 sat"]);
+    expect(words.map(({ text }) => text)).toEqual(["[CLS]", "The", "[UNK]", "sat"]);
+  });
+});
+
+test("the sentence is large in up to two and a half lines, and small without arcs above four", () => {
+  const sentence = (count: number) =>
+    wordsOf(axis(Array(count).fill("word"), Array(count).fill("")), [
+      Array(count).fill("word").join(" "),
+    ]);
+  const size = (count: number, width = 1050) =>
+    sentenceSize(sentence(count), width, "Arial", tableRuler);
+  expect(size(15)).toMatchObject({ font: 20, lines: 1, hasArcs: true });
+  expect(size(40)).toMatchObject({ font: 20, hasArcs: true });
+  expect(size(60)).toMatchObject({ font: 17, hasArcs: true });
+  expect(size(140)).toMatchObject({ font: 14, hasArcs: false });
+  expect(size(10, 380)).toMatchObject({ font: 18, hasArcs: false });
+});
+
+describe("clicks on words", () => {
+  const click = (tokens: [Side, number][], index: number, isSoft = false) =>
+    chosenWords(tokens, { side: "query", index }, true, isSoft);
+
+  test("lock a word, make a pair, begin anew, and unlock", () => {
+    expect(click([], 5)).toEqual([["query", 5]]);
+    expect(click([["query", 5]], 2)).toEqual([
+      ["query", 5],
+      ["key", 2],
+    ]);
+    expect(
+      click(
+        [
+          ["query", 5],
+          ["key", 2],
+        ],
+        7,
+      ),
+    ).toEqual([["query", 7]]);
+    expect(click([["query", 5]], 5)).toEqual([]);
+  });
+  test("lock the word that the explorer chose, or another one", () => {
+    expect(click([["query", 5]], 5, true)).toEqual([["query", 5]]);
+    expect(click([["query", 5]], 2, true)).toEqual([["query", 2]]);
+  });
+  test("of two texts, each side keeps its own word", () => {
+    const key = { side: "key" as const, index: 4 };
+    expect(chosenWords([["query", 1]], key, false, false)).toEqual([
+      ["query", 1],
+      ["key", 4],
+    ]);
+    expect(chosenWords([], key, false, false)).toEqual([["key", 4]]);
+    const query = { side: "query" as const, index: 3 };
+    expect(chosenWords([["query", 1]], query, false, false)).toEqual([["query", 3]]);
+  });
+  test("Escape takes back the pair, then the word", () => {
+    const pair: [Side, number][] = [
+      ["query", 5],
+      ["key", 2],
+    ];
+    expect(withoutLast(pair)).toEqual([["query", 5]]);
+    expect(withoutLast([["query", 5]])).toEqual([]);
+  });
+});
+
+describe("the guess of the model", () => {
+  const rows = [
+    { answer: "he", token: "he", before: 0.3, after: 0.3 },
+    { answer: "she", token: "she", before: 0.18, after: 0.18 },
+    { answer: "they", token: "they", before: 0.15, after: 0.15 },
+  ];
+  const predictions = (change: object = {}): PredictionState =>
+    ({
+      tokens: [["query", 5]],
+      _stacks: [STACK],
+      _predictions: {
+        task: "masked",
+        position: 5,
+        followed: "he",
+        name: "he",
+        model: "Bert",
+        rows,
+        off: [],
+        method: "uniform",
+        masks: true,
+      },
+      _effects: null,
+      ...change,
+    }) as unknown as PredictionState;
+  const effects = (value: number) => {
+    const values = new Float32Array(LAYERS * HEADS);
+    values[0] = value;
+    values[4] = -0.2;
+    return {
+      stack: "self",
+      name: "he",
+      versus: "",
+      method: "uniform",
+      estimate: false,
+      values: wireOf(values, [LAYERS, HEADS]),
+    };
+  };
+  const screen = () => screenOf(attention(random(2), 6, false), { tokens: [["query", 5]] });
+  const line = (state: PredictionState) => {
+    const now = screen();
+    const reading = read(now);
+    return lineText(lineOf(reading, now.grid, guessOf(reading, state)));
+  };
+
+  test("names the likeliest answer and the word of the text", () => {
+    expect(line(predictions())).toContain(
+      " Asked to guess “she”, the model says he 30\u00a0%, she 18\u00a0%.",
+    );
+    expect(line(predictions())).not.toContain("Without");
+  });
+  test("says what is without the head only where that is computed", () => {
+    expect(line(predictions({ _effects: effects(0.004) }))).toContain(
+      "Without this head nothing changes.",
+    );
+    expect(line(predictions({ _effects: effects(0.04) }))).toContain(
+      "Without this head: he 34\u00a0%.",
+    );
+    const estimate = { ...effects(0.04), estimate: true };
+    expect(line(predictions({ _effects: estimate }))).not.toContain("Without");
+  });
+  test("names the head that moves the answer most", () => {
+    const reading = read(screen());
+    const guess = guessOf(reading, predictions({ _effects: effects(0.04) }));
+    expect(guess?.most).toEqual({ head: [1, 1, "self"], answer: "he" });
+  });
+  test("is silent about another word than the one that was asked about", () => {
+    const reading = read(screen());
+    expect(guessOf(reading, predictions({ tokens: [["query", 2]] }))).toBeUndefined();
+  });
+});
