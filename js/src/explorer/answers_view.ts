@@ -38,7 +38,7 @@ function titleOf({ task, word }: Guess, reading: Reading) {
 
 /**
  * What the model says: two thin bars for each answer, before and after. The blue bar is pale while
- * the head is on: it is what the answer would be without it.
+ * the head is on, because it shows the answer without the head.
  */
 export function answersView(
   guess: Guess | undefined,

@@ -24,7 +24,7 @@ const KEYS = [
 /** The ways in which the view draws a head. */
 const WAYS = ["lines", "matrix"] as const;
 
-/** The controls that figures share: the way one head is drawn, and a menu with the others. */
+/** The controls that figures share: lines or matrix, and the menu "View". */
 export function toolbar(
   model: Model<ExplorerState>,
   joined: Joined,

@@ -46,7 +46,7 @@ export function sentencePanel(actions: SentenceActions) {
     return { x, y, width, height };
   }
 
-  /** All words in the order of the page: what looks first, then what is looked at. */
+  /** All words in the order of the page: keys before queries, of two texts. */
   function order(reading: Reading): Pointed[] {
     const of = (side: Side) => reading.words[side].map(({ index }) => ({ side, index }));
     return reading.isOneText ? of("query") : [...of("key"), ...of("query")];
@@ -128,7 +128,7 @@ export function sentencePanel(actions: SentenceActions) {
   }
 
   return {
-    /** The sentence, or both texts where one reads the other. */
+    /** The sentence, or the texts of encoder and decoder. */
     view(reading: Reading, look: Look, edit: () => void) {
       const { words, isOneText } = reading;
       const all = isOneText ? words.query : [...words.key, ...words.query];
