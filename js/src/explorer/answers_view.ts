@@ -9,7 +9,8 @@ const TWO_COLUMNS = 420;
 
 /** A bar on a fixed scale from 0 to 100 %. */
 const bar = (share: number, kind: string) =>
-  html`<span class=${`attnw-ex-bar-of ${kind}`} style=${`width: ${(100 * share).toFixed(2)}%`}></span>`;
+  html`<span class=${`attnw-ex-bar-of ${kind}`}
+    style=${`width: ${(100 * share).toFixed(2)}%`}></span>`;
 
 function answerView({ text, before, after, isOwn }: Answer, isOff: boolean) {
   const changed = after !== undefined && percentText(after) !== percentText(before);

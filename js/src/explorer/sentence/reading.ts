@@ -67,8 +67,8 @@ export function nameOf(head: Head, labels: HeadLabel[] = [], named: NamedHead[] 
 }
 
 /**
- * The active words: the locked words, or the word under the pointer. A key under the pointer makes a
- * pair with a locked query.
+ * The active words: the locked words, or the word under the pointer. A key under the pointer makes
+ * a pair with a locked query.
  */
 function activeWords({ explorer: { tokens }, pointed }: Screen, isOneText: boolean) {
   const from = lastLock(tokens, "query");

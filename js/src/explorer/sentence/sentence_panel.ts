@@ -110,7 +110,8 @@ export function sentencePanel(actions: SentenceActions) {
       data-word=${key(place)} tabindex=${now && key(now) === key(place) ? 0 : -1}
       aria-pressed=${isFrom || isTo} aria-label=${name.filter(Boolean).join(", ")}
       style=${styleMap(style)}
-      @pointerenter=${(event: PointerEvent) => event.pointerType !== "touch" && actions.point(place)}
+      @pointerenter=${({ pointerType }: PointerEvent) =>
+        pointerType !== "touch" && actions.point(place)}
       @focus=${() => {
         focused = place;
         if (nodeOf(place)?.matches(":focus-visible")) actions.point(place);
