@@ -8,10 +8,14 @@ import { leastDrawn, standsOut } from "../src/explorer/sentence/looks.js";
 import { percentText } from "../src/explorer/sentence/percent.js";
 import { type Reading, readingOf, type Screen } from "../src/explorer/sentence/reading.js";
 import { wordsOf } from "../src/explorer/sentence/words.js";
+import { cellOf, flipped, headIn, orderHeads } from "../src/head_grid/head_order.js";
+import { drawPicture } from "../src/head_grid/picture.js";
 import { pairCount, wordAnswers } from "../src/head_grid/word_answers.js";
 import type { PredictionState } from "../src/prediction_view/state.js";
 import { tableRuler } from "../src/shared/labels.js";
 import type { Peeked } from "../src/shared/peek.js";
+import type { Request } from "../src/shared/picture/sheet.js";
+import { THEMES } from "../src/shared/theme.js";
 import type { Axes, Axis, Head, Side } from "../src/shared/types.js";
 import { gridState } from "./grid_state.js";
 import { viewState } from "./view_state.js";
@@ -38,6 +42,7 @@ const axis = (text: string[], special: string[]): Axis => ({
 });
 const AXIS = axis(WORDS, SPECIAL);
 const AXES: Axes = { stack: "self", unit: "words", query: AXIS, key: AXIS };
+const ORDER = { sort: "none", descending: true, filter: null, outside: "dim" } as const;
 const LAYERS = 2;
 const HEADS = 3;
 const STACK = {
@@ -346,6 +351,71 @@ test("heads that send a pair are counted strictly, on the weights themselves", (
     expect(row[key]).toBe(weight);
     expect(stands).toBe(standsOut(weight, 1 / N));
   }
+});
+
+describe("the cells of all heads", () => {
+  const request: Request = {
+    width: 700,
+    theme: THEMES.light,
+    density: 2,
+    blank: false,
+    dense: false,
+    brief: false,
+    caption: false,
+  };
+  const maps = attention(random(11), 9, false);
+  const thumbnails = {
+    stack: "self",
+    quantity: "weights",
+    unit: "words",
+    hidden: [],
+    values: wireOf(new Uint8Array(LAYERS * HEADS * 4), [LAYERS, HEADS, 2, 2]),
+    maxima: wireOf(new Float32Array(LAYERS * HEADS), [LAYERS, HEADS]),
+    strongest: wireOf(new Int32Array(2 * LAYERS * HEADS), [LAYERS, HEADS, 2]),
+    disabled: [],
+  };
+  const drawn = (tokens: [Side, number][], cells: "answers" | "maps" = "answers") => {
+    const { grid } = screenOf(maps, { tokens });
+    if (!grid) throw new Error("no grid");
+    const { sheet, caption } = drawPicture({ ...grid, cells, _thumbnails: thumbnails }, request);
+    return { texts: [...sheet.pen.body.matchAll(/>([^<]+)<\/text>/g)].map(([, t]) => t), caption };
+  };
+
+  test("say where a locked word looks, with its share", () => {
+    const { texts, caption } = drawn([["query", 5]]);
+    for (const of of maps) {
+      const row = [...(of[5] ?? [])];
+      const most = Math.max(...row);
+      if (!standsOut(most, 1 / N)) continue;
+      expect(texts).toContain(String(Math.round(100 * most)));
+      const word = row.indexOf(most) === 5 ? "self" : (WORDS[row.indexOf(most)] ?? "");
+      expect(texts.some((text) => text && word.startsWith(text))).toBe(true);
+    }
+    expect(caption.notes.join()).toContain("cells: where she looks most");
+  });
+  test("say how much a locked word gives to a second one", () => {
+    const { texts, caption } = drawn([
+      ["query", 5],
+      ["key", 2],
+    ]);
+    for (const of of maps) {
+      const row = [...(of[5] ?? [])];
+      const weight = row[2] ?? 0;
+      if (weight >= 3 / N) expect(texts).toContain(String(Math.round(100 * weight)));
+    }
+    expect(caption.notes.join()).toContain("cells: attention from she to nurse in per cent");
+  });
+  test("show the maps where no reader has locked a word", () => {
+    const { texts, caption } = drawn([["query", 5]], "maps");
+    expect(texts).not.toContain("self");
+    expect(caption.notes.join()).not.toContain("cells:");
+  });
+  test("have layers side by side where they get larger so", () => {
+    const order = flipped(orderHeads(3, 2, undefined, ORDER));
+    expect(order).toMatchObject({ rows: 2, cols: 3, heads: [0, 2, 4, 1, 3, 5] });
+    expect(headIn(order, [1, 2])).toEqual([2, 1]);
+    expect(cellOf(order, [2, 1])).toEqual([1, 2]);
+  });
 });
 
 test.each([

@@ -9,7 +9,8 @@ const TWO_COLUMNS = 420;
 
 /** A bar on a fixed scale from 0 to 100 %. */
 const bar = (share: number, kind: string) =>
-  html`<span class=${`attnw-ex-bar-of ${kind}`} style=${`width: ${(100 * share).toFixed(2)}%`}></span>`;
+  html`<span class=${`attnw-ex-bar-of ${kind}`}
+    style=${`width: ${(100 * share).toFixed(2)}%`}></span>`;
 
 function answerView({ text, before, after, isOwn }: Answer, isOff: boolean) {
   const changed = after !== undefined && percentText(after) !== percentText(before);
@@ -38,7 +39,7 @@ function titleOf({ task, word }: Guess, reading: Reading) {
 
 /**
  * What the model says: two thin bars for each answer, before and after. The blue bar is pale while
- * the head is on: it is what the answer would be without it.
+ * the head is on, because it shows the answer without the head.
  */
 export function answersView(
   guess: Guess | undefined,

@@ -48,7 +48,7 @@ export const present = (
     return state.panels.includes(name) && (state[name] !== null || expected);
   });
 
-/** The panels that are always shown, and those of which one is open in the row "more". */
+/** The panels in sight always, and the panels of the row "more". */
 export const groupsFor = (there: Panel[]): { fixed: Panel[]; details: Panel[] } => ({
   fixed: there.filter((name) => MAIN.includes(name)),
   details: there.filter((name) => !MAIN.includes(name)),

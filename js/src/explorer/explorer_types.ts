@@ -40,7 +40,7 @@ export interface Example {
 /** A head with a tested name. */
 export interface NamedHead {
   head: Head;
-  /** The name in the atlas, which is the label of the head unless a reader wrote another one. */
+  /** The name in the atlas. It is the label of the head, unless a reader wrote another label. */
   label: string;
   /** The name as the line says it: "pronoun to its person". */
   said: string;

@@ -12,7 +12,7 @@ const partView = ({ text, style }: Part, toggleResting: () => void) =>
       ? text
       : html`<span class=${`attnw-ex-${style}-part`}>${text}</span>`;
 
-/** The one line of words about what is on the screen. */
+/** The line of words about the screen. */
 export const lineView = (line: Line | string, toggleResting: () => void, isSpoken: boolean) =>
   html`<p class="attnw-ex-look" aria-live=${isSpoken ? "polite" : "off"}>${
     typeof line === "string" ? line || nothing : line.map((part) => partView(part, toggleResting))

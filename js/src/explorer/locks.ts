@@ -6,9 +6,9 @@ type Tokens = [Side, number][];
 const last = (tokens: Tokens, side: Side) => tokens.filter(([of]) => of === side).at(-1)?.[1];
 
 /**
- * The locked words after a click on a word. The first word is locked as the word that looks, a
- * second one makes a pair with it, a third one begins anew; the locked word itself is unlocked.
- * `isSoft`: the explorer chose the active word, so that a click on it locks it.
+ * The locked words after a click on a word. The first click locks a word as the query, the second
+ * click makes a pair, and the third click begins anew. A click on the locked word unlocks the word.
+ * `isSoft`: the explorer chose the active word, and the first click locks this word.
  */
 export function chosenWords(
   tokens: Tokens,

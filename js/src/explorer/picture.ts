@@ -24,10 +24,7 @@ import { paintSentence, sentencePicture } from "./sentence/paint.js";
 import { type Reading, readingOf } from "./sentence/reading.js";
 import { MOST_WORDS } from "./sentence/words.js";
 
-/**
- * The state of an explorer with those of its panels that are in sight, and with its predictions
- * where they are about the shown text.
- */
+/** The state of an explorer, of its visible panels, and of predictions about the shown text. */
 type Whole = ExplorerState & {
   _drawn: Partial<Record<Panel, { state: never }>>;
   _answers: PredictionState | null;

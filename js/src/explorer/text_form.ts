@@ -171,7 +171,7 @@ export function textForm(
 
   return {
     update,
-    /** Whether the box stands in the place of the sentence; it does while two texts are compared. */
+    /** Whether the box takes the place of the sentence, as in comparisons of two texts. */
     isOpen: () => isOpen || compares(),
     /** Edit the text. */
     edit(): void {

@@ -8,7 +8,7 @@ import type { Scene } from "./scene.js";
 import type { Rows } from "./state.js";
 import { pairAnswers, wordAnswers } from "./word_answers.js";
 
-/** What the cells show in place of thumbnails: where a word looks, or how much it looks at another. */
+/** The question that the cells answer in place of thumbnails: about one word, or about two. */
 export interface Asked {
   rows: Rows;
   /** The locked key; undefined of a word alone. */

@@ -197,8 +197,8 @@ function askedNote({ asked, layout, state: { _axes: axes } }: Scene): string {
   const from = quoted(labelOf(axes.query, asked.rows.query));
   if (asked.key !== undefined)
     return (
-      `cells: attention from ${from} to ${quoted(labelOf(axes.key, asked.key))} in per cent, bold ` +
-      `where no other word gets as much`
+      `cells: attention from ${from} to ${quoted(labelOf(axes.key, asked.key))} in per cent, ` +
+      `bold where no other word gets as much`
     );
   return layout.cell < WITH_WORD
     ? `cells: where ${from} looks, a column for each word`

@@ -223,7 +223,7 @@ function paintEmptyRows(pen: Pen, { layout, theme, emptyRows }: Scene) {
   }
 }
 
-/** A line under the heads of the stepped layer, where they are scattered: else its number says it. */
+/** A line under the heads of the stepped layer, where sorting scatters these heads. */
 function paintLayerLine(pen: Pen, { layout, theme, order, state: { layer } }: Scene) {
   if (order.sort !== "all") return;
   const { cell, gap, band, cols } = layout;

@@ -22,7 +22,7 @@ export interface WordAnswer {
 export interface PairAnswer {
   /** 0 where the key is masked. */
   weight: number;
-  /** Whether the key gets strictly more than every other one. */
+  /** Whether the key gets strictly more than every other key. */
   isLargest: boolean;
   isPrinted: boolean;
 }
@@ -73,8 +73,8 @@ export function pairAnswers(
 }
 
 /**
- * How many heads give the key strictly more than every other visible key, and the head that gives
- * it most; undefined where that is little.
+ * The number of heads that give the key strictly more than every other visible key, and the head
+ * with the largest weight; undefined below 10 %.
  */
 export function pairCount(rows: Rows, key: number, axes: Axes, hidden: readonly string[]) {
   const answers = pairAnswers(rows, key, axes, hidden);

@@ -38,8 +38,8 @@ const NAMED = 29;
 
 /**
  * Cells as large as `width` and the height in sight allow; a grid whose smallest cells do not fit
- * is larger, and scrolls; `least` is the size of the smallest cells. `below` each cell can be a bar, a bar and a name, or
- * a label if the cells stay large enough for one.
+ * is larger, and scrolls. `least` is the size of the smallest cells. `below` each cell can be a
+ * bar, a bar and a name, or a label if the cells stay large enough for one.
  */
 export function gridLayout(
   width: number,

@@ -1,7 +1,7 @@
 /** What heads do, in few words. */
 export type Family = "neighbour" | "grammar" | "pronoun" | "same word" | "rests" | "other";
 
-/** Five quiet colours for what heads do, each always with a word beside it. */
+/** Five quiet colours of families; a word stands beside every colour. */
 export const FAMILY_COLOURS: Record<"light" | "dark", Record<Exclude<Family, "other">, string>> = {
   light: {
     neighbour: "#0f9d7a",

@@ -6,14 +6,14 @@ import type { Reading } from "./reading.js";
 const THICKEST = 10;
 export const ARC_OPACITY = 0.8;
 const DIM = 0.15;
-/** How high arcs rise over a sentence of one line, and over one of several. */
+/** The height of arcs over a sentence of one line, and over a sentence of several lines. */
 const HIGHEST = { one: 46, several: 24 };
 /** The strongest words with numbers under them. */
 const NUMBERED = 3;
 /** Below this weight no number stands under a word. */
 const LEAST_NUMBER = 0.08;
 
-/** A curve from the word that looks to a word that it looks at. */
+/** A curve from a query to a key. */
 export interface Arc {
   key: number;
   weight: number;

@@ -20,7 +20,7 @@ export interface Answer {
   isOwn: boolean;
 }
 
-/** What the model says about one word, and what heads change in it. */
+/** The prediction of the model for one word, and the effects of heads on this prediction. */
 export interface Guess {
   task: "masked" | "next" | "class";
   /** The word that is guessed, or that is followed; "" for a class, and for the end of a text. */

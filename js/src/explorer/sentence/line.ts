@@ -26,7 +26,7 @@ export const lineText = (line: Line): string => line.map(({ text }) => text).joi
 
 /** From this share on the line says what rests on special tokens, in place of the even share. */
 const MUCH_RESTING = 0.25;
-/** A second word is named if it gets more than this share of what the first one gets. */
+/** The line names a second word from this share of the first word's weight on. */
 const SECOND = 0.75;
 
 const chips = ["cls", "sep", "other"];
@@ -71,7 +71,7 @@ export function restingNames({ axes, words, hidden }: Reading): string {
   return names.join(" and ");
 }
 
-/** What the model says about the word, and what it says without the head. */
+/** The prediction of the model with the head and without the head. */
 function guessLine(guess: Guess | undefined): Line {
   if (!guess) return [];
   const { task, word, answers, hasGuess, isOff, changes } = guess;

@@ -1,8 +1,8 @@
 const SPACE = "\u00a0";
 
 /**
- * A share in per cent, as a reader needs it: whole numbers from 1 % on, one decimal below. The space
- * before the sign does not break.
+ * A share in per cent: whole numbers from 1 % on, one decimal below. The space before the sign does
+ * not break.
  */
 export function percentText(share: number): string {
   const percent = 100 * share;

@@ -57,7 +57,7 @@ export interface Reading {
 const lastLock = (tokens: ViewState["tokens"], side: "query" | "key") =>
   tokens.filter(([name]) => name === side).at(-1)?.[1];
 
-/** The name of a head: what a test found, or what a reader wrote. */
+/** The tested name of a head, or the label that a reader wrote. */
 export function nameOf(head: Head, labels: HeadLabel[] = [], named: NamedHead[] = []) {
   const label = labelOfHead(head, labels);
   const tested = named.find((of) => sameHead(of.head, head));
@@ -67,8 +67,8 @@ export function nameOf(head: Head, labels: HeadLabel[] = [], named: NamedHead[] 
 }
 
 /**
- * The words that are active: the locked ones, or the one pointed at. A word that is pointed at
- * while another one is locked makes a pair with it.
+ * The active words: the locked words, or the word under the pointer. A key under the pointer makes
+ * a pair with a locked query.
  */
 function activeWords({ explorer: { tokens }, pointed }: Screen, isOneText: boolean) {
   const from = lastLock(tokens, "query");

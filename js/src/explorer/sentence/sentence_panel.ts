@@ -46,7 +46,7 @@ export function sentencePanel(actions: SentenceActions) {
     return { x, y, width, height };
   }
 
-  /** All words in the order of the page: what looks first, then what is looked at. */
+  /** All words in the order of the page: keys before queries, of two texts. */
   function order(reading: Reading): Pointed[] {
     const of = (side: Side) => reading.words[side].map(({ index }) => ({ side, index }));
     return reading.isOneText ? of("query") : [...of("key"), ...of("query")];
@@ -110,13 +110,14 @@ export function sentencePanel(actions: SentenceActions) {
       data-word=${key(place)} tabindex=${now && key(now) === key(place) ? 0 : -1}
       aria-pressed=${isFrom || isTo} aria-label=${name.filter(Boolean).join(", ")}
       style=${styleMap(style)}
-      @pointerenter=${(event: PointerEvent) => event.pointerType !== "touch" && actions.point(place)}
+      @pointerenter=${({ pointerType }: PointerEvent) =>
+        pointerType !== "touch" && actions.point(place)}
       @focus=${() => {
         focused = place;
         if (nodeOf(place)?.matches(":focus-visible")) actions.point(place);
       }}
       @click=${() => (rests ? actions.toggleResting() : actions.choose(place))}
-      >${text}<i class=${isTo ? "attnw-ex-strong" : ""} ?hidden=${!number}>${number}</i></button>`;
+      >${text}<i aria-hidden="true" class=${isTo ? "attnw-ex-strong" : ""} ?hidden=${!number}>${number}</i></button>`;
   }
 
   let marksOfNow = new Map<number, { weight: number; isNumbered: boolean }>();
@@ -128,7 +129,7 @@ export function sentencePanel(actions: SentenceActions) {
   }
 
   return {
-    /** The sentence, or both texts where one reads the other. */
+    /** The sentence, or the texts of encoder and decoder. */
     view(reading: Reading, look: Look, edit: () => void) {
       const { words, isOneText } = reading;
       const all = isOneText ? words.query : [...words.key, ...words.query];

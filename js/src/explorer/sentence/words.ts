@@ -22,7 +22,7 @@ export const MOST_WORDS = 700;
 const MARKED = /^(<.*>|\[.*\])$/u;
 const SPACED = /^[Ġ▁ ]/u;
 const PIECE = /^##(?=.)/u;
-/** Characters between two tokens that belong to neither, such as a sign that a vocabulary drops. */
+/** Largest number of characters between two tokens, such as a sign that a vocabulary drops. */
 const MOST_BETWEEN = 3;
 
 /** Letters as vocabularies compare them: without case and accents, with their place in the text. */
@@ -52,7 +52,7 @@ function find(letters: string, wanted: string, from: number): [number, number] |
   return between.length <= MOST_BETWEEN ? [start, start + wanted.length] : undefined;
 }
 
-/** What stands before an entry that the text does not show, such as a word that a model wrote. */
+/** The space before an entry that is missing in the text, such as a generated word. */
 function usualSpace(axis: Axis, index: number, hasMarks: boolean): string {
   const raw = axis.raw[index] ?? "";
   const text = axis.text[index] ?? "";
