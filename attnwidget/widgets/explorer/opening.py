@@ -206,8 +206,8 @@ def opening_of_change(
         >>> opening_of_change(attention, other, attention.changes(other), "self").rule
         'change'
     """
-    layer, head = np.unravel_index(int(np.argmax(changes)), changes.shape)
-    best = Opening(Head(int(layer), int(head), stack), rule="change")
+    most = divmod(int(np.argmax(changes)), changes.shape[1])
+    best = Opening(Head(*most, stack), rule="change")
     axes = attention.stacks[stack], other.stacks[stack]
     if any(getattr(axes[0], side) != getattr(axes[1], side) for side in ("query", "key")):
         return best
@@ -458,11 +458,11 @@ def _answering(words: _Words, effects: EffectsOf, chosen: Sequence[Head] | None)
     changes = effects(list(links)) if links else {}
     if not changes:
         return None
-    head = max(changes, key=lambda head: abs(changes[head]))
-    effect = float(changes[head])
+    best = max(changes, key=lambda head: abs(changes[head]))
+    effect = float(changes[best])
     if abs(effect) < LEAST_EFFECT:
         return None
-    return replace(links[head], score=abs(effect), stands_out=True, rule="answer", effect=effect)
+    return replace(links[best], score=abs(effect), stands_out=True, rule="answer", effect=effect)
 
 
 def _classes_of(
