@@ -206,8 +206,8 @@ def opening_of_change(
         >>> opening_of_change(attention, other, attention.changes(other), "self").rule
         'change'
     """
-    most = divmod(int(np.argmax(changes)), changes.shape[1])
-    best = Opening(Head(*most, stack), rule="change")
+    row, column = divmod(int(np.argmax(changes)), changes.shape[1])
+    best = Opening(Head(row, column, stack), rule="change")
     axes = attention.stacks[stack], other.stacks[stack]
     if any(getattr(axes[0], side) != getattr(axes[1], side) for side in ("query", "key")):
         return best
