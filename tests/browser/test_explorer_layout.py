@@ -28,7 +28,7 @@ def made(layers, heads):
 
 explorer, given = None, ()
 """,
-    "if explorer: explorer.close()\nexplorer = explore(*given)\nexplorer",
+    "if explorer: explorer.close()\nexplorer = explore(*given, atlas=False)\nexplorer",
 ]
 # Whether the grid is scrolled so far that all of a layer's row is seen.
 IN_SIGHT = """([canvas, layer]) => {
