@@ -29,7 +29,7 @@ def made(layers, heads):
 
 explorer, given = None, ()
 """,
-    "if explorer: explorer.close()\nexplorer = explore(*given)\nexplorer",
+    "if explorer: explorer.close()\nexplorer = explore(*given, atlas=False)\nexplorer",
 ]
 # The class that says how the panels are arranged.
 PLAN = """(root) => [...root.classList].filter((name) => /^attnw-ex-(one|two)$/.test(name))"""

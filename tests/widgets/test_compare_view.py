@@ -30,6 +30,7 @@ from attnwidget.kernels.divergence import js_divergences
 from attnwidget.kernels.pooling import farthest_pool, quantise_signed
 from attnwidget.text.alignment import SharedAxis, common_subsequence
 from attnwidget.text.tokens import Tokens
+from attnwidget.widgets.explorer.opening import opening_of_change
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.wire.values import in_unit
 from fixtures import zoo
@@ -308,13 +309,11 @@ def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
 @pytest.mark.slow
 def test_the_explorer_reads_both(model: AttentionModel, tuned: AttentionModel) -> None:
     explorer = explore(model, example="pronouns", versus=tuned, treebank=False)
-    # It opens on the head that differs most, and on the word from which it differs most.
+    # It opens on the link that differs most.
     changes = explorer.attention.changes(explorer.view.versus)
-    layer, head = np.unravel_index(changes.argmax(), changes.shape)
-    assert explorer.head is not None and explorer.head[:2] == (layer, head)
-    first, second = (a.weights(layer, head) for a in (explorer.attention, explorer.view.versus))
-    word = int(np.abs(first - second).max(axis=1).argmax())
-    assert explorer.tokens == explorer.view.tokens == [("query", word)]
+    opening = opening_of_change(explorer.attention, explorer.view.versus, changes, "self")
+    assert opening.stands_out and explorer.head == opening.head
+    assert explorer.tokens == explorer.view.tokens == list(opening.tokens)
     explorer.close()
     explorer = explore(model, ONE, versus=tuned, treebank=False)
     try:

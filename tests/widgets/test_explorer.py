@@ -62,7 +62,7 @@ def working() -> int:
 
 @pytest.mark.slow
 def test_the_page_gets_grid_and_view_at_once_and_the_rest_later(model: AttentionModel) -> None:
-    explorer = explore(model, TEXT, treebank=[MAT, FISH])
+    explorer = explore(model, TEXT, treebank=[MAT, FISH], atlas=False)
     opened = explorer.get_state()
     assert opened["grid"] == f"anywidget:{explorer.grid.model_id}"
     assert opened["view"] == f"anywidget:{explorer.view.model_id}"
@@ -138,7 +138,7 @@ def test_metrics_and_distances_are_those_of_the_text(model: AttentionModel) -> N
 @pytest.mark.slow
 def test_given_metrics_are_shown_and_kept(model: AttentionModel) -> None:
     whole = measure(model, make_segments([TEXT, "It is."], model), ["distances"], progress=False)
-    explorer = explore(model, TEXT, metrics=whole, treebank=False)
+    explorer = explore(model, TEXT, metrics=whole, treebank=False, atlas=False)
     assert explorer.strip is not None and set(explorer.progress) == {
         "lens",
         "head_map",
