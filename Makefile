@@ -17,7 +17,7 @@ DEMO := build/demo
 
 # Tests and demos show that nothing is fetched while they run.
 export HF_HUB_OFFLINE := 1
-# pytest runs two processes: one thread each leaves none waiting for another's core.
+# pytest runs several processes: one thread each leaves none waiting for another's core.
 test test-slow test-compat test-hosts: export OMP_NUM_THREADS ?= 1
 test test-slow test-compat test-hosts: export TOKENIZERS_PARALLELISM := false
 # Python compiles each module that it reads, once. pip would compile all of torch, which takes
@@ -122,7 +122,7 @@ check-rest:
 	@for check in check-types check-pages test-pages; do $(MAKE) --no-print-directory $$check || exit 1; done
 
 # A browser test waits for a page or a kernel half of its time, so three processes share two cores.
-# One process runs alone where memory is short.
+# Where memory has room for one process only, the checks wait until pytest has ended.
 PROCESSES ?= $(shell bash tests/processes.sh)
 BESIDE = $(if $(filter 1,$(PROCESSES)),1,2)
 

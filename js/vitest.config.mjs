@@ -7,7 +7,7 @@ export default defineConfig({
     environment: "happy-dom",
     include: ["test/**/*.test.ts"],
     maxWorkers: 2,
-    // A test that passes on a quiet machine passes on a busy one.
+    // A busy machine makes every test slow: only a test that hangs fails.
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // Tests run the checks of lit-html that its other build leaves out; it warns of that.

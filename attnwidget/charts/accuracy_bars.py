@@ -42,6 +42,8 @@ def accuracy_bars(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt
     """
     table = checked(frame, ["task", "predictor", "value", "low", "high"], "accuracy_bars")
     table = table.astype({"low": float, "high": float})
+    # The number stands after the interval, or after the bar if there is no interval.
+    table["end"] = table["high"].fillna(table["value"])
     names = max(map(text_width, table["predictor"]))
     plot = panel_width(width, 1, gap=0, axis=names + _BESIDE)
     panels = [_panel(rows, str(task), plot) for task, rows in table.groupby("task", sort=False)]
@@ -64,7 +66,7 @@ def _panel(table: pd.DataFrame, task: str, width: int) -> alt.LayerChart:
     bars = base.mark_bar(height=12).encode(x=value, color=first, tooltip=tooltip)
     ends = base.mark_rule(color=LIGHT.text, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
     said = base.mark_text(align="left", dx=6, fontSize=LABEL, color=LIGHT.text).encode(
-        x="high:Q", text=alt.Text("value:Q", format=".1%")
+        x="end:Q", text=alt.Text("value:Q", format=".1%")
     )
     made = alt.LayerChart(layer=[bars, ends, said])
     return made.properties(width=width, height=_ROW * len(names))

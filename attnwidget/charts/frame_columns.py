@@ -52,6 +52,10 @@ def _column(column: pd.Series[Any], name: str, figure: str) -> pd.Series[Any]:
 def inline(table: pd.DataFrame) -> alt.InlineData:
     """The rows inside the chart itself, however many: Altair's row limit is for raw data."""
     rows: list[dict[str, Any]] = table.to_dict("records")  # type: ignore[assignment]
+    # JSON has no NaN: a value that is not there is null.
+    absent = [str(name) for name in table.columns[table.isna().any()]]
+    for row in rows if absent else ():
+        row.update({name: None for name in absent if pd.isna(row[name])})
     return alt.InlineData(values=rows)
 
 

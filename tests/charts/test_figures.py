@@ -25,6 +25,7 @@ from attnwidget.charts.layer_curves import layer_curves
 from attnwidget.charts.named_heads import named_heads
 from attnwidget.charts.pattern_sets import pattern_sets
 from attnwidget.charts.pattern_shares import pattern_shares
+from attnwidget.charts.score_panels import score_panels
 from attnwidget.charts.series_style import spread
 from attnwidget.charts.theme import DARK, LIGHT, WIDTH, Theme, in_dark
 
@@ -432,3 +433,24 @@ def test_a_title_of_a_megabyte_is_cut() -> None:
     lines = [*title.text, *title.subtitle]
     assert sum(map(len, lines)) <= 4000 and lines[-1].endswith("…")
     assert title.text[-1].endswith("…")
+
+
+def test_values_without_an_interval_are_drawn() -> None:
+    absent = {"low": [0.7, np.nan], "high": [0.9, np.nan]}
+    bars = accuracy_bars(
+        pd.DataFrame(
+            {"task": "t", "predictor": ["attention", "offset"], "value": [0.8, 0.5], **absent}
+        ),
+        title="t",
+    )
+    points = score_panels(
+        pd.DataFrame(
+            {"layer": [0, 1], "rank": 64, "series": "s", "measure": "m", "value": [0.8, 0.5]}
+            | absent
+        ),
+        title="t",
+    )
+    for chart in (bars, points):
+        json.dumps(chart.to_dict(), allow_nan=False)
+    svg = vl_convert.vegalite_to_svg(bars.to_dict())
+    assert "80.0%" in svg and "50.0%" in svg

@@ -265,7 +265,8 @@ def test_words_of_models_with_other_tokenizers(embedded: AttentionModel) -> None
         run(embedded, other, ["one text"], unit="words")
     with pytest.raises(ValueError, match="no texts to read"):
         run(embedded, other, [], unit="words")
-    with pytest.raises(ValueError, match=r"sentence 0: word 2 .* leave the sentence out"):
+    ways_out = r"leave the sentence out, or pass sentence\.with_spaces\(\) if .* several words$"
+    with pytest.raises(ValueError, match=rf"sentence 0: word 2 .* {ways_out}"):
         run(embedded, other, [["w1", "\u200b"]], unit="words")
     with pytest.raises(ValueError, match="unit is 'tokens' or 'words'"):
         run(embedded, other, sentences, unit="word")
