@@ -93,7 +93,7 @@ class HeadGrid(MetricChoice, Versus):
     ).tag(sync=True)
 
     # What heads with a tested name do, in one word, as [head, family]; the figure around sets it.
-    _families = traitlets.List().tag(sync=True)
+    _families: traitlets.List[list[Any]] = traitlets.List().tag(sync=True)
     # What was off when the metrics were given.
     _metrics_of = traitlets.Unicode().tag(sync=True)
 
