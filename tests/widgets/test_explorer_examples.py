@@ -105,8 +105,11 @@ def test_the_word_stays_from_head_to_head_and_another_text_begins_anew(
     explorer = explore(model, treebank=False, atlas=False)
     explorer.selected = [(2, 4)]
     assert (explorer.tokens, explorer.example) == ([("query", 7)], "pronouns")
+    # No word of this text stands out in this head, and of the next text one does.
     explorer.text = "The keys to the cabinet are on the table."
     assert explorer.example is None and explorer.hidden == ["cls", "sep"]
+    assert explorer.tokens == [] and explorer.grid.cells == "maps"
+    explorer.text = "The old woman opened the door and saw her brother."
     ((side, _),) = explorer.tokens
     assert side == "query" and explorer.grid.cells == "maps"
     # What a reader hides and locks stays so from head to head.

@@ -104,13 +104,18 @@ def assert_thumbnails(
     shown = in_unit(grid.attention, grid.unit)
     maps = draw_thumbnails(shown, grid.stack, hidden=grid.hidden, quantity=grid.quantity)
     n_layers, n_heads = maps.maxima.shape
-    side = round(2 * cell_side(width or 656, n_heads, n_layers))
-    assert image.shape == (*corner(side, n_layers, n_heads), 3)
+    room = width or 656
+    upright, turned = cell_side(room, n_heads, n_layers), cell_side(room, n_layers, n_heads)
+    # The longer side lies across where cells get larger so: a column is a layer then.
+    turns = n_layers > n_heads and turned > upright
+    side = round(2 * (turned if turns else upright))
+    n_rows, n_columns = (n_heads, n_layers) if turns else (n_layers, n_heads)
+    assert image.shape == (*corner(side, n_rows, n_columns), 3)
     scale = ramp_table(theme)
     maxima = maps.maxima.astype(np.float64)
     for layer in range(n_layers):
         for head in range(n_heads):
-            y, x = corner(side, layer, head)
+            y, x = corner(side, *((head, layer) if turns else (layer, head)))
             end = 1 if grid.quantity == "weights" else maxima.max()
             gain = maxima[layer, head] / end if grid.scale == "absolute" else 1
             shares = (resized(maps.values[layer, head], side) / 255) ** 2 * gain
@@ -121,7 +126,7 @@ def assert_thumbnails(
             )
     lines = (DARK if theme == "dark" else LIGHT).hairline
     ruled = [int(lines[i : i + 2], 16) for i in (1, 3, 5)]
-    rows = n_layers * (side + 4)
+    rows = n_rows * (side + 4)
     assert (image[:rows, EDGE + side : EDGE + side + 4][:, :2] == ruled).all()
     assert (image[:rows, :EDGE] == ruled).all() and (image[:EDGE, :-EDGE] == ruled).all()
 

@@ -455,6 +455,8 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     from_page(explorer, {"_painted": True})
     assert explorer.wait(60)
     assert explorer.scale == explorer.view.scale == "absolute"
+    # A long input has no maps between words.
+    assert explorer.unit == explorer.view.unit == explorer.grid.unit == "tokens"
     assert list(on_page(explorer, "problems")) == ["head_map"] and explorer.head_map is None
     assert "need whole maps" in on_page(explorer, "problems")["head_map"]
     explorer.hidden = ["cls"]
@@ -468,10 +470,12 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     explorer.versus_text = None
     explorer.text = "The cat sat."
     assert explorer.scale == explorer.view.scale == "absolute"
+    assert explorer.unit == explorer.view.unit == explorer.grid.unit == "words"
     assert on_page(explorer.view, "long") is None and on_page(explorer, "problems") == {}
     assert explorer.wait(60) and explorer.head_map is not None
     explorer.text = "The dog ran. " * 40
     assert explorer.scale == explorer.view.scale == "absolute"
+    assert explorer.unit == explorer.view.unit == explorer.grid.unit == "tokens"
     assert len(on_page(explorer.view, "axes")["query"]["text"]) > 100
     assert "long input" in explorer.view.caption.text()
     explorer.close()

@@ -239,7 +239,12 @@ def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) 
     explorer.wait()
     assert (explorer.tokens, explorer.text) == (tokens, text)
     told = explorer.caption.notes[0]
-    assert told.startswith("In L1 H3 with L0 H3 off, “he” looks at “captain” (") and told != line
+    assert (
+        told.startswith(
+            "In L1 H3 (pronoun to its person) with L0 H3 off, “he” looks at “captain” ("
+        )
+        and told != line
+    )
     assert "the model says he 60\xa0%" in told and "Now: " in told
     assert explorer.example == "pronouns"
     off = explorer.grid.metrics["self"]["entropy"]

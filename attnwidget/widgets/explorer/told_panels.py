@@ -73,7 +73,7 @@ class ToldPanels(RelationPanels):
             self.grid.cells = "maps"
             self._give("tokens", list(tokens))
 
-    def _give(self, name: str, value: list[Any]) -> None:
+    def _give(self, name: str, value: Any) -> None:
         """Set a trait of this widget and of its figures.
 
         While a figure passes its selection on, links give it no other trait back.

@@ -187,6 +187,8 @@ class Explorer(ToldPanels):
     _way_out = traitlets.Unicode().tag(sync=True)
     # The number of times that the offer was taken.
     _way_out_taken = traitlets.Int(0).tag(sync=True)
+    # Whether a text after a long one, which is read between tokens, is read between words again.
+    _is_word_by_word: bool = False
 
     def __init__(
         self,
@@ -233,8 +235,11 @@ class Explorer(ToldPanels):
             if versus or versus_text
             else None
         )
-        # The steps of a generated text are steps between tokens.
-        unit = traits.setdefault("unit", "words" if max_tokens is None else "tokens")
+        # The steps of a generated text are steps between tokens, and a long input has no maps
+        # between words.
+        self._is_word_by_word = "unit" not in traits and max_tokens is None
+        in_tokens = max_tokens is not None or attention.is_long
+        unit = traits.setdefault("unit", "tokens" if in_tokens else "words")
         chooses = bool({"selected", "layer"} & traits.keys())
         known = own_atlas(loaded) if atlas is None else None if atlas is False else atlas
         self._has_own_atlas = atlas is None and known is not None
@@ -440,7 +445,13 @@ class Explorer(ToldPanels):
             # nothing.
             self._shown = shown
             self._of_text = attention
+            if attention.is_long and self.unit == "words":
+                self._is_word_by_word = True
+                self._give("unit", "tokens")
+            returns = self._is_word_by_word and self.attention.is_long and not attention.is_long
             self.attention = attention
+            if returns:
+                self._give("unit", "words")
             if not tells:
                 self.example = None
             self._compare_with(other)

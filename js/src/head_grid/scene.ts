@@ -89,8 +89,9 @@ export function sceneOf(
     gridLayout(room, rows, cols, isBanded, density, below, highest, least);
   const turned = flipped(upright);
   const before = layoutOf(upright, shared === true);
-  // The longer side lies across, where cells get larger so.
-  const turns = rows > cols && layoutOf(turned, false).cell > before.cell;
+  // The longer side lies across, where cells get larger so. Layers without attention stay rows,
+  // which have room for the words that say it.
+  const turns = rows > cols && !without.length && layoutOf(turned, false).cell > before.cell;
   const order = turns ? turned : upright;
   const layout = turns ? layoutOf(turned, false) : before;
   const bands = shared && !turns ? stack.n_key_heads : 0;
@@ -109,7 +110,7 @@ export function sceneOf(
     bands,
     layout,
     sorting,
-    emptyRows: order.sort === "all" || order.perLayer ? [] : without,
+    emptyRows: order.sort === "all" ? [] : without,
     asked: askedOf(state),
     families: new Map(
       families

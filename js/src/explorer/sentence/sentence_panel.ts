@@ -117,7 +117,11 @@ export function sentencePanel(actions: SentenceActions) {
         if (nodeOf(place)?.matches(":focus-visible")) actions.point(place);
       }}
       @click=${() => (rests ? actions.toggleResting() : actions.choose(place))}
-      >${text}<i aria-hidden="true" class=${isTo ? "attnw-ex-strong" : ""} ?hidden=${!number}>${number}</i></button>`;
+      >${text}<i
+        aria-hidden="true"
+        class=${isTo ? "attnw-ex-strong" : ""}
+        ?hidden=${!number}
+        >${number}</i></button>`;
   }
 
   let marksOfNow = new Map<number, { weight: number; isNumbered: boolean }>();
