@@ -1,8 +1,10 @@
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { papersOf } from "../src/head_grid/changed_paper.js";
 import { drawPicture } from "../src/head_grid/picture.js";
 import type { GridState, Thumbnails } from "../src/head_grid/state.js";
 import grid from "../src/head_grid/widget.js";
 import { captionText } from "../src/shared/caption.js";
+import { lookup } from "../src/shared/colour.js";
 import { word } from "../src/shared/colour_levels.js";
 import { onPeek, type Peeked } from "../src/shared/peek.js";
 import { THEMES } from "../src/shared/theme.js";
@@ -253,10 +255,10 @@ test("where no head can be switched off there is no button, and the key says why
 });
 
 test(
-  "heads that are off are struck through, changed ones outlined by how far they changed, " +
-    "in pictures too",
+  "heads that are off are struck through, and changed ones stand on orange paper as far as they " +
+    "changed, in pictures too",
   () => {
-    const changes = Float32Array.from({ length: 24 }, (_, i) => [0, 0.1, 0.2][i] ?? 0);
+    const changes = Float32Array.from({ length: 24 }, (_, i) => [0, 0.01, 0.2][i] ?? 0);
     const off: GridState["disabled"] = [[2, 3, "self"]];
     const edited = {
       ...thumbnails("self", 4, 6),
@@ -273,17 +275,34 @@ test(
       brief: false,
       caption: false,
     };
-    const { sheet, caption, table } = drawPicture(
-      state({ disabled: off, _thumbnails: edited }),
-      request,
-    );
+    const {
+      sheet,
+      caption,
+      table: listed,
+    } = drawPicture(state({ disabled: off, _thumbnails: edited }), request);
     const drawn = sheet.pen.body;
-    const outlines = drawn.match(/<[^>]*stroke="#c8102e"[^>]*>/g) ?? [];
+    expect(drawn).not.toContain("#c8102e");
+    const table = lookup(false);
+    const papers = papersOf(table, THEMES.light, changes);
+    expect([...papers.keys()]).toEqual([1, 2]);
+    const [less = 0, more = 0] = [1, 2].map((head) => papers.get(head)?.[0]);
+    const blue = (word: number) => (word >> 16) & 255;
+    expect(blue(table[0] ?? 0)).toBeGreaterThan(blue(less));
+    expect(blue(less)).toBeGreaterThan(blue(more));
+    // Full attention is as dark on every paper.
+    expect([1, 2].map((head) => papers.get(head)?.[255])).toEqual([table[255], table[255]]);
+    // With the system's colours, outlines say it.
+    const forced = drawPicture(state({ disabled: off, _thumbnails: edited }), {
+      ...request,
+      theme: { ...THEMES.light, forced: true },
+    }).sheet.pen.body;
+    const outlines = forced.match(/<[^>]*stroke="#c8102e"[^>]*>/g) ?? [];
     expect(outlines.map((line) => /stroke-width="(.)"/.exec(line)?.[1] ?? "1")).toEqual(["1", "3"]);
+    expect(captionText(caption)).toContain("orange paper: changed against the intact model");
     expect(captionText(caption)).toContain("struck through: switched off");
     expect(captionText(caption)).toContain("Jensen-Shannon divergence up to 0.2");
-    expect(table.columns).toContain("changed");
-    expect(table.rows[0]?.slice(0, 3)).toEqual(["L2 H3 (3-4)", "", "off"]);
+    expect(listed.columns).toContain("changed");
+    expect(listed.rows[0]?.slice(0, 3)).toEqual(["L2 H3 (3-4)", "", "off"]);
   },
 );
 

@@ -95,9 +95,7 @@ def test_the_explorer_has_the_card_of_the_shown_head(in_lab: OpenNotebook) -> No
     notebook = in_lab([EXPLORED])
     notebook.run_cell(0)
     root = notebook.output(0).locator(".attnw-ex-root")
-    expect(root).to_contain_text(
-        "L2 H8 attends from a word with the relation det to its governor ("
-    )
+    expect(root).to_contain_text("In L2 H8 (determiner to its noun), “")
     root.get_by_role("tab", name="this head").click()
     card = root.get_by_role("region", name="card of the head")
     expect(card).to_contain_text("L2 H8 (3-9) · det to governor")

@@ -286,7 +286,7 @@ def explorer(model: AttentionModel, relations: RelationAccuracies) -> Explorer:
 @pytest.mark.slow
 def test_an_explorers_figures_follow_each_other(explorer: Explorer, opened: Opened) -> None:
     page = opened(explorer)
-    expect(page.locator(".attnw-page-text")).to_contain_text(f"{TEXT}\nAs saved: L2 H1: “the”")
+    expect(page.locator(".attnw-page-text")).to_contain_text(f"{TEXT}\nAs saved: In L2 H1, “the”")
     expect(page.locator("textarea")).to_have_count(0)
     expect(page.locator(".attnw-page-caption")).to_contain_text("the page has no model")
     others = ("coreference_view", "atlas_view")

@@ -21,6 +21,7 @@ export function headTitle(of: {
   const { reading, hasNames, isOff, fixed, switchHead, ways, hidden } = of;
   const named = reading?.name || (hasNames ? "no tested name" : "");
   const family = reading?.family;
+  const power = isOff ? "switch on" : "switch off";
   return html`<h4 class="attnw-ex-title" ?hidden=${hidden}>
     <span class="attnw-ex-head-name">${reading ? headName(reading.head) : "no head"}</span>
     <span class="attnw-ex-muted">${
@@ -28,10 +29,11 @@ export function headTitle(of: {
         ? html`<s class="attnw-ex-mark" data-family=${family}></s>`
         : nothing
     }${named}</span>
-    <button type="button" class="attnw-ex-power" aria-pressed=${isOff} title=${fixed || "x"}
+    <button type="button" class="attnw-ex-power" aria-pressed=${isOff} aria-label=${power}
+      title=${fixed || `${power} (x)`}
       ?disabled=${fixed !== "" || !reading} @click=${switchHead}
       ><svg width="11" height="11" viewBox="0 0 12 12" aria-hidden="true">${POWER}</svg
-      > ${isOff ? "switch on" : "switch off"}</button>
+      ><span>${power}</span></button>
     ${ways}
   </h4>`;
 }

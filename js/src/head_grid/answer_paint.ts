@@ -61,9 +61,18 @@ function cellsOf({ layout, order }: Scene): { head: number; x: number; y: number
   });
 }
 
-function square(pen: Pen, scene: Scene, weight: number, x: number, y: number): string {
+const scaleOf = ({ look, theme }: Scene, head: number): Uint32Array =>
+  look.papers?.get(head) ?? ramp(theme);
+
+/** Fill the cell of a head with the ink of a weight; the colour of letters on it. */
+function square(
+  pen: Pen,
+  scene: Scene,
+  weight: number,
+  { head, x, y }: { head: number; x: number; y: number },
+): string {
   const { cell } = scene.layout;
-  const { ground, letters } = inkOf(scene.theme, weight);
+  const { ground, letters } = inkOf(scene.theme, weight, scaleOf(scene, head));
   pen.fillStyle = ground;
   pen.fillRect(x, y, cell, cell);
   pen.strokeStyle = scene.theme.hairline;
@@ -73,7 +82,7 @@ function square(pen: Pen, scene: Scene, weight: number, x: number, y: number): s
 }
 
 function paintWord(pen: Pen, scene: Scene, rows: Rows): void {
-  const { layout, font, state, theme } = scene;
+  const { layout, font, state } = scene;
   const { cell } = layout;
   const axes = state._axes;
   const answers = wordAnswers(rows, axes, state.hidden);
@@ -85,17 +94,16 @@ function paintWord(pen: Pen, scene: Scene, rows: Rows): void {
   );
   const values = asFloat32(rows.values);
   const keys = axes.key.text.length;
-  const table = ramp(theme);
   const isStrip = cell < WITH_WORD;
   const hasNumber = cell >= WITH_NUMBER;
   pen.textBaseline = "middle";
   for (const { head, x, y } of cellsOf(scene)) {
     const answer = answers[head];
     if (!answer) continue;
-    const letters = square(pen, scene, isStrip ? 0 : answer.weight, x, y);
+    const letters = square(pen, scene, isStrip ? 0 : answer.weight, { head, x, y });
     if (isStrip) {
       const row = values.subarray(head * keys, (head + 1) * keys);
-      paintRaster(pen, stripOf(row, shown, table), x, y, cell, cell);
+      paintRaster(pen, stripOf(row, shown, scaleOf(scene, head)), x, y, cell, cell);
       continue;
     }
     if (!answer.standsOut) continue;
@@ -122,7 +130,7 @@ function paintPair(pen: Pen, scene: Scene, rows: Rows, key: number): void {
   for (const { head, x, y } of cellsOf(scene)) {
     const answer = answers[head];
     if (!answer) continue;
-    pen.fillStyle = square(pen, scene, answer.weight, x, y);
+    pen.fillStyle = square(pen, scene, answer.weight, { head, x, y });
     const [middle, line] = [x + cell / 2, y + cell / 2];
     if (cell >= PRINTED && answer.isPrinted) {
       const size = cell >= LARGE ? PAIR_SIZE.large : PAIR_SIZE.small;

@@ -95,6 +95,8 @@ export function gridEnd(scale: Scale, maps: SmallMaps | null): number | null {
 /** How values become colours. */
 export interface Look {
   table: Uint32Array;
+  /** The scales of heads that stand on another paper, as layer * heads + head. */
+  papers?: Map<number, Uint32Array>;
   /** Between maps. */
   ground?: number;
   /** Of the hairline round a map. */
@@ -119,7 +121,7 @@ export function drawHead(
   const { height, width, values, signed } = maps;
   const head = row * maps.cols + col;
   const share = look.end === null ? 1 : Math.abs(maps.maxima[head] ?? 0) / (look.end || 1);
-  const colours = bytePixels(look.table, look.scale, share, signed);
+  const colours = bytePixels(look.papers?.get(head) ?? look.table, look.scale, share, signed);
   const zero = signed ? NO_CHANGE : 0;
   const down = spans(height, size);
   const across = spans(width, size);

@@ -218,13 +218,15 @@ function labelNote({ labels = [], stack }: GridState): string {
 }
 
 /** What a caption says of heads that are off. */
-function editNotes({ off, changes, maps, state }: Scene): string[] {
+function editNotes(scene: Scene): string[] {
+  const { off, changes, maps, state } = scene;
   const notes = off.size ? ["empty and struck through: switched off"] : [];
   if (off.size && maps?.signed) notes.push("no difference is drawn of what is off");
   if (changes) {
     const most = changes.reduce((a, b) => Math.max(a, b), 0);
+    const how = maps?.signed ? "" : scene.theme.forced ? "outlined: " : "orange paper: ";
     const upTo =
-      `outlined: changed against ` +
+      `${how}changed against ` +
       `${state.versus === "other" ? "B" : "the intact model"}, Jensen-Shannon divergence up ` +
       `to ${figures(most)}`;
     notes.push(most > 0 ? upTo : "no other head of this stack changed");

@@ -20,6 +20,7 @@ import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
 import { paintStrike } from "../shared/strike.js";
 import type { Theme } from "../shared/theme.js";
 import { paintAnswers } from "./answer_paint.js";
+import { paperStrength } from "./changed_paper.js";
 import { hairline } from "./grid_pixels.js";
 import { barRange, headIn, type Metric, type Order, passes } from "./head_order.js";
 import { hasLabels, type Scene } from "./scene.js";
@@ -81,29 +82,16 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
 }
 
 /**
- * Width and strength of the outline of heads by their change: up to a quarter of the largest one, a
- * half, three, all of it.
+ * A line through disabled heads. Heads that this choice changes stand on another paper; with the
+ * system's colours, they have an outline.
  */
-const CHANGES = [
-  [1, 0.4],
-  [1, 1],
-  [2, 1],
-  [3, 1],
-] as const;
-
-/** A line through disabled heads, and an outline around heads that this choice changes. */
-function paintEdits(pen: Pen, { layout, theme, order, off, changes }: Scene) {
-  const most = changes?.reduce((a, b) => Math.max(a, b), 0) ?? 0;
+function paintEdits(pen: Pen, { layout, theme, order, off, changes, maps }: Scene) {
   for (const [i, head] of order.heads.entries()) {
     const at = [Math.floor(i / order.cols), i % order.cols] as const;
     if (off.has(head)) paintEmpty(pen, layout, at, theme);
-    const change = changes?.[head] ?? 0;
-    if (head < 0 || !(change > 0)) continue;
-    const [width, strength] =
-      CHANGES[Math.ceil((CHANGES.length * change) / most) - 1] ?? CHANGES[0];
-    pen.globalAlpha = strength;
-    outline(pen, layout, at, theme.second, width, -width / 2);
-    pen.globalAlpha = 1;
+    const width = head < 0 ? 0 : Math.round(3 * paperStrength(changes?.[head] ?? 0));
+    if (theme.forced && !maps?.signed && width)
+      outline(pen, layout, at, theme.second, width, -width / 2);
   }
 }
 

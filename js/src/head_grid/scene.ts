@@ -7,6 +7,7 @@ import type { Look as Page } from "../shared/mount.js";
 import type { Raster } from "../shared/pen.js";
 import type { Head, StackInfo } from "../shared/types.js";
 import type { Asked } from "./answer_paint.js";
+import { papersOf } from "./changed_paper.js";
 import { compose, gridEnd, type Look, type SmallMaps } from "./grid_pixels.js";
 import {
   cellOf,
@@ -99,6 +100,8 @@ export function sceneOf(
   const sortingEnd = layout.x0 + Math.ceil(ruler(labelFont(font, false, AXIS_LABEL_SIZE))(sorting));
   const [width, height] = canvasSize(layout);
   const snap = (x: number) => Math.round(x * density) / density;
+  const table = maps?.signed ? diverging(page.theme) : ramp(page.theme);
+  const changes = maps?.stack === state.stack ? maps.changes : null;
   return {
     ...page,
     room,
@@ -119,7 +122,8 @@ export function sceneOf(
     ),
     height: snap(height),
     look: {
-      table: maps?.signed ? diverging(page.theme) : ramp(page.theme),
+      table,
+      papers: papersOf(table, page.theme, maps?.signed ? null : changes),
       ground: word(page.theme.background),
       line: word(page.theme.hairline),
       scale: state.scale,
@@ -139,7 +143,7 @@ export function sceneOf(
         return at ? [{ at, text }] : [];
       })
       .sort((a, b) => a.at[0] - b.at[0] || a.at[1] - b.at[1]),
-    changes: maps?.stack === state.stack ? maps.changes : null,
+    changes,
     // A few heads are narrower than what is said of their order.
     width: snap(sorting ? Math.max(width, Math.min(room, sortingEnd)) : width),
     selected: state.selected.flatMap(([layer, head, name]) => {

@@ -7,10 +7,17 @@ const ON_LIGHT = "#15151a";
 /** Of a ground of 0 to 255: letters on a lighter one are dark. */
 const BRIGHT = 125;
 
-/** The ground of a weight on the absolute scale, with the colour of letters on it. */
-export function inkOf(theme: Theme, weight: number): { ground: string; letters: string } {
+/**
+ * The ground of a weight on the absolute scale, with the colour of letters on it. `table` is the
+ * scale of another paper.
+ */
+export function inkOf(
+  theme: Theme,
+  weight: number,
+  table: Uint32Array = ramp(theme),
+): { ground: string; letters: string } {
   const at = transfer("absolute")(Math.max(0, Math.min(1, weight)));
-  const word = ramp(theme)[Math.round(255 * at)] ?? 0;
+  const word = table[Math.round(255 * at)] ?? 0;
   const [r, g, b] = [word & 255, (word >> 8) & 255, (word >> 16) & 255];
   const brightness = 0.2126 * r + 0.7152 * g + 0.0722 * b;
   if (theme.forced) {
