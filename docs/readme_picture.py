@@ -38,18 +38,14 @@ def photograph(path: Path) -> None:
         notebook = LiveNotebook(page, lab, "lab/tree", "explorer", [CELL])
         notebook.run_cell(0)
         root = notebook.output(0).locator(".attnw-ex-root")
-        expect(root.locator('[data-panel="lens"] canvas').first).to_be_visible(timeout=120_000)
+        expect(root.locator("canvas").first).to_be_visible(timeout=120_000)
         notebook.run_in_kernel("explorer.wait()")
         # The notebook's margins take what is left.
         took = root.evaluate("(root) => root.getBoundingClientRect().width")
         page.set_viewport_size({"width": round(1800 + WIDTH - took), "height": 1600})
         page.mouse.move(2, 2)
         page.wait_for_timeout(3000)
-        # The relations of the treebank, in the second row of tabs, have a picture of their own.
-        box = root.bounding_box()
-        second = root.get_by_role("tablist").nth(1).bounding_box()
-        assert box is not None and second is not None
-        page.screenshot(path=path, clip={**box, "height": second["y"] - box["y"]})
+        root.screenshot(path=path)
         notebook.close()
         browser.close()
     with Image.open(path) as picture:

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { headNames } from "../src/shared/caption.js";
 import { gridLayout } from "../src/shared/cells.js";
-import { relabelled, shortName, titleName, wholeName } from "../src/shared/head_names.js";
+import { relabelled, shortName, wholeName } from "../src/shared/head_names.js";
 import type { Head, HeadLabel } from "../src/shared/types.js";
 
 const PRONOUN: Head = [1, 3, "self"];
@@ -13,7 +13,6 @@ const LABELS: HeadLabel[] = [
 test("a label follows the name of its head", () => {
   expect(shortName(PRONOUN, LABELS)).toBe("L1 H3 “pronoun”");
   expect(wholeName(PRONOUN, LABELS)).toBe("L1 H3 (2-4) “pronoun”");
-  expect(titleName(PRONOUN, LABELS)).toBe("L1 H3 · 2-4 “pronoun”");
   expect(shortName([1, 4, "self"], LABELS)).toBe("L1 H4");
   expect(wholeName(PRONOUN)).toBe("L1 H3 (2-4)");
   expect(headNames([PRONOUN, [0, 0, "self"]], { labels: LABELS, short: true })).toBe(

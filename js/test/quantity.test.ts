@@ -73,7 +73,7 @@ describe("quantities", () => {
   test("stand in title, caption, legend and name, and rows are no shares of one", async () => {
     const { $ } = await show();
     expect($(".attnw-title").textContent).toBe(
-      "L0 H1 · 1-2 · norms · tokens · relative scale (linear)",
+      "L0 H1: norms between tokens · relative scale (linear)",
     );
     const caption = $(".attnw-caption").textContent ?? "";
     expect(caption).toContain("‖a·f(x)‖; rows do not sum to 1");

@@ -24,7 +24,7 @@ const click = async (at: HTMLElement, init: MouseEventInit = {}) => {
 describe("several heads on a page", () => {
   test("side by side: a figure and a name each; a name shows only its head", async () => {
     const { model, el, find } = await show();
-    expect(find(".attnw-title").textContent).toBe("L1 H2, L2 H5 · weights · tokens");
+    expect(find(".attnw-title").textContent).toBe("L1 H2, L2 H5: attention between tokens");
     const names = [...el.querySelectorAll<HTMLElement>(".attnw-name")];
     expect(names.map((name) => name.getAttribute("aria-label"))).toEqual([
       "only L1 H2",
@@ -118,7 +118,7 @@ describe("a head that a linked figure points at", () => {
     expect(peekOut("a", peeked)).toBe(true);
     await frame();
     expect([find(".attnw-title").textContent, find(".attnw-view-note").textContent]).toEqual([
-      "L0 H7 · 1-8 · weights · tokens",
+      "L0 H7: attention between tokens",
       "peek",
     ]);
     expect(find(".attnw-caption").textContent).toMatch(
@@ -128,7 +128,7 @@ describe("a head that a linked figure points at", () => {
     expect(find(".attnw-beside").hidden).toBe(true);
     peekOut("a", null);
     await frame();
-    expect(find(".attnw-title").textContent).toBe("L1 H2, L2 H5 · weights · tokens");
+    expect(find(".attnw-title").textContent).toBe("L1 H2, L2 H5: attention between tokens");
     expect(find(".attnw-beside").hidden).toBe(false);
     expect(model.sent).toEqual([]);
   });

@@ -70,7 +70,7 @@ describe("the view", () => {
   test("names the head, and what the figure shows", async () => {
     const { $ } = await show();
     expect($(".attnw-root").dataset.lmSuppressShortcuts).toBe("true");
-    expect($(".attnw-title").textContent).toBe("L1 H5 · 2-6 · weights · tokens");
+    expect($(".attnw-title").textContent).toBe("L1 H5: attention between tokens");
     expect($(".attnw-caption").textContent).toContain("Bert · L1 H5 (2-6) · attention weights");
     expect($(".attnw-caption").textContent).toContain("weights only");
     expect($(".attnw-lines-figure").getAttribute("aria-label")).toContain("cat → sat 0.831");

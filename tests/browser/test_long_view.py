@@ -214,7 +214,7 @@ def test_a_saved_page_shows_what_was_in_sight(seen: Watched, tmp_path: Path) -> 
     page.keyboard.press("0")
     expect(root.locator("[data-caption]")).not_to_contain_text("zoomed")
     page.keyboard.press("]")
-    expect(root.locator(".attnw-title")).to_have_text("L0 H1 · 1-2 · weights · tokens")
+    expect(root.locator(".attnw-title")).to_have_text("L0 H1: attention between tokens")
     assert complaints(page) == []
 
 

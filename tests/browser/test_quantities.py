@@ -43,7 +43,7 @@ def test_a_standalone_page_shows_the_chosen_quantity(seen: Watched, tmp_path: Pa
     attention = load_model(device="cpu").attend(TEXT)
     page = save_page(attention, tmp_path / "norms.html", quantity="norms", selected=[(1, 2)])
     seen.page.goto(page.as_uri())
-    expect(seen.page.locator(".attnw-title")).to_have_text("L1 H2 · 2-3 · norms · tokens")
+    expect(seen.page.locator(".attnw-title")).to_have_text("L1 H2: norms between tokens")
     for root in seen.page.locator(".attnw-root").all():
         expect(root).to_contain_text("rows do not sum to 1")
         menu = open_menu(root)

@@ -42,7 +42,7 @@ def test_heads_side_by_side_share_locks_and_a_peek_sends_nothing(in_lab: OpenNot
     root = notebook.output(2).locator(".attnw-root")
     title = root.locator(".attnw-title")
     readout = root.locator(".attnw-readout")
-    expect(title).to_have_text("L1 H2, L2 H4, L3 H5, L2 H7 · weights · tokens")
+    expect(title).to_have_text("L1 H2, L2 H4, L3 H5, L2 H7: attention between tokens")
 
     # A token that is locked in the third head is locked in all.
     panel = root.locator(".attnw-panel").nth(2)

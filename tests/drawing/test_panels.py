@@ -59,7 +59,7 @@ def test_letters_stand_where_titles_begin(three: list[Any]) -> None:
 
 def test_titles_are_left_out_where_papers_have_their_own(three: list[Any]) -> None:
     said = " ".join(texts(join_figures(three, width=800)))
-    assert said.count("L1 H3 · 2-4") == 1, "the second picture was made without"
+    assert said.count("L1 H3: attention") == 1, "the second picture was made without"
     plain = texts(join_figures(three, width=800, title=False))
     assert "All heads, self-attention" not in plain and "a" in plain
 

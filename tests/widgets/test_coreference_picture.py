@@ -162,7 +162,7 @@ def test_the_rules_are_said_with_their_outcome(found: CoreferenceAccuracies) -> 
 def test_the_title_has_the_accuracies(found: CoreferenceAccuracies) -> None:
     view = CoreferenceView(found, selected=[(1, 3)], variant="mentions")
     title, accuracy, source, *_ = texts(view.figure())
-    assert title == "L1 H3 · 2-4 · among preceding mentions"
+    assert title == "L1 H3 · among preceding mentions"
     n = int(found.counts[0])
     correct = int(found.correct[1, 1, 3, 0])
     right = int(found.is_correct[: len(found.windows[0].evaluated), 1, 1, 3].sum())

@@ -113,7 +113,7 @@ def test_on_a_relative_scale_the_strongest_line_is_the_thickest(
     thick = {(q, k): 8 * level[q, k] / 255 for q, k in np.argwhere(level > 0).tolist()}
     assert line_widths(view) == pytest.approx(thick, abs=0.005)
     words = {"linear": "linear", "sqrt": "square-root", "log": "logarithmic"}[scale]
-    assert f"L3 H5 · 4-6 · weights · tokens · relative scale ({words})" in texts(view.figure())
+    assert f"L3 H5: attention between tokens · relative scale ({words})" in texts(view.figure())
     assert f"{words} line thickness scale" in view.caption.scale
 
 

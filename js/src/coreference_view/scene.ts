@@ -2,7 +2,7 @@ import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared
 import type { Outcome } from "../shared/controls.js";
 import { counted, digits, percent } from "../shared/numbers.js";
 import type { TextState } from "../shared/text_frame.js";
-import { type Head, headName, paperName } from "../shared/types.js";
+import { type Head, headName } from "../shared/types.js";
 import { asFloat32, asInt32, type WireArray } from "../shared/wire.js";
 
 const FIGURE = "Coreference: mentions and the antecedents that a head chooses";
@@ -135,7 +135,7 @@ export function titleParts({ drawn, evaluated, state }: Scene): [head: string, a
   const here = `right on ${right.length} of ${counted(evaluated.length, "mention")} here`;
   const correct = drawn.chosen.correct[VARIANTS.indexOf(variant)] ?? 0;
   const all = `${shareOf(correct, _source.n)} of ${_source.n.toLocaleString("en")} in the study`;
-  const head = [headName(drawn.head), paperName(drawn.head), AMONG[variant]].join(" · ");
+  const head = [headName(drawn.head), AMONG[variant]].join(" · ");
   return [head, `${here} · ${all}`];
 }
 

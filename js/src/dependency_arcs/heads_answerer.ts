@@ -1,5 +1,5 @@
 import { headNames, NO_HEAD } from "../shared/caption.js";
-import { titleName } from "../shared/head_names.js";
+import { shortName } from "../shared/head_names.js";
 import { DIRECTIONS, type DrawnSentence } from "../shared/relation_types.js";
 import { headName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
@@ -30,7 +30,7 @@ export const HEADS: Answerer = {
         arcs: "annotated arcs",
       };
     return {
-      title: titleName(head, labels),
+      title: shortName(head, labels),
       caption: headNames([head], { labels }),
       predicts: `${headName(head)} predicts, ${direction}`,
       arcs: direction,

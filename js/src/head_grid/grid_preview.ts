@@ -1,7 +1,7 @@
 import { html, nothing } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
 import { type Cell, corner, type GridLayout } from "../shared/cells.js";
-import { titleName } from "../shared/head_names.js";
+import { shortName } from "../shared/head_names.js";
 import { painted } from "../shared/painted.js";
 import { fresh, paintRaster } from "../shared/pen.js";
 import { paintStrike } from "../shared/strike.js";
@@ -67,7 +67,7 @@ function contents(scene: Scene, maps: SmallMaps, at: Cell) {
   const number = [metricText(metric, at, maps.cols), editText(scene, at)].filter(Boolean);
   return html`<canvas ${painted(paint, scene, at[0], at[1])}></canvas>
     <div class="attnw-grid-name">
-      <span>${[titleName(head, state.labels), ...of].join(" · ")}</span>
+      <span>${[shortName(head, state.labels), ...of].join(" · ")}</span>
       <span>${sharing > 1 ? `keys ${Math.floor(at[1] / sharing)}` : ""}</span>
     </div>
     <div class="attnw-grid-pair" ?hidden=${!most}>

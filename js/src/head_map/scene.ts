@@ -1,5 +1,5 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
-import { labelOfHead, shortName, titleName } from "../shared/head_names.js";
+import { labelOfHead, shortName } from "../shared/head_names.js";
 import type { MapState, PlacedHeads } from "../shared/head_types.js";
 import { LABEL_SIZE, labelFont, tableRuler } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
@@ -217,7 +217,7 @@ const headsOf = (points: Point[]) => points.map(({ head }) => head);
 /** What is written beside a head: its names and its behaviour. */
 export function pointLabel({ head, group }: Point, groups: Groups, labels?: HeadLabel[]): string {
   const behaviour = groups[group]?.name;
-  return [titleName(head, labels), behaviour].filter(Boolean).join(" · ");
+  return [shortName(head, labels), behaviour].filter(Boolean).join(" · ");
 }
 
 /** A head in words, for assistive technology. */

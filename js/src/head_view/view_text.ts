@@ -9,7 +9,7 @@ import {
   type Table,
 } from "../shared/caption.js";
 import { barTexts, wedgeTexts } from "../shared/colour_bar.js";
-import { titleName } from "../shared/head_names.js";
+import { shortName } from "../shared/head_names.js";
 import { labelOf, quoted } from "../shared/labels.js";
 import { counted, digits } from "../shared/numbers.js";
 import { type Print, printValue, quantityName, symbolOf } from "../shared/quantity.js";
@@ -38,13 +38,19 @@ import { hideable, twoSentences, type VisibleMap } from "./source/visible_map.js
 import type { ViewState } from "./state.js";
 import type { Shown } from "./view_shown.js";
 
+/** What is drawn of heads; a scale that the reader asked for is named. */
+export function titleOf(heads: string, quantity: string, unit: string, scale: Scale): string {
+  const what = quantity === "weights" ? "attention" : quantity;
+  return [`${heads}: ${what} between ${unit}`, scaleTitle(scale)].filter(Boolean).join(" · ");
+}
+
 export const title = (
   head: Head,
   quantity: string,
   unit: string,
   labels?: HeadLabel[],
   scale: Scale = "absolute",
-) => [titleName(head, labels), quantity, unit, scaleTitle(scale)].filter(Boolean).join(" · ");
+): string => titleOf(shortName(head, labels), quantity, unit, scale);
 
 /** Which heads read the same keys, where heads share them. */
 export function keyGroup(stack: StackInfo | undefined, [, head]: Head): string {

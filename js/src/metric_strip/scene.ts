@@ -1,5 +1,5 @@
 import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared/caption.js";
-import { titleName } from "../shared/head_names.js";
+import { shortName } from "../shared/head_names.js";
 import type { StripState } from "../shared/head_types.js";
 import { counted, figures } from "../shared/numbers.js";
 import { percentile } from "../shared/tick_strip.js";
@@ -63,7 +63,7 @@ export function sceneOf({ selected, labels, _metrics: metrics }: StripState): St
 }
 
 /** What stands over the table. */
-export const titleOf = ({ head, labels }: StripScene): string => titleName(head, labels);
+export const titleOf = ({ head, labels }: StripScene): string => shortName(head, labels);
 
 /** A row's numbers as texts. */
 export type RowTexts = Record<"value" | "low" | "high" | "percentile", string>;

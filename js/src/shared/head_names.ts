@@ -19,10 +19,6 @@ export const shortName = (head: Head, labels?: HeadLabel[]): string =>
 export const wholeName = (head: Head, labels?: HeadLabel[]): string =>
   labelled(`${headName(head)} (${paperName(head)})`, head, labels);
 
-/** `L7 H9 · 8-10 “label”`, in titles. */
-export const titleName = (head: Head, labels?: HeadLabel[]): string =>
-  labelled(`${headName(head)} · ${paperName(head)}`, head, labels);
-
 /** The labels after one of them was changed; an empty text removes it. */
 export function relabelled(labels: HeadLabel[], head: Head, text: string): HeadLabel[] {
   const others = labels.filter(([at]) => !sameHead(at, head));

@@ -1,5 +1,5 @@
-import { headNames, scaleTitle, type Table } from "../../shared/caption.js";
-import { titleName } from "../../shared/head_names.js";
+import { headNames, type Table } from "../../shared/caption.js";
+import { shortName } from "../../shared/head_names.js";
 import { signedValue } from "../../shared/quantity.js";
 import { type Axes, type Head, type HeadLabel, headName, type Scale } from "../../shared/types.js";
 import { listName, tokenName } from "../aside/token_name.js";
@@ -7,7 +7,7 @@ import { leads, type Scene } from "../scene.js";
 import { sourceOf, weightAt } from "../source/source_of.js";
 import { isBlock, isPair, type Target } from "../source/target.js";
 import type { VisibleMap } from "../source/visible_map.js";
-import { blockName, describe, MOST_ROWS } from "../view_text.js";
+import { blockName, describe, MOST_ROWS, titleOf } from "../view_text.js";
 import { span } from "./head_list_text.js";
 import type { Several } from "./several.js";
 
@@ -21,17 +21,12 @@ export const severalTitle = (
   unit: string,
   labels?: HeadLabel[],
   scale: Scale = "absolute",
-) =>
-  [
-    names
-      ? titleName(heads[0] as Head, labels)
-      : span(heads, headName) || headNames(heads, { most: MOST_NAMED, short: true, labels }),
-    quantity,
-    unit,
-    scaleTitle(scale),
-  ]
-    .filter(Boolean)
-    .join(" · ");
+): string => {
+  const of = names
+    ? shortName(heads[0] as Head, labels)
+    : span(heads, headName) || headNames(heads, { most: MOST_NAMED, short: true, labels });
+  return titleOf(of, quantity, unit, scale);
+};
 
 /** "6 of 12 heads"; "" where all are drawn. */
 export function shareOf({ heads, wanted, arrangement, names }: Several): string {
@@ -57,7 +52,7 @@ export function severalNotes({ several, colours = [], theme, state, map }: Scene
 }
 
 /** A short name that distinguishes the drawing. */
-const shortName = (names: string[] | undefined, heads: Head[], i: number) =>
+const nameAmong = (names: string[] | undefined, heads: Head[], i: number) =>
   names?.[i]?.replace(/^([AB]): .*$/s, "$1") ?? headName(heads[i] as Head);
 
 type Print = (weight: number) => string;
@@ -77,7 +72,7 @@ export function describeSeveral(
   const to = tokenName(axes.key, first.cols[target.key ?? -1] ?? 0);
   const named = maps.map((map, i) => ({
     map,
-    name: shortName(names, heads, i),
+    name: nameAmong(names, heads, i),
     print: map.signed ? signedValue(print) : print,
   }));
   if (isPair(target)) {
@@ -140,6 +135,6 @@ export function severalTable(scene: Scene): Table {
         (member.signed ? signedValue(print) : print)(weightAt(member, query, key)),
       ),
     ]);
-  const columns = members.map((_, i) => shortName(several?.names, several?.heads ?? [], i));
+  const columns = members.map((_, i) => nameAmong(several?.names, several?.heads ?? [], i));
   return { columns: ["from", "to", ...columns], rows };
 }
