@@ -30,7 +30,7 @@ MASKED = "The woman washed [MASK] hands."
 LONG = " ".join(demo.text for demo in list(demo_texts().values()) * 3)
 HEAD = (1, 3)
 OFF = [(5, 3), (5, 8)]
-COLOURS = 128
+COLOURS = 256
 
 
 def main() -> None:
@@ -64,7 +64,10 @@ def save(name: str, figures: list[object]) -> None:
     several = len(figures) > 1
     join_figures(figures, columns=2 if several else 1, labels=several).save(path)
     with Image.open(path) as picture:
-        picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+        quantized = picture.convert("RGB").quantize(
+            COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        )
+        quantized.save(path, optimize=True)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ from browser.servers import jupyter  # noqa: E402
 PICTURE = ROOT / "docs" / "images" / "explorer.png"
 CELL = "from attnwidget import explore\n\nexplorer = explore()\nexplorer"
 WIDTH = 1200  # of the explorer, in pixels
-COLOURS = 128
+# Fewer colours would merge the hues of what heads do.
+COLOURS = 256
 
 
 def photograph(path: Path) -> None:
@@ -49,7 +50,9 @@ def photograph(path: Path) -> None:
         notebook.close()
         browser.close()
     with Image.open(path) as picture:
-        picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+        picture.convert("RGB").quantize(
+            COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        ).save(path, optimize=True)
 
 
 if __name__ == "__main__":

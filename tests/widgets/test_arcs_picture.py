@@ -222,7 +222,7 @@ def test_the_title_and_the_table_have_the_numbers(model: AttentionModel) -> None
     arcs = DependencyArcs(model, [MAT, SIXTY], found, relation="det")
     layer, head, _ = arcs.head
     title, rightness, source, *_ = texts(arcs.figure())
-    assert title == f"{arcs.head} · {arcs.head.paper_name} · det · {arcs.direction}"
+    assert title == f"{arcs.head} · det · {arcs.direction}"
     assert source == f"{model.name} · mat"
     r = found.relations.index("det")
     way = DIRECTIONS.index(arcs.direction)

@@ -1,6 +1,6 @@
 import { html, nothing } from "lit-html";
 import { type Head, headName } from "../shared/types.js";
-import type { Answer, Guess } from "./sentence/guess.js";
+import { type Answer, type Guess, LEAST_CHANGE } from "./sentence/guess.js";
 import { percentText } from "./sentence/percent.js";
 import type { Reading } from "./sentence/reading.js";
 
@@ -13,7 +13,7 @@ const bar = (share: number, kind: string) =>
     style=${`width: ${(100 * share).toFixed(2)}%`}></span>`;
 
 function answerView({ text, before, after, isOwn }: Answer, isOff: boolean) {
-  const changed = after !== undefined && percentText(after) !== percentText(before);
+  const changed = after !== undefined && Math.abs(after - before) >= LEAST_CHANGE;
   return html`<li class="attnw-ex-answer">
     <span class=${isOwn ? "attnw-ex-own" : ""}>${text}</span>
     <span class="attnw-ex-bars" aria-hidden="true">${bar(before, "attnw-ex-before")}${

@@ -13,7 +13,6 @@ const LEAST_LEFT = 320;
 const MOST_LEFT = { usual: 660, many: 900 };
 /** The height for which cells are made, in pixels. */
 const HEIGHTS = { one: 560, usual: 280, wide: 346 };
-const WIDE = 1250;
 
 const MAIN: Panel[] = ["grid", "view"];
 /** What is measured on a treebank, if a reader asks for it. */
@@ -30,13 +29,20 @@ export function leftWidth(width: number, columns: number): number {
   if (planFor(width) === "one") return width;
   const isMany = columns > MANY_COLUMNS;
   const share = isMany ? SHARES.many : width < NARROW ? SHARES.narrow : SHARES.usual;
-  const most = isMany ? MOST_LEFT.many : MOST_LEFT.usual;
-  return Math.max(LEAST_LEFT, Math.min(most, Math.floor(width * share)));
+  return Math.max(LEAST_LEFT, Math.min(mostLeft(columns), Math.floor(width * share)));
 }
 
-/** The height for which the cells of all heads are made. */
-export const gridHeight = (width: number): number =>
-  planFor(width) === "one" ? HEIGHTS.one : width > WIDE ? HEIGHTS.wide : HEIGHTS.usual;
+const mostLeft = (columns: number): number =>
+  columns > MANY_COLUMNS ? MOST_LEFT.many : MOST_LEFT.usual;
+
+/**
+ * The height for which the cells of all heads are made. All heads of the same width have the same
+ * height, because a figure is laid out again where its width changes.
+ */
+export function gridHeight(width: number, columns: number): number {
+  if (planFor(width) === "one") return HEIGHTS.one;
+  return leftWidth(width, columns) === mostLeft(columns) ? HEIGHTS.wide : HEIGHTS.usual;
+}
 
 /** The panels that exist now, or will exist after the measurements. */
 export const present = (

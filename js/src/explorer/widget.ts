@@ -172,7 +172,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
       ...model.get("_stacks").map(({ n_heads, n_layers }) => Math.max(n_heads, n_layers)),
     );
     root.style.setProperty("--attnw-ex-left", `${leftWidth(width, columns)}px`);
-    root.style.setProperty("--attnw-grid-height", `${gridHeight(width)}px`);
+    root.style.setProperty("--attnw-grid-height", `${gridHeight(width, columns)}px`);
     const { fixed, details } = groupsFor(present(snapshot(model, PARTS)));
     const tab = model.get("tab");
     if (tab) lastTab = tab;

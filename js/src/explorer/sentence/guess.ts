@@ -4,8 +4,8 @@ import type { Reading } from "./reading.js";
 
 /** Below this probability a model has no guess. */
 const LEAST_GUESS = 0.05;
-/** A change of less than a point is none. */
-const LEAST_CHANGE = 0.01;
+/** A change of less than a point is none, in words and beside bars. */
+export const LEAST_CHANGE = 0.01;
 /** The head that moves an answer most is named from here on. */
 const LEAST_EFFECT = 0.02;
 const SHOWN = 4;
