@@ -8,6 +8,17 @@ import type { Reading } from "./sentence/reading.js";
 const quote = (reading: Reading, side: "query" | "key", at: number) =>
   `“${reading.words[side][at]?.text ?? ""}”`;
 
+/** What the colours of maps say. */
+function colourHint(grid: GridState | undefined): string {
+  if (grid?._thumbnails?.signed)
+    return grid.versus === "other"
+      ? "blue = more in A, orange = more in B"
+      : "blue = more than in the intact model, orange = less";
+  const of = !grid || grid.quantity === "weights" ? "much attention" : `large ${grid.quantity}`;
+  const scale = grid && grid.scale !== "absolute" ? ", each head on its own scale" : "";
+  return `dark = ${of}${scale}; rows look, columns are looked at`;
+}
+
 /** What the cells of all heads show: the heads, where a word looks, or how they link two words. */
 export function gridTitle(
   reading: Reading | undefined,
@@ -24,7 +35,7 @@ export function gridTitle(
   if (!asks || !reading || from === undefined || from !== rows.query) {
     const plural = count === 1 ? "head" : "heads";
     return html`<span>All ${count} ${plural}</span>
-      <span class="attnw-ex-muted">dark = much attention; rows look, columns are looked at</span>`;
+      <span class="attnw-ex-muted">${colourHint(grid)}</span>`;
   }
   const word = html`<b class="attnw-ex-from-part">${quote(reading, "query", from)}</b>`;
   if (to === undefined) return html`<span>Where ${word} looks in each of the ${count} heads</span>`;
