@@ -3,7 +3,13 @@ import { expect, test } from "vitest";
 import { gridHeight, leftWidth, planFor } from "../src/explorer/arrangement.js";
 import { gridTitle } from "../src/explorer/grid_title.js";
 import type { GridState } from "../src/head_grid/state.js";
-import { state, thumbnails } from "./grid_state.js";
+import { WIDTH, type WireArray } from "../src/shared/wire.js";
+import { gridState } from "./grid_state.js";
+
+function zeros(dtype: WireArray["dtype"], ...shape: number[]): WireArray {
+  const count = shape.reduce((a, b) => a * b, WIDTH[dtype]);
+  return { view: new DataView(new ArrayBuffer(count)), dtype, shape };
+}
 
 function said(grid: GridState): string {
   const el = document.createElement("div");
@@ -21,8 +27,13 @@ test.each([
   [{ versus: "other" as const }, "All 24 heads blue = more in A, orange = more in B"],
   [{ versus: "intact" as const }, "blue = more than in the intact model, orange = less"],
 ])("the title of all heads says what the colours of %o are", (change, words) => {
-  const maps = { ...thumbnails("self", 4, 6), signed: "versus" in change };
-  expect(said(state({ ...change, _thumbnails: maps }))).toContain(words);
+  const values = zeros("|u1", 3, 8, 1, 1);
+  const maxima = zeros("<f4", 3, 8);
+  const strongest = zeros("<i4", 3, 8, 2);
+  const maps = { stack: "self", quantity: "weights", unit: "tokens", hidden: [] };
+  const signed = "versus" in change;
+  const _thumbnails = { ...maps, values, maxima, strongest, signed };
+  expect(said(gridState({ ...change, _thumbnails }))).toContain(words);
 });
 
 test.each([6, 12, 24, 32])("%i columns of one width are made for one height", (columns) => {

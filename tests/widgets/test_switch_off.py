@@ -78,7 +78,9 @@ def test_a_grid_sends_how_far_heads_changed_only_while_some_are_off(attention: A
     assert "without L1 H3, L2 H0 (uniform)" in caption and "struck through" in caption
     assert "Jensen-Shannon divergence up to" in caption
     grid.disabled = []
-    assert on_page(grid, "thumbnails")["changes"] is None and "orange paper" not in grid.caption.text()
+    assert (
+        on_page(grid, "thumbnails")["changes"] is None and "orange paper" not in grid.caption.text()
+    )
 
 
 @pytest.mark.parametrize(("unit", "hidden"), [("tokens", []), ("words", ["cls", "sep"])])
