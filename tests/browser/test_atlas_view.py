@@ -96,6 +96,7 @@ def test_the_explorer_has_the_card_of_the_shown_head(in_lab: OpenNotebook) -> No
     notebook.run_cell(0)
     root = notebook.output(0).locator(".attnw-ex-root")
     expect(root).to_contain_text("In L2 H8 (determiner to its noun), “")
+    root.get_by_role("button", name="more").click()
     root.get_by_role("tab", name="this head").click()
     card = root.get_by_role("region", name="card of the head")
     expect(card).to_contain_text("L2 H8 (3-9) · det to governor")
