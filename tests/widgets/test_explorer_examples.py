@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import traitlets
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 from attnwidget import Attention, AttentionModel, Head, load_model
 from attnwidget.capture.maps.resting_places import resting_places
@@ -295,3 +297,26 @@ def test_the_sentence_of_the_arcs_can_be_read_in_all_figures(model: AttentionMod
     assert explorer.text == demo_treebank()[39].text == on_page(explorer, "shown")["text"]
     assert (explorer.pair, explorer.example) == (None, None)
     assert "flour" in explorer.view.attention.tokens
+
+
+def test_a_text_without_spaces_is_read_between_tokens_and_the_next_between_words() -> None:
+    letters = dict.fromkeys("?abcdefghijklmnopqrstuvwxyz护士说她很累因为律师了一整夜ก็ไม่")
+    known = {letter: number for number, letter in enumerate(letters)}
+    letter_by_letter = Tokenizer(models.BPE(vocab=known, merges=[], unk_token="?"))
+    letter_by_letter.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=letter_by_letter, unk_token="?")
+    explorer = explore(load_model(build("gpt2"), tokenizer), "护士说她很累")
+    assert len(explorer.attention.tokens) == 6 and len(explorer.attention.words.tokens) == 1
+    assert explorer.unit == explorer.grid.unit == explorer.view.unit == "tokens"
+    explorer.text = "the nurse said"
+    assert explorer.unit == explorer.grid.unit == explorer.view.unit == "words"
+    assert len(explorer.view.weights) == 3
+    explorer.text = "ไม่ก็ไม่"
+    assert explorer.unit == explorer.view.unit == "tokens"
+    # What a reader chooses stays.
+    explorer.text = "the nurse"
+    explorer.unit = "tokens"
+    for text in ("the nurse said", "护士说", "the nurse"):
+        explorer.text = text
+        assert explorer.unit == explorer.view.unit == "tokens"
+    assert explore(explorer.model, "护士说她很累", unit="words").unit == "words"

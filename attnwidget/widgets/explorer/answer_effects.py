@@ -13,13 +13,13 @@ from attnwidget.widgets.explorer.opening import EffectsOf
 from attnwidget.widgets.prediction_view.shown_question import likeliest, reading_of
 
 #: Largest number of weights times tokens of a model whose heads are tried before it opens.
-_QUICK = 200_000_000
+_QUICK = 3_000_000_000
 #: Number of heads that are switched off one by one, those with the largest estimates.
-_TRIED = 8
+_TRIED = 4
 
 
 def quick_effects(attention: Attention) -> EffectsOf | None:
-    """Return `answer_effects` if they delay an explorer by a few tenths of a second, else None.
+    """Return `answer_effects` if they delay an explorer by about a second at most, else None.
 
     Example:
         >>> from attnwidget import load_model
@@ -39,7 +39,7 @@ def answer_effects(attention: Attention) -> EffectsOf | None:
     """Return how to measure the effects of heads on the next word; None without such a word.
 
     A gradient estimates the effects of all heads, and the heads with the largest estimates are
-    switched off. This takes about as long as ten readings of the text.
+    switched off. This takes about as long as eight readings of the text.
 
     Example:
         >>> from attnwidget import Head, load_model

@@ -21,6 +21,7 @@ from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.studies.streaming.progress_bar import said_when_slow
 from attnwidget.text.counted import counted
 from attnwidget.text.demonstrations import DemoText
+from attnwidget.text.unspaced_scripts import is_unspaced
 from attnwidget.widgets.explorer.answer_effects import quick_effects
 from attnwidget.widgets.explorer.atlas_told import names_in, refuse_other_heads
 from attnwidget.widgets.explorer.examples import (
@@ -187,7 +188,7 @@ class Explorer(ToldPanels):
     _way_out = traitlets.Unicode().tag(sync=True)
     # The number of times that the offer was taken.
     _way_out_taken = traitlets.Int(0).tag(sync=True)
-    # Whether a text after a long one, which is read between tokens, is read between words again.
+    # Whether a text that has words is read between words after one that has none.
     _is_word_by_word: bool = False
 
     def __init__(
@@ -235,11 +236,10 @@ class Explorer(ToldPanels):
             if versus or versus_text
             else None
         )
-        # The steps of a generated text are steps between tokens, and a long input has no maps
-        # between words.
-        self._is_word_by_word = "unit" not in traits and max_tokens is None
-        in_tokens = max_tokens is not None or attention.is_long
-        unit = traits.setdefault("unit", "tokens" if in_tokens else "words")
+        # The steps of a generated text are steps between tokens.
+        self._is_word_by_word = max_tokens is None and traits.get("unit", "words") == "words"
+        by_words = max_tokens is None and _has_words(attention)
+        unit = traits.setdefault("unit", "words" if by_words else "tokens")
         chooses = bool({"selected", "layer"} & traits.keys())
         known = own_atlas(loaded) if atlas is None else None if atlas is False else atlas
         self._has_own_atlas = atlas is None and known is not None
@@ -445,12 +445,13 @@ class Explorer(ToldPanels):
             # nothing.
             self._shown = shown
             self._of_text = attention
-            if attention.is_long and self.unit == "words":
-                self._is_word_by_word = True
+            had_words, has_words = map(_has_words, (self.attention, attention))
+            if had_words:
+                self._is_word_by_word = self.unit == "words"
+            if not has_words:
                 self._give("unit", "tokens")
-            returns = self._is_word_by_word and self.attention.is_long and not attention.is_long
             self.attention = attention
-            if returns:
+            if has_words and not had_words and self._is_word_by_word:
                 self._give("unit", "words")
             if not tells:
                 self.example = None
@@ -590,6 +591,14 @@ def _compared_with(
         )
     refuse_incomparable(attention.stacks, other.stacks)
     return other
+
+
+def _has_words(attention: Attention) -> bool:
+    """Whether an input can be read between words, and has words between spaces."""
+    if attention.is_long:
+        return False
+    axis = next(iter(attention.stacks.values())).query
+    return not is_unspaced("".join(axis.added))
 
 
 def _input_of(texts: Mapping[str, Any]) -> dict[str, Any]:

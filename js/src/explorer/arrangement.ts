@@ -11,6 +11,8 @@ const MANY_COLUMNS = 16;
 /** All heads have so much at least, and at most. */
 const LEAST_LEFT = 320;
 const MOST_LEFT = { usual: 660, many: 900 };
+/** From so many rows on, cells would be too small to point at in the usual height. */
+const MANY_ROWS = 20;
 /** The height for which cells are made, in pixels. */
 const HEIGHTS = { one: 560, usual: 280, wide: 346 };
 
@@ -39,9 +41,10 @@ const mostLeft = (columns: number): number =>
  * The height for which the cells of all heads are made. All heads of the same width have the same
  * height, because a figure is laid out again where its width changes.
  */
-export function gridHeight(width: number, columns: number): number {
+export function gridHeight(width: number, columns: number, rows: number): number {
   if (planFor(width) === "one") return HEIGHTS.one;
-  return leftWidth(width, columns) === mostLeft(columns) ? HEIGHTS.wide : HEIGHTS.usual;
+  const isWide = leftWidth(width, columns) === mostLeft(columns) || rows >= MANY_ROWS;
+  return isWide ? HEIGHTS.wide : HEIGHTS.usual;
 }
 
 /** The panels that exist now, or will exist after the measurements. */

@@ -10,7 +10,7 @@ const partView = ({ text, style }: Part, toggleResting: () => void) =>
         @click=${toggleResting}>${text}</button>`
     : style === "plain"
       ? text
-      : html`<span class=${`attnw-ex-${style}-part`}>${text}</span>`;
+      : html`<bdi class=${`attnw-ex-${style}-part`}>${text}</bdi>`;
 
 /** The line of words about the screen. */
 export const lineView = (line: Line | string, toggleResting: () => void, isSpoken: boolean) =>

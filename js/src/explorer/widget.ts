@@ -167,12 +167,12 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     const plan = planFor(width);
     root.classList.toggle("attnw-ex-failed", Boolean(model.get("_error")));
     for (const name of PLANS) root.classList.toggle(`attnw-ex-${name}`, name === plan);
-    const columns = Math.max(
-      0,
-      ...model.get("_stacks").map(({ n_heads, n_layers }) => Math.max(n_heads, n_layers)),
-    );
+    // The longer side lies across.
+    const sides = model.get("_stacks").map(({ n_heads, n_layers }) => [n_heads, n_layers]);
+    const columns = Math.max(0, ...sides.map((both) => Math.max(...both)));
+    const rows = Math.max(0, ...sides.map((both) => Math.min(...both)));
     root.style.setProperty("--attnw-ex-left", `${leftWidth(width, columns)}px`);
-    root.style.setProperty("--attnw-grid-height", `${gridHeight(width, columns)}px`);
+    root.style.setProperty("--attnw-grid-height", `${gridHeight(width, columns, rows)}px`);
     const { fixed, details } = groupsFor(present(snapshot(model, PARTS)));
     const tab = model.get("tab");
     if (tab) lastTab = tab;

@@ -119,6 +119,7 @@ export function sentencePanel(actions: SentenceActions) {
       @click=${() => (rests ? actions.toggleResting() : actions.choose(place))}
       >${text}<i
         aria-hidden="true"
+        dir="ltr"
         class=${isTo ? "attnw-ex-strong" : ""}
         ?hidden=${!number}
         >${number}</i></button>`;
