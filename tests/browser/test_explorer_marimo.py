@@ -104,7 +104,7 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Pat
     root.get_by_role("tab", name="arcs").click()
     expect(root.locator(".attnw-arcs-stage")).to_be_visible()
     root.get_by_role("tab", name="relations").click()
-    expect(root.locator(".attnw-view-controls")).to_have_css("display", "flex")
+    expect(root.locator(".attnw-view-root").first).to_have_css("font-size", "12px")
     expect(root.locator(".attnw-rel-root .attnw-controls")).to_have_css("display", "flex")
     grid.click(3, 5)
     title = root.locator(".attnw-ex-title")

@@ -57,7 +57,7 @@ def test_heads_side_by_side_share_locks_and_a_peek_sends_nothing(in_lab: OpenNot
     x, y = on_grid.corner(4, 8)
     middle = on_grid.layout["cell"] / 2
     shown = on_grid.canvas.evaluate(POINT, [x + middle, y + middle])
-    assert shown.startswith("L4 H8 ")
+    assert shown.startswith("L4 H8: ")
     expect(root.locator(".attnw-caption")).to_contain_text("peek")
     on_grid.canvas.dispatch_event("pointerleave")
     expect(title).to_contain_text("L1 H2, L2 H4")

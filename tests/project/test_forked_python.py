@@ -16,6 +16,7 @@ import os, sys
 print(os.getcwd(), os.environ["NAME"], sys.argv[1:], sys.stdin.read(), "torch" in sys.modules)
 print("warned", file=sys.stderr)
 """
+PATIENCE = 240  # seconds on a busy machine
 WAIT = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
 
 
@@ -44,11 +45,12 @@ def test_a_fork_ends_with_its_starter(forks: str, tmp_path: Path) -> None:
         assert starter.stdout is not None
         pid = int(starter.stdout.readline())
         starter.kill()
-    for _ in range(300):
+    limit = time.monotonic() + PATIENCE
+    while time.monotonic() < limit:
         if not _runs(pid):
             return
         time.sleep(0.1)
-    pytest.fail(f"process {pid} still runs after 30 s")
+    pytest.fail(f"process {pid} still runs after {PATIENCE} s")
 
 
 def _runs(pid: int) -> bool:

@@ -666,10 +666,12 @@ def test_predictions_out_of_sight_follow_the_other_figures(model: AttentionModel
     assert effect in explorer.grid.metrics["self"]
     before = view.attention
     view.answer = "their"
-    explorer.text = "He lost [MASK] keys."
-    assert explorer.to_state()["figures"]["predictions"]["answer"] is None
-    assert explorer.view.attention is explorer.grid.attention is explorer.attention
-    assert view.attention is before and "predictions" in explorer.progress
+    # While this thread holds the lock, the thread of measurements changes no figure.
+    with explorer._lock:
+        explorer.text = "He lost [MASK] keys."
+        assert explorer.to_state()["figures"]["predictions"]["answer"] is None
+        assert explorer.view.attention is explorer.grid.attention is explorer.attention
+        assert view.attention is before and "predictions" in explorer.progress
     explorer.view.selected, explorer.view.tokens = [(2, 3)], [("query", 1)]
     explorer.disabled = [(1, 1)]
     explorer.wait()

@@ -16,7 +16,6 @@ import { counted, figures } from "../shared/numbers.js";
 import { type Drawn, type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
 import { drawPicture as lens } from "../token_lens/picture.js";
 import { answersHeight, paintAnswers } from "./answers_paint.js";
-import { planFor } from "./arrangement.js";
 import { type ExplorerState, PANELS, type Panel, TITLES } from "./explorer_types.js";
 import { type Guess, guessOf } from "./sentence/guess.js";
 import { lineOf, lineText } from "./sentence/line.js";
@@ -49,6 +48,8 @@ const TEXT_LINES = 2;
 const LINE_SIZE = 14;
 const LINE_HEIGHT = 20;
 const ANSWERS_WIDTH = 460;
+/** From this width on two columns have room for figures in the sizes of pictures. */
+const TWO_COLUMNS = 760;
 const MOST_ROWS = 20;
 const EMPTY = "There are no panels: name some in `panels`.";
 /** All panels take a second: these two are what a display shows at once. */
@@ -58,7 +59,7 @@ const QUICK: Panel[] = ["grid", "view"];
 function rowsFor(width: number, shown: Panel[]): Panel[][][] {
   const details = shown.filter((name) => !QUICK.includes(name));
   const main = shown.filter((name) => QUICK.includes(name));
-  const isOne = planFor(width) === "one";
+  const isOne = width < TWO_COLUMNS;
   return [...(isOne ? main.map((name) => [[name]]) : [main.map((name) => [name])]), [details]];
 }
 
