@@ -114,9 +114,9 @@ def _read_tokenizer(
         tokenizer = AutoTokenizer.from_pretrained(
             name, revision=revision or "main", trust_remote_code=trust_remote_code
         )
-    except ValueError as error:
-        # transformers finds no file, or does not know which class the tokenizer has. The message
-        # may go on with a list of all classes.
+    except (ValueError, TypeError, ImportError) as error:
+        # transformers finds no file, lacks a library that reads it, or does not know which class
+        # the tokenizer has. The message may go on with a list of all classes.
         return None, str(error).strip().partition("\n")[0][:200]
     return (None, _EMPTY) if is_empty(tokenizer) else (tokenizer, "")
 

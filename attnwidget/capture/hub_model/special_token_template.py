@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+
+def types_of(encoding: Mapping[str, Any]) -> list[int] | None:
+    """Return the token type of each id of an encoding; None if the tokenizer has no token types.
+
+    Some tokenizers in Python count token types without the special tokens. Such types belong to
+    other ids, so they count as none.
+
+    Example:
+        >>> from attnwidget.capture.hub_model.special_token_template import types_of
+        >>> types_of({"input_ids": [1, 5, 2], "token_type_ids": [0]}) is None
+        True
+    """
+    types = encoding.get("token_type_ids")
+    return list(types) if types and len(types) == len(encoding["input_ids"]) else None
 
 
 @dataclass(frozen=True)
@@ -54,7 +69,7 @@ class Template:
         first, second = (list(tokenizer(t, add_special_tokens=False)["input_ids"]) for t in "ab")
         encoded = tokenizer("a", "b") if pair else tokenizer("a")
         ids = list(encoded["input_ids"])
-        types = encoded.get("token_type_ids")
+        types = types_of(encoded)
         start = _find(first, ids, 0)
         end = start + len(first)
         start_second = _find(second, ids, end) if pair else end
@@ -63,8 +78,9 @@ class Template:
             tuple(ids[:start]),
             tuple(ids[end:start_second]),
             tuple(ids[end_second:]),
-            types
-            and (
+            None
+            if types is None
+            else (
                 tuple(types[:start]),
                 types[start],
                 tuple(types[end:start_second]),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from attnwidget.capture.hub_model.special_token_template import Template
+from attnwidget.capture.hub_model.special_token_template import Template, types_of
 from attnwidget.capture.hub_model.vocabulary_spelling import Spelling
 from attnwidget.text.running_text import RunningText
 
@@ -36,7 +36,7 @@ class TextEncoding:
     @property
     def types(self) -> list[int] | None:
         """The type of each token; None if the tokenizer has no token types."""
-        types = self.encoding.get("token_type_ids")
+        types = types_of(self.encoding)
         return types and self.around(types, types[0], types[-1])
 
     def around(self, values: Sequence[T], before: T, after: T) -> list[T]:
