@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attnwidget import AttentionModel, HeadView, load_model
+from fixtures import zoo
 from fixtures.main_calls import CALLS, MAIN, MASKED, check_same
 
 PACKAGE = f"{os.sep}attnwidget{os.sep}"
@@ -133,8 +134,15 @@ def answers(model: AttentionModel) -> Answers:
     return Answers(model)
 
 
+MASKS = "Transformers 4 makes the masks of batches on the default device of torch"
+
+
 def check_in(state: str, names: list[str], answers: Answers) -> None:
     """Assert that calls answer the same in a state, and after it."""
+    if state == "pandas strings":
+        pytest.importorskip("pyarrow")
+    if state in ("device block", "default device") and zoo.TRANSFORMERS_4:
+        pytest.skip(MASKS)
     wrong = []
     for name in names:
         usual = answers.usual(name)
@@ -186,6 +194,7 @@ class _FollowsDefaults(TorchDispatchMode):
             frame = frame.f_back
 
 
+@pytest.mark.skipif(zoo.TRANSFORMERS_4, reason=MASKS)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[] if n in MAIN else pytest.mark.slow) for n in CALLS]
 )

@@ -319,8 +319,8 @@ def test_words_of_content_are_found_in_several_languages(text: str, content: str
     assert set(found) == set(content.split())
 
 
-def test_long_inputs_have_an_opening_without_an_active_word(model: AttentionModel) -> None:
-    long = model.attend([2, *([1000, 1001, 1002, 1003] * 40), 3], long=True)
+def test_long_inputs_have_an_opening_without_an_active_word() -> None:
+    long = load_model("attnwidget/induction").attend("The cat sat on the mat. " * 8, long=True)
     opening = opening_of(long)
     assert opening.head.stack == "self" and active_word(long, Head(1, 3)) == ()
 
