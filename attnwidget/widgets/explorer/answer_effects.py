@@ -19,7 +19,7 @@ _TRIED = 4
 
 
 def quick_effects(attention: Attention) -> EffectsOf | None:
-    """Return `answer_effects` if they delay an explorer by about a second at most, else None.
+    """Return `answer_effects` for models and texts that are small enough to open with, else None.
 
     Example:
         >>> from attnwidget import load_model

@@ -57,7 +57,8 @@ function contents(scene: Scene, maps: SmallMaps, at: Cell) {
     const pen = fresh(canvas, SIDE, SIDE);
     if (!pen) return;
     paintRaster(pen, { across: size, down: size, words }, 0, 0, SIDE, SIDE);
-    if (scene.off.has(at[0] * maps.cols + at[1])) paintStrike(pen, scene.theme, 0, 0, SIDE, SIDE);
+    if (scene.off.has(at[0] * maps.cols + at[1]))
+      paintStrike(pen, scene.theme, { x: 0, y: 0, width: SIDE, height: SIDE });
   };
   const head: Head = [at[0], at[1], state.stack];
   const sharing = stack ? stack.n_heads / stack.n_key_heads : 1;

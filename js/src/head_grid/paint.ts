@@ -100,7 +100,7 @@ function paintEmpty(pen: Pen, layout: GridLayout, at: Cell, theme: Theme) {
   const [x, y] = corner(layout, at);
   pen.fillStyle = theme.background;
   pen.fillRect(x, y, layout.cell, layout.cell);
-  paintStrike(pen, theme, x, y, layout.cell, layout.cell);
+  paintStrike(pen, theme, { x, y, width: layout.cell, height: layout.cell });
 }
 
 /**

@@ -4,12 +4,15 @@ import type { Theme } from "./theme.js";
 /** Between a strike and the corners of its box. */
 const INSET = 2;
 
+interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
 /** A line through an empty box, from its lower left corner: its head is off. */
-export function paintStrike(
-  pen: Pen,
-  theme: Theme,
-  ...[x, y, width, height]: [x: number, y: number, width: number, height: number]
-): void {
+export function paintStrike(pen: Pen, theme: Theme, { x, y, width, height }: Box): void {
   pen.strokeStyle = theme.text;
   pen.lineWidth = 2;
   pen.beginPath();

@@ -67,7 +67,7 @@ function paintTokens(pen: Pen, scene: Scene, pointer: Pointer): void {
   }
   if (cell >= PRINTED && pitch >= LINE) paintLargest(pen, scene);
   for (const [col, isOff] of scene.off.entries())
-    if (isOff) paintStrike(pen, theme, x0 + col * cell, y0, cell, height);
+    if (isOff) paintStrike(pen, theme, { x: x0 + col * cell, y: y0, width: cell, height });
   for (const [, col] of selected) {
     frame(pen, [x0 + col * cell, y0, cell, height], theme.background, 4);
     frame(pen, [x0 + col * cell, y0, cell, height], theme.accent, 2);
@@ -257,7 +257,7 @@ function paintPair(pen: Pen, scene: Scene, { hovered, focused, scrolled: [x] }: 
     pen.lineWidth = 1;
     pen.strokeRect(left + 0.5, top + 0.5, cell - 1, cell - 1);
     if (off[i]) {
-      paintStrike(pen, theme, left, top, cell, cell);
+      paintStrike(pen, theme, { x: left, y: top, width: cell, height: cell });
       continue;
     }
     const ink = inkFor(value);

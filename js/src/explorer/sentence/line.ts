@@ -2,7 +2,7 @@ import type { GridState } from "../../head_grid/state.js";
 import { specialName } from "../../shared/labels.js";
 import { counted, figures } from "../../shared/numbers.js";
 import { printValue } from "../../shared/quantity.js";
-import { headName, SPECIALS } from "../../shared/types.js";
+import { type Head, headName, SPECIALS } from "../../shared/types.js";
 import { asFloat32, asInt32 } from "../../shared/wire.js";
 import type { Guess } from "./guess.js";
 import { type Link, standsOut, strongestLink } from "./looks.js";
@@ -46,17 +46,21 @@ const to = (reading: Reading, at: number, of?: number): Part => ({
   style: "to",
 });
 
+/** "L1 H3 (pronoun to its person)" */
+function named(head: Head, name: string): Line {
+  const line: Line = [{ text: headName(head), style: "head" }];
+  if (name) line.push(muted(` (${name})`));
+  return line;
+}
+
 /** "In L1 H3 (pronoun to its person), " */
 function inHead({ head, name, othersOff }: Reading): Line {
   const [off] = othersOff;
   const off1 = off && othersOff.length === 1 ? headName(off) : counted(othersOff.length, "head");
-  return [
-    plain("In "),
-    { text: headName(head), style: "head" },
-    ...(name ? [muted(` (${name})`)] : []),
-    ...(off ? [muted(` with ${off1} off`)] : []),
-    plain(", "),
-  ];
+  const line = [plain("In "), ...named(head, name)];
+  if (off) line.push(muted(` with ${off1} off`));
+  line.push(plain(", "));
+  return line;
 }
 
 /** "[CLS] and [SEP]", "When (the first word)" */
@@ -148,15 +152,16 @@ function pairLine(reading: Reading, query: number, key: number): Line {
       : place === 1
         ? first
         : `number ${place} of ${looks.seen.length}`;
-  return [
+  const line = [
     ...inHead(reading),
     from(reading, query),
     plain(" gives "),
     to(reading, key, query),
     plain(` ${percentText(weight)} of its attention, ${order}`),
-    ...(weight < looks.even ? [] : [muted(` (even: ${even})`)]),
-    plain("."),
   ];
+  if (weight >= looks.even) line.push(muted(` (even: ${even})`));
+  line.push(plain("."));
+  return line;
 }
 
 /** The line about one word. */
@@ -181,18 +186,15 @@ function wordLine(reading: Reading, query: number): Line {
   }
   const isClose =
     second && second.weight > SECOND * first.weight && second.weight >= 2 * looks.even;
-  return [
-    ...start,
-    plain(" looks at "),
-    to(reading, first.key, query),
-    plain(` (${percentText(first.weight)})`),
-    ...(isClose
-      ? [plain(" and "), to(reading, second.key, query), plain(` (${percentText(second.weight)})`)]
-      : []),
-    muted("; "),
-    looks.resting >= MUCH_RESTING && resting ? restPart(reading) : muted(`even: ${even}`),
-    plain("."),
-  ];
+  const isMuch = looks.resting >= MUCH_RESTING && resting;
+  const line = [...start, plain(" looks at "), to(reading, first.key, query)];
+  line.push(plain(` (${percentText(first.weight)})`));
+  if (isClose) {
+    line.push(plain(" and "), to(reading, second.key, query));
+    line.push(plain(` (${percentText(second.weight)})`));
+  }
+  line.push(muted("; "), isMuch ? restPart(reading) : muted(`even: ${even}`), plain("."));
+  return line;
 }
 
 const restPart = (reading: Reading): Part => ({
@@ -257,10 +259,7 @@ function headLine(reading: Reading, grid: GridState | undefined): Line {
 function changeLine(reading: Reading, grid: GridState | undefined): Line {
   const { head, name, compared } = reading;
   const maps = grid?._thumbnails;
-  const start: Line = [
-    { text: headName(head), style: "head" },
-    ...(name ? [muted(` (${name})`)] : []),
-  ];
+  const start = named(head, name);
   const [a = "A", b = "B"] = compared;
   const between = a === b ? "A and B" : `A (${a}) and B (${b})`;
   if (!maps?.changes || maps.stack !== head[2])

@@ -140,7 +140,8 @@ export function paintAllLines(pen: Pen, at: LinesLayout, lines: Lines, scene: Sc
   const base = some ? { ...tables, first: tables.faded } : tables;
   const pale = (table: Uint32Array) => (fade < 1 ? mixed(scene.theme, table, fade) : table);
   paintBoth(pen, at, lines, { ...base, first: pale(base.first), second: pale(base.second) }, scene);
-  if (scene.map.off) paintStrike(pen, scene.theme, at.x0, 0, at.x1 - at.x0, at.height);
+  if (scene.map.off)
+    paintStrike(pen, scene.theme, { x: at.x0, y: 0, width: at.x1 - at.x0, height: at.height });
   else paintNoLines(pen, at, lines, scene);
 }
 

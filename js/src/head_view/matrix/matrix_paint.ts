@@ -113,7 +113,7 @@ export function paintMatrix(pen: Pen, layout: MatrixLayout, scene: Scene): void 
     }
   });
   paintRules(pen, scene, layout);
-  if (map.off) paintStrike(pen, theme, 0, 0, across, down);
+  if (map.off) paintStrike(pen, theme, { x: 0, y: 0, width: across, height: down });
   pen.restore();
   if (strip === undefined) return;
   pen.save();
