@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -45,12 +47,30 @@ def test_a_fork_ends_with_its_starter(forks: str, tmp_path: Path) -> None:
         assert starter.stdout is not None
         pid = int(starter.stdout.readline())
         starter.kill()
+    _wait_until_ended(pid)
+
+
+@pytest.mark.slow
+def test_a_fork_ends_with_a_starter_that_has_not_heard_of_it(forks: str, tmp_path: Path) -> None:
+    (tmp_path / "wait.py").write_text(WAIT, encoding="utf-8")
+    asked = {"program": ["wait"], "folder": str(tmp_path), "environment": dict(os.environ)}
+    told = json.dumps(asked).encode()
+    read, write = os.pipe()
+    with socket.socket(socket.AF_UNIX) as starter, open(write, "wb"), open(read) as output:
+        starter.connect(forks)
+        socket.send_fds(starter, [len(told).to_bytes(4, "big")], [0, write, 2])
+        starter.sendall(told)
+        pid = int(output.readline())
+    # The socket closed with the number of the fork unread in it.
+    _wait_until_ended(pid)
+
+
+def _wait_until_ended(pid: int) -> None:
     limit = time.monotonic() + PATIENCE
-    while time.monotonic() < limit:
-        if not _runs(pid):
-            return
+    while _runs(pid):
+        if time.monotonic() > limit:
+            pytest.fail(f"process {pid} still runs after {PATIENCE} s")
         time.sleep(0.1)
-    pytest.fail(f"process {pid} still runs after {PATIENCE} s")
 
 
 def _runs(pid: int) -> bool:
