@@ -13,6 +13,8 @@ from torch import Tensor
 
 from attnwidget.capture.default_method import default_method
 from attnwidget.capture.disabled import Heads, disabled
+from attnwidget.capture.hub_model.chat_text import Chat, as_chat, is_chat
+from attnwidget.capture.hub_model.continued_inputs import continuable, continued
 from attnwidget.capture.hub_model.generate import (
     check_generates,
     continuation,
@@ -20,6 +22,7 @@ from attnwidget.capture.hub_model.generate import (
     translation,
 )
 from attnwidget.capture.hub_model.length_limit import LengthLimit
+from attnwidget.capture.hub_model.listed_ids import listed
 from attnwidget.capture.hub_model.losses import Loss, LossFunction, LossName, task_for
 from attnwidget.capture.hub_model.model_tensors import input_names, unpadded
 from attnwidget.capture.hub_model.pickled_model import SentModel, received_model
@@ -221,18 +224,25 @@ class AttentionModel:
         loss: LossName | LossFunction | None = None,
         seed: int = 0,
         long: bool | None = None,
+        tools: Sequence[Any] | None = None,
+        add_generation_prompt: bool | None = None,
     ) -> Attention:
         """The attention of one input.
 
         Above 1,024 tokens, no whole map is computed and `Attention.is_long` is True. Queries and
         keys are kept with the sum of each row, and any part of a map can be computed exactly.
 
+        A chat is a list of messages, such as {"role": "user", "content": "Hi"}. The tokenizer's
+        chat template writes it once, with its own special tokens and no others. `Tokens.roles` and
+        `Tokens.turns` say which message each token belongs to.
+
         Args:
-            text: A string, a list of words, a list of vocabulary ids, or a dict of the model's
-                inputs (pixel_values, input_ids...) with a batch of one. The model reads words with
-                spaces between them. Tokens that the attention_mask of the dict hides are in no map
-                and no loss. Padding on the left is removed before the model reads the rest, so that
-                positions count from the first token.
+            text: A string, a list of words, vocabulary ids (a list, a tensor or an array), a chat,
+                or a dict of the model's inputs (pixel_values, input_ids...) with a batch of one.
+                The model reads words with spaces between them. Special tokens that a string begins
+                or ends with are not added again. Tokens that the attention_mask of the dict hides
+                are in no map and no loss. Padding on the left is removed before the model reads the
+                rest, so that positions count from the first token.
             pair: Second sentence, for models trained on pairs.
             target: The text that the decoder of an encoder-decoder reads; None = a greedy
                 generation of up to 40 tokens.
@@ -246,12 +256,17 @@ class AttentionModel:
             long: Whether to read the input without whole maps; None = above 1,024 tokens of a text,
                 a picture or a sound. Whole maps are always read with a loss, with padding, with
                 disabled heads, and for models that show only their weights.
+            tools: Tools that the chat template describes to the model: functions or JSON schemas,
+                as for `tokenizer.apply_chat_template`.
+            add_generation_prompt: Whether the chat template writes the beginning of the assistant's
+                answer after the messages; None = unless the last message is the assistant's.
 
         Raises:
             ValueError: if the text is empty or too long, listed words have no tokens, ids are not
                 in the vocabulary, the mask hides every token, there is no tokenizer, or maps or
-                gradients cannot be read. Also if the first input shows that reading the attention
-                changes the model's outputs.
+                gradients cannot be read. Also if there is no chat template, it refuses the
+                messages, or the place of a message in its text is not known, and if the first input
+                shows that reading the attention changes the model's outputs.
             TypeError: an input of another form, a target for a model without a decoder, or a loss
                 for which the model has no head.
             RuntimeError: the model was closed.
@@ -267,6 +282,7 @@ class AttentionModel:
             >>> attention.weights(2, 8).shape
             (6, 6)
         """
+        text = as_chat(listed(text), tools, add_generation_prompt)
         inputs, tokens = self._inputs.of(text, pair, target=target, truncate=truncate)
         with self.lock:
             self._check_open()
@@ -294,8 +310,9 @@ class AttentionModel:
             >>> [len(attention.tokens) for attention in attentions]
             [6, 7]
         """
-        if isinstance(texts, (str, Mapping)):
+        if isinstance(texts, (str, Mapping)) or is_chat(texts):
             raise TypeError("attend_batch takes a list of texts; for one input use attend(text)")
+        texts = [as_chat(listed(text)) for text in texts]
         seconds = [None] * len(texts) if pairs is None else list(pairs)
         if len(seconds) != len(texts):
             raise ValueError(f"one pair a text, got {len(texts)} texts and {len(seconds)} pairs")
@@ -379,21 +396,35 @@ class AttentionModel:
             )
 
     @in_plain_torch
-    def generate(self, text: Text, max_new_tokens: int = 40, **options: Any) -> Attention:
+    def generate(
+        self,
+        text: Text | Inputs,
+        max_new_tokens: int = 40,
+        *,
+        tools: Sequence[Any] | None = None,
+        add_generation_prompt: bool | None = None,
+        **options: Any,
+    ) -> Attention:
         """Return the attention over a prompt and its continuation by the model, greedy by default.
 
         One causal pass reads prompt and continuation, and its maps have the attention of every step
         of the generation. For an encoder-decoder, `text` is the encoder's text. `n_prompt` of the
         result is the number of tokens that the generating stack received.
 
+        The answer to a chat is a message of the assistant, and its tokens have this role. A chat
+        whose last message is the assistant's goes on with this message.
+
         Args:
-            text: as in `attend`.
+            text: as in `attend`. A dict needs input_ids, for an encoder-decoder the inputs of the
+                encoder.
             max_new_tokens: Largest number of new tokens.
+            tools: As in `attend`.
+            add_generation_prompt: As in `attend`.
             options: Further options of transformers' `generate`, such as do_sample=True.
 
         Raises:
             ValueError: as `attend`; the model does not generate; prompt and new tokens exceed its
-                limit.
+                limit; a dict that cannot be continued.
             RuntimeError: the model was closed.
 
         Example:
@@ -406,28 +437,44 @@ class AttentionModel:
             >>> attention.n_prompt, len(attention.tokens)
             (5, 8)
         """
-        encoded = self._encoder(text)
-        inputs = self._inputs.padded([encoded])
+        text = as_chat(listed(text), tools, add_generation_prompt, continues=True)
+        encoded = None if isinstance(text, Mapping) else self._encoder(text)
         arguments = {"text": text, "max_new_tokens": max_new_tokens}
-        made_by = None if self.edits else self.made_by.then(call("generate", arguments, options))
+        made_by = self._chat_call("generate", arguments, options)
         with self.lock:
             self._check_open()
+            if encoded is None:
+                inputs, tokens = self._inputs.of(text)
+                check_generates(self.hf_model, "attend(text) reads a text as it is")
+                inputs = continuable(inputs, apart=self._encodes_apart)
+            else:
+                inputs = self._inputs.padded([encoded])
+                tokens = encoded.tokens
             if self._encodes_apart:
                 written = translation(self.hf_model, inputs, max_new_tokens, **options)
                 inputs["decoder_input_ids"] = written
-                attention = self._attentions(inputs, [encoded.tokens], n_prompt=1)[0]
+                attention = self._attentions(inputs, [tokens], n_prompt=1)[0]
                 attention.made_by = made_by
                 return attention
+            n_prompt = inputs["input_ids"].shape[1]
             limit = self._encoder.limit
-            if limit is not None and len(encoded.ids) + max_new_tokens > limit:
+            if limit is not None and n_prompt + max_new_tokens > limit:
                 raise ValueError(
-                    f"a prompt of {len(encoded.ids)} tokens and {max_new_tokens} new ones exceed "
+                    f"a prompt of {n_prompt} tokens and {max_new_tokens} new ones exceed "
                     f"the {limit} that {type(self.hf_model).__name__} takes: ask for fewer new ones"
                 )
-            ids = continuation(self.hf_model, self.tokenizer, inputs, max_new_tokens, **options)
-            whole = Encoded(ids, None, self._encoder.axis(ids))
-            inputs = self._inputs.padded([whole])
-            attention = self._attentions(inputs, [whole.tokens], len(encoded.ids))[0]
+            prompt = inputs
+            if encoded is not None:
+                names = ("input_ids", "attention_mask")
+                prompt = {name: inputs[name] for name in names if name in inputs}
+            ids = continuation(self.hf_model, self.tokenizer, prompt, max_new_tokens, **options)
+            whole = self._encoder.axis(ids)
+            if encoded is None:
+                inputs = continued(inputs, ids)
+            else:
+                inputs = self._inputs.padded([Encoded(ids, None, whole)])
+                whole = encoded.continued(whole)
+            attention = self._attentions(inputs, [whole], n_prompt)[0]
             attention.made_by = made_by
             return attention
 
@@ -440,6 +487,8 @@ class AttentionModel:
         log_probabilities: Sequence[float] | None = None,
         tolerance: float = 0.1,
         long: bool | None = None,
+        tools: Sequence[Any] | None = None,
+        add_generation_prompt: bool | None = None,
     ) -> Attention:
         """Return the attention over a prompt and the text that a server generated from it.
 
@@ -450,7 +499,7 @@ class AttentionModel:
 
         Args:
             text: Prompt, as in `attend`, with the special tokens that the server added. A list of
-                vocabulary ids is taken as it is.
+                vocabulary ids is taken as it is. A chat is written as in `generate`.
             generated: Generated text, or the vocabulary ids of its tokens. Ids are safer, because a
                 server may join other tokens to the same text.
             log_probabilities: Log probability of each generated token given all tokens before it,
@@ -458,6 +507,8 @@ class AttentionModel:
             tolerance: Largest accepted difference of a log probability, in nats. The default allows
                 for a server in half precision; 0.001 is enough for float32 on both sides.
             long: As in `attend`.
+            tools: As in `attend`.
+            add_generation_prompt: As in `attend`.
 
         Raises:
             ValueError: as `attend`; the model does not generate; prompt and generated text exceed
@@ -475,15 +526,17 @@ class AttentionModel:
             (13, ['s', '##a', '##t', '.'])
         """
         check_generates(self.hf_model, "attend(text) reads a text as it is")
+        text = as_chat(listed(text), tools, add_generation_prompt, continues=True)
         encoded = self._encoder(text)
-        arguments = {"text": text, "generated": generated}
+        arguments = {"text": text, "generated": listed(generated)}
+        before = encoded
         if self._encodes_apart:
             if isinstance(generated, str):
                 generated = self._encoder(generated, target=True).ids
-            prompt = decoder_ids(self.hf_model, [])
-        else:
-            prompt = encoded.ids
-        new = generated_ids(self._encoder, text, prompt, generated)
+            start = decoder_ids(self.hf_model, [])
+            before = Encoded(start, None, self._encoder.axis(start))
+        prompt = before.ids
+        new = generated_ids(self._encoder, text, before, generated)
         whole = self._encoder([*prompt, *new])
         inputs = self._inputs.padded([encoded if self._encodes_apart else whole])
         written = torch.tensor([whole.ids], dtype=torch.long, device=self.device)
@@ -496,10 +549,9 @@ class AttentionModel:
                 check_log_probabilities(
                     self.hf_model, inputs, written, names, log_probabilities, tolerance
                 )
-            tokens = encoded.tokens if self._encodes_apart else whole.tokens
+            tokens = encoded.tokens if self._encodes_apart else encoded.continued(whole.tokens)
             attention = self._attentions(inputs, [tokens], len(prompt), long=long)[0]
-        if not self.edits:
-            attention.made_by = self.made_by.then(call("replay", arguments, {"long": long}))
+        attention.made_by = self._chat_call("replay", arguments, {"long": long})
         return attention
 
     @contextmanager
@@ -610,9 +662,20 @@ class AttentionModel:
 
     def _call(self, text: Text | Inputs, pair: Text | None, **options: Any) -> Call | None:
         """Return the Python call of `attend` that makes an attention; None in a block."""
+        return self._chat_call("attend", {"text": text, "pair": pair}, options)
+
+    def _chat_call(
+        self, name: str, first: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> Call | None:
+        """Return the Python call of a method that reads a text or a chat; None in a block."""
         if self.edits:
             return None
-        return self.made_by.then(call("attend", {"text": text, "pair": pair}, options))
+        if isinstance(chat := first["text"], Chat):
+            first = {**first, "text": list(chat.messages)}
+            tools = None if chat.tools is None else list(chat.tools)
+            asked = {"tools": tools, "add_generation_prompt": chat.add_generation_prompt}
+            options = {**options, **asked}
+        return self.made_by.then(call(name, first, options))
 
     @in_plain_torch
     def read_again(self, reading: Reading[Attention]) -> Attention:

@@ -146,6 +146,9 @@ class SharedAxis:
             name: tuple(getattr(source, name)[i] for source, i in sources)
             for name in ("text", "raw", "special", "segments", "added")
         }
+        for name in ("roles", "turns"):
+            both = getattr(self.first, name) and getattr(self.second, name)
+            fields[name] = tuple(getattr(source, name)[i] for source, i in sources if both)
         fields["pieces"] = fields.pop("added")
         return replace(
             self.first,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+#: The role of tokens that a chat template writes around the messages.
+TEMPLATE = "template"
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,11 @@ class Tokens:
     text without "##". `words_known` is False if the vocabulary does not show words; each token then
     counts as a word.
 
+    In a chat, `roles` has the role of the message that each token belongs to ("system", "user",
+    "assistant", "tool"), and `turns` the number of this message, from 0. Tokens that the chat
+    template writes have the role "template" and the turn None. Both are empty for other inputs.
+    `remark` says how the input was read where a reader would not expect it, else "".
+
     Example:
         >>> from attnwidget.text.tokens import Tokens
         >>> Tokens.plain(["[CLS]", "cats", "[SEP]"]).special
@@ -38,13 +46,16 @@ class Tokens:
     is_line: bool = True
     pieces: tuple[str, ...] = ()
     words_known: bool = True
+    roles: tuple[str, ...] = ()
+    turns: tuple[int | None, ...] = ()
+    remark: str = ""
 
     def __post_init__(self) -> None:
         lengths = {
             name: len(getattr(self, name))
             for name in ("text", "raw", "special", "segments", "words")
         }
-        optional = {name: len(getattr(self, name)) for name in ("ids", "pieces")}
+        optional = {name: len(getattr(self, name)) for name in ("ids", "pieces", "roles", "turns")}
         if len(set(lengths.values())) > 1 or any(
             length not in (0, len(self.text)) for length in optional.values()
         ):
@@ -112,6 +123,38 @@ class Tokens:
             words=tuple(None if self.words[i] is None else k for k, i in enumerate(first)),
             is_line=self.is_line,
             words_known=self.words_known,
+            roles=tuple(self.roles[i] for i in first) if self.roles else (),
+            turns=tuple(self.turns[i] for i in first) if self.turns else (),
+            remark=self.remark,
+        )
+
+    def in_chat(self, roles: Sequence[str], turns: Sequence[int | None]) -> Tokens:
+        """Return the tokens with the role and the turn of each. No word spans two turns.
+
+        Args:
+            roles: The role of each of the n tokens, "template" for tokens of the template.
+            turns: The number of the message of each token, None for tokens of the template.
+
+        Raises:
+            ValueError: The numbers of roles and turns are not n.
+
+        Example:
+            >>> from attnwidget.text.tokens import Tokens
+            >>> tokens = Tokens.plain(["<bos>", "Hi", "##!"])
+            >>> tokens.in_chat(["template", "user", "user"], [None, 0, 0]).roles
+            ('template', 'user', 'user')
+        """
+        numbers: dict[tuple[int, str, int | None], int] = {}
+        words = tuple(
+            None if word is None else numbers.setdefault((word, role, turn), len(numbers))
+            for word, role, turn in zip(self.words, roles, turns, strict=True)
+        )
+        return replace(
+            self,
+            words=words,
+            pieces=self.added if self.words != words else self.pieces,
+            roles=tuple(roles),
+            turns=tuple(turns),
         )
 
     @property

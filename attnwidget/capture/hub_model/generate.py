@@ -33,8 +33,7 @@ def continuation(
         ),
         0,
     )
-    prompt = {name: inputs[name] for name in ("input_ids", "attention_mask") if name in inputs}
-    whole = _generate(hf_model, prompt, max_new_tokens, {"pad_token_id": pad} | options)
+    whole = _generate(hf_model, inputs, max_new_tokens, {"pad_token_id": pad} | options)
     return [int(token_id) for token_id in whole[0]]
 
 

@@ -9,22 +9,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnwidget.capture.hub_model.listed_ids import listed
 from attnwidget.capture.hub_model.model_tensors import input_names
 from attnwidget.capture.hub_model.plain_forward import plain_forward
-from attnwidget.capture.hub_model.text_encoder import Encoder, Text, is_ids
+from attnwidget.capture.hub_model.text_encoder import Encoded, Encoder, Text, is_ids
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
 from attnwidget.text.counted import counted
 
 
-def generated_ids(
-    encoder: Encoder, text: Text, prompt: Sequence[int], generated: Text
-) -> list[int]:
+def generated_ids(encoder: Encoder, text: Text, prompt: Encoded, generated: Text) -> list[int]:
     """Return the vocabulary ids of a generated text.
 
     Args:
         encoder: The encoder of the model's texts.
         text: The prompt as the caller passed it.
-        prompt: The ids of the prompt.
+        prompt: The encoded prompt; for an encoder-decoder, that of the decoder.
         generated: The generated text, or its ids.
 
     Raises:
@@ -32,6 +31,7 @@ def generated_ids(
             of the prompt.
         TypeError: `generated` is neither a string nor a list of ids.
     """
+    generated = listed(generated)
     if not isinstance(generated, str):
         is_list = isinstance(generated, Sequence)
         if not is_list or not all(hasattr(token_id, "__index__") for token_id in generated):
@@ -40,15 +40,19 @@ def generated_ids(
                 f"{type(generated).__name__}: pass the ids that the server generated"
             )
         ids = [int(token_id) for token_id in generated]
-    elif not is_ids(text):
-        prompt_text = text if isinstance(text, str) else " ".join(map(str, text))
-        whole = encoder(prompt_text + generated).ids
-        if list(whole[: len(prompt)]) != list(prompt):
+    elif prompt.chat is not None or not is_ids(text):
+        if prompt.chat is not None:
+            whole = encoder.texts.alone(prompt.chat.text + generated)
+        else:
+            prompt_text = text if isinstance(text, str) else " ".join(map(str, text))
+            whole = encoder(prompt_text + generated).ids
+        n_prompt = len(prompt.ids)
+        if list(whole[:n_prompt]) != list(prompt.ids):
             raise ValueError(
                 "the tokens of text + generated do not begin with the tokens of text, so it is not "
                 "known which tokens the server generated: pass their vocabulary ids"
             )
-        ids = list(whole[len(prompt) :])
+        ids = list(whole[n_prompt:])
     else:
         ids = encoder.texts.alone(generated)
     if not ids:

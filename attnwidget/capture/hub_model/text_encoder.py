@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import nn
 
 from attnwidget.capture.hub_model.advised_error import AdvisedError
+from attnwidget.capture.hub_model.chat_text import Chat, ChatText, as_chat
 from attnwidget.capture.hub_model.given_words import TextsOfTokens, unknown_owners
 from attnwidget.capture.hub_model.length_limit import LengthLimit
-from attnwidget.capture.hub_model.text_ids import TextIds
+from attnwidget.capture.hub_model.listed_ids import listed
+from attnwidget.capture.hub_model.text_ids import TextEncoding, TextIds
 from attnwidget.capture.hub_model.token_axes import token_axis
 from attnwidget.text.counted import counted
 from attnwidget.text.token_words import words_without_tokens
 from attnwidget.text.tokens import Tokens
 
-Text = str | Sequence[str] | Sequence[int]
+Text = str | Sequence[str] | Sequence[int] | Sequence[Mapping[str, Any]] | Chat
 
 
 class TooLongError(AdvisedError):
@@ -37,11 +39,21 @@ class TooLongError(AdvisedError):
 
 @dataclass(frozen=True)
 class Encoded:
-    """One text: n `ids`, the model's `token_types` (None without such types), and the axis."""
+    """One text: n `ids`, the model's `token_types` (None without such types), and the axis.
+
+    `chat` is the text of a chat with the places of its messages, else None.
+    """
 
     ids: list[int]
     token_types: list[int] | None
     tokens: Tokens
+    chat: ChatText | None = None
+
+    def continued(self, whole: Tokens) -> Tokens:
+        """Return the tokens of this text and of its continuation, with roles in a chat."""
+        if self.chat is not None:
+            return self.chat.continued(self.tokens, whole)
+        return replace(whole, remark=self.tokens.remark)
 
 
 class Encoder:
@@ -85,8 +97,8 @@ class Encoder:
         """Encode a text or a pair of texts.
 
         Args:
-            text: A string, a list of words, or a list of vocabulary ids, which are used unchanged.
-                Words are read with spaces between them.
+            text: A string, a list of words, a list or an array of vocabulary ids, which are used
+                unchanged, or a chat. Words are read with spaces between them.
             pair: Second sentence, of the same form (not for ids).
             truncate: Whether to cut texts that are too long for the model.
             target: Whether the text is for the decoder.
@@ -96,6 +108,7 @@ class Encoder:
                 the vocabulary, no tokenizer.
             TypeError: a text of another form.
         """
+        text = as_chat(listed(text))
         if is_ids(text):
             if pair is not None:
                 raise TypeError(
@@ -109,6 +122,10 @@ class Encoder:
                 f"this {self._model} has no tokenizer: pass one to load_model(model, tokenizer), "
                 "or attend to a dict of model inputs"
             )
+        if isinstance(text, Chat):
+            if pair is not None:
+                raise TypeError("pair goes with texts; a chat is one input")
+            return self._from_chat(text, truncate)
         for name, content in (("text", text), ("pair", pair)):
             _check_text(name, content)
         return self._from_text(text, pair, truncate, target)
@@ -147,6 +164,7 @@ class Encoder:
         )
         ids = self._within_limit(read.ids)
         types = read.types
+        remark = self._remark(read)
         given = [item.words or item.text for item in spelt if item is not None]
         texts = TextsOfTokens(self._tokenizer, read.encoding, given, target)
         segments = [min(int(kind), 1) for kind in types] if types is not None else []
@@ -155,14 +173,35 @@ class Encoder:
         if not isinstance(text, str):
             given_words = self._given_words(texts, "target" if target else "text", truncate)
             words = read.around(given_words, None, None)
-            return Encoded(ids, types, self.axis(ids, word_ids=words, segments=segments or None))
+            tokens = self.axis(ids, word_ids=words, segments=segments or None)
+            return Encoded(ids, types, replace(tokens, remark=remark))
         tokens = self.axis(ids, segments=segments or None)
         if not tokens.words_known:
             # The vocabulary shows no words. The text does.
             owners = texts.words()
             words_of_text = None if owners is None else read.around(owners, None, None)
             tokens = self.axis(ids, word_ids=words_of_text, segments=segments or None)
-        return Encoded(ids, types, tokens)
+        return Encoded(ids, types, replace(tokens, remark=remark))
+
+    def _remark(self, read: TextEncoding) -> str:
+        """Return what a reader must know about special tokens that the text itself has."""
+        template_ids = read.encoding["input_ids"]
+        first, last = read.n_doubled
+        doubled = {"begins": template_ids[:first], "ends": template_ids[len(template_ids) - last :]}
+        said = [
+            f"the text {how} with {' '.join(self.texts.entries(ids))}, which was not added again"
+            for how, ids in doubled.items()
+            if ids
+        ]
+        return ", ".join(said)
+
+    def _from_chat(self, chat: Chat, truncate: bool) -> Encoded:
+        written = ChatText.of(self._tokenizer, chat)
+        refuse_half_characters(written.text, "the chat")
+        # The template writes all special tokens itself.
+        ids = self.texts.alone(written.text)
+        ids = self._within_limit(ids[: self.limit] if truncate else ids)
+        return Encoded(ids, None, written.on(self.axis(ids), self.texts), written)
 
     def _given_words(self, texts: TextsOfTokens, name: str, truncate: bool) -> list[int | None]:
         """Return the word of each token of lists of words, after a check that all have tokens."""
@@ -246,8 +285,8 @@ def _check_text(name: str, content: object) -> None:
             raise ValueError(f"{name} is empty: pass at least one word")
     elif not isinstance(content, (list, tuple)) or not all(isinstance(w, str) for w in content):
         raise TypeError(
-            f"{name} is a string, a list of words or a list of ids, got {type(content).__name__}; "
-            "several texts at once: attend_batch(texts)"
+            f"{name} is a string, a list of words, a list of ids or a list of messages, got "
+            f"{type(content).__name__}; several texts at once: attend_batch(texts)"
         )
     elif not content or not all(word.strip() for word in content):
         raise ValueError(f"{name} has empty words: pass at least one word, without empty words")

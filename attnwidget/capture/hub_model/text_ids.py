@@ -22,16 +22,19 @@ class TextEncoding:
         encoding: The answer of the tokenizer.
         before: Special tokens that the tokenizer left out before the text.
         after: Special tokens that the tokenizer left out after the text.
+        n_doubled: Numbers of special tokens that the tokenizer added at the beginning and at the
+            end, although the text has them.
     """
 
     encoding: Any
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
+    n_doubled: tuple[int, int] = (0, 0)
 
     @property
     def ids(self) -> list[int]:
         """The n vocabulary ids, with all special tokens."""
-        return [*self.before, *self.encoding["input_ids"], *self.after]
+        return [*self.before, *self._once(self.encoding["input_ids"]), *self.after]
 
     @property
     def types(self) -> list[int] | None:
@@ -41,7 +44,13 @@ class TextEncoding:
 
     def around(self, values: Sequence[T], before: T, after: T) -> list[T]:
         """Return values of the tokens of `encoding` as values of the n tokens."""
-        return [*[before] * len(self.before), *values, *[after] * len(self.after)]
+        once = self._once(values)
+        return [*[before] * len(self.before), *once, *[after] * len(self.after)]
+
+    def _once(self, values: Sequence[T]) -> Sequence[T]:
+        """Return values of the tokens of `encoding` without the doubled tokens."""
+        first, last = self.n_doubled
+        return values[first : len(values) - last]
 
 
 class TextIds:
@@ -69,6 +78,27 @@ class TextIds:
     def alone(self, text: str) -> list[int]:
         """Return the ids of a text of any length, without special tokens."""
         return list(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+    def inside(self, text: str) -> list[int]:
+        """Return the ids that stand between the special tokens around a text.
+
+        The ids are those of `alone`, without special tokens that the text itself begins or ends
+        with and that stand there anyway.
+        """
+        ids = self.alone(text)
+        first, last = self._n_doubled(ids)
+        return ids[first : len(ids) - last]
+
+    def _n_doubled(self, ids: Sequence[int], pair: bool = False) -> tuple[int, int]:
+        """Return how many of the first and of the last of `ids` a tokenizer would write again."""
+        try:
+            template = self.template(pair=pair)
+        except ValueError:
+            return 0, 0
+        n_before, n_after = len(template.before), len(template.after)
+        begins = tuple(ids[:n_before]) == template.before and len(ids) > n_before
+        ends = tuple(ids[len(ids) - n_after :]) == template.after and len(ids) > n_after
+        return n_before * begins, n_after * ends
 
     def entries(self, ids: Sequence[int]) -> list[str]:
         """Return the vocabulary entries of ids."""
@@ -119,7 +149,12 @@ class TextIds:
                 f"{type(self.tokenizer).__name__} does not read a text alone ({error}): pass a "
                 "dict of inputs, attend(tokenizer(...))"
             ) from error
-        return TextEncoding(encoding, before, after)
+        # A text may have the special tokens that the tokenizer adds, as a prompt written by a chat
+        # template has.
+        ids = [*before, *encoding["input_ids"], *after]
+        n_first, n_last = self._n_doubled(ids, pair is not None)
+        again = self._n_doubled(ids[n_first : len(ids) - n_last], pair is not None)
+        return TextEncoding(encoding, before, after, again)
 
     def template(self, *, pair: bool) -> Template:
         """Return the special tokens around a text or a pair.

@@ -19,6 +19,7 @@ from attnwidget.text.tokens import Tokens
 FORMAT = "attnwidget atlas"
 VERSION = 1
 _KNOWN = "words_known"
+_REMARK = "remark"
 
 
 Examples = Mapping[Head, Mapping[str, Sequence[ExampleLink]]]
@@ -143,8 +144,9 @@ def _tokens_to_json(tokens: Tokens) -> dict[str, Any]:
     stored = asdict(tokens)
     # An atlas is of texts, so every axis is a line.
     del stored["is_line"]
-    if not tokens.pieces:
-        del stored["pieces"]
+    for name in ("pieces", "roles", "turns", _REMARK):
+        if not stored[name]:
+            del stored[name]
     if tokens.words_known:
         del stored[_KNOWN]
     return stored
@@ -152,9 +154,13 @@ def _tokens_to_json(tokens: Tokens) -> dict[str, Any]:
 
 def _tokens_from_json(stored: Mapping[str, Any]) -> Tokens:
     values: dict[str, Any] = {
-        name: tuple(value) for name, value in stored.items() if name != _KNOWN
+        name: tuple(value) for name, value in stored.items() if name not in (_KNOWN, _REMARK)
     }
-    return Tokens(**values, words_known=bool(stored.get(_KNOWN, True)))
+    return Tokens(
+        **values,
+        words_known=bool(stored.get(_KNOWN, True)),
+        remark=str(stored.get(_REMARK, "")),
+    )
 
 
 def _number(value: float) -> float | str:

@@ -203,7 +203,7 @@ def _text_ids(model: AttentionModel) -> TextIds:
 
 def _tokens(ids: TextIds, text: str) -> list[str]:
     refuse_half_characters(text, f"the text {text[:40]!a}")
-    return ids.entries(ids.alone(text))
+    return ids.entries(ids.inside(text))
 
 
 def _pair_tokens(

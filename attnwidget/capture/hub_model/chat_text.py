@@ -1,0 +1,435 @@
+"""Chats as the tokenizer's chat template writes them, with the place of each message."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, takewhile
+from typing import Any
+
+from attnwidget.capture.hub_model.text_ids import TextIds
+from attnwidget.text.counted import counted
+from attnwidget.text.tokens import TEMPLATE, Tokens
+
+Messages = Sequence[Mapping[str, Any]]
+
+ASSISTANT = "assistant"
+# A text that a template writes unchanged: it has no spaces to strip, and no characters that JSON or
+# HTML would write otherwise.
+_MARK = "Xq0vXq"
+_TEXT_FIELDS = ("content", "reasoning_content", "reasoning", "thinking")
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A list of messages, with the options of the chat template.
+
+    Attributes:
+        messages: The messages, each with a "role" and a "content".
+        tools: The tools that the template names; None = none.
+        add_generation_prompt: Whether the template writes the beginning of the assistant's answer;
+            None = unless the last message is the assistant's.
+        continues: Whether a last message of the assistant is left open, so that a model goes on
+            with it.
+
+    Example:
+        >>> from attnwidget.capture.hub_model.chat_text import Chat
+        >>> Chat.of([{"role": "user", "content": "Hi"}]).opens
+        True
+    """
+
+    messages: tuple[Mapping[str, Any], ...]
+    tools: tuple[Any, ...] | None = None
+    add_generation_prompt: bool | None = None
+    continues: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        messages: Messages,
+        tools: Sequence[Any] | None = None,
+        add_generation_prompt: bool | None = None,
+        *,
+        continues: bool = False,
+    ) -> Chat:
+        """Check messages and return the chat.
+
+        Raises:
+            ValueError: A message has no role, a content that is no text, or no content and no tool
+                calls.
+        """
+        for number, message in enumerate(messages):
+            _check_message(number, message)
+        listed = None if tools is None else tuple(tools)
+        return cls(tuple(messages), listed, add_generation_prompt, continues)
+
+    @property
+    def opens(self) -> bool:
+        """Whether the template writes the beginning of the assistant's answer."""
+        if self.add_generation_prompt is not None:
+            return self.add_generation_prompt
+        return self.messages[-1]["role"] != ASSISTANT
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the last message is left open."""
+        is_last = self.messages[-1]["role"] == ASSISTANT
+        return self.continues and self.add_generation_prompt is None and is_last
+
+
+def is_chat(text: object) -> bool:
+    """Return whether an input is a list of messages.
+
+    Example:
+        >>> from attnwidget.capture.hub_model.chat_text import is_chat
+        >>> is_chat([{"role": "user", "content": "Hi"}]), is_chat(["Hi"])
+        (True, False)
+    """
+    if not isinstance(text, (list, tuple)) or not text:
+        return False
+    return all(isinstance(message, Mapping) for message in text)
+
+
+def as_chat(
+    text: Any,
+    tools: Sequence[Any] | None = None,
+    add_generation_prompt: bool | None = None,
+    *,
+    continues: bool = False,
+) -> Any:
+    """Return a list of messages as a `Chat`, and any other input unchanged.
+
+    Raises:
+        ValueError: As `Chat.of`.
+        TypeError: Options of the chat template with an input that is no chat.
+    """
+    if is_chat(text):
+        return Chat.of(text, tools, add_generation_prompt, continues=continues)
+    options = {"tools": tools, "add_generation_prompt": add_generation_prompt}
+    if given := [name for name, value in options.items() if value is not None]:
+        raise TypeError(
+            f"{given[0]} goes with a chat, a list of messages such as "
+            '{"role": "user", "content": "Hi"}; '
+            f"got {type(text).__name__}"
+        )
+    return text
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The characters that a template writes for a part of a message."""
+
+    start: int
+    end: int
+    turn: int
+    role: str
+
+
+@dataclass(frozen=True)
+class ChatText:
+    """The text of a chat, and the places of its messages.
+
+    Attributes:
+        text: The text that the template writes, with the special tokens in it.
+        places: What the template writes for each part of a message, in the order of the text.
+        next_turn: The number of the message that a model writes after the text.
+        remark: The parts of messages that the template leaves out, in words; else "".
+    """
+
+    text: str
+    places: tuple[_Place, ...]
+    next_turn: int
+    remark: str = ""
+
+    @classmethod
+    def of(cls, tokenizer: Any, chat: Chat) -> ChatText:
+        """Write a chat, and find its messages in the text.
+
+        The template runs once for the text, and once more for each part of a message, with another
+        text in the place of the part. What differs is what the template writes for the part, also
+        if it strips, moves or shortens the part.
+
+        Raises:
+            ValueError: There is no template, it refuses the messages, or the place of a message
+                cannot be told from its text.
+        """
+        write = _Writer(tokenizer, chat)
+        messages = write.form()
+        text = write(messages)
+        mark = _MARK
+        while mark in text:
+            mark += "Xq"
+        places: list[_Place] = []
+        left_out = []
+        for turn, message in enumerate(messages):
+            for label, path in _parts(message):
+                changed = copy.deepcopy(messages)
+                _put(changed[turn], path, mark)
+                named = f"the {label} of message {turn} ({message['role']})"
+                written = write(changed, named)
+                if len(path) == 1 and written.count(mark) > 1:
+                    raise ValueError(
+                        f"the chat template writes {named} {counted(written.count(mark), 'time')}, "
+                        "so it is not known which tokens are the message: pass "
+                        "tokenizer.apply_chat_template(..., tokenize=False) to read the text "
+                        "without turns"
+                    )
+                start, end = _difference(text, written, mark)
+                if start < end:
+                    places.append(_Place(start, end, turn, str(message["role"])))
+                else:
+                    left_out.append(named)
+        places.sort(key=lambda place: (place.start, place.end))
+        for first, second in pairwise(places):
+            if second.start < first.end:
+                raise ValueError(
+                    f"the chat template mixes messages {first.turn} and {second.turn}: what it "
+                    "writes for the one depends on the text of the other, so the turn of their "
+                    "tokens is not known. Pass tokenizer.apply_chat_template(..., tokenize=False) "
+                    "to read the text without turns"
+                )
+        next_turn = len(messages)
+        if chat.goes_on and places:
+            text = text[: places[-1].end]
+            next_turn -= 1
+        remark = f"the chat template leaves out {', '.join(left_out)}" if left_out else ""
+        return cls(text, tuple(places), next_turn, remark)
+
+    def on(self, tokens: Tokens, texts: TextIds) -> Tokens:
+        """Return the tokens of the text with the role and the turn of each.
+
+        A token that has characters of a message belongs to the message, also if the template wrote
+        its other characters.
+
+        Raises:
+            ValueError: The tokenizer does not report the places of tokens, and gives the messages
+                other tokens in the text than alone.
+        """
+        spans = self._spans(tokens.ids, texts)
+        found = [self._place_of_span(start, end) for start, end in spans]
+        return replace(
+            tokens.in_chat(
+                [TEMPLATE if place is None else place.role for place in found],
+                [None if place is None else place.turn for place in found],
+            ),
+            remark=self.remark,
+        )
+
+    def continued(self, prompt: Tokens, whole: Tokens) -> Tokens:
+        """Return prompt and generated tokens with roles: the assistant wrote the generated ones.
+
+        A generated token that marks the end of a message belongs to the template.
+
+        Args:
+            prompt: The tokens of the chat, with roles.
+            whole: The same tokens, and the generated tokens after them.
+        """
+        new = whole.special[len(prompt) :]
+        roles = [TEMPLATE if special else ASSISTANT for special in new]
+        turns = [None if special else self.next_turn for special in new]
+        return replace(
+            whole.in_chat([*prompt.roles, *roles], [*prompt.turns, *turns]), remark=prompt.remark
+        )
+
+    def _spans(self, ids: Sequence[int], texts: TextIds) -> list[tuple[int, int]]:
+        """Return the first character and the end of each token."""
+        if getattr(texts.tokenizer, "is_fast", False):
+            _, offsets = texts.with_offsets(self.text)
+            ends = [0, *(end for _, end in offsets)]
+            # Some tokenizers leave white space out of the places of tokens, so that a token of
+            # white space alone has no characters: it has those since the token before.
+            return [
+                (start if end > start else min(before, start), end)
+                for (start, end), before in zip(offsets, ends, strict=False)
+            ][: len(ids)]
+        cuts = sorted({0, len(self.text)}.union(*((p.start, p.end) for p in self.places)))
+        whole = texts.alone(self.text)
+        counts = [self._n_tokens_before(cut, whole, texts) for cut in cuts[:-1]]
+        n_tokens = [after - before for before, after in pairwise([*counts, len(whole)])]
+        spans = [span for span, n in zip(pairwise(cuts), n_tokens, strict=True) for _ in range(n)]
+        return spans[: len(ids)]
+
+    def _n_tokens_before(self, cut: int, whole: Sequence[int], texts: TextIds) -> int:
+        """Return the number of tokens before a character, from the tokens of the beginning."""
+        # A space before a word is often in the token of the word.
+        for beginning in (self.text[:cut], self.text[:cut].rstrip()):
+            ids = texts.alone(beginning) if beginning else []
+            if ids == list(whole[: len(ids)]):
+                return len(ids)
+        raise ValueError(
+            f"{type(texts.tokenizer).__name__} reports no places of tokens and has a token across "
+            f"the beginning or end of a message, near {self.text[:cut][-20:]!r}, so the turns are "
+            "not known: pass tokenizer.apply_chat_template(..., tokenize=False) to read the text "
+            "without turns"
+        )
+
+    def _place_of_span(self, start: int, end: int) -> _Place | None:
+        end = max(end, start + 1)
+        return next((p for p in self.places if p.start < end and start < p.end), None)
+
+
+class _Writer:
+    """The chat template of a tokenizer, for one chat.
+
+    Raises:
+        ValueError: The tokenizer has no chat template.
+    """
+
+    def __init__(self, tokenizer: Any, chat: Chat) -> None:
+        if not getattr(tokenizer, "chat_template", None):
+            raise ValueError(
+                f"{type(tokenizer).__name__} has no chat template, which writes messages as one "
+                "text: set tokenizer.chat_template, or pass a string"
+            )
+        self._tokenizer = tokenizer
+        self._chat = chat
+
+    def __call__(self, messages: list[dict[str, Any]], changed: str = "") -> str:
+        """Return the text of messages; `changed` names a part with another text, for errors."""
+        tools = self._chat.tools
+        try:
+            text = self._tokenizer.apply_chat_template(
+                copy.deepcopy(messages),
+                tools=None if tools is None else list(tools),
+                add_generation_prompt=self._chat.opens,
+                tokenize=False,
+            )
+        # A template is a program of the model's author, and may raise any error.
+        except Exception as error:
+            if changed:
+                raise ValueError(
+                    f"the chat template does not write another text in the place of {changed}, so "
+                    f"the place of the message is not known: {error}"
+                ) from error
+            raise ValueError(f"the chat template refuses the messages: {error}") from error
+        return str(text)
+
+    def form(self) -> list[dict[str, Any]]:
+        """Return the messages with contents in the form that the template reads.
+
+        A template reads strings, lists of parts, or both. Contents stay as they are if it reads
+        both. Otherwise, several parts become one string, with line ends between them.
+        """
+        messages = [dict(message) for message in self._chat.messages]
+        is_list = [isinstance(message.get("content"), list) for message in messages]
+        reads_strings, reads_lists = True, True
+        if any(is_list):
+            reads_lists = self._reads(messages, [{"type": "text", "text": _MARK}])
+        elif not self._reads(messages, _MARK):
+            reads_strings = not self._reads(messages, [{"type": "text", "text": _MARK}])
+        for message in messages:
+            content = message.get("content")
+            if isinstance(content, list) and not reads_lists:
+                message["content"] = "\n".join(part["text"] for part in content)
+            elif isinstance(content, str) and not reads_strings:
+                message["content"] = [{"type": "text", "text": content}]
+        return messages
+
+    def _reads(self, messages: list[dict[str, Any]], content: Any) -> bool:
+        """Whether the template writes the text of a content in this form, and nothing around it."""
+        written = self._written_with(messages, content)
+        as_string = self._written_with(messages, _MARK)
+        return written == as_string if _MARK in as_string else _MARK in written
+
+    def _written_with(self, messages: list[dict[str, Any]], content: Any) -> str:
+        """Return the text with one content for all messages; "" if the template refuses it."""
+        changed = [m | ({"content": content} if m.get("content") else {}) for m in messages]
+        try:
+            return self(changed)
+        except ValueError:
+            return ""
+
+
+def _check_message(number: int, message: Mapping[str, Any]) -> None:
+    role = message.get("role")
+    if not isinstance(role, str) or not role:
+        keys = ", ".join(map(repr, message)) or "nothing"
+        raise ValueError(
+            f'message {number} has no "role": expected {{"role": "user", "content": "…"}}, got '
+            f"{keys}"
+        )
+    content = message.get("content")
+    if content is None:
+        if not message.get("tool_calls") and "content" not in message:
+            raise ValueError(f'message {number} ({role}) has no "content" and no "tool_calls"')
+        return
+    if isinstance(content, str):
+        return
+    if not isinstance(content, list):
+        raise ValueError(
+            f"the content of message {number} ({role}) is a string or a list of parts, got "
+            f"{type(content).__name__}"
+        )
+    for part in content:
+        is_part = isinstance(part, Mapping)
+        if not is_part or part.get("type") != "text" or not isinstance(part.get("text"), str):
+            kind = part.get("type") if is_part else type(part).__name__
+            raise ValueError(
+                f"the content of message {number} ({role}) has a part of the type {kind!r}: a chat "
+                'has parts {"type": "text", "text": "…"}; for pictures and sounds, pass the dict '
+                "of inputs of the model's processor to attend"
+            )
+
+
+_Path = tuple[Any, ...]
+
+
+def _parts(message: Mapping[str, Any]) -> list[tuple[str, list[_Path]]]:
+    """Return the texts of a message: what each is called, and where it is in the message."""
+    parts: list[tuple[str, list[_Path]]] = []
+    for name in _TEXT_FIELDS:
+        value = message.get(name)
+        if isinstance(value, str) and value.strip():
+            parts.append((name, [(name,)]))
+        elif isinstance(value, list):
+            parts += [
+                (name, [(name, place, "text")])
+                for place, part in enumerate(value)
+                if part["text"].strip()
+            ]
+    for place, call in enumerate(message.get("tool_calls") or ()):
+        inside = ("function",) if isinstance(call.get("function"), Mapping) else ()
+        function = call["function"] if inside else call
+        names = [name for name in ("name", "arguments") if function.get(name)]
+        if names:
+            # The template writes a call in one piece, the name and the arguments.
+            parts.append(
+                (
+                    f"tool call {place}" if place else "tool call",
+                    [("tool_calls", place, *inside, name) for name in names],
+                )
+            )
+    return parts
+
+
+def _put(message: dict[str, Any], paths: Sequence[_Path], mark: str) -> None:
+    """Put a mark in the place of parts of a message."""
+    for path in paths:
+        owner: Any = message
+        for key in path[:-1]:
+            owner = owner[key]
+        is_mapping = isinstance(owner[path[-1]], Mapping)
+        owner[path[-1]] = {mark: mark} if is_mapping else mark
+
+
+def _difference(text: str, changed: str, mark: str) -> tuple[int, int]:
+    """Return the characters of a text that differ from the text with marks in their place.
+
+    The result is empty if there are no marks.
+    """
+    first, last = changed.find(mark), changed.rfind(mark)
+    if first < 0:
+        return 0, 0
+    before, after = changed[:first], changed[last + len(mark) :]
+    start = first if text.startswith(before) else _n_common(text, before)
+    n_after = len(after)
+    if not text.endswith(after):
+        n_after = _n_common(text[::-1], after[::-1])
+    return start, len(text) - n_after
+
+
+def _n_common(first: str, second: str) -> int:
+    """Return the number of characters with which both texts begin."""
+    pairs = zip(first, second, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
