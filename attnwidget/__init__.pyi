@@ -47,6 +47,7 @@ from .metrics import Norms as Norms
 from .metrics import Patterns as Patterns
 from .metrics import Position as Position
 from .metrics import PositionContent as PositionContent
+from .metrics import Roles as Roles
 from .metrics import Sinks as Sinks
 from .probes.dependency.train_dependency_probe import (
     train_dependency_probe as train_dependency_probe,
@@ -113,6 +114,7 @@ from .results import ProbePredictions as ProbePredictions
 from .results import RelationAccuracies as RelationAccuracies
 from .results import Result as Result
 from .results import RetrievalResult as RetrievalResult
+from .results import RolesResult as RolesResult
 from .results import ScoresAtDistances as ScoresAtDistances
 from .results import ScoreSources as ScoreSources
 from .results import SeveralComparisons as SeveralComparisons

@@ -20,6 +20,7 @@ from attnwidget.studies.metrics.norms import Norms
 from attnwidget.studies.metrics.patterns import Patterns
 from attnwidget.studies.metrics.position import Position
 from attnwidget.studies.metrics.position_content import PositionContent
+from attnwidget.studies.metrics.roles import Roles
 from attnwidget.studies.metrics.sinks import Sinks
 from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.studies.streaming.results import HeadResult
@@ -40,6 +41,7 @@ __all__ = [
     "Patterns",
     "Position",
     "PositionContent",
+    "Roles",
     "SegmentMeans",
     "Sinks",
     "Subject",

@@ -59,6 +59,7 @@ from attnwidget.studies.metrics.patterns import PatternsResult
 from attnwidget.studies.metrics.position import PositionResult
 from attnwidget.studies.metrics.position_content import PositionContentResult
 from attnwidget.studies.metrics.retrieval import RetrievalResult
+from attnwidget.studies.metrics.roles import RolesResult
 from attnwidget.studies.metrics.rollout import TokenRelevance
 from attnwidget.studies.metrics.sinks import SinksResult
 from attnwidget.studies.streaming.results import HeadResult, Measurements, Result
@@ -130,6 +131,7 @@ __all__ = [
     "RelationAccuracies",
     "Result",
     "RetrievalResult",
+    "RolesResult",
     "ScoreSources",
     "ScoresAtDistances",
     "SeveralComparisons",

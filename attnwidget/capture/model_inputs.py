@@ -147,7 +147,7 @@ class ModelInputs:
 
     def _of_segment(self, segment: Segment) -> tuple[list[int], list[int] | None]:
         """Return the ids and token types of a segment with this model's special tokens."""
-        template = self.encoder.texts.template(pair=bool(segment.second))
+        template = self.encoder.texts.template_of(segment)
         parts = []
         for part in (segment.first, segment.second):
             ids = [self._tokenizer.convert_tokens_to_ids(token) for token in part]

@@ -13,7 +13,7 @@ _DASHES = ([1, 0], [6, 3], [2, 2])
 _REST_SHAPE = "triangle-right"
 _SYMBOL = 32
 """Pixels of the symbol of an entry of a legend, with the space around it."""
-REST = frozenset({"other", "other tokens", "heterogeneous"})
+REST = frozenset({"other", "other tokens", "heterogeneous", "even attention"})
 """What has no name of its own is grey and comes last."""
 MEANINGS = ("[CLS]", "[SEP]", ". ,", "previous token", "next token", "attends broadly")
 """What looks the same in every figure; others take the colours that these leave."""

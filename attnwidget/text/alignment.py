@@ -142,13 +142,11 @@ class SharedAxis:
             goes_on = at and of[at] == of[at - 1] and token == source.words[i - 1] and i
             last = next((word for word in reversed(words) if word is not None), -1)
             words.append(None if token is None else last if goes_on else last + 1)
-        fields = {
+        fields: dict[str, Any] = {
             name: tuple(getattr(source, name)[i] for source, i in sources)
             for name in ("text", "raw", "special", "segments", "added")
         }
-        for name in ("roles", "turns"):
-            both = getattr(self.first, name) and getattr(self.second, name)
-            fields[name] = tuple(getattr(source, name)[i] for source, i in sources if both)
+        are_chats = bool(self.first.roles and self.second.roles)
         fields["pieces"] = fields.pop("added")
         return replace(
             self.first,
@@ -156,6 +154,8 @@ class SharedAxis:
             words=tuple(words),
             words_known=self.first.words_known and self.second.words_known,
             is_line=self.first.is_line and self.second.is_line,
+            roles=tuple(source.roles[i] for source, i in sources if are_chats),
+            turns=tuple(source.turns[i] for source, i in sources if are_chats),
             **fields,
         )
 

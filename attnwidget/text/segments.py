@@ -19,6 +19,9 @@ class Segment:
     the index of the source text if known, because segments of one text are not independent.
     `document` does not count in comparisons, so segments with the same content are equal.
 
+    In a chat, `roles` and `turns` have an entry for each token of `first`, as in `Tokens`. The
+    chat template writes its own special tokens, so the tokenizer adds none.
+
     Example:
         >>> from attnwidget.text.segments import Segment
         >>> len(Segment(("the", "cat", "sat"), ("it", "slept")))
@@ -28,9 +31,22 @@ class Segment:
     first: tuple[str, ...]
     second: tuple[str, ...] = ()
     document: int | None = field(default=None, compare=False, repr=False, kw_only=True)
+    roles: tuple[str, ...] = field(default=(), repr=False, kw_only=True)
+    turns: tuple[int | None, ...] = field(default=(), repr=False, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.first) + len(self.second)
+
+    def beginning(self, n_tokens: int) -> Segment:
+        """Return the first tokens of text A as a segment.
+
+        Example:
+            >>> from attnwidget.text.segments import Segment
+            >>> Segment(("the", "cat", "sat"), ("it", "slept")).beginning(2)
+            Segment(first=('the', 'cat'), second=())
+        """
+        roles, turns = self.roles[:n_tokens], self.turns[:n_tokens]
+        return Segment(self.first[:n_tokens], roles=roles, turns=turns)
 
 
 def read_lines(path: str | Path) -> Iterator[str]:

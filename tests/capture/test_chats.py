@@ -152,6 +152,13 @@ def test_a_template_that_shortens_or_leaves_out_messages_still_tells_the_roles()
     assert 5 not in axis(attention).turns
 
 
+def test_a_message_that_is_in_a_chat_twice_has_two_turns(chatml: AttentionModel) -> None:
+    tokens = axis(chatml.attend([*MESSAGES[:7], *MESSAGES[3:7]]))
+    turns = [turn for turn in tokens.turns if turn is not None]
+    for turn in range(3, 7):
+        assert turns.count(turn) == turns.count(turn + 4) > 0
+
+
 @pytest.mark.parametrize(
     ("written", "reason"),
     [
@@ -195,13 +202,13 @@ def test_options_of_the_template_need_a_chat(chatml: AttentionModel) -> None:
     with pytest.raises(TypeError, match="tools goes with a chat"):
         chatml.attend("Why not?", tools=[])
     with pytest.raises(TypeError, match="a chat is one input"):
-        chatml.attend(QUESTION, "Why not?")  # type: ignore[arg-type]
+        chatml.attend(QUESTION, "Why not?")
     with pytest.raises(TypeError, match="for one input use attend"):
-        chatml.attend_batch(QUESTION)  # type: ignore[arg-type]
+        chatml.attend_batch(QUESTION)
 
 
 def test_chats_are_read_in_batches_and_for_predictions(chatml: AttentionModel) -> None:
-    first, second = chatml.attend_batch([MESSAGES, QUESTION])  # type: ignore[list-item]
+    first, second = chatml.attend_batch([MESSAGES, QUESTION])
     assert axis(first) == axis(chatml.attend(MESSAGES))
     alone = chatml.attend(QUESTION)
     np.testing.assert_allclose(second.weights(), alone.weights(), atol=1e-6)

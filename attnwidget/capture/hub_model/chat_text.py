@@ -311,7 +311,8 @@ class _Writer:
         A template reads strings, lists of parts, or both. Contents stay as they are if it reads
         both. Otherwise, several parts become one string, with line ends between them.
         """
-        messages = [dict(message) for message in self._chat.messages]
+        # One message may be in the list twice, and each place changes alone.
+        messages = [copy.deepcopy(dict(message)) for message in self._chat.messages]
         is_list = [isinstance(message.get("content"), list) for message in messages]
         reads_strings, reads_lists = True, True
         if any(is_list):

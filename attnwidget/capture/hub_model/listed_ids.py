@@ -26,11 +26,14 @@ def listed(text: Any) -> Any:
     if isinstance(text, (str, bytes, Mapping)):
         return text
     if not (hasattr(text, "tolist") and hasattr(text, "shape")):
-        is_batch = isinstance(text, (list, tuple)) and len(text) == 1
-        inner = text[0] if is_batch else None
-        is_row = isinstance(inner, (list, tuple)) and bool(inner)
-        is_row = is_row and all(hasattr(token_id, "__index__") for token_id in inner)
-        return list(inner) if is_row else text
+        if (
+            isinstance(text, (list, tuple))
+            and len(text) == 1
+            and isinstance(text[0], (list, tuple))
+        ):
+            row = list(text[0])
+            return row if row and all(hasattr(token_id, "__index__") for token_id in row) else text
+        return text
     shape = list(text.shape)
     if len(shape) == 2 and shape[0] == 1:
         values = text.tolist()[0]

@@ -31,21 +31,21 @@ def generated_ids(encoder: Encoder, text: Text, prompt: Encoded, generated: Text
             of the prompt.
         TypeError: `generated` is neither a string nor a list of ids.
     """
-    generated = listed(generated)
-    if not isinstance(generated, str):
-        is_list = isinstance(generated, Sequence)
-        if not is_list or not all(hasattr(token_id, "__index__") for token_id in generated):
+    written: Any = listed(generated)
+    if not isinstance(written, str):
+        is_list = isinstance(written, Sequence)
+        if not is_list or not all(hasattr(token_id, "__index__") for token_id in written):
             raise TypeError(
                 "generated is a string or a list of vocabulary ids, got "
                 f"{type(generated).__name__}: pass the ids that the server generated"
             )
-        ids = [int(token_id) for token_id in generated]
+        ids = [int(token_id) for token_id in written]
     elif prompt.chat is not None or not is_ids(text):
         if prompt.chat is not None:
-            whole = encoder.texts.alone(prompt.chat.text + generated)
+            whole = encoder.texts.alone(prompt.chat.text + written)
         else:
-            prompt_text = text if isinstance(text, str) else " ".join(map(str, text))
-            whole = encoder(prompt_text + generated).ids
+            prompt_text = text if isinstance(text, str) else " ".join(map(str, listed(text)))
+            whole = encoder(prompt_text + written).ids
         n_prompt = len(prompt.ids)
         if list(whole[:n_prompt]) != list(prompt.ids):
             raise ValueError(
@@ -54,7 +54,7 @@ def generated_ids(encoder: Encoder, text: Text, prompt: Encoded, generated: Text
             )
         ids = list(whole[n_prompt:])
     else:
-        ids = encoder.texts.alone(generated)
+        ids = encoder.texts.alone(written)
     if not ids:
         raise ValueError("generated has no tokens: pass at least one, or use attend(text)")
     return ids

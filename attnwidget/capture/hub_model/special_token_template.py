@@ -117,6 +117,10 @@ class Template:
         return [0] * n_before + [1] * (n_second + len(self.after))
 
 
+#: The template of inputs that have their special tokens.
+NO_TEMPLATE = Template((), (), (), None)
+
+
 def _find(part: list[int], whole: list[int], start: int) -> int:
     for at in range(start, len(whole) - len(part) + 1):
         if whole[at : at + len(part)] == part:

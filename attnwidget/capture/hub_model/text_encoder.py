@@ -108,13 +108,13 @@ class Encoder:
                 the vocabulary, no tokenizer.
             TypeError: a text of another form.
         """
-        text = as_chat(listed(text))
-        if is_ids(text):
+        given: Any = as_chat(listed(text))
+        if is_ids(given):
             if pair is not None:
                 raise TypeError(
                     "pair goes with texts; ids are taken as they are, special ones included"
                 )
-            ids = [int(i) for i in text]
+            ids = [int(i) for i in given]
             ids = self._within_limit(ids[: self.limit] if truncate else ids)
             return Encoded(ids, None, self.axis(ids))
         if self._tokenizer is None:
@@ -122,13 +122,13 @@ class Encoder:
                 f"this {self._model} has no tokenizer: pass one to load_model(model, tokenizer), "
                 "or attend to a dict of model inputs"
             )
-        if isinstance(text, Chat):
+        if isinstance(given, Chat):
             if pair is not None:
                 raise TypeError("pair goes with texts; a chat is one input")
-            return self._from_chat(text, truncate)
-        for name, content in (("text", text), ("pair", pair)):
+            return self._from_chat(given, truncate)
+        for name, content in (("text", given), ("pair", pair)):
             _check_text(name, content)
-        return self._from_text(text, pair, truncate, target)
+        return self._from_text(given, pair, truncate, target)
 
     def axis(
         self,

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from attnwidget.capture.hub_model.special_token_template import Template, types_of
+from attnwidget.capture.hub_model.special_token_template import NO_TEMPLATE, Template, types_of
 from attnwidget.capture.hub_model.vocabulary_spelling import Spelling
 from attnwidget.text.running_text import RunningText
+from attnwidget.text.segments import Segment
 
 T = TypeVar("T")
 
@@ -165,6 +166,10 @@ class TextIds:
         if pair not in self._templates:
             self._templates[pair] = Template.of(self.tokenizer, pair=pair)
         return self._templates[pair]
+
+    def template_of(self, segment: Segment) -> Template:
+        """Return the special tokens around a segment: none around a chat, which has its own."""
+        return NO_TEMPLATE if segment.roles else self.template(pair=bool(segment.second))
 
     def as_read(self, text: RunningText) -> RunningText:
         """Return words with the spaces that this vocabulary reads.

@@ -130,7 +130,10 @@ def question_losses(
         ValueError: The values of the heads are unknown, so outputs cannot be replaced.
         KeyboardInterrupt, RuntimeError, OSError, WorkersError: As in `ablate`.
     """
-    _, asked = asked_of(model, [Segment(text.first, text.second) for text in texts])
+    _, asked = asked_of(
+        model,
+        [Segment(text.first, text.second, roles=text.roles, turns=text.turns) for text in texts],
+    )
     if not asked[0].targets:
         raise TypeError(f"{type(model.hf_model).__name__} predicts no words")
     ordered = sorted(heads)

@@ -37,7 +37,14 @@ def numbered(segments: Iterable[Segment]) -> Iterator[NumberedSegment]:
             raise TypeError(
                 f"expected segments, got {type(segment).__name__} as number {index}: {HOW}"
             )
-        yield NumberedSegment(segment.first, segment.second, document=segment.document, index=index)
+        yield NumberedSegment(
+            segment.first,
+            segment.second,
+            document=segment.document,
+            roles=segment.roles,
+            turns=segment.turns,
+            index=index,
+        )
 
 
 def indices_of(batch: Batch) -> NDArray[np.int64]:

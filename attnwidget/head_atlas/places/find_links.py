@@ -72,9 +72,10 @@ def find_links(
     Args:
         model: A model from `load_model`.
         texts: Sentences of a treebank (`load_treebank`), or segments as in `measure`. Tags and
-            relations need sentences. In segments, special tokens are words too.
-        query: Condition on the attending word: "word=he|she", "tag=PRON", "xpos=PRP" or
-            "relation=nsubj", with "|" between alternatives.
+            relations need sentences, and roles chats (`make_segments`). In segments, special
+            tokens are words too.
+        query: Condition on the attending word: "word=he|she", "tag=PRON", "xpos=PRP",
+            "relation=nsubj", or in a chat "role=assistant", with "|" between alternatives.
         key: Condition on the attended word, in the same form.
         relation: Relation between the two words in the treebank, such as "nsubj"; "nsubj (all)" has
             the subtypes too.
@@ -264,7 +265,8 @@ class PlaceWeights(Accumulator[FoundLinks]):
             return
         for item, tokens in enumerate(batch.tokens):
             groups = tokens.word_groups()
-            for query, key in self._query.pairs(tokens.to_words().text):
+            words = tokens.to_words()
+            for query, key in self._query.pairs(words.text, roles=words.roles):
                 yield item, groups[query], groups[key]
 
     def end_batch(self, batch: Batch) -> None:

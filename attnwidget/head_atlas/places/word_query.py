@@ -1,4 +1,4 @@
-"""Queries for pairs of words: by word, tag, relation or regular expression."""
+"""Queries for pairs of words: by word, role, tag, relation or regular expression."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from attnwidget.studies.argument_checks import one_of
 from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.treebank import Sentence
 
-_FIELDS = ("word", "tag", "xpos", "relation")
+_FIELDS = ("word", "role", "tag", "xpos", "relation")
+# Conditions that no treebank answers.
+_OF_TEXT = ("word=", "role=")
 _GROUPS = {"query", "key"}
 
 
@@ -21,8 +23,9 @@ class WordQuery:
     """A query for pairs of an attending and an attended word. All given conditions must hold.
 
     Attributes:
-        query: Condition on the attending word: "word=he|she", "tag=PRON", "xpos=PRP" or
-            "relation=nsubj", with "|" between alternatives; None = any word.
+        query: Condition on the attending word: "word=he|she", "tag=PRON", "xpos=PRP",
+            "relation=nsubj", or in a chat "role=assistant", with "|" between alternatives; None =
+            any word.
         key: Condition on the attended word, in the same form.
         relation: Relation between the words in the treebank, such as "nsubj"; "nsubj (all)" has the
             subtypes too.
@@ -66,26 +69,32 @@ class WordQuery:
     def needs_treebank(self) -> bool:
         """Whether only the sentences of a treebank can answer the query."""
         conditions = [text for text in (self.query, self.key) if text is not None]
-        return self.relation is not None or any(not text.startswith("word=") for text in conditions)
+        return self.relation is not None or any(
+            not text.startswith(_OF_TEXT) for text in conditions
+        )
 
     def pairs(
-        self, words: Sequence[str], sentence: Sentence | None = None
+        self,
+        words: Sequence[str],
+        sentence: Sentence | None = None,
+        roles: Sequence[str] = (),
     ) -> list[tuple[int, int]]:
         """Return the pairs (attending word, attended word) of a text, from 0, in order.
 
         Args:
             words: The words.
             sentence: The same words in a treebank, for queries that need one.
+            roles: The role of each word of a chat.
 
         Raises:
-            ValueError: The query needs a treebank, or tags that the sentence does not have.
+            ValueError: The query needs a treebank, tags that the sentence does not have, or roles.
         """
         if self.needs_treebank and sentence is None:
             raise ValueError(
                 "tags and relations are known in a treebank: pass sentences (load_treebank)"
             )
-        attends = _condition("query", self.query, words, sentence)
-        attended = _condition("key", self.key, words, sentence)
+        attends = _condition("query", self.query, words, sentence, roles)
+        attended = _condition("key", self.key, words, sentence, roles)
         if self.relation is not None and sentence is not None:
             pairs = _related(sentence, self.relation, self.direction)
             if self.regex is not None:
@@ -116,7 +125,11 @@ def _parts(name: str, condition: str) -> tuple[str, frozenset[str]]:
 
 
 def _condition(
-    name: str, condition: str | None, words: Sequence[str], sentence: Sentence | None
+    name: str,
+    condition: str | None,
+    words: Sequence[str],
+    sentence: Sentence | None,
+    roles: Sequence[str],
 ) -> Callable[[int], bool]:
     """Return whether a word, by its index, fulfils a condition."""
     if condition is None:
@@ -125,6 +138,12 @@ def _condition(
     if field == "word":
         lowered = {value.lower() for value in values}
         return lambda word: words[word].lower() in lowered
+    if field == "role":
+        if not roles:
+            raise ValueError(
+                "roles are known in chats: pass lists of messages, make_segments(chats, model)"
+            )
+        return lambda word: roles[word] in values
     assert sentence is not None  # by `needs_treebank`
     column = {"tag": sentence.tags, "xpos": sentence.xpos, "relation": sentence.relations}[field]
     if not column:

@@ -52,7 +52,14 @@ class ComparedTexts:
         if not segments:
             raise ValueError("there are no segments to compare models over")
         self._segments = [
-            NumberedSegment(segment.first, segment.second, index, document=segment.document)
+            NumberedSegment(
+                segment.first,
+                segment.second,
+                index,
+                document=segment.document,
+                roles=segment.roles,
+                turns=segment.turns,
+            )
             for index, segment in enumerate(segments)
         ]
 
@@ -106,7 +113,7 @@ class _Vocabulary:
                 "pass one to load_model(model, tokenizer)"
             )
         ids = model.tokenizer.convert_tokens_to_ids(tokens)
-        pairs = sorted({bool(segment.second) for segment in segments})
+        pairs = sorted({bool(segment.second) for segment in segments if not segment.roles})
         templates = [model.texts.template(pair=pair) for pair in pairs]
         return cls(model.name, dict(zip(tokens, ids, strict=True)), templates)
 

@@ -169,10 +169,10 @@ def _chunks(
     of_heads = turns[0].stored
     assert of_heads is not None
     n_stored = sum(turn.stored is not None for turn in turns)
-    special = [model.texts.template(pair=pair).n_special for pair in (False, True)]
+    texts = model.texts
     sized = []
     for batch in batched(turns[0].segments, batch_size):
-        n = padded or max(len(segment) + special[bool(segment.second)] for segment in batch)
+        n = padded or max(len(segment) + texts.template_of(segment).n_special for segment in batch)
         size = 4 * of_heads.n_layers * of_heads.n_heads * len(batch) * n**2 * n_stored / 1e6
         sized.append((size, n, places_of(batch)))
     size, n, places = max(sized)

@@ -92,8 +92,8 @@ class Classes(SegmentMeans[ClassesResult]):
     documents with [SEP].
 
     Args:
-        classes: Further classes by name, each a set of tokens, or a function from `Tokens` to one
-            bool per token.
+        classes: Further classes by name, each a set of tokens, a function from `Tokens` to one
+            bool per token, or for chats "role=system", with "|" between several roles.
         variant: "paper" divides by the number of queries. "released" divides [SEP] to [SEP] by 2
             and the rest by n - 2 for any number of [SEP] tokens, as in the authors' code; for pairs
             of texts, both are equal.

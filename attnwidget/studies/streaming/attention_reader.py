@@ -60,7 +60,7 @@ def read_attention(
     real = torch.ones(1, n, dtype=torch.bool, device="cpu")
     classes = axis_classes(tokens, token_classes_of(accumulators))
     batch = Batch(
-        segments=[Segment(tokens.raw)],
+        segments=[Segment(tokens.raw, roles=tokens.roles, turns=tokens.turns)],
         tokens=[tokens],
         inputs={
             "input_ids": torch.tensor([list(known)], dtype=torch.long, device="cpu"),

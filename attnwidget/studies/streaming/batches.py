@@ -76,7 +76,8 @@ class BatchMaker:
         self._device = model.device
         self._names = input_names(backbone)
         self._zero_types = token_types == "zero"
-        self._templates = [model.texts.template(pair=pair) for pair in (False, True)]
+        self._texts = model.texts
+        self._has_types = model.texts.template(pair=False).types is not None
         self._classes = TokenClasses(self._vocabulary, classes)
         self._limit = model.length_limit.tokens
         self._reads = model.length_limit.reads
@@ -99,7 +100,7 @@ class BatchMaker:
         for segment in segments:
             if not segment.first:
                 raise ValueError("a segment has no tokens: text A has at least one")
-            template = self._templates[bool(segment.second)]
+            template = self._texts.template_of(segment)
             parts = [self._vocabulary.ids_of(part) for part in (segment.first, segment.second)]
             ids.append(template.ids(*parts))
             if self._limit is not None and len(ids[-1]) > self._limit:
@@ -124,9 +125,9 @@ class BatchMaker:
         }
         if self._zero_types:
             inputs["token_type_ids"] = torch.zeros_like(real, dtype=torch.int64)
-        elif self._templates[0].types is not None:
+        elif self._has_types:
             inputs["token_type_ids"] = _padded(types, 0, width)
-        tokens = _Axes(self._tokenizer, ids, sentences)
+        tokens = _Axes(self._tokenizer, ids, sentences, segments)
         members = [
             self._classes.members(row, partial(tokens.__getitem__, i)) for i, row in enumerate(ids)
         ]
@@ -148,8 +149,15 @@ class BatchMaker:
 class _Axes(Sequence[Tokens]):
     """The tokens of each segment, made on first use, because most studies do not need them."""
 
-    def __init__(self, tokenizer: object, ids: list[list[int]], sentences: list[list[int]]) -> None:
+    def __init__(
+        self,
+        tokenizer: object,
+        ids: list[list[int]],
+        sentences: list[list[int]],
+        segments: Sequence[Segment],
+    ) -> None:
         self._tokenizer = tokenizer
+        self._segments = segments
         self._ids = ids
         self._sentences = sentences
         self._made: dict[int, Tokens] = {}
@@ -166,9 +174,11 @@ class _Axes(Sequence[Tokens]):
             return [self[i] for i in range(*index.indices(len(self)))]
         index = range(len(self))[index]
         if index not in self._made:
-            self._made[index] = token_axis(
-                self._tokenizer, self._ids[index], segments=self._sentences[index]
-            )
+            axis = token_axis(self._tokenizer, self._ids[index], segments=self._sentences[index])
+            segment = self._segments[index]
+            if segment.roles:
+                axis = axis.in_chat(segment.roles, segment.turns)
+            self._made[index] = axis
         return self._made[index]
 
 

@@ -57,7 +57,10 @@ class Progress:
 
     def after(self, segments: Iterable[Segment], states: States | None = None) -> Progress:
         """Return the progress after one more batch."""
-        texts = [[segment.first, segment.second] for segment in segments]
+        texts = [
+            [segment.first, segment.second, *filter(None, (segment.roles, segment.turns))]
+            for segment in segments
+        ]
         said = self.digest + json.dumps(texts, ensure_ascii=False)
         return replace(
             self,

@@ -120,7 +120,7 @@ class ModelReader:
 
     def _heads_of_layers(self, segment: Segment) -> list[int]:
         """Read the beginning of a segment, and return the number of heads of each layer."""
-        batch = self._maker([Segment(segment.first[:4])])
+        batch = self._maker([segment.beginning(4)])
         shapes = []
         self._read(batch, lambda seen: shapes.append(tuple(seen.weights.shape)))
         n = batch.real.shape[1]

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from attnwidget.capture.hub_model.chat_text import Chat, Messages, as_chat, is_chat
 from attnwidget.capture.hub_model.text_encoder import refuse_half_characters
 from attnwidget.capture.hub_model.text_ids import TextIds
 from attnwidget.text.segments import Segment, cut_segments, read_lines, split_documents
@@ -89,23 +90,25 @@ def read_segments(
 
 
 def make_segments(
-    texts: Iterable[str | tuple[str, str]],
+    texts: Iterable[str | tuple[str, str] | Messages],
     model: AttentionModel,
     *,
     max_tokens: int | None = None,
     truncate: bool = False,
 ) -> list[Segment]:
-    """Make a segment of each text, or of each pair of texts, in order.
+    """Make a segment of each text, of each pair of texts, or of each chat, in order.
 
     Args:
-        texts: Strings, or tuples of two strings.
+        texts: Strings, tuples of two strings, or chats: lists of messages, as in
+            `AttentionModel.attend`.
         model: The model, whose tokenizer is used and which limits the length.
         max_tokens: Number of tokens per segment with special tokens; None = the model's limit.
         truncate: Whether to cut long inputs at the end of the longer text; if not, they raise an
             error.
 
     Raises:
-        ValueError: no tokenizer, a text without tokens, or a text that is too long.
+        ValueError: no tokenizer, a text without tokens, a text that is too long, or a chat as in
+            `AttentionModel.attend`.
 
     Example:
         >>> from attnwidget import load_model
@@ -113,7 +116,7 @@ def make_segments(
         >>> make_segments(["The cat sat.", ("Where is it?", "Here.")], load_model())[1].second
         ('here', '.')
     """
-    if isinstance(texts, str):
+    if isinstance(texts, str) or is_chat(texts):
         raise TypeError("make_segments takes a list of texts; for one text pass [text]")
     return list(_made(texts, model, max_tokens, truncate))
 
@@ -122,8 +125,8 @@ def rows_as_segments(rows: Iterable[Any], model: AttentionModel) -> Iterator[Any
     """Yield the rows of a table, such as a `datasets.Dataset` of Hugging Face.
 
     A row is a mapping with "text", which is cut as in `make_segments`, or with the columns of a
-    `Segment`: "first", and optionally "second" and "document". Entries that are not mappings are
-    passed on unchanged.
+    `Segment`: "first", and optionally "second" and "document". A row with "messages" is a chat,
+    with its "tools" if the row has them. Entries that are not mappings are passed on unchanged.
 
     Raises:
         ValueError: a row without these columns; a text as in `make_segments`.
@@ -138,17 +141,19 @@ def rows_as_segments(rows: Iterable[Any], model: AttentionModel) -> Iterator[Any
                     f'row {number} has a text in "first", where tokens are: name it "text"'
                 )
             yield Segment(*map(tuple, parts), document=row.get("document"))
+        elif is_chat(row.get("messages")):
+            yield _of_chat(Chat.of(row["messages"], row.get("tools")), model, None, False, number)
         elif isinstance(row.get("text"), str):
             yield from _made([row["text"]], model, None, False, number)
         else:
             raise ValueError(
                 f"row {number} has the columns {', '.join(map(str, row))}: a segment is made of a "
-                'text in "text", or of the tokens in "first" and "second"'
+                'text in "text", of a chat in "messages", or of the tokens in "first" and "second"'
             )
 
 
 def _made(
-    texts: Iterable[str | tuple[str, str]],
+    texts: Iterable[str | tuple[str, str] | Messages],
     model: AttentionModel,
     max_tokens: int | None,
     truncate: bool,
@@ -157,7 +162,11 @@ def _made(
     ids = _text_ids(model)
     limits = [n for n in (max_tokens, model.length_limit.tokens) if n is not None]
     for number, text in enumerate(texts, start):
-        parts = (text,) if isinstance(text, str) else tuple(text)
+        chat = as_chat(text)
+        if isinstance(chat, Chat):
+            yield _of_chat(chat, model, max_tokens, truncate, number)
+            continue
+        parts: tuple[Any, ...] = (text,) if isinstance(text, str) else tuple(text)
         if not 1 <= len(parts) <= 2:
             raise ValueError(f"text {number} has {len(parts)} parts: pass a string or a pair")
         pieces = [_tokens(ids, part) for part in parts]
@@ -167,6 +176,23 @@ def _made(
         if limits:
             _shorten(pieces, min(limits) - n_special, truncate, number)
         yield Segment(*map(tuple, pieces))
+
+
+def _of_chat(
+    chat: Chat, model: AttentionModel, max_tokens: int | None, truncate: bool, number: int
+) -> Segment:
+    """Return the segment of a chat."""
+    tokens = model._encoder(chat, truncate=truncate).tokens
+    if max_tokens is not None and len(tokens) > max_tokens and not truncate:
+        raise ValueError(
+            f"chat {number} has {len(tokens)} tokens, max_tokens is {max_tokens}: leave out turns, "
+            "raise max_tokens, or pass truncate=True"
+        )
+    return Segment(
+        tokens.raw[:max_tokens],
+        roles=tokens.roles[:max_tokens],
+        turns=tokens.turns[:max_tokens],
+    )
 
 
 def _shorten(pieces: list[list[str]], room: int, truncate: bool, number: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from attnwidget.capture.hub_model.vocabulary import Vocabulary
@@ -10,6 +11,7 @@ from attnwidget.text.tokens import Tokens
 
 TokenClass = Collection[str] | Callable[[Tokens], Sequence[bool]]
 STANDARD_CLASSES = ("[CLS]", "[SEP]", ". ,", "first token")
+_ROLE = "role="
 
 
 class TokenClasses:
@@ -22,8 +24,9 @@ class TokenClasses:
 
     Args:
         vocabulary: The vocabulary of the model's tokenizer.
-        asked: Further classes by name, each a set of tokens ("the", "##ing"), or a function from
-            the tokens of a segment to one bool per token.
+        asked: Further classes by name, each a set of tokens ("the", "##ing"), a function from the
+            tokens of a segment to one bool per token, or for chats "role=system", with "|" between
+            several roles.
 
     Raises:
         ValueError: a class has the name of a standard class, or is empty.
@@ -39,7 +42,7 @@ class TokenClasses:
     """
 
     def __init__(self, vocabulary: Vocabulary, classes: Mapping[str, TokenClass]) -> None:
-        _check(classes)
+        classes = _checked(classes)
         self._vocabulary = vocabulary
         spelt = {name: frozenset(c) for name, c in classes.items() if not callable(c)}
         self._spelt = {". ,": frozenset(".,")} | spelt
@@ -81,7 +84,7 @@ def axis_classes(axis: Tokens, classes: Mapping[str, TokenClass]) -> dict[str, l
         >>> axis_classes(Tokens.plain(["[CLS]", "it", ".", "[SEP]"]), {})[". ,"]
         [False, False, True, False]
     """
-    _check(classes)
+    classes = _checked(classes)
     begins = "cls" if "cls" in axis.special else "first"
     marked = {
         "[CLS]": [
@@ -100,15 +103,36 @@ def axis_classes(axis: Tokens, classes: Mapping[str, TokenClass]) -> dict[str, l
     return marked
 
 
-def _check(classes: Mapping[str, TokenClass]) -> None:
+@dataclass(frozen=True)
+class _OfRoles:
+    """A class of tokens: the tokens of a chat that have one of these roles."""
+
+    roles: frozenset[str]
+
+    def __call__(self, tokens: Tokens) -> Sequence[bool]:
+        if not tokens.roles:
+            raise ValueError(
+                "roles are known in chats: pass lists of messages, make_segments(chats, model)"
+            )
+        return [role in self.roles for role in tokens.roles]
+
+
+def _checked(classes: Mapping[str, TokenClass]) -> dict[str, TokenClass]:
+    """Return classes that are valid, with a function for each class of roles."""
+    checked: dict[str, TokenClass] = {}
     for name, members in classes.items():
         if name in STANDARD_CLASSES:
             raise ValueError(f"{name!r} is a standard class: choose another name")
+        if isinstance(members, str) and members.startswith(_ROLE) and members != _ROLE:
+            checked[name] = _OfRoles(frozenset(members.removeprefix(_ROLE).split("|")))
+            continue
         if isinstance(members, str) or (not callable(members) and not members):
             raise ValueError(
-                f"token class {name!r} is a non-empty collection of tokens or a function, got "
-                f"{members!r}"
+                f"token class {name!r} is a non-empty collection of tokens, a function or "
+                f"'role=…', got {members!r}"
             )
+        checked[name] = members
+    return checked
 
 
 def _told(name: str, function: Callable[[Tokens], Sequence[bool]], tokens: Tokens) -> list[bool]:
@@ -127,7 +151,7 @@ def described(classes: Mapping[str, TokenClass]) -> dict[str, list[str]]:
     return {
         name: [getattr(members, "__qualname__", "function")]
         if callable(members)
-        else sorted(members)
+        else sorted([members] if isinstance(members, str) else members)
         for name, members in classes.items()
     }
 
