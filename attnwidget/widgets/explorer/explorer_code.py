@@ -9,6 +9,7 @@ from attnwidget.capture.maps.python_call import YOURS, Call, literal
 from attnwidget.head_atlas.demo_atlas import own_atlas
 from attnwidget.widgets.explorer.atlas_told import names_in
 from attnwidget.widgets.explorer.examples import is_embedded
+from attnwidget.widgets.explorer.given_text import as_argument
 from attnwidget.widgets.explorer.panels import PANELS
 from attnwidget.widgets.explorer.relation_panels import RelationPanels
 from attnwidget.widgets.explorer.treebank import DEMO
@@ -53,7 +54,7 @@ def code_of_explorer(explorer: RelationPanels, shown: Mapping[str, Any]) -> str:
     if "example" in options:
         pair = {}
     elif shown.get("text"):
-        first["text"] = shown["text"]
+        first["text"] = as_argument(shown["text"])
     else:
         # The attention was assigned, so the options follow the assignment.
         also["attention"] = explorer.attention.intact.made_by or Call("...")

@@ -32,6 +32,7 @@ from attnwidget.widgets.explorer.examples import (
     reads_target,
     story_of,
 )
+from attnwidget.widgets.explorer.given_text import given, model_of, shown_text
 from attnwidget.widgets.explorer.opening import active_word, opening_of
 from attnwidget.widgets.explorer.shortened_text import can_be_shortened, shortened
 from attnwidget.widgets.explorer.told_panels import ToldPanels, mask_of
@@ -45,7 +46,7 @@ _PATIENCE = 120
 @in_plain_torch
 def explore(
     model: Any = None,
-    text: str | None = None,
+    text: Any = None,
     *,
     pair: str | None = None,
     target: str | None = None,
@@ -72,8 +73,11 @@ def explore(
     head.
 
     Args:
-        model: A model from `load_model`, or an argument of `load_model`. None = the embedded model.
-        text: The text. None = the text of `example`, by default the first of `demo_texts()`.
+        model: A model from `load_model`, or an argument of `load_model`. None = the model of an
+            attention that is passed as `text`, else the embedded model.
+        text: The text, or another input of `AttentionModel.attend`: a list of words, vocabulary
+            ids, a chat (a list of messages), or a dict of inputs; or the attention of an input.
+            None = the text of `example`, by default the first of `demo_texts()`.
         pair: The second sentence, for models trained on pairs.
         target: The text for the decoder of an encoder-decoder. None = the model generates it.
         versus: A second model, in the forms of `model`. It reads the same text, and grid and view
@@ -100,9 +104,10 @@ def explore(
     Raises:
         ValueError: The text is empty or too long for the model, the model writes no text, or is
             given a second sentence or a target to write after, the treebank has no sentences, both
-            a text and an example are given, the second model has another shape, the texts have no
-            common token, the probe was trained on another model, or the atlas has other heads.
-        TypeError: An option is unknown, or the treebank or the atlas has another form.
+            a text and an example are given, an attention is of another model, the second model has
+            another shape, the texts have no common token, the probe was trained on another model,
+            or the atlas has other heads. Also as `AttentionModel.attend`.
+        TypeError: An option is unknown, or the text, the treebank or the atlas has another form.
         traitlets.TraitError: An option is out of range, or the metrics do not fit the model.
         OSError: The model does not exist, or a file cannot be read.
 
@@ -194,7 +199,7 @@ class Explorer(ToldPanels):
     def __init__(
         self,
         model: Any = None,
-        text: str | None = None,
+        text: Any = None,
         *,
         pair: str | None = None,
         target: str | None = None,
@@ -208,7 +213,11 @@ class Explorer(ToldPanels):
         **traits: Any,
     ) -> None:
         self._refuse_unknown(traits)
+        model = model_of(model, text)
         loaded = model if isinstance(model, AttentionModel) else load_model(model)
+        others = {"pair": pair, "target": target, "versus": versus, "versus_text": versus_text}
+        others["max_new_tokens"] = traits.get("max_new_tokens")
+        text = shown_text(loaded, text, others)
         self._demos = examples_for(loaded)
         name = traits.pop("example", None)
         if text is None:
@@ -617,6 +626,9 @@ def _attention(
                 f"the model writes after a single text, and {after!r} is given too: leave out "
                 f"{after!r}, or set max_new_tokens=None"
             )
-        return model.generate(texts["text"], max_new_tokens)
+        return model.generate(given(texts["text"]), max_new_tokens)
+    text = given(texts["text"])
+    if isinstance(text, Attention):
+        return text
     options = {"target": texts["target"]} if texts["target"] else {}
-    return model.attend(texts["text"], texts["pair"], **options)
+    return model.attend(text, texts["pair"], **options)

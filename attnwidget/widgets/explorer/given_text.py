@@ -1,0 +1,118 @@
+"""Inputs of an explorer that are no strings, with the text that the explorer shows for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attnwidget.capture.hub_model.chat_text import Chat, ChatText, as_chat
+from attnwidget.capture.hub_model.listed_ids import listed
+from attnwidget.capture.hub_model.model_tensors import given_inputs, unpadded
+from attnwidget.capture.hub_model.text_encoder import is_ids
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.model import AttentionModel
+
+
+class GivenText(str):
+    """The text of an input that is no string, and the input.
+
+    The explorer keeps, compares and sends texts. This text brings its input along, so that a model
+    reads the input itself: the text of a chat alone would not tell the roles.
+
+    Example:
+        >>> from attnwidget.widgets.explorer.given_text import GivenText, given
+        >>> text = GivenText("Cats purr", ["Cats", "purr"])
+        >>> text == "Cats purr", given(text), given("Cats purr")
+        (True, ['Cats', 'purr'], 'Cats purr')
+    """
+
+    input: Any
+
+    def __new__(cls, text: str, given_input: Any) -> GivenText:
+        made = super().__new__(cls, text)
+        made.input = given_input
+        return made
+
+    def __getnewargs__(self) -> tuple[str, Any]:  # type: ignore[override]
+        return str(self), self.input
+
+
+def given(text: Any) -> Any:
+    """Return the input that a text was made of, or the text itself."""
+    return text.input if isinstance(text, GivenText) else text
+
+
+def as_argument(text: Any) -> Any:
+    """Return the input that a text was made of as a caller passes it to `explore`."""
+    made_of = given(text)
+    return list(made_of.messages) if isinstance(made_of, Chat) else made_of
+
+
+def model_of(model: Any, text: Any) -> Any:
+    """Return the model to load: the model of an attention, if the caller names no model."""
+    if model is None and isinstance(text, Attention) and text.reading is not None:
+        return text.reading.model
+    return model
+
+
+def shown_text(model: AttentionModel, text: Any, others: Mapping[str, Any]) -> str | None:
+    """Return the text that an explorer shows for an input of `AttentionModel.attend`.
+
+    Args:
+        model: The model.
+        text: A string, a list of words, ids, a chat, a dict of inputs, an attention, or None.
+        others: Further inputs of the explorer by name, which an attention excludes.
+
+    Raises:
+        ValueError: An attention of another model or beside further inputs, or a chat as in
+            `AttentionModel.attend`.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.widgets.explorer.given_text import shown_text
+        >>> shown_text(load_model(), ["Cats", "purr"], {})
+        'Cats purr'
+    """
+    if text is None or isinstance(text, str):
+        return text
+    if isinstance(text, Attention):
+        _check_attention(model, text, others)
+        return GivenText("", text)
+    read = as_chat(listed(text))
+    if isinstance(read, Chat):
+        return GivenText(ChatText.of(model.tokenizer, read).text, read)
+    if isinstance(read, Mapping):
+        inputs = given_inputs(read, model.hf_model)
+        ids = unpadded(inputs, "input_ids", "attention_mask")
+        return GivenText("" if ids is None else _decoded(model, ids), read)
+    if is_ids(read):
+        return GivenText(_decoded(model, read), read)
+    # The model refuses what is no list of words.
+    is_words = isinstance(read, (list, tuple)) and all(isinstance(word, str) for word in read)
+    return GivenText(" ".join(read) if is_words else "", read)
+
+
+def _check_attention(
+    model: AttentionModel, attention: Attention, others: Mapping[str, Any]
+) -> None:
+    if named := [name for name, value in others.items() if value]:
+        raise ValueError(
+            f"an attention was read already, and {named[0]} needs the text: pass the text"
+        )
+    if attention.reading is not None:
+        is_own = attention.reading.model is model
+    else:
+        stack = next(iter(attention.stacks.values()))
+        is_own = (stack.n_layers, stack.n_heads) == (model.n_layers, model.n_heads)
+    if not is_own:
+        raise ValueError(
+            f"the attention is of {attention.model_name}, and the model is {model.name}: pass the "
+            "model that made the attention, explore(model, model.attend(text))"
+        )
+
+
+def _decoded(model: AttentionModel, ids: Any) -> str:
+    """Return the text of ids; "" if there is no tokenizer."""
+    if model.tokenizer is None:
+        return ""
+    return str(model.tokenizer.decode([int(token_id) for token_id in ids]))
