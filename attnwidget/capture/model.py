@@ -233,8 +233,8 @@ class AttentionModel:
         keys are kept with the sum of each row, and any part of a map can be computed exactly.
 
         A chat is a list of messages, such as {"role": "user", "content": "Hi"}. The tokenizer's
-        chat template writes it once, with its own special tokens and no others. `Tokens.roles` and
-        `Tokens.turns` say which message each token belongs to.
+        chat template writes the text once, with all special tokens. `Tokens.roles` and
+        `Tokens.turns` tell the message of each token.
 
         Args:
             text: A string, a list of words, vocabulary ids (a list, a tensor or an array), a chat,
@@ -264,9 +264,9 @@ class AttentionModel:
         Raises:
             ValueError: if the text is empty or too long, listed words have no tokens, ids are not
                 in the vocabulary, the mask hides every token, there is no tokenizer, or maps or
-                gradients cannot be read. Also if there is no chat template, it refuses the
-                messages, or the place of a message in its text is not known, and if the first input
-                shows that reading the attention changes the model's outputs.
+                gradients cannot be read. Also if the first input shows that reading the attention
+                changes the model's outputs. For a chat, if the chat template is missing, refuses
+                the messages, or mixes several messages.
             TypeError: an input of another form, a target for a model without a decoder, or a loss
                 for which the model has no head.
             RuntimeError: the model was closed.

@@ -19,8 +19,8 @@ class Segment:
     the index of the source text if known, because segments of one text are not independent.
     `document` does not count in comparisons, so segments with the same content are equal.
 
-    In a chat, `roles` and `turns` have an entry for each token of `first`, as in `Tokens`. The
-    chat template writes its own special tokens, so the tokenizer adds none.
+    In a chat, `roles` and `turns` have an entry for each token of `first`, as in `Tokens`. Then
+    `first` has all special tokens.
 
     Example:
         >>> from attnwidget.text.segments import Segment

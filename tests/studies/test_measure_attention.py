@@ -29,7 +29,7 @@ def metrics(causal: bool) -> list[Any]:
     """Everything that maps alone tell, with options of all kinds."""
     classes = {"some": {"w1", "w9"}, "odd": lambda tokens: [i % 2 == 1 for i in range(len(tokens))]}
     asked = [Position([-2, 0, 3]), Classes(classes), Confidence(["[SEP]"])]
-    names = METRICS.keys() - {one.name for one in asked} - {"norms", "gradients"}
+    names = METRICS.keys() - {one.name for one in asked} - {"norms", "gradients", "roles"}
     return [*asked, *sorted(names if causal else names - {"induction"})]
 
 

@@ -30,8 +30,7 @@ class Chat:
         tools: The tools that the template names; None = none.
         add_generation_prompt: Whether the template writes the beginning of the assistant's answer;
             None = unless the last message is the assistant's.
-        continues: Whether a last message of the assistant is left open, so that a model goes on
-            with it.
+        continues: Whether the model continues a last message of the assistant.
 
     Example:
         >>> from attnwidget.capture.hub_model.chat_text import Chat
@@ -147,8 +146,8 @@ class ChatText:
         """Write a chat, and find its messages in the text.
 
         The template runs once for the text, and once more for each part of a message, with another
-        text in the place of the part. What differs is what the template writes for the part, also
-        if it strips, moves or shortens the part.
+        text in the place of the part. The characters that differ belong to the part, also if the
+        template strips, moves or shortens the part.
 
         Raises:
             ValueError: There is no template, it refuses the messages, or the place of a message
@@ -171,7 +170,7 @@ class ChatText:
                 if len(path) == 1 and written.count(mark) > 1:
                     raise ValueError(
                         f"the chat template writes {named} {counted(written.count(mark), 'time')}, "
-                        "so it is not known which tokens are the message: pass "
+                        "so the tokens of the message are unknown: pass "
                         "tokenizer.apply_chat_template(..., tokenize=False) to read the text "
                         "without turns"
                     )
@@ -184,10 +183,10 @@ class ChatText:
         for first, second in pairwise(places):
             if second.start < first.end:
                 raise ValueError(
-                    f"the chat template mixes messages {first.turn} and {second.turn}: what it "
-                    "writes for the one depends on the text of the other, so the turn of their "
-                    "tokens is not known. Pass tokenizer.apply_chat_template(..., tokenize=False) "
-                    "to read the text without turns"
+                    f"the chat template mixes messages {first.turn} and {second.turn}: the text of "
+                    "one message changes the other message, so the turns of their tokens are "
+                    "unknown. Pass tokenizer.apply_chat_template(..., tokenize=False) to read the "
+                    "text without turns"
                 )
         next_turn = len(messages)
         if chat.goes_on and places:
@@ -377,7 +376,7 @@ _Path = tuple[Any, ...]
 
 
 def _parts(message: Mapping[str, Any]) -> list[tuple[str, list[_Path]]]:
-    """Return the texts of a message: what each is called, and where it is in the message."""
+    """Return the name of each text of a message, and its places in the message."""
     parts: list[tuple[str, list[_Path]]] = []
     for name in _TEXT_FIELDS:
         value = message.get(name)

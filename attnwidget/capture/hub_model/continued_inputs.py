@@ -1,4 +1,4 @@
-"""A dict of inputs that a model goes on with, and the same inputs with the tokens that it wrote."""
+"""Dicts of inputs that a model continues, without and with the generated tokens."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ def listed(text: Any) -> Any:
 
     Args:
         text: An input of a model. A tensor or an array is [n], or [1, n], a batch of one. A list of
-            one list of ids is a batch of one too.
+            ids may be in another list.
 
     Raises:
         ValueError: An array of another shape, such as several inputs.

@@ -39,9 +39,10 @@ class TooLongError(AdvisedError):
 
 @dataclass(frozen=True)
 class Encoded:
-    """One text: n `ids`, the model's `token_types` (None without such types), and the axis.
+    """One text: n `ids`, the model's `token_types`, and the axis.
 
-    `chat` is the text of a chat with the places of its messages, else None.
+    `token_types` is None if the tokenizer has no types. `chat` is the text of a chat with the
+    places of its messages, else None.
     """
 
     ids: list[int]

@@ -83,8 +83,8 @@ class TextIds:
     def inside(self, text: str) -> list[int]:
         """Return the ids that stand between the special tokens around a text.
 
-        The ids are those of `alone`, without special tokens that the text itself begins or ends
-        with and that stand there anyway.
+        Special tokens at the beginning and the end of the text are left out if the template writes
+        the same tokens there.
         """
         ids = self.alone(text)
         first, last = self._n_doubled(ids)
@@ -168,7 +168,7 @@ class TextIds:
         return self._templates[pair]
 
     def template_of(self, segment: Segment) -> Template:
-        """Return the special tokens around a segment: none around a chat, which has its own."""
+        """Return the special tokens around a segment. A chat brings its special tokens."""
         return NO_TEMPLATE if segment.roles else self.template(pair=bool(segment.second))
 
     def as_read(self, text: RunningText) -> RunningText:

@@ -196,9 +196,9 @@ class Attention:
         The remark names edited heads, a long input (`is_long`), the number of layers whose weights
         are kept in place of queries and keys, layers without attention, and a stack that is not
         shown because its attention is local or sparse (the encoders of LED and LongT5). It also
-        names modules whose weights were not in the files of the model, vocabulary ids whose
-        vocabulary does not show where words begin, so that each token is a word, special tokens
-        that a text has itself, and messages that a chat template leaves out.
+        names modules whose weights were not in the files of the model, and vocabulary ids whose
+        vocabulary does not show where words begin, so that each token is a word. For texts it names
+        special tokens in the text, and for chats messages that the chat template leaves out.
         """
         kept = [layer.products is None for layer in self.head_maps.kept_layers()]
         how_far = f"weights kept for {sum(kept)} of {len(kept)} layers" if any(kept) else ""

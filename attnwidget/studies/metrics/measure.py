@@ -20,6 +20,7 @@ from attnwidget.studies.metrics.norms import Norms
 from attnwidget.studies.metrics.patterns import Patterns
 from attnwidget.studies.metrics.position import Position
 from attnwidget.studies.metrics.position_content import PositionContent
+from attnwidget.studies.metrics.roles import Roles
 from attnwidget.studies.metrics.sinks import Sinks
 from attnwidget.studies.streaming.accumulator import Accumulator
 from attnwidget.studies.streaming.attention_reader import read_attention
@@ -53,6 +54,7 @@ METRICS: dict[str, type[Accumulator[Any]]] = {
         Induction,
         Sinks,
         PositionContent,
+        Roles,
     )
 }
 
@@ -74,17 +76,17 @@ def measure(
     Memory holds the maps of one layer at a time, independent of the number of segments. Segments of
     similar length share a batch; padding changes no number by more than 1e-6. Only the encoder of
     an encoder-decoder is measured. Segments of more than 1,024 tokens are read without maps if all
-    metrics allow it: "position", "classes", "entropy", "confidence" and "sinks" do, and the other
-    metrics need whole maps. Ctrl-C ends the pass and returns the result so far.
+    metrics allow it: "position", "classes", "entropy", "confidence", "sinks" and "roles" do, and
+    the other metrics need whole maps. Ctrl-C ends the pass and returns the result so far.
 
     Args:
         model: A model from `load_model`.
         segments: Segments made with this model (`read_segments`, `make_segments`), or a
-            `datasets.Dataset` of Hugging Face with texts in "text" or tokens in "first" and
-            "second". An iterator is read during the pass.
+            `datasets.Dataset` of Hugging Face with texts in "text", chats in "messages", or tokens
+            in "first" and "second". An iterator is read during the pass.
         metrics: Names ("position", "classes", "entropy", "confidence", "norms", "gradients",
-            "patterns", "distances", "induction", "sinks", "position_content"), or accumulators with
-            options.
+            "patterns", "distances", "induction", "sinks", "position_content", and "roles" for
+            chats), or accumulators with options.
         batch_size: Number of segments in one pass of the model.
         checkpoint: An .npz file that keeps the sums. If it exists, the pass continues after its
             last batch, with the same result to the last bit. Only one run at a time can use it.

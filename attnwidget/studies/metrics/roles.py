@@ -47,7 +47,8 @@ class RolesResult(SegmentMeansResult):
         names: The C classes: "system", "user", "assistant", "tool", "template", "first token" and
             "other roles". Tokens that the chat template writes are "template", except the first
             token of the chat.
-        shares: Mean attention to all tokens of a class together, [C, L, H].
+        shares: Mean attention to all tokens of a class together, [C, L, H]. A chat without the
+            class counts as 0.
         by_turn: The same from the queries of each turn, [T, C, L, H]; NaN for turns without
             queries.
         to_turns: Mean attention to the messages of each turn, [T, L, H]. A chat without the turn
@@ -115,7 +116,7 @@ class RolesResult(SegmentMeansResult):
             width: Pixels of the whole figure.
 
         Raises:
-            ValueError: There is no such class, or no chat has tokens of it.
+            ValueError: No chat has tokens of the class.
         """
         heads = self.heads()
         titles = [self._title(name) for name in names or [t[3:] for t in heads]]
@@ -132,8 +133,8 @@ class RolesResult(SegmentMeansResult):
         """Draw the share that goes to one class by the turn of the query.
 
         The figure has the mean of all heads, some heads, and the share under even attention. The
-        even share falls because a chat gets longer, so a head whose curve stays above it still
-        looks at the class.
+        even share falls while a chat gets longer. Heads above the even share still look at the
+        class.
 
         Args:
             to: The attended class, such as "system" or "user".
@@ -193,7 +194,7 @@ class RolesResult(SegmentMeansResult):
 
 
 class Roles(SegmentMeans[RolesResult]):
-    """Metric: the share of attention that goes to each role and to each turn of chats.
+    """Metric: shares of attention to the roles and the turns of chats.
 
     Attention to a role is summed over its tokens in a chat and averaged over the chosen queries,
     then over chats. Segments are chats (`make_segments`, or rows with "messages"), or the attention
@@ -201,9 +202,9 @@ class Roles(SegmentMeans[RolesResult]):
 
     Args:
         queries: The tokens whose attention is measured: "assistant" or another role, "template",
-            "last token" or "all tokens". None = the tokens of the assistant's messages, and the
-            last token in a chat without such tokens. The last token belongs to the turn that a
-            model would write next.
+            "last token" or "all tokens". None = the tokens of the assistant's messages; a chat
+            without an answer is read from its last token. The last token belongs to the turn that
+            a model would write next.
         max_turns: Number of turns with a result of their own.
 
     Raises:
@@ -308,7 +309,7 @@ class Roles(SegmentMeans[RolesResult]):
         )
 
     def _members_of(self, batch: Batch) -> Tensor:
-        """Return which tokens are in each class and in each turn, float32 [B, C + T, n]."""
+        """Return the members of all classes and of all turns, float32 [B, C + T, n]."""
         n_classes = len(CLASSES)
         shape = len(batch.segments), n_classes + self.max_turns, batch.real.shape[1]
         members = np.zeros(shape, np.float32)

@@ -96,7 +96,7 @@ def make_segments(
     max_tokens: int | None = None,
     truncate: bool = False,
 ) -> list[Segment]:
-    """Make a segment of each text, of each pair of texts, or of each chat, in order.
+    """Make segments of texts, pairs of texts or chats, in order.
 
     Args:
         texts: Strings, tuples of two strings, or chats: lists of messages, as in

@@ -1,4 +1,4 @@
-"""Inputs of an explorer that are no strings, with the text that the explorer shows for them."""
+"""Texts that an explorer shows for ids, words, chats, dicts and attentions."""
 
 from __future__ import annotations
 
