@@ -98,9 +98,7 @@ def measure_effects(
     return MeasuredEffects(effects, without, complete)
 
 
-def _texts(
-    evidence: Evidence, corpus: Corpus, n_texts: int
-) -> tuple[list[Segment], list[Segment]]:
+def _texts(evidence: Evidence, corpus: Corpus, n_texts: int) -> tuple[list[Segment], list[Segment]]:
     """Return texts of the half that chose no name, and reference texts of the other half."""
     halves: tuple[list[Segment], list[Segment]] = ([], [])
     for half, segment in corpus_texts(evidence, corpus):
