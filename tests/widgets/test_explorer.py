@@ -300,7 +300,7 @@ def test_what_goes_wrong_is_said_in_the_panel_and_by_wait(
     def refuse(*_: object) -> None:
         raise ValueError("no fast tokenizer")
 
-    monkeypatch.setattr("attnwidget.widgets.explorer.relation_panels.probe_in_parts", refuse)
+    monkeypatch.setattr("attnwidget.widgets.explorer.relations.probe_in_parts", refuse)
     with pytest.raises(ValueError, match="no fast tokenizer"):
         explorer.wait(60)
     assert on_page(explorer, "problems") == dict.fromkeys(("table", "arcs"), "no fast tokenizer")

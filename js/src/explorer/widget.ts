@@ -63,12 +63,12 @@ const WATCHED: (keyof ExplorerState)[] = [
   "_tested",
   "_way_out",
   "_second",
-  "_offer",
+  "_offers",
 ];
 const READ = ["selected", "tokens", "labels", "disabled", "_shown", "_tested"] as const;
 /** Of a page that has not been attached yet. */
 const USUAL_WIDTH = 1000;
-const PARTS = ["panels", "progress", "_offer", "_problems", ...PANELS] as const;
+const PARTS = ["panels", "progress", "_offers", "_problems", ...PANELS] as const;
 
 /** What of the explorer is in sight. */
 interface Arrangement {
@@ -265,6 +265,9 @@ function render({ model, el, signal, host }: ExplorerContext): void {
         <button type="button" class="attnw-ex-quiet" aria-expanded=${shown !== undefined}
           ?hidden=${!details.length} @click=${() => turnMore(details)}
           >${`more ${shown ? "▾" : "▸"}`}</button>
+        <button type="button" class="attnw-ex-quiet attnw-ex-name"
+          ?hidden=${!("card" in model.get("_offers")) || shown === "card"}
+          @click=${() => open("card")}>name the heads …</button>
         <span class="attnw-ex-about">${about.filter(Boolean).join(" · ")}</span>
         ${form.examples()}${bar.menu()}${save}${bar.keysButton()}
       </div>
