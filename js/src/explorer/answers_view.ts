@@ -1,7 +1,7 @@
 import { html, nothing } from "lit-html";
+import { percentText } from "../shared/percent_text.js";
 import { type Head, headName } from "../shared/types.js";
 import { type Answer, type Guess, LEAST_CHANGE } from "./sentence/guess.js";
-import { percentText } from "./sentence/percent.js";
 import type { Reading } from "./sentence/reading.js";
 
 /** From this width on, in pixels, answers stand in two columns. */

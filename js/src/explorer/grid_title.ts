@@ -1,8 +1,8 @@
 import { html, type TemplateResult } from "lit-html";
 import type { GridState } from "../head_grid/state.js";
 import { pairCount } from "../head_grid/word_answers.js";
+import { percentText } from "../shared/percent_text.js";
 import { type Head, headName } from "../shared/types.js";
-import { percentText } from "./sentence/percent.js";
 import type { Reading } from "./sentence/reading.js";
 
 const quote = (reading: Reading, side: "query" | "key", at: number) =>

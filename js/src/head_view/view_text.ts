@@ -12,7 +12,7 @@ import { barTexts, wedgeTexts } from "../shared/colour_bar.js";
 import { shortName } from "../shared/head_names.js";
 import { labelOf, quoted } from "../shared/labels.js";
 import { counted, digits } from "../shared/numbers.js";
-import { type Print, printValue, quantityName, symbolOf } from "../shared/quantity.js";
+import { barPrinter, type Print, printValue, quantityName, symbolOf } from "../shared/quantity.js";
 import { offNote } from "../shared/strike.js";
 import {
   type Axes,
@@ -158,7 +158,8 @@ export function captionOf(
 export function legendOf(scene: Scene, { maximum, of }: Range, quantity: string) {
   const { state, map } = scene;
   const isLines = state.mode === "lines";
-  const print = map.tiles ? scene.print : printValue(quantity);
+  const printWhole = map.signed ? printValue(quantity) : barPrinter(quantity, state.scale);
+  const print = map.tiles ? scene.print : printWhole;
   const texts = (isLines ? wedgeTexts : barTexts)(state.scale, maximum, print);
   const words = [
     isLines ? "thickness" : "",

@@ -12,7 +12,7 @@ import type { Cell } from "../shared/cells.js";
 import { barTexts } from "../shared/colour_bar.js";
 import { wholeName } from "../shared/head_names.js";
 import { labelOf, specialName } from "../shared/labels.js";
-import { printValue, quantityName, symbolOf } from "../shared/quantity.js";
+import { barPrinter, quantityName, symbolOf } from "../shared/quantity.js";
 import { offNote } from "../shared/strike.js";
 import type { Head, Side } from "../shared/types.js";
 import { headAt, largestIn, type Scene, valueAt } from "./scene.js";
@@ -101,7 +101,7 @@ export function leadCell(scene: Scene): Cell {
 
 /** The values under the colour bar, and what stands beside it. */
 export function legendOf({ state, lens, end, heads }: Scene) {
-  const texts = barTexts(state.scale, end, printValue(lens.quantity));
+  const texts = barTexts(state.scale, end, barPrinter(lens.quantity, state.scale));
   const name = scaleName(state.scale, lens.quantity);
   const shared = heads.length > 1 && name !== "absolute" ? "one scale for all heads" : "";
   return { texts, words: [symbolOf(lens.quantity), name, shared].filter(Boolean).join(" · ") };

@@ -170,7 +170,7 @@ function paintWeight(
     pen.textAlign = "right";
     pen.textBaseline = "middle";
     pen.fillText(
-      scene.print(weight, most),
+      scene.printBeside(weight, most),
       x + way * (labelWidth + LABEL_GAP + (way === 1 ? numberWidth : 0)),
       y,
     );
