@@ -247,7 +247,8 @@ class AttentionWidget(HeadWidget):
         if change["old"].intact is not self.attention.intact:
             self.tokens = []
             self._hide_resting(resting_places(self.attention))
-        self._leave_missing_heads()
+        if _heads_of(change["old"]) != _heads_of(self.attention):
+            self._leave_missing_heads()
         shown = self._stepped_stack()
         # The new attention may have other stacks.
         stack = shown if shown in self.attention.stacks else next(iter(self._shapes()))
@@ -339,6 +340,11 @@ def _is_large(attention: Attention) -> bool:
         )
         >= LARGE
     )
+
+
+def _heads_of(attention: Attention) -> list[tuple[str, LayerNumbers, int]]:
+    """Return what tells which heads an attention has."""
+    return [(stack.name, stack.layers, stack.n_heads) for stack in attention.stacks.values()]
 
 
 def attention_shapes(attention: Attention) -> Shapes:
