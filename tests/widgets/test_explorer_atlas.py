@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
 
 from attnwidget import Atlas, AttentionModel, Head, load_model
 from attnwidget.demo import demo_atlas
@@ -211,6 +212,33 @@ def test_heads_are_named_when_asked_for(
     with pytest.raises(RuntimeError, match="have names, are being named"):
         explorer.name_heads()
     explorer.close()
+
+
+def test_names_that_a_reader_keeps_are_there_the_next_time(
+    unnamed: AttentionModel, atlas: Atlas, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(constants, "HF_HOME", str(tmp_path))
+    go_on = threading.Event()
+    go_on.set()
+    monkeypatch.setattr(head_names, "make_atlas", finding(atlas, threading.Event(), go_on))
+    explorer = explore(unnamed, TEXT)
+    with pytest.raises(ValueError, match="no names to keep: call name_heads"):
+        explorer.keep_names()
+    explorer.name_heads()
+    assert explorer.wait(60) and not list(tmp_path.iterdir())
+    assert on_page(explorer, "offers")["card"].startswith("keep these names")
+    from_page(explorer, {"_accepted": "card"})
+    (file,) = tmp_path.rglob("*.json")
+    assert on_page(explorer, "notes")["card"] == f"kept in {file}"
+    assert "card" not in on_page(explorer, "offers") and explorer.keep_names() == file
+    again = explore(load_model(unnamed.hf_model, unnamed.tokenizer), TEXT)
+    assert again.atlas is not None and again.labels[(0, 2)] == "previous token"
+    assert "atlas" not in again.code() and "card" not in on_page(again, "offers")
+    restored = Explorer.from_state(again.to_state(), unnamed)
+    assert restored.atlas is not None
+    assert explore(unnamed, TEXT, atlas=False).atlas is None
+    file.write_text("{}")
+    assert "card" in on_page(explore(unnamed, TEXT), "offers")
 
 
 def test_a_closed_explorer_names_no_heads(

@@ -25,7 +25,7 @@ class Arguments:
         probe: The probe of the arcs, or None.
         metrics: The sorted titles of the metrics that the caller gave; None if it gave none.
         atlas: The atlas, or None.
-        has_own_atlas: Whether the atlas is the one that comes with the model.
+        has_own_atlas: Whether the atlas came with the model or was kept for it.
         shows_effect: Whether the metric of the grid is the effect of heads.
         pending: Options of figures that do not exist yet, by panel.
     """

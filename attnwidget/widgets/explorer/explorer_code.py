@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnwidget.capture.maps.python_call import YOURS, Call, literal
 from attnwidget.capture.model import AttentionModel
-from attnwidget.head_atlas.demo_atlas import own_atlas
+from attnwidget.head_atlas.kept_atlas import known_atlas
 from attnwidget.widgets.explorer.arguments import Arguments
 from attnwidget.widgets.explorer.atlas_told import names_in
 from attnwidget.widgets.explorer.examples import is_embedded
@@ -43,7 +43,7 @@ def code_of_explorer(explorer: Explorer, made: Arguments) -> str:
     arguments |= _treebank(made, explorer.model)
     if made.atlas is not None and not made.has_own_atlas:
         arguments["atlas"] = YOURS
-    if made.atlas is None and own_atlas(explorer.model) is not None:
+    if made.atlas is None and known_atlas(explorer.model) is not None:
         arguments["atlas"] = False
     if made.probe is not None:
         arguments["probe"] = YOURS

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.head_atlas.build_atlas import atlas as make_atlas
 from attnwidget.head_atlas.cards.atlas_result import Atlas
-from attnwidget.head_atlas.demo_atlas import own_atlas
+from attnwidget.head_atlas.kept_atlas import keep_atlas, known_atlas
 from attnwidget.text.counted import counted
 from attnwidget.widgets.atlas_view.widget import AtlasView
 from attnwidget.widgets.explorer.atlas_told import STACK, names_in, refuse_other_heads
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from attnwidget.widgets.explorer.widget import Explorer
 
 _PANEL = "card"
+_KEEP = "keep these names for the next explorer of this model"
 #: Naming takes as long as reading so many tokens in short texts. The model reads 28,000 tokens, and
 #: scores them: 38,000 by the clock of a model of 135 million weights, and 18,000 of the small BERT.
 _TOKENS = 38_000
@@ -37,8 +39,8 @@ class HeadNames:
         board: What its page says.
         background: Its jobs, "card" among them.
         model: The model.
-        atlas: The atlas; None = the atlas that comes with the model, or a button that makes one;
-            False = neither.
+        atlas: The atlas; None = the atlas that comes with the model or was kept for it, or a button
+            that makes one; False = none.
         shapes: Numbers of layers and heads of the explorer.
         seconds_per_token: Duration of reading the text of the explorer, per token.
 
@@ -63,8 +65,8 @@ class HeadNames:
         self._board = board
         self._background = background
         self._model = model
-        self.atlas = own_atlas(model) if atlas is None else None if atlas is False else atlas
-        #: Whether the atlas is the one that comes with the model.
+        self.atlas = known_atlas(model) if atlas is None else None if atlas is False else atlas
+        #: Whether the atlas came with the model or was kept for it.
         self.are_own = atlas is None and self.atlas is not None
         self._seconds = _TOKENS * seconds_per_token
         self._may_offer = atlas is None and model.tokenizer is not None and STACK in shapes
@@ -96,11 +98,29 @@ class HeadNames:
             self._board.offer({_PANEL: f"name the heads: {_duration(self._seconds)}"})
 
     def accept(self) -> None:
-        """Name the heads, as offered, beside other work."""
+        """Do what the button offers: name the heads beside other work, or keep the names."""
+        if self.atlas is not None:
+            self.keep()
+            return
         self._board.withdraw(_PANEL)
         self._board.measuring({_PANEL: 0.0})
         self._naming.add("names", self._naming_job())
         self._naming.start()
+
+    def keep(self) -> Path:
+        """Keep the names for the next explorer of the model; return their file.
+
+        Raises:
+            ValueError: The heads have no names.
+            OSError: The file cannot be written.
+        """
+        if self.atlas is None:
+            raise ValueError("the heads have no names to keep: call name_heads() and wait() first")
+        path = keep_atlas(self.atlas)
+        self.are_own = True
+        self._board.withdraw(_PANEL)
+        self._board.note({_PANEL: f"kept in {path}"})
+        return path
 
     def wait(self, timeout: float | None = None) -> bool:
         """Return when the names are found; False if this took longer than `timeout` seconds.
@@ -142,6 +162,7 @@ class HeadNames:
             if self._naming.closed:
                 return
             self._board.note({_PANEL: ""})
+            self._board.offer({_PANEL: _KEEP})
             self.atlas = found
             explorer.labels = self.by_head | dict(explorer.labels)
             self._colour_families()

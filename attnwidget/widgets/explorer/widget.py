@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any, Literal
 
 import anywidget
@@ -130,7 +131,8 @@ def explore(
         atlas: An atlas of the model, made with `atlas(model)`. The tab "this head" has the card of
             the shown head, the sentence says what the head does, and the names of heads are labels
             where `labels` has none. None = the atlas that comes with an embedded model
-            (`demo_atlas`), and none for other models. False = no atlas.
+            (`demo_atlas`) or was kept for the model (`keep_names`); else the page has a button that
+            names the heads. False = no atlas.
         traits: Options of the explorer: `example`, `selected`, `layer`, `quantity`, `tab`, …
 
     Raises:
@@ -444,7 +446,7 @@ class Explorer(DirectionChoice, TokenSize, AttentionWidget):
 
     @property
     def atlas(self) -> Atlas | None:
-        """What every head does: the atlas given, the model's own, or the one made on demand.
+        """What every head does: the atlas given, the model's own or kept one, or one made here.
 
         None where the heads have no names. `explorer.atlas.save("atlas.json")` keeps an atlas, and
         `explore(model, atlas=load_atlas("atlas.json"))` shows it again.
@@ -511,12 +513,24 @@ class Explorer(DirectionChoice, TokenSize, AttentionWidget):
         Raises:
             RuntimeError: The heads have names, or the model reads no texts.
         """
-        if not self._board.offers("card"):
+        if self.atlas is not None or not self._board.offers("card"):
             raise RuntimeError(
                 "the heads of this explorer have names, are being named, or belong to a model that "
                 "reads no texts"
             )
         self._names.accept()
+
+    def keep_names(self) -> Path:
+        """Keep the names of heads for the next explorer of this model, and return their file.
+
+        The file is in the cache of Hugging Face. It is found by the weights of the model; delete it
+        to forget the names.
+
+        Raises:
+            ValueError: The heads have no names.
+            OSError: The file cannot be written; `atlas.save` writes it elsewhere.
+        """
+        return self._names.keep()
 
     def _named_example(self, name: object) -> str:
         """Return `name` if it is the name of an example; else raise TraitError."""

@@ -53,7 +53,7 @@ export function explorerPanel(
   signal.addEventListener("abort", () => child.abort());
 
   function act(): void {
-    if (model.get(name) === null) model.set("_accepted", name);
+    if (name in model.get("_offers")) model.set("_accepted", name);
     else model.set("_sentence_asked", model.get("_sentence_asked") + 1);
     model.save_changes();
   }
@@ -87,11 +87,11 @@ export function explorerPanel(
     const reference = model.get(name);
     const measured = model.get("progress")[name];
     const problem = model.get("_problems")[name] ?? failure;
-    const offer = reference === null && !problem ? model.get("_offers")[name] : undefined;
+    const offer = problem ? undefined : model.get("_offers")[name];
     const waits = measured !== undefined || behind;
     const share = measured ? Math.round(100 * measured) : undefined;
     const waiting = reference === null && measured !== undefined && WAITING[name];
-    const text = problem || waiting || (offer && QUESTIONS[name]) || "";
+    const text = problem || waiting || (offer && reference === null && QUESTIONS[name]) || "";
     const action = offer ?? (name === "arcs" && reference !== null ? READ : undefined);
     const isStale = waits || Boolean(problem);
     return html`<section class="attnw-ex-panel" id=${id}

@@ -266,7 +266,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
           ?hidden=${!details.length} @click=${() => turnMore(details)}
           >${`more ${shown ? "▾" : "▸"}`}</button>
         <button type="button" class="attnw-ex-quiet attnw-ex-name"
-          ?hidden=${!("card" in model.get("_offers")) || shown === "card"}
+          ?hidden=${!("card" in model.get("_offers")) || model.get("card") !== null || shown === "card"}
           @click=${() => open("card")}>name the heads …</button>
         <span class="attnw-ex-about">${about.filter(Boolean).join(" · ")}</span>
         ${form.examples()}${bar.menu()}${save}${bar.keysButton()}
