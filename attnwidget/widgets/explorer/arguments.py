@@ -23,7 +23,7 @@ class Arguments:
         treebank: The treebank, or None.
         offers_treebank: Whether the page has a button that measures one.
         probe: The probe of the arcs, or None.
-        metrics: The sorted titles of the metrics that the caller gave; None if it gave none.
+        metrics: The sorted titles of the metrics that the caller gave, or None.
         atlas: The atlas, or None.
         has_own_atlas: Whether the atlas came with the model or was kept for it.
         shows_effect: Whether the metric of the grid is the effect of heads.

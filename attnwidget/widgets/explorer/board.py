@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from attnwidget.capture.hub_model.advised_error import on_page
-
-if TYPE_CHECKING:
-    from attnwidget.widgets.explorer.widget import Explorer
+from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 
 
 class Board:
     """What the page says beside the panels, by panel. Any thread may change it."""
 
-    def __init__(self, explorer: Explorer) -> None:
+    def __init__(self, explorer: ExplorerFigure) -> None:
         self._explorer = explorer
 
     def measuring(self, shares: Mapping[str, float]) -> None:

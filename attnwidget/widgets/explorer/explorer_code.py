@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attnwidget.capture.maps.python_call import YOURS, Call, literal
 from attnwidget.capture.model import AttentionModel
@@ -10,13 +10,11 @@ from attnwidget.head_atlas.kept_atlas import known_atlas
 from attnwidget.widgets.explorer.arguments import Arguments
 from attnwidget.widgets.explorer.atlas_told import names_in
 from attnwidget.widgets.explorer.examples import is_embedded
+from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.panels import PANELS
 from attnwidget.widgets.explorer.treebank import DEMO
 from attnwidget.widgets.shared.widget_code import chosen_options, code_of
 from attnwidget.widgets.wire.linked_traits import SHARED
-
-if TYPE_CHECKING:
-    from attnwidget.widgets.explorer.widget import Explorer
 
 #: What the explorer says by other means, or says of itself.
 _ELSEWHERE = {*PANELS, "progress", "text", "pair", "target", "versus_text"}
@@ -27,7 +25,7 @@ _OF_CARD = ("table", "notes", "example")
 _OF_METRIC = ("metric", "sort", "descending", "filter", "outside")
 
 
-def code_of_explorer(explorer: Explorer, made: Arguments) -> str:
+def code_of_explorer(explorer: ExplorerFigure, made: Arguments) -> str:
     """A cell of Python that shows the explorer, which was `made` from these arguments."""
     chosen = chosen_options(explorer).items()
     options = {name: value for name, value in chosen if name not in _ELSEWHERE}
@@ -79,7 +77,7 @@ def _treebank(made: Arguments, model: AttentionModel) -> dict[str, Any]:
     return {"treebank": bank.source or YOURS}
 
 
-def _figures(explorer: Explorer, made: Arguments) -> list[str]:
+def _figures(explorer: ExplorerFigure, made: Arguments) -> list[str]:
     """Return a line for each option of a panel; options of measured panels follow `wait()`."""
     now: list[str] = []
     later: list[str] = []

@@ -1,17 +1,15 @@
-"""The figures of an explorer: linked with it, and with the options that wait for them."""
+"""The figures of an explorer and their links."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from attnwidget.widgets.explorer.panels import OF_METRIC, PANELS
+from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
+from attnwidget.widgets.explorer.panels import OF_METRIC
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.linking import FigureLink, link
-
-if TYPE_CHECKING:
-    from attnwidget.widgets.explorer.widget import Explorer
 
 
 class FigureSet:
@@ -22,21 +20,16 @@ class FigureSet:
         pending: Options of figures that do not exist yet, by panel.
     """
 
-    def __init__(self, explorer: Explorer, pending: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, explorer: ExplorerFigure, pending: Mapping[str, Mapping[str, Any]]) -> None:
         self._explorer = explorer
         #: Options that a figure cannot take yet, by panel.
         self.pending = {name: dict(options) for name, options in pending.items()}
         # By panel. A figure that is not linked shows an input that was shown before.
         self._links: dict[str, FigureLink] = {}
 
-    def all(self) -> dict[str, HeadWidget]:
-        """The figures that there are, by panel."""
-        figures = ((name, getattr(self._explorer, name)) for name in PANELS)
-        return {name: figure for name, figure in figures if figure is not None}
-
     def of_attention(self) -> list[AttentionWidget]:
         """The linked figures of the shown attention."""
-        linked = [figure for name, figure in self.all().items() if name in self._links]
+        linked = [figure for name, figure in self._explorer.children.items() if name in self._links]
         return [figure for figure in linked if isinstance(figure, AttentionWidget)]
 
     def adopt(self, name: str, figure: HeadWidget) -> None:
@@ -97,5 +90,5 @@ class FigureSet:
         for joined in self._links.values():
             joined.unlink()
         self._links = {}
-        for figure in self.all().values():
+        for figure in self._explorer.children.values():
             figure.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
@@ -15,13 +15,11 @@ from attnwidget.text.counted import counted
 from attnwidget.widgets.atlas_view.widget import AtlasView
 from attnwidget.widgets.explorer.atlas_told import STACK, names_in, refuse_other_heads
 from attnwidget.widgets.explorer.board import Board
+from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.head_families import tested_name
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.head_widget import Shapes
-
-if TYPE_CHECKING:
-    from attnwidget.widgets.explorer.widget import Explorer
 
 _PANEL = "card"
 _KEEP = "keep these names for the next explorer of this model"
@@ -39,8 +37,8 @@ class HeadNames:
         board: What its page says.
         background: Its jobs, "card" among them.
         model: The model.
-        atlas: The atlas; None = the atlas that comes with the model or was kept for it, or a button
-            that makes one; False = none.
+        atlas: The atlas. None = the atlas that comes with the model or was kept for it; without
+            such an atlas, the page has a button that names the heads. False = no atlas.
         shapes: Numbers of layers and heads of the explorer.
         seconds_per_token: Duration of reading the text of the explorer, per token.
 
@@ -50,7 +48,7 @@ class HeadNames:
 
     def __init__(
         self,
-        explorer: Explorer,
+        explorer: ExplorerFigure,
         figures: FigureSet,
         board: Board,
         background: Background,

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from attnwidget.capture.model import AttentionModel
+from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.head_names import HeadNames
 from attnwidget.widgets.explorer.opening import active_word
-
-if TYPE_CHECKING:
-    from attnwidget.widgets.explorer.widget import Explorer
 
 Tokens = tuple[tuple[str, int], ...]
 
 
 def mask_of(model: AttentionModel) -> str | None:
-    """Return the mask token of a model; None for a model without one."""
+    """Return the mask token of a model, or None."""
     mask = getattr(model.tokenizer, "mask_token", None)
     return None if mask is None else str(mask)
 
@@ -35,7 +31,7 @@ class LockedWords:
     """
 
     def __init__(
-        self, explorer: Explorer, figures: FigureSet, names: HeadNames, tokens: Tokens
+        self, explorer: ExplorerFigure, figures: FigureSet, names: HeadNames, tokens: Tokens
     ) -> None:
         self._explorer = explorer
         self._figures = figures
@@ -72,7 +68,7 @@ class LockedWords:
         """Lock the tokens that make the map of the shown head readable."""
         explorer = self._explorer
         head = explorer.head
-        if head is None or explorer.compares:
+        if head is None or explorer.grid.versus is not None:
             return
         self.lock(
             active_word(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attnwidget.capture.model import AttentionModel
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
@@ -12,6 +12,7 @@ from attnwidget.studies.words.relation_results import RelationAccuracies
 from attnwidget.widgets.dependency_arcs.probe_view import ProbeView
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.board import Board
+from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.measures import probe_in_parts
 from attnwidget.widgets.explorer.panels import OF_TREEBANK
@@ -20,9 +21,6 @@ from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.relation_choice import ALL, ROOT
 from attnwidget.widgets.shared.relation_words import relation_names, words_of
-
-if TYPE_CHECKING:
-    from attnwidget.widgets.explorer.widget import Explorer
 
 _OFFER = "measure on the 115 demonstration sentences"
 #: Seconds that a search for a sentence may take.
@@ -47,7 +45,7 @@ class Relations:
 
     def __init__(
         self,
-        explorer: Explorer,
+        explorer: ExplorerFigure,
         figures: FigureSet,
         board: Board,
         background: Background,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import ipywidgets
 import numpy as np
@@ -15,16 +15,14 @@ from attnwidget.head_atlas.cards.atlas_result import Atlas
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.arguments import Arguments
+from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.panels import OF_METRIC, PANELS
 from attnwidget.widgets.explorer.treebank import DEMO, given_treebank
 from attnwidget.widgets.shared.head_labels import HeadLabels
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.wire.linked_traits import SHARED
 
-if TYPE_CHECKING:
-    from attnwidget.widgets.explorer.widget import Explorer
-
-AnyExplorer = TypeVar("AnyExplorer", bound="Explorer")
+AnyExplorer = TypeVar("AnyExplorer", bound=ExplorerFigure)
 FORMAT = "attnwidget explorer"
 VERSION = 3
 #: Options that the page does not need to know, and those that are no JSON.
@@ -47,7 +45,7 @@ _WHOLE: dict[str, dict[str, Any]] = {
 _ELSEWHERE = {*SHARED, *PANELS, "progress"}
 
 
-def state_of(explorer: Explorer, made: Arguments) -> dict[str, Any]:
+def state_of(explorer: ExplorerFigure, made: Arguments) -> dict[str, Any]:
     """All that is chosen, and the input shown, as JSON; `Explorer.to_state` says the rest."""
     if not made.shown["text"]:
         raise ValueError(
@@ -107,7 +105,7 @@ def restored(
             f"the state has a probe trained on {state['probe']['n_train']:,} sentences, which is "
             "not part of it: pass the same, probe="
         )
-    explorer = make(
+    return make(
         loaded,
         probe=probe,
         versus=_model(other, versus, "versus") if other else None,
@@ -117,13 +115,18 @@ def restored(
         _figures=state["figures"],
         **state["explorer"],
     )
-    titles = explorer.to_state()["metrics"] or []
-    if state["metrics"] is not None and state["metrics"] != titles:
-        explorer.close()
-        raise ValueError(
-            f"the state has the metrics {', '.join(state['metrics'])}, got {', '.join(titles)}"
-        )
-    return explorer
+
+
+def refuse_other_metrics(state: Mapping[str, Any], restored: Mapping[str, Any]) -> None:
+    """Check that the metrics passed for a state are the metrics of the state.
+
+    Raises:
+        ValueError: The titles of the metrics differ.
+    """
+    expected = state["metrics"]
+    found = restored["metrics"] or []
+    if expected is not None and expected != found:
+        raise ValueError(f"the state has the metrics {', '.join(expected)}, got {', '.join(found)}")
 
 
 def _described_atlas(made: Arguments) -> str | bool:

@@ -1,15 +1,16 @@
-"""What an explorer measures of the shown text, and the panels that it fills."""
+"""Measurements of the shown text in an explorer, and their panels."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.studies.metrics.head_distances import HeadDistances
 from attnwidget.widgets.explorer.board import Board
+from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.measures import text_distances, text_metrics
 from attnwidget.widgets.explorer.panels import OF_TEXT
@@ -22,9 +23,6 @@ from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.metric_table import Metrics
 from attnwidget.widgets.token_lens.widget import TokenLens
-
-if TYPE_CHECKING:
-    from attnwidget.widgets.explorer.widget import Explorer
 
 _NO_MAPS = "Distances between heads need whole maps, and a long input has none: shorten the text."
 _ALONE = "of this text alone"
@@ -48,7 +46,7 @@ class TextMeasures:
 
     def __init__(
         self,
-        explorer: Explorer,
+        explorer: ExplorerFigure,
         figures: FigureSet,
         board: Board,
         background: Background,
@@ -119,7 +117,7 @@ class TextMeasures:
         return self._explorer.tab == "predictions" or in_grid
 
     def _can_wait(self, predictions: PredictionView) -> bool:
-        """Whether predictions are out of sight and of another input, which takes another pass."""
+        """Whether predictions are out of sight and would take another pass of the model."""
         is_another = predictions.attention.intact is not self._explorer.attention.intact
         return is_another and not self._are_effects_in_sight
 
@@ -218,7 +216,7 @@ class TextMeasures:
     def _add(
         self, name: str, make: Callable[[Attention], HeadWidget], attention: Attention
     ) -> None:
-        """Add a figure that needs no measurement, where there is none yet."""
+        """Add a figure that needs no measurement, if its panel is empty."""
         with self._explorer._together():
             if getattr(self._explorer, name) is None and self._is_shown(attention):
                 # Link the panel first, so that the page shows the locked words at once.

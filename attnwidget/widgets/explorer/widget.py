@@ -8,7 +8,6 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Literal
 
-import anywidget
 import traitlets
 
 from attnwidget.capture.hub_model.text_encoder import TooLongError
@@ -35,11 +34,12 @@ from attnwidget.widgets.explorer.examples import (
     reads_target,
     story_of,
 )
+from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.head_names import HeadNames
 from attnwidget.widgets.explorer.locked_words import LockedWords, Tokens, mask_of
 from attnwidget.widgets.explorer.opening import active_word, opening_of, opening_of_change
-from attnwidget.widgets.explorer.panels import DETAILS, OF_TEXT, OF_TREEBANK, PANELS
+from attnwidget.widgets.explorer.panels import OF_TEXT, OF_TREEBANK
 from attnwidget.widgets.explorer.relations import Relations
 from attnwidget.widgets.explorer.shortened_text import can_be_shortened, shortened
 from attnwidget.widgets.explorer.text_measures import TextMeasures
@@ -49,9 +49,6 @@ from attnwidget.widgets.shared.attention_widget import AttentionWidget, Edit, at
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from attnwidget.widgets.shared.relation_choice import DirectionChoice
-from attnwidget.widgets.shared.token_size import TokenSize
-from attnwidget.widgets.shared.traits import Subset
 
 #: Seconds that a file waits for measurements.
 _PATIENCE = 120
@@ -69,14 +66,6 @@ _OF_FIGURES = (
     "method",
     "labels",
 )
-
-
-class Child(anywidget.WidgetTrait):
-    """A widget that the page draws inside this one."""
-
-    def __init__(self, help: str) -> None:
-        super().__init__()
-        self.help = help
 
 
 @in_plain_torch
@@ -161,7 +150,7 @@ def explore(
         return Explorer(model, text, **options, **traits)
 
 
-class Explorer(DirectionChoice, TokenSize, AttentionWidget):
+class Explorer(ExplorerFigure):
     """A text with examples, one row of controls, and linked figures. See `explore`.
 
     `grid`, `view`, `lens`, `strip`, `head_map`, `why`, `card`, `table` and `arcs` are widgets with
@@ -187,99 +176,6 @@ class Explorer(DirectionChoice, TokenSize, AttentionWidget):
 
     kind = "explorer"
 
-    text = traitlets.Unicode(help="The text that the model reads; assign another one.").tag(
-        sync=True
-    )
-    pair = traitlets.Unicode(
-        None, allow_none=True, help="The second sentence, for models trained on pairs, or None."
-    ).tag(sync=True)
-    target = traitlets.Unicode(
-        None,
-        allow_none=True,
-        help="The text for the decoder of an encoder-decoder; None = the model generates it.",
-    ).tag(sync=True)
-    versus_text = traitlets.Unicode(
-        None,
-        allow_none=True,
-        help="The text to compare with; None = the same text.",
-    ).tag(sync=True)
-    max_new_tokens = traitlets.Int(
-        None,
-        allow_none=True,
-        min=1,
-        help="Largest number of tokens that the model writes after the text; None = nothing.",
-    ).tag(sync=True)
-    example = traitlets.Unicode(
-        None,
-        allow_none=True,
-        help="The name of the shown example, or None. Assign a name to show another example.",
-    ).tag(sync=True)
-
-    panels = Subset(
-        PANELS,
-        default_value=list(PANELS),
-        help='The panels that there are: some of "grid", "view", "lens", "strip", "head_map", '
-        '"predictions", "why", "card", "table", "arcs".',
-    ).tag(sync=True)
-    tab = traitlets.Enum(
-        DETAILS,
-        None,
-        allow_none=True,
-        help='The detail that is open in the row "more": "lens", "strip", "head_map", '
-        '"predictions", "why", "card", "table" or "arcs"; None while the row is closed.',
-    ).tag(sync=True)
-    progress = traitlets.Dict(
-        help="What is still being measured: the share that is done, 0 to 1, by panel."
-    ).tag(sync=True)
-
-    unit = traitlets.Enum(
-        ["tokens", "words"],
-        "words",
-        help="Maps between tokens, or between words: the sum over the attended word's tokens, "
-        "the mean over the attending one's.",
-    ).tag(sync=True)
-
-    grid = Child("The HeadGrid.").tag(sync=True)
-    view = Child("The HeadView.").tag(sync=True)
-    lens = Child("The TokenLens; None until grid and view are on the page.").tag(sync=True)
-    strip = Child("The MetricStrip; None until the text is measured.").tag(sync=True)
-    head_map = Child("The HeadMap; None until the text is measured.").tag(sync=True)
-    predictions = Child(
-        "The PredictionView; None until grid and view are on the page, and of a model that "
-        "predicts neither words nor classes."
-    ).tag(sync=True)
-    why = Child("The LinkView; None until grid and view are on the page.").tag(sync=True)
-    card = Child(
-        "The AtlasView of the shown head; None without an atlas and until grid and view are on the "
-        "page."
-    ).tag(sync=True)
-
-    table = Child(
-        "The RelationTable; None without a treebank and until it is measured, as are the arcs."
-    ).tag(sync=True)
-    arcs = Child(
-        "The DependencyArcs, or the ProbeView of a probe that was given; None without sentences."
-    ).tag(sync=True)
-
-    # The input that the figures show: behind the explorer's own while the model reads.
-    _shown = traitlets.Dict().tag(sync=True)
-    _notes = traitlets.Dict().tag(sync=True)
-    _problems = traitlets.Dict().tag(sync=True)
-    # What a button in a panel without a figure does, by panel.
-    _offers = traitlets.Dict().tag(sync=True)
-    # The panel whose button was clicked.
-    _accepted = traitlets.Unicode().tag(sync=True)
-    _examples: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
-    # The second text that the model can read: "pair", "target" or "".
-    _second = traitlets.Unicode().tag(sync=True)
-    # Set by the page when the first figures are drawn.
-    _painted = traitlets.Bool(False).tag(sync=True)
-    # The number of requests for the sentence of the arcs.
-    _sentence_asked = traitlets.Int(0).tag(sync=True)
-    # What the page offers if an input cannot be read, such as "read the first 512 tokens"; else "".
-    _way_out = traitlets.Unicode().tag(sync=True)
-    # The number of times that the offer was taken.
-    _way_out_taken = traitlets.Int(0).tag(sync=True)
     # Whether a text that has words is read between words after one that has none.
     _is_word_by_word: bool = False
 
@@ -440,37 +336,13 @@ class Explorer(DirectionChoice, TokenSize, AttentionWidget):
         return Story(opening.head, tokens=() if attention.is_long else tokens)
 
     @property
-    def model(self) -> AttentionModel:
-        """What reads the text."""
-        return self._model
-
-    @property
     def atlas(self) -> Atlas | None:
-        """What every head does: the atlas given, the model's own or kept one, or one made here.
+        """What every head does: the atlas that was given, found or made here.
 
         None where the heads have no names. `explorer.atlas.save("atlas.json")` keeps an atlas, and
         `explore(model, atlas=load_atlas("atlas.json"))` shows it again.
         """
         return self._names.atlas
-
-    @property
-    def children(self) -> dict[str, HeadWidget]:
-        """The figures that there are, by panel."""
-        return self._figures.all()
-
-    @property
-    def compares(self) -> bool:
-        """Whether the figures show the difference from a second model or a second text."""
-        return self._other is not None
-
-    def key_of_input(self) -> tuple[object, ...] | None:
-        """Return what identifies the attention shown; None for an assigned one without a text."""
-        # While an assigned attention is read, `_shown` has the text before.
-        is_of_text = self.attention.intact is self._of_text.intact
-        if not is_of_text or not self._shown.get("text"):
-            return None
-        # The model may have written tokens after the text.
-        return (*self._shown.values(), len(self.attention.tokens), self.attention.edits)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Return when everything is measured; False where `timeout` seconds were not enough.
@@ -742,7 +614,7 @@ class Explorer(DirectionChoice, TokenSize, AttentionWidget):
 
     @computed("labels", "card")
     def _tested(self) -> list[dict[str, Any]]:
-        """What tests found that heads do, as the page says it; [] without an atlas."""
+        """The tested names of heads as the page says them; [] without an atlas."""
         return self._names.tested
 
     def _relations(self) -> tuple[str, ...]:
@@ -754,9 +626,6 @@ class Explorer(DirectionChoice, TokenSize, AttentionWidget):
     def _prepare(self, attention: Attention, edit: Edit) -> None:
         for figure in self._figures.of_attention():
             figure._prepare(attention, edit)
-
-    def _page_sets(self, name: str) -> bool:
-        return name not in (*PANELS, "progress") and super()._page_sets(name)
 
     @traitlets.observe("progress")
     def _renew_pictures(self, change: dict[str, Any]) -> None:
@@ -874,9 +743,15 @@ class Explorer(DirectionChoice, TokenSize, AttentionWidget):
                 treebank, a probe, metrics or an atlas are missing or do not fit the state.
             OSError: A passed model or treebank cannot be read.
         """
-        from attnwidget.widgets.explorer.saved_state import restored
+        from attnwidget.widgets.explorer.saved_state import refuse_other_metrics, restored
 
-        return restored(cls, state, model, versus, treebank, probe, metrics, atlas)
+        explorer = restored(cls, state, model, versus, treebank, probe, metrics, atlas)
+        try:
+            refuse_other_metrics(state, explorer.to_state())
+        except ValueError:
+            explorer.close()
+            raise
+        return explorer
 
     def _drawn_state(self) -> dict[str, Any]:
         drawn = {

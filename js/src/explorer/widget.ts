@@ -233,6 +233,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
       !isPlain || Boolean(reading?.compared.length) || (found.grid?.times_keys ?? false),
     );
     const count = model.get("_stacks")[0];
+    const mayName = "card" in model.get("_offers") && model.get("card") === null;
     const about = [
       model.get("_source").model,
       count ? `${count.n_layers} layers × ${count.n_heads} heads` : "",
@@ -266,7 +267,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
           ?hidden=${!details.length} @click=${() => turnMore(details)}
           >${`more ${shown ? "▾" : "▸"}`}</button>
         <button type="button" class="attnw-ex-quiet attnw-ex-name"
-          ?hidden=${!("card" in model.get("_offers")) || model.get("card") !== null || shown === "card"}
+          ?hidden=${!mayName || shown === "card"}
           @click=${() => open("card")}>name the heads …</button>
         <span class="attnw-ex-about">${about.filter(Boolean).join(" · ")}</span>
         ${form.examples()}${bar.menu()}${save}${bar.keysButton()}
