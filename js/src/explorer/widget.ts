@@ -233,6 +233,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
       !isPlain || Boolean(reading?.compared.length) || (found.grid?.times_keys ?? false),
     );
     const count = model.get("_stacks")[0];
+    const titleOfAll = gridTitle(reading, found.grid, look.theme.dark, select);
     const mayName = "card" in model.get("_offers") && model.get("card") === null;
     const about = [
       model.get("_source").model,
@@ -244,7 +245,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
       ${lineView(lineNow(found, found.guess), toggleResting, !peeked && !pointed)}
       <div class="attnw-ex-main">
         <div class="attnw-ex-left">
-          <h4 ?hidden=${!standing("grid").open}>${gridTitle(reading, found.grid, select)}</h4>
+          <h4 ?hidden=${!standing("grid").open}>${titleOfAll}</h4>
           ${of("grid")}
           ${standing("grid").open ? legendView(look.theme, model.get("_tested")) : nothing}
           ${answersView(found.guess, reading, guessHint(found), left, select)}
