@@ -53,7 +53,7 @@ export function mapTitle({ state, answered, effects, off }: Scene): string {
 export function describe(scene: Scene, cell: Cell): string {
   const head = headAt(scene, cell);
   if (!head) return "";
-  const name = wholeName(head, scene.state.labels);
+  const name = wholeName(head, scene.state);
   if (isOff(scene, head)) return `${name}: off`;
   const { answered, effects } = scene;
   const effect = effectAt(scene, cell);
