@@ -630,26 +630,26 @@ class Attention:
         The result has the tokens, words and places of this attention. Its maps are means of the
         maps of the heads: of weights, norms and gradients. Rows of mean weights sum to 1 if the
         rows of all heads do. Maps are computed on request, without a copy of the maps of the heads.
-        A query sees a key if one of the heads sees the key, and the other heads count as 0.
+        A query sees a key if at least one head sees the key; heads that do not have weight 0.
 
-        A mean hides its heads: two heads that look at different tokens look like one head that
-        looks at both. `note` and captions say this. No head of the result can be switched off, and
-        its scores have no parts.
+        A mean hides its heads: two heads with different targets look like a single head with both
+        targets. `note` and captions say this. No head of the result can be switched off, and its
+        scores have no parts.
 
         Args:
             heads: Numbers of heads, in each of `layers`, or heads as (layer, head) or (layer, head,
                 stack); None = all heads.
             layers: Numbers of layers; None = all layers with attention.
-            each: "layer" for one head per layer, the mean over its heads; "head" for one layer, in
-                which each head is the mean over layers; None for one head, the mean over both. The
+            each: "layer" for a head per layer, the mean over heads; "head" for a single layer of
+                heads, the means over layers; None for a single head, the mean over both. The
                 result counts chosen layers and heads from 0, and their names have the numbers of
                 the model.
-            stack: The stack; None = every stack, each with its own means.
+            stack: The stack; None = the means of every stack.
 
         Raises:
-            ValueError: There is no such head, layer or stack, a choice is empty or has an entry
+            ValueError: The head, layer or stack does not exist, a choice is empty or has an entry
                 twice, heads as (layer, head) come with `layers` or `each`, or this attention is
-                itself a mean or a maximum.
+                already a mean or a maximum.
             TypeError: The number of a head or a layer is no whole number.
 
         Example:
@@ -675,9 +675,9 @@ class Attention:
     ) -> Attention:
         """Return the maximum of heads as an attention of one head, which every figure draws.
 
-        Each weight is that of the head with the largest weight between the two tokens, so a strong
-        link of one head of many stays visible. Rows do not sum to 1: they are no distributions, and
-        what needs distributions (`measure`, `changes`, rollout) refuses them.
+        Each weight is the largest weight of any head between the two tokens, so a strong link of a
+        single head stays visible. Rows do not sum to 1. Functions that read distributions
+        (`measure_attention`, `changes`, rollout) therefore refuse the result.
 
         Args:
             heads: As in `mean`.

@@ -64,7 +64,7 @@ def combine_heads(
         layers: The kept layers of each stack by number.
         heads: The heads; None = all.
         of_layers: The layers; None = all layers with attention.
-        each: "layer" for a head per layer, "head" for a layer with all heads, None for one head.
+        each: "layer" for a head per layer, "head" for a layer with all heads, None for a head.
         stack: The stack; None = every stack.
         model_name: Name of the model for error messages.
 
@@ -125,7 +125,7 @@ def _listed(value: Any, what: str) -> list[Any] | None:
         return [value]
     chosen = list(value) if isinstance(value, Iterable) else [value]
     if not chosen:
-        raise ValueError(f"{what} is empty: choose at least one, or pass None for all of them")
+        raise ValueError(f"{what} is empty: name some, or pass None for all")
     kinds = {isinstance(entry, Sequence) for entry in chosen}
     if len(kinds) > 1:
         raise ValueError(f"{what} are all numbers or all (layer, head), got {value!r}")

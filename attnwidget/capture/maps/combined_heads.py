@@ -48,7 +48,7 @@ _CELLS_AT_ONCE = 16 * 1024 * 1024
 
 @dataclass(frozen=True, eq=False)
 class CombinedHeads:
-    """The heads of one layer, each the mean or the maximum of heads of other layers.
+    """The heads of a layer: means or maxima of heads of other layers.
 
     Attributes:
         combination: "mean" or "maximum".

@@ -180,7 +180,7 @@ class HeadMaps(MapCache):
             )
 
     def refuse_combined(self, what: str) -> None:
-        """Raise ValueError if the heads combine heads; the error says that they have no `what`."""
+        """Raise ValueError if the heads combine heads; the error names the missing `what`."""
         if self.combination is not None:
             raise ValueError(
                 f"a {self.combination} of heads has no {what}: ask the attention of which it was "

@@ -313,8 +313,8 @@ export function figureName(
     .strongest({}, 3)
     .map((pair) => describe(map, axes, pair, print));
   const of = quantity === "weights" ? "Attention" : `Attention ${quantity}`;
+  const names = headNames(heads, { ...naming, most: MOST_NAMED, short: true });
   return (
-    `${of} of ${headNames(heads, { ...naming, most: MOST_NAMED, short: true })}${over}; strongest: ` +
-    `${pairs.join(", ")}. Question mark lists the keys.`
+    `${of} of ${names}${over}; strongest: ${pairs.join(", ")}. ` + "Question mark lists the keys."
   );
 }

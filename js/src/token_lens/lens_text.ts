@@ -125,6 +125,7 @@ export function captionOf(scene: Scene): Caption {
   const among = hidden.length ? ", among the tokens shown" : "";
   const whole = lens.quantity === "weights" ? "weight" : lens.quantity.slice(0, -1);
   const offHeads = scene.heads.filter((_, i) => scene.off[i]);
+  const namesOff = headNames(offHeads, { short: true, _stacks: state._stacks });
   return caption(FIGURE, {
     model: source.model,
     head: side ? which(scene) : titleOf(scene),
@@ -139,9 +140,7 @@ export function captionOf(scene: Scene): Caption {
         ? ""
         : `a head goes there (marked) where no other key has a larger ${whole} from ` +
           `${from}${among}`,
-      offHeads.length
-        ? `empty and struck through: switched off (${headNames(offHeads, { short: true, _stacks: state._stacks })})`
-        : "",
+      offHeads.length ? `empty and struck through: switched off (${namesOff})` : "",
       isNone(scene) ? LOCK : "",
       leftOut ? `the ${tokens.length} tokens with the largest ${whole}s alone` : "",
       hidden.length ? `${hidden.join(", ")} hidden` : "",
