@@ -17,7 +17,7 @@ from attnwidget.capture.hub_model.losses import language_model_head
 from attnwidget.capture.hub_model.predictions import Answers, Predictions, Task
 from attnwidget.capture.hub_model.question import Question, Span, logits_of
 from attnwidget.capture.hub_model.text_encoder import Text
-from attnwidget.capture.hub_model.token_axes import token_axis
+from attnwidget.capture.hub_model.token_axes import entry_names
 from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.tapping.tap import tap
@@ -306,8 +306,7 @@ def vocabulary_answers(tokenizer: Any, count: int) -> Answers:
 def _spelt_entries(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str]]:
     known = 0 if tokenizer is None else len(tokenizer)
     said = [i for i in ids if i < known]
-    axis = token_axis(tokenizer, said) if said else None
-    names = dict(zip(said, zip(axis.text, axis.raw, strict=True), strict=True)) if axis else {}
+    names = dict(zip(said, entry_names(tokenizer, said), strict=True)) if said else {}
     return [names.get(i, (f"id {i}", f"id {i}")) for i in ids]
 
 
