@@ -324,7 +324,11 @@ class AttentionWidget(HeadWidget):
         stacks = ", ".join(
             f"{s.name} {s.n_layers}×{s.n_heads}" for s in self.attention.stacks.values()
         )
-        chosen = ", ".join(map(str, self.selected)) or "none"
+        named = [
+            self.attention.stacks[head.stack].head_name(head.layer, head.head)
+            for head in self.selected
+        ]
+        chosen = ", ".join(named) or "none"
         return (
             f"{type(self).__name__}({self.attention.model_name}, {stacks}, "
             f"{counted(len(self.attention.tokens), 'token')}, selected: {chosen})"

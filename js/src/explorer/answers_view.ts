@@ -30,11 +30,12 @@ function answerView({ text, before, after, isOwn }: Answer, isOff: boolean) {
 /** Whose answers they are. */
 function titleOf({ task, word }: Guess, reading: Reading) {
   const last = reading.words.query.at(-1)?.text ?? "";
-  if (task === "class") return html`The model says`;
+  if (task === "class" || task === "span") return html`The model says`;
   if (task === "next")
     return html`After <b class="attnw-ex-from-part">“${word || last}”</b>, the
     model says`;
-  return html`Asked to guess <b class="attnw-ex-from-part">“${word}”</b>, the model says`;
+  const verb = task === "label" ? "label" : "guess";
+  return html`Asked to ${verb} <b class="attnw-ex-from-part">“${word}”</b>, the model says`;
 }
 
 /**

@@ -212,9 +212,11 @@ const familyNote = ({ families }: Scene): string => {
 };
 
 /** What a caption says of the corners of cells. */
-function labelNote({ labels = [], stack }: GridState): string {
+function labelNote({ labels = [], stack, _stacks }: GridState): string {
   const heads = labels.map(([head]) => head).filter(([, , name]) => name === stack);
-  return heads.length ? `corner: labelled, ${headNames(heads, { short: true, labels })}` : "";
+  return heads.length
+    ? `corner: labelled, ${headNames(heads, { short: true, labels, _stacks })}`
+    : "";
 }
 
 /** What a caption says of heads that are off. */

@@ -62,20 +62,19 @@ export const drawPicture: DrawPicture<ViewState> = (state, request) => {
     sheet.text(state._error || NO_SELECTION, { size: LABEL_SIZE, colour: request.theme.text });
     const none = caption(FIGURE, {
       model,
-      head: head ? wholeName(head, state.labels) : NO_HEAD,
+      head: head ? wholeName(head, state) : NO_HEAD,
       notes: [state._error],
     });
     return { sheet, caption: none, table: { columns: ["from", "to", "weight"], rows: [] } };
   }
   const map = visibleOf(state, shown);
   const { several, quantity, unit } = shown;
-  const { labels } = state;
   // Two attentions have their names over their maps.
   const named = several?.names ? shareOf(several) : "";
   sheet.title(
     several
-      ? severalTitle(several, quantity, unit, labels, state.scale)
-      : title(head, quantity, unit, labels, state.scale),
+      ? severalTitle(several, quantity, unit, state, state.scale)
+      : title(head, quantity, unit, state, state.scale),
     named ? "" : model,
   );
   const room = roomFor(sheet.room, several);

@@ -9,7 +9,7 @@ import {
   type Table,
 } from "../shared/caption.js";
 import { barTexts, wedgeTexts } from "../shared/colour_bar.js";
-import { shortName } from "../shared/head_names.js";
+import { type HeadNaming, shortName } from "../shared/head_names.js";
 import { labelOf, quoted } from "../shared/labels.js";
 import { counted, digits } from "../shared/numbers.js";
 import { barPrinter, type Print, printValue, quantityName, symbolOf } from "../shared/quantity.js";
@@ -18,7 +18,6 @@ import {
   type Axes,
   type Axis,
   type Head,
-  type HeadLabel,
   headName,
   type Scale,
   type StackInfo,
@@ -48,9 +47,9 @@ export const title = (
   head: Head,
   quantity: string,
   unit: string,
-  labels?: HeadLabel[],
+  naming: HeadNaming = {},
   scale: Scale = "absolute",
-): string => titleOf(shortName(head, labels), quantity, unit, scale);
+): string => titleOf(shortName(head, naming), quantity, unit, scale);
 
 /** Which heads read the same keys, where heads share them. */
 export function keyGroup(stack: StackInfo | undefined, [, head]: Head): string {
@@ -108,7 +107,7 @@ export function captionOf(
   const figure = together?.names ? COMPARED : together ? SEVERAL : FIGURE;
   return caption(head[2] === "self" ? figure : `${figure}, ${head[2]} attention`, {
     model: source.model,
-    head: namesOf(together?.heads ?? [head], state.labels),
+    head: namesOf(together?.heads ?? [head], state),
     quantity: `${quantityName(quantity, source.loss)} · ${
       lengthOf(map, shown.unit) ||
       (map.rows.length === map.cols.length
@@ -126,7 +125,7 @@ export function captionOf(
       shown.peek ?? "",
       stepNote(state),
       together ? "" : keyGroup(stack, head),
-      map.off && !together ? offNote(headName(head)) : "",
+      map.off && !together ? offNote(headName(head, state._stacks)) : "",
       state.mode === "lines" && state.top_mass < 1
         ? `lines that make up ${Math.round(100 * state.top_mass)} % of each row`
         : "",
@@ -308,14 +307,15 @@ export function figureName(
   map: VisibleMap,
   axes: Axes,
   print: Print,
+  naming: HeadNaming = {},
 ): string {
   const over = map.tiles ? ` over ${lengthOf(map, axes.unit).replace("long input, ", "")}` : "";
   const pairs = sourceOf(map)
     .strongest({}, 3)
     .map((pair) => describe(map, axes, pair, print));
   const of = quantity === "weights" ? "Attention" : `Attention ${quantity}`;
+  const names = headNames(heads, { ...naming, most: MOST_NAMED, short: true });
   return (
-    `${of} of ${headNames(heads, { most: MOST_NAMED, short: true })}${over}; strongest: ` +
-    `${pairs.join(", ")}. Question mark lists the keys.`
+    `${of} of ${names}${over}; strongest: ${pairs.join(", ")}. ` + "Question mark lists the keys."
   );
 }

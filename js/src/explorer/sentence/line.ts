@@ -84,10 +84,10 @@ function guessLine(guess: Guess | undefined): Line {
       ? word
         ? [plain(" After "), { text: `“${word}”`, style: "from" }, plain(", the model says ")]
         : [plain(" Next word: the model says ")]
-      : task === "class"
+      : task === "class" || task === "span"
         ? [plain(" The model says ")]
         : [
-            plain(" Asked to guess "),
+            plain(task === "label" ? " Asked to label " : " Asked to guess "),
             { text: `“${word}”`, style: "from" },
             plain(", the model says "),
           ];
