@@ -1,4 +1,4 @@
-"""The transformers model inside its wrappers: compiled, parallel, with adapters of peft."""
+"""The transformers model in what holds it: parallel and adapted models, pipelines, modules."""
 
 from __future__ import annotations
 
@@ -35,6 +35,66 @@ def unwrapped(model: nn.Module) -> Any:
             model = _adapted(model)
         else:
             return model
+
+
+def opened(model: Any, tokenizer: Any) -> tuple[Any, Any]:
+    """Return the transformers model that an object holds, and its tokenizer.
+
+    The object is a model in the wrappers of `unwrapped`, a pipeline or a Trainer of transformers, a
+    SentenceTransformer or a CrossEncoder, a module of Lightning, or another torch module with a
+    single transformers model inside. The tokenizer is `tokenizer`, or that of the object if it has
+    one. Objects without a transformers model are returned as they are.
+
+    Raises:
+        TypeError: A module holds several transformers models, or as `unwrapped`.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget import load_model
+        >>> from attnwidget.capture.hub_model.wrapped_models import opened
+        >>> class Classifier(torch.nn.Module):
+        ...     def __init__(self, bert):
+        ...         super().__init__()
+        ...         self.bert = bert
+        >>> model = load_model().hf_model
+        >>> opened(Classifier(model), None) == (model, None)
+        True
+    """
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    while True:
+        if isinstance(model, nn.Module):
+            model = unwrapped(model)
+            if isinstance(model, PreTrainedModel):
+                return model, tokenizer
+            inner = _models_in(model, PreTrainedModel)
+        else:
+            held = getattr(model, "model", None)
+            inner = {"model": held} if isinstance(held, nn.Module) else {}
+        if not inner:
+            return model, tokenizer
+        if len(inner) > 1:
+            name = type(model).__name__
+            ways = " or ".join(f"x.{path}" for path in inner)
+            raise TypeError(
+                f"this {name} holds {len(inner)} transformers models: pass one of them, where x is "
+                f"your {name}: {ways}"
+            )
+        for attribute in ("tokenizer", "processing_class"):
+            found = getattr(model, attribute, None)
+            if tokenizer is None and isinstance(found, PreTrainedTokenizerBase):
+                tokenizer = found
+        (model,) = inner.values()
+
+
+def _models_in(module: nn.Module, kind: type[nn.Module]) -> dict[str, nn.Module]:
+    """Return the outermost models of a kind inside a module, also models of peft, by path."""
+    found: dict[str, nn.Module] = {}
+    for path, part in module.named_modules():
+        is_inside = any(path.startswith(f"{outer}.") for outer in found)
+        if path and not is_inside and (isinstance(part, kind) or hasattr(part, "peft_config")):
+            found[path] = part
+    return found
 
 
 def _adapted(model: Any) -> nn.Module:
