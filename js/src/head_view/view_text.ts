@@ -314,7 +314,5 @@ export function figureName(
     .map((pair) => describe(map, axes, pair, print));
   const of = quantity === "weights" ? "Attention" : `Attention ${quantity}`;
   const names = headNames(heads, { ...naming, most: MOST_NAMED, short: true });
-  return (
-    `${of} of ${names}${over}; strongest: ${pairs.join(", ")}. ` + "Question mark lists the keys."
-  );
+  return `${of} of ${names}${over}; strongest: ${pairs.join(", ")}. Question mark lists the keys.`;
 }
