@@ -3,9 +3,19 @@
  * beside such a token change places: "A → B 0.5" would read as "B → A".
  */
 
-/** Characters of scripts that are written from right to left. */
-const RTL =
-  /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Samaritan}\p{Script=Mandaic}\p{Script=Adlam}]/u;
+/** Scripts that are written from right to left. */
+const SCRIPTS = [
+  "Hebrew",
+  "Arabic",
+  "Syriac",
+  "Thaana",
+  "Nko",
+  "Samaritan",
+  "Mandaic",
+  "Adlam",
+  "Hanifi_Rohingya",
+];
+const RTL = new RegExp(`[${SCRIPTS.map((script) => `\\p{Script=${script}}`).join("")}]`, "u");
 const LETTER = /\p{L}/u;
 const ISOLATE = "\u2067";
 const END = "\u2069";
