@@ -139,6 +139,20 @@ export const choices = (of: ViewState) => [
 export const isZoomable = ({ mode }: Pick<ViewState, "mode">, map: VisibleMap): boolean =>
   mode === "matrix" || map.tiles !== undefined;
 
+/**
+ * Whether tokens are drawn in rows: lines of whole maps that are not side by side. Other lines stay
+ * between columns.
+ */
+export const isInRows = (
+  { mode, token_layout }: Pick<ViewState, "mode" | "token_layout">,
+  map: VisibleMap,
+  several?: Several,
+): boolean =>
+  mode === "lines" &&
+  token_layout === "horizontal" &&
+  map.tiles === undefined &&
+  several?.arrangement !== "beside";
+
 /** The part of the map that is shown, by what is hidden and filtered. */
 export function visibleOf(state: ViewState, shown: Shown): VisibleMap {
   const { hidden, sentences, renormalise, scale, disabled } = state;

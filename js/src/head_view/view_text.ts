@@ -27,7 +27,7 @@ import { lengthOf } from "./aside/tiled_text.js";
 import { isMany, listName, printerOf, tokenName } from "./aside/token_name.js";
 import type { Range } from "./lines/lines_focus.js";
 import { columnsScroll } from "./lines/lines_layout.js";
-import { leads, type Scene } from "./scene.js";
+import { isInRows, leads, type Scene } from "./scene.js";
 import { namesOf } from "./several/head_list_text.js";
 import { differenceScale } from "./several/two_maps.js";
 import type { Pair } from "./source/map_source.js";
@@ -125,6 +125,7 @@ export function captionOf(
       shown.peek ?? "",
       stepNote(state),
       together ? "" : keyGroup(stack, head),
+      rowsNote(state, map, together),
       map.off && !together ? offNote(headName(head, state._stacks)) : "",
       state.mode === "lines" && state.top_mass < 1
         ? `lines that make up ${Math.round(100 * state.top_mass)} % of each row`
@@ -151,6 +152,14 @@ export function captionOf(
       source.note,
     ],
   });
+}
+
+/** Why tokens stand in columns, where rows were chosen. */
+function rowsNote(state: ViewState, map: VisibleMap, several: Shown["several"]): string {
+  if (state.mode !== "lines" || state.token_layout !== "horizontal") return "";
+  if (isInRows(state, map, several)) return "";
+  const which = map.tiles ? "a long input" : "heads side by side";
+  return `tokens in columns: ${which} has no horizontal layout`.replace("side has", "side have");
 }
 
 /** The values under the bar of colours or of thickness, and what stands beside it. */
@@ -210,6 +219,7 @@ export interface Listed {
 /** Whether all weights of a locked token stand beside the tokens: a list would repeat them. */
 export const standsBeside = ({ state, map, size, slim, several }: Scene): boolean =>
   state.mode === "lines" &&
+  !isInRows(state, map, several) &&
   !map.tiles &&
   !slim &&
   !several &&
