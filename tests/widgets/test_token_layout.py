@@ -64,7 +64,7 @@ def test_a_right_to_left_text_begins_at_the_right() -> None:
 
 
 def test_rows_show_the_same_numbers_as_columns() -> None:
-    options = {"tokens": [("query", 3)]}
+    options: dict[str, Any] = {"tokens": [("query", 3)]}
     rows = view_of(LATIN, token_layout="horizontal", **options).figure()
     columns = view_of(LATIN, **options).figure()
     assert rows.table.equals(columns.table)
@@ -94,7 +94,7 @@ def test_a_text_that_is_too_long_for_a_picture_is_cut_and_said_so() -> None:
 
 
 def test_heads_side_by_side_stay_in_columns_and_say_so() -> None:
-    options = {"arrangement": "beside", "token_layout": "horizontal"}
+    options: dict[str, Any] = {"arrangement": "beside", "token_layout": "horizontal"}
     view = HeadView(attention_of(LATIN), selected=[(0, 0), (0, 1)], **options)
     notes = view.figure().caption.notes
     assert "tokens in columns: heads side by side have no horizontal layout" in notes

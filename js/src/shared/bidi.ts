@@ -3,19 +3,8 @@
  * beside such a token change places: "A → B 0.5" would read as "B → A".
  */
 
-/** Scripts that are written from right to left. */
-const SCRIPTS = [
-  "Hebrew",
-  "Arabic",
-  "Syriac",
-  "Thaana",
-  "Nko",
-  "Samaritan",
-  "Mandaic",
-  "Adlam",
-  "Hanifi_Rohingya",
-];
-const RTL = new RegExp(`[${SCRIPTS.map((script) => `\\p{Script=${script}}`).join("")}]`, "u");
+/** The blocks of scripts that are written from right to left: Hebrew to Arabic, Adlam and others. */
+const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const LETTER = /\p{L}/u;
 const ISOLATE = "\u2067";
 const END = "\u2069";
