@@ -89,6 +89,39 @@ def test_a_wrapper_with_a_configuration_of_its_own_is_opened() -> None:
     assert load_model(own).hf_model is own.bert
 
 
+class Named(Classifier):
+    """A module that is called as its model is, and changes what the model reads."""
+
+    def __init__(self, bert: nn.Module) -> None:
+        super().__init__(bert)
+        self.config = bert.config
+
+    def get_input_embeddings(self) -> nn.Module:
+        found: nn.Module = self.bert.get_input_embeddings()
+        return found
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Any:
+        return self.bert(input_ids.flip(-1), attention_mask=attention_mask)
+
+
+class Unnamed(Named):
+    """A module whose inputs have no names."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.bert(*args, **kwargs)
+
+
+def test_a_module_that_is_called_like_a_model_is_read_as_a_whole() -> None:
+    whole = Named(bert())
+    opened = load_model(whole)
+    assert opened.hf_model is whole
+    inner = load_model(whole.bert)
+    np.testing.assert_allclose(
+        opened.attend([1, 2, 3]).weights(0), inner.attend([3, 2, 1]).weights(0), atol=1e-6
+    )
+    assert load_model(Unnamed(whole.bert)).hf_model is whole.bert
+
+
 def test_adapters_inside_of_a_module_stay_active() -> None:
     torch.manual_seed(0)
     adapted = peft.get_peft_model(bert(), peft.LoraConfig(r=2, target_modules=["query"]))

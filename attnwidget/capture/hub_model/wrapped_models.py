@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 from torch import nn
 
 # These adapters depend on the input, which is known only before the model runs.
 _CHOOSING = {"PolyModel", "XLoraModel"}
+# What transformers calls the input of a model: ids, vectors, pictures and sound.
+_INPUTS = {"input_ids", "inputs_embeds", "pixel_values", "input_features", "input_values"}
 
 
 def unwrapped(model: nn.Module) -> Any:
@@ -43,7 +46,8 @@ def opened(model: Any, tokenizer: Any) -> tuple[Any, Any]:
     The object is a model in the wrappers of `unwrapped`, a pipeline or a Trainer of transformers, a
     SentenceTransformer or a CrossEncoder, a module of Lightning, or another torch module with a
     single transformers model inside. The tokenizer is `tokenizer`, or that of the object if it has
-    one. Objects without a transformers model are returned as they are.
+    one. Objects without a transformers model are returned as they are, and so is a module with a
+    configuration that is called with the inputs of a transformers model.
 
     Raises:
         TypeError: A module holds several transformers models, or as `unwrapped`.
@@ -65,7 +69,7 @@ def opened(model: Any, tokenizer: Any) -> tuple[Any, Any]:
     while True:
         if isinstance(model, nn.Module):
             model = unwrapped(model)
-            if isinstance(model, PreTrainedModel):
+            if isinstance(model, PreTrainedModel) or _is_called_like_a_model(model):
                 return model, tokenizer
             inner = _models_in(model, PreTrainedModel)
         else:
@@ -85,6 +89,11 @@ def opened(model: Any, tokenizer: Any) -> tuple[Any, Any]:
             if tokenizer is None and isinstance(found, PreTrainedTokenizerBase):
                 tokenizer = found
         (model,) = inner.values()
+
+
+def _is_called_like_a_model(module: nn.Module) -> bool:
+    """Whether a module takes the inputs of a transformers model, so that it is read as a whole."""
+    return hasattr(module, "config") and bool(_INPUTS & {*signature(module.forward).parameters})
 
 
 def _models_in(module: nn.Module, kind: type[nn.Module]) -> dict[str, nn.Module]:
