@@ -96,7 +96,7 @@ function paintRow(pen: Pen, at: RowsLayout, scene: Scene, side: Side): void {
         Math.min(BAR_WIDTH, (at.rooms[side][i] ?? BAR_WIDTH) - 2),
         height,
       );
-      const text = scene.print(weight, most);
+      const text = scene.printBeside(weight, most);
       pen.font = labelFont(font, false, Math.max(10, size - 2));
       if (pen.measureText(text).width < (at.rooms[side][i] ?? 0)) {
         pen.textBaseline = "middle";
