@@ -170,9 +170,13 @@ def finding(atlas: Atlas, began: threading.Event, go_on: threading.Event) -> Cal
     """What names heads as `atlas`, and reads text after text until it may end."""
 
     def find(
-        model: AttentionModel, *, effects: bool, progress: Callable[[int, int | None], None]
+        model: AttentionModel,
+        *,
+        effects: bool,
+        batch_size: int,
+        progress: Callable[[int, int | None], None],
     ) -> Atlas:
-        assert not effects
+        assert not effects and batch_size == 1
         began.set()
         for n_read in itertools.count():
             progress(n_read % 24, 24)

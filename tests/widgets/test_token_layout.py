@@ -70,7 +70,12 @@ def test_rows_show_the_same_numbers_as_columns() -> None:
     assert rows.table.equals(columns.table)
     assert rows.caption == columns.caption
     assert rows.svg != columns.svg
-    assert any("strongest from" in text for text in texts(rows))
+    # They stand once, beside the tokens.
+    shares = [text for text in texts(columns) if text.endswith("\xa0%")]
+    assert shares and sorted(text for text in texts(rows) if text.endswith("\xa0%")) == sorted(
+        shares
+    )
+    assert not any("strongest from" in text for text in texts(rows))
 
 
 def test_lines_run_from_the_upper_to_the_lower_row() -> None:

@@ -19,6 +19,8 @@ HeadChoice: TypeAlias = "int | Sequence[int] | Sequence[Head | Sequence[Any]] | 
 LayerChoice: TypeAlias = "int | Sequence[int] | None"
 Each: TypeAlias = Literal["layer", "head"]
 
+# Names for the margins of a grid.
+_MARGIN: Mapping[Combination, str] = {"mean": "mean", "maximum": "max"}
 # Heads or layers that a name lists.
 _NAMED = 4
 # The places (layer, head) of the heads that each combined head stands for, by layer.
@@ -101,12 +103,12 @@ def combine_heads(
         texts = [[_name(combination, axes, cell) for cell in row] for row in places]
         keeps_numbers = each == "layer" and wanted_layers is None
         new_numbers = axes.layers if keeps_numbers else LayerNumbers.without((), len(places))
-        rows = [str(number) for number in numbers] if each == "layer" else [combination]
+        rows = [str(number) for number in numbers] if each == "layer" else [_MARGIN[combination]]
         if keeps_numbers:
             rows = [str(number) for number in range(axes.n_layers)]
             named = dict(zip(numbers, texts, strict=True))
             texts = [named.get(i, [f"layer {i}"]) for i in range(axes.n_layers)]
-        columns = [str(head) for head in of_layer] if each == "head" else [combination]
+        columns = [str(head) for head in of_layer] if each == "head" else [_MARGIN[combination]]
         combined[name] = CombinedStack(
             tuple(_layer(combination, layers[name], row) for row in places),
             new_numbers,
@@ -182,13 +184,14 @@ def _of_named_heads(
             raise ValueError(f"{head} is chosen twice: name each head once")
         places.append((head.layer, head.head))
     combined = {}
+    margin = _MARGIN[combination]
     for name, places in by_stack.items():
         named = [str(Head(*place, name)) for place in places]
         of = ", ".join(named) if len(named) <= _NAMED else f"{len(named)} chosen heads"
         combined[name] = CombinedStack(
             (_layer(combination, layers[name], [sorted(places)]),),
             LayerNumbers.without((), 1),
-            HeadNames(((f"{combination} of {of}",),), (combination,), (combination,)),
+            HeadNames(((f"{combination} of {of}",),), (margin,), (margin,)),
         )
     return combined
 

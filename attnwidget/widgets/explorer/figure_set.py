@@ -35,18 +35,18 @@ class FigureSet:
     def adopt(self, name: str, figure: HeadWidget) -> None:
         """Add a new figure: link it, and set its waiting options."""
         setattr(self._explorer, name, figure)
-        self.join(name)
+        self.link(name)
         self.restore(name)
 
-    def join(self, name: str) -> None:
+    def link(self, name: str) -> None:
         """Link a figure with the explorer."""
         self._links[name] = link(self._explorer, getattr(self._explorer, name))
 
-    def part(self, name: str) -> None:
+    def unlink(self, name: str) -> None:
         """End the link of a figure."""
         self._links.pop(name).unlink()
 
-    def is_joined(self, name: str) -> bool:
+    def is_linked(self, name: str) -> bool:
         """Whether a figure is linked with the explorer."""
         return name in self._links
 
@@ -87,8 +87,8 @@ class FigureSet:
 
     def close(self) -> None:
         """End all links, and free all figures."""
-        for joined in self._links.values():
-            joined.unlink()
+        for figure_link in self._links.values():
+            figure_link.unlink()
         self._links = {}
         for figure in self._explorer.children.values():
             figure.close()

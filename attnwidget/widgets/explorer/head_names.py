@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -14,10 +15,10 @@ from attnwidget.head_atlas.kept_atlas import keep_atlas, known_atlas
 from attnwidget.text.counted import counted
 from attnwidget.widgets.atlas_view.widget import AtlasView
 from attnwidget.widgets.explorer.atlas_told import STACK, names_in, refuse_other_heads
-from attnwidget.widgets.explorer.board import Board
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.head_families import tested_name
+from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.head_widget import Shapes
 
@@ -34,7 +35,7 @@ class HeadNames:
     Args:
         explorer: The explorer.
         figures: Its figures.
-        board: What its page says.
+        status: What its page says.
         background: Its jobs, "card" among them.
         model: The model.
         atlas: The atlas. None = the atlas that comes with the model or was kept for it; without
@@ -50,7 +51,7 @@ class HeadNames:
         self,
         explorer: ExplorerFigure,
         figures: FigureSet,
-        board: Board,
+        status: PanelStatus,
         background: Background,
         model: AttentionModel,
         atlas: Atlas | Literal[False] | None,
@@ -60,18 +61,18 @@ class HeadNames:
     ) -> None:
         self._explorer = explorer
         self._figures = figures
-        self._board = board
+        self._status = status
         self._background = background
         self._model = model
         self.atlas = known_atlas(model) if atlas is None else None if atlas is False else atlas
         #: Whether the atlas came with the model or was kept for it.
-        self.are_own = atlas is None and self.atlas is not None
+        self.is_own_atlas = atlas is None and self.atlas is not None
         self._seconds = _TOKENS * seconds_per_token
         self._may_offer = atlas is None and model.tokenizer is not None and STACK in shapes
         if self.atlas is not None:
             refuse_other_heads(self.atlas, shapes)
         #: A thread of its own: a text is measured while the names are found.
-        self._naming = Background(("names",), lambda _, error: board.failed((_PANEL,), error))
+        self._naming = Background(("names",), lambda _, error: status.failed((_PANEL,), error))
 
     @property
     def by_head(self) -> dict[Head, str]:
@@ -90,18 +91,18 @@ class HeadNames:
         """Make the card of the shown head, or offer to name the heads."""
         if self.atlas is not None:
             self._colour_families()
-            self._board.measuring({_PANEL: 0.0})
+            self._status.measuring({_PANEL: 0.0})
             self._background.add("card", self._card_job())
         elif self._may_offer:
-            self._board.offer({_PANEL: f"name the heads: {_duration(self._seconds)}"})
+            self._status.offer({_PANEL: f"name the heads: {_duration(self._seconds)}"})
 
     def accept(self) -> None:
         """Do what the button offers: name the heads beside other work, or keep the names."""
         if self.atlas is not None:
             self.keep()
             return
-        self._board.withdraw(_PANEL)
-        self._board.measuring({_PANEL: 0.0})
+        self._status.withdraw(_PANEL)
+        self._status.measuring({_PANEL: 0.0})
         self._naming.add("names", self._naming_job())
         self._naming.start()
 
@@ -115,9 +116,9 @@ class HeadNames:
         if self.atlas is None:
             raise ValueError("the heads have no names to keep: call name_heads() and wait() first")
         path = keep_atlas(self.atlas)
-        self.are_own = True
-        self._board.withdraw(_PANEL)
-        self._board.note({_PANEL: f"kept in {path}"})
+        self.is_own_atlas = True
+        self._status.withdraw(_PANEL)
+        self._status.note({_PANEL: f"kept in {path}"})
         return path
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -142,14 +143,17 @@ class HeadNames:
             nonlocal n_before, n_now
             if self._naming.closed:
                 raise KeyboardInterrupt
+            # Sleep, so that a waiting thread gets the lock of the model.
+            time.sleep(0.001)
             if n_done < n_now:
                 # Another pass over texts begins.
                 n_before += n_now
             n_now = n_done
-            self._board.note({_PANEL: f"{counted(n_before + n_now, 'text')} read"})
+            self._status.note({_PANEL: f"{counted(n_before + n_now, 'text')} read"})
 
         try:
-            found = make_atlas(self._model, effects=False, progress=read)
+            # One text at a time, because a request of the reader waits for the texts being read.
+            found = make_atlas(self._model, effects=False, batch_size=1, progress=read)
         except KeyboardInterrupt:
             return
         yield partial(self._take, found)
@@ -159,8 +163,8 @@ class HeadNames:
         with explorer._together():
             if self._naming.closed:
                 return
-            self._board.note({_PANEL: ""})
-            self._board.offer({_PANEL: _KEEP})
+            self._status.note({_PANEL: ""})
+            self._status.offer({_PANEL: _KEEP})
             self.atlas = found
             explorer.labels = self.by_head | dict(explorer.labels)
             self._colour_families()
@@ -176,7 +180,7 @@ class HeadNames:
         with explorer._together():
             if self.atlas is not None and explorer.card is None and not self._background.closed:
                 self._figures.adopt(_PANEL, AtlasView(self.atlas, table=False, selected=[]))
-            self._board.measured(_PANEL)
+            self._status.measured(_PANEL)
 
 
 def _duration(seconds: float) -> str:

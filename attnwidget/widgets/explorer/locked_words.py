@@ -8,7 +8,7 @@ from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.head_names import HeadNames
 from attnwidget.widgets.explorer.opening import active_word
 
-Tokens = tuple[tuple[str, int], ...]
+LockedTokens = tuple[tuple[str, int], ...]
 
 
 def mask_of(model: AttentionModel) -> str | None:
@@ -31,7 +31,7 @@ class LockedWords:
     """
 
     def __init__(
-        self, explorer: ExplorerFigure, figures: FigureSet, names: HeadNames, tokens: Tokens
+        self, explorer: ExplorerFigure, figures: FigureSet, names: HeadNames, tokens: LockedTokens
     ) -> None:
         self._explorer = explorer
         self._figures = figures
@@ -80,7 +80,7 @@ class LockedWords:
             )
         )
 
-    def lock(self, tokens: Tokens) -> None:
+    def lock(self, tokens: LockedTokens) -> None:
         """Lock tokens, unless a reader has locked others."""
         are_own = self.are_own
         self._own = tokens

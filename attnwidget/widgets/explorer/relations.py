@@ -11,10 +11,10 @@ from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.studies.words.relation_results import RelationAccuracies
 from attnwidget.widgets.dependency_arcs.probe_view import ProbeView
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
-from attnwidget.widgets.explorer.board import Board
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.measures import probe_in_parts
+from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.explorer.panels import OF_TREEBANK
 from attnwidget.widgets.explorer.treebank import Treebank, given_treebank
 from attnwidget.widgets.relation_table.widget import RelationTable
@@ -33,7 +33,7 @@ class Relations:
     Args:
         explorer: The explorer.
         figures: Its figures.
-        board: What its page says.
+        status: What its page says.
         background: Its jobs, "treebank" among them.
         model: The model.
         treebank: The treebank, in the forms of `explore`.
@@ -47,7 +47,7 @@ class Relations:
         self,
         explorer: ExplorerFigure,
         figures: FigureSet,
-        board: Board,
+        status: PanelStatus,
         background: Background,
         model: AttentionModel,
         treebank: Any,
@@ -55,7 +55,7 @@ class Relations:
     ) -> None:
         self._explorer = explorer
         self._figures = figures
-        self._board = board
+        self._status = status
         self._background = background
         self._model = model
         self.probe = probe
@@ -72,12 +72,12 @@ class Relations:
         if self.treebank is not None:
             self._take(self.treebank)
         elif self._may_offer:
-            self._board.offer(dict.fromkeys(OF_TREEBANK, _OFFER))
+            self._status.offer(dict.fromkeys(OF_TREEBANK, _OFFER))
 
     def accept(self) -> None:
         """Measure the treebank of the package, as offered."""
         with self._explorer._together():
-            self._board.withdraw(*OF_TREEBANK)
+            self._status.withdraw(*OF_TREEBANK)
             self.treebank = given_treebank(True, self._model)
             assert self.treebank is not None
             self.names = _names_in(self.treebank)
@@ -87,9 +87,8 @@ class Relations:
         """Choose a relation and its best head; `Explorer.choose` says the rest."""
         table = self._explorer.table
         if table is None:
-            why = (
-                "call wait() first" if self._board.waits("table") else "pass treebank= to explore()"
-            )
+            waits = self._status.waits("table")
+            why = "call wait() first" if waits else "pass treebank= to explore()"
             raise RuntimeError(f"no relations were measured: {why}")
         table.choose(relation)
         self.seek()
@@ -125,7 +124,7 @@ class Relations:
         if treebank.accuracies is not None:
             self._show(treebank, treebank.accuracies)
         else:
-            self._board.measuring(dict.fromkeys(OF_TREEBANK, 0.0))
+            self._status.measuring(dict.fromkeys(OF_TREEBANK, 0.0))
             self._background.add("treebank", self._job(treebank))
 
     def _job(self, treebank: Treebank) -> Job:
@@ -133,7 +132,7 @@ class Relations:
             if relations is not None:
                 yield partial(self._show, treebank, relations)
             else:
-                yield partial(self._board.measuring, dict.fromkeys(OF_TREEBANK, share))
+                yield partial(self._status.measuring, dict.fromkeys(OF_TREEBANK, share))
 
     def _show(self, treebank: Treebank, relations: RelationAccuracies) -> None:
         with self._explorer._together():
@@ -150,7 +149,7 @@ class Relations:
                 self._figures.adopt("arcs", arcs)
                 if not restored:
                     self.seek()
-            self._board.measured(*OF_TREEBANK)
+            self._status.measured(*OF_TREEBANK)
 
 
 def _names_in(treebank: Treebank) -> tuple[str, ...]:

@@ -9,10 +9,10 @@ from typing import Any
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.studies.metrics.head_distances import HeadDistances
-from attnwidget.widgets.explorer.board import Board
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.measures import text_distances, text_metrics
+from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.explorer.panels import OF_TEXT
 from attnwidget.widgets.head_map.widget import HeadMap
 from attnwidget.widgets.link_view.widget import LinkView
@@ -39,7 +39,7 @@ class TextMeasures:
     Args:
         explorer: The explorer.
         figures: Its figures.
-        board: What its page says.
+        status: What its page says.
         background: Its jobs, "text" and "effects" among them.
         metrics: What the caller measured, in the forms of `HeadGrid`; None = measure the text.
     """
@@ -48,13 +48,13 @@ class TextMeasures:
         self,
         explorer: ExplorerFigure,
         figures: FigureSet,
-        board: Board,
+        status: PanelStatus,
         background: Background,
         metrics: Any,
     ) -> None:
         self._explorer = explorer
         self._figures = figures
-        self._board = board
+        self._status = status
         self._background = background
         self._given_distances = _distances_in(metrics)
         #: Whether the caller gave the metrics.
@@ -76,14 +76,14 @@ class TextMeasures:
     def read_another(self) -> None:
         """Hand another attention on to the figures, and measure it."""
         explorer = self._explorer
-        self._board.forget_problems(OF_TEXT)
+        self._status.forget_problems(OF_TEXT)
         self._note_given()
         for figure in self._figures.of_attention():
             if figure is explorer.predictions and not can_be_asked(explorer.attention):
-                self._board.problem("predictions", _NOT_ASKED)
+                self._status.problem("predictions", _NOT_ASKED)
             elif figure is explorer.predictions and self._can_wait(figure):
                 # A job of the background links it again; until then the grid has no effects.
-                self._figures.part("predictions")
+                self._figures.unlink("predictions")
                 figure._forget_question()
                 self._effects_changed(None)
             elif figure.attention is not explorer.attention:
@@ -176,15 +176,15 @@ class TextMeasures:
         for name in ("lens", "why"):
             if getattr(explorer, name) is not None:
                 names.remove(name)
-        if self._figures.is_joined("predictions") or not can_be_asked(attention):
+        if self._figures.is_linked("predictions") or not can_be_asked(attention):
             names.remove("predictions")
         if self._given_distances is not None and explorer.head_map is not None:
             names.remove("head_map")
         if attention.is_long and "head_map" in names:
             names.remove("head_map")
-            self._board.problem("head_map", _NO_MAPS)
+            self._status.problem("head_map", _NO_MAPS)
         if names:
-            self._board.measuring(dict.fromkeys(names, 0.0))
+            self._status.measuring(dict.fromkeys(names, 0.0))
             key = explorer.key_of_input()
             job = self._job(attention, names, key)
             self._background.add("text", job, delay=delay if key else 0)
@@ -221,7 +221,7 @@ class TextMeasures:
             if getattr(self._explorer, name) is None and self._is_shown(attention):
                 # Link the panel first, so that the page shows the locked words at once.
                 self._figures.adopt(name, make(attention))
-            self._board.measured(name)
+            self._status.measured(name)
 
     def _show_predictions(self, attention: Attention) -> None:
         explorer = self._explorer
@@ -234,11 +234,11 @@ class TextMeasures:
                 self._figures.adopt("predictions", view)
                 view.observe(self._effects_changed, "_effects")
                 self._show_grid_metrics()
-            elif not self._figures.is_joined("predictions"):
+            elif not self._figures.is_linked("predictions"):
                 with explorer.predictions._together():
                     self._hand_on(explorer.predictions)
-                    self._figures.join("predictions")
-            self._board.measured("predictions")
+                    self._figures.link("predictions")
+            self._status.measured("predictions")
 
     def _show_metrics(self, attention: Attention, metrics: dict[str, Metrics]) -> None:
         explorer = self._explorer
@@ -246,7 +246,7 @@ class TextMeasures:
             if not self._is_shown(attention):
                 return
             if not self.are_given:
-                self._board.note({"strip": _alone(attention)})
+                self._status.note({"strip": _alone(attention)})
                 self.metrics = metrics
                 self._show_grid_metrics()
             self._figures.restore("grid")
@@ -254,7 +254,7 @@ class TextMeasures:
                 self._figures.adopt("strip", MetricStrip(metrics))
             else:
                 explorer.strip.metrics = metrics
-            self._board.measured("strip")
+            self._status.measured("strip")
 
     def _show_map(self, attention: Attention, distances: HeadDistances) -> None:
         explorer = self._explorer
@@ -262,19 +262,19 @@ class TextMeasures:
             if not self._is_shown(attention):
                 return
             if self._given_distances is None:
-                self._board.note({"head_map": _alone(attention)})
+                self._status.note({"head_map": _alone(attention)})
             if explorer.head_map is None:
                 self._figures.adopt("head_map", HeadMap(distances))
             else:
                 explorer.head_map.show(distances)
-            self._board.measured("head_map")
+            self._status.measured("head_map")
 
     def _note_given(self) -> None:
         """Note that metrics from the caller were not measured with the present heads off."""
         kinds_given = {"strip": self.are_given, "head_map": self._given_distances is not None}
         edits = self._explorer._edits
         said = f"as given, not measured {edits}" if edits else ""
-        self._board.note({name: said for name, is_given in kinds_given.items() if is_given})
+        self._status.note({name: said for name, is_given in kinds_given.items() if is_given})
 
 
 def _alone(attention: Attention) -> str:

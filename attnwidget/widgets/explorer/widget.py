@@ -25,7 +25,6 @@ from attnwidget.text.demonstrations import DemoText
 from attnwidget.text.unspaced_scripts import is_unspaced
 from attnwidget.widgets.explorer.answer_effects import quick_effects
 from attnwidget.widgets.explorer.arguments import Arguments
-from attnwidget.widgets.explorer.board import Board
 from attnwidget.widgets.explorer.examples import (
     Story,
     examples_for,
@@ -37,8 +36,9 @@ from attnwidget.widgets.explorer.examples import (
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.head_names import HeadNames
-from attnwidget.widgets.explorer.locked_words import LockedWords, Tokens, mask_of
+from attnwidget.widgets.explorer.locked_words import LockedTokens, LockedWords, mask_of
 from attnwidget.widgets.explorer.opening import active_word, opening_of, opening_of_change
+from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.explorer.panels import OF_TEXT, OF_TREEBANK
 from attnwidget.widgets.explorer.relations import Relations
 from attnwidget.widgets.explorer.shortened_text import can_be_shortened, shortened
@@ -237,9 +237,9 @@ class Explorer(ExplorerFigure):
 
         jobs = ("card", "text", "effects", "treebank", "picture")
         self._background = Background(jobs, self._failed)
-        self._board = Board(self)
+        self._status = PanelStatus(self)
         self._figures = FigureSet(self, _figures or {})
-        parts = self._figures, self._board, self._background
+        parts = self._figures, self._status, self._background
         self._names = HeadNames(
             self,
             *parts,
@@ -313,7 +313,7 @@ class Explorer(ExplorerFigure):
 
     def _first_locks(
         self, attention: Attention, traits: Mapping[str, Any], story: Story | None
-    ) -> Tokens:
+    ) -> LockedTokens:
         """Return the tokens that the explorer locks at first, for the head of `traits`."""
         last = traits["selected"][-1] if traits["selected"] else None
         if last is None or not attention.has(last):
@@ -385,7 +385,7 @@ class Explorer(ExplorerFigure):
         Raises:
             RuntimeError: The heads have names, or the model reads no texts.
         """
-        if self.atlas is not None or not self._board.offers("card"):
+        if self.atlas is not None or not self._status.offers("card"):
             raise RuntimeError(
                 "the heads of this explorer have names, are being named, or belong to a model that "
                 "reads no texts"
@@ -603,7 +603,7 @@ class Explorer(ExplorerFigure):
 
     @traitlets.observe("_accepted")
     def _take_the_offer(self, change: object) -> None:
-        if not self._board.offers(self._accepted):
+        if not self._status.offers(self._accepted):
             return
         with self._together():
             if self._accepted in OF_TREEBANK:
@@ -638,7 +638,7 @@ class Explorer(ExplorerFigure):
         yield None
 
     def _failed(self, job: str, error: Exception) -> None:
-        self._board.failed(OF_TREEBANK if job == "treebank" else OF_TEXT, error)
+        self._status.failed(OF_TREEBANK if job == "treebank" else OF_TEXT, error)
 
     def close(self) -> None:
         """Stop measuring, and free all figures."""
@@ -681,11 +681,11 @@ class Explorer(ExplorerFigure):
             shown=self._shown,
             versus=self._versus_model,
             treebank=self._relations_found.treebank,
-            offers_treebank=self._board.offers("table"),
+            offers_treebank=self._status.offers("table"),
             probe=self._relations_found.probe,
             metrics=sorted(titles) if measures.are_given else None,
             atlas=self._names.atlas,
-            has_own_atlas=self._names.are_own,
+            has_own_atlas=self._names.is_own_atlas,
             shows_effect=measures.shows_effect,
             pending=self._figures.pending,
         )

@@ -27,6 +27,7 @@ import { lengthOf } from "./aside/tiled_text.js";
 import { isMany, listName, printerOf, tokenName } from "./aside/token_name.js";
 import type { Range } from "./lines/lines_focus.js";
 import { columnsScroll } from "./lines/lines_layout.js";
+import { rowsLayout } from "./lines/rows_layout.js";
 import { isInRows, leads, type Scene } from "./scene.js";
 import { namesOf } from "./several/head_list_text.js";
 import { differenceScale } from "./several/two_maps.js";
@@ -217,13 +218,12 @@ export interface Listed {
 }
 
 /** Whether all weights of a locked token stand beside the tokens: a list would repeat them. */
-export const standsBeside = ({ state, map, size, slim, several }: Scene): boolean =>
-  state.mode === "lines" &&
-  !isInRows(state, map, several) &&
-  !map.tiles &&
-  !slim &&
-  !several &&
-  !columnsScroll(Math.max(map.rows.length, map.cols.length), size);
+export function standsBeside(scene: Scene): boolean {
+  const { state, map, size, slim, several } = scene;
+  if (state.mode !== "lines" || map.tiles || several) return false;
+  if (isInRows(state, map, several)) return rowsLayout(scene).upright;
+  return !slim && !columnsScroll(Math.max(map.rows.length, map.cols.length), size);
+}
 
 /** The strongest keys of a locked query, or queries of a locked key, and whose they are. */
 export function strongestOf(scene: Scene): { of: string; listed: Listed[] } | undefined {

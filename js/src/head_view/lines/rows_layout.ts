@@ -21,10 +21,14 @@ const PADDING = 4;
 export const BAR = 26;
 /** Of sloping tokens, longer ones end with an ellipsis. */
 const LONGEST = 120;
+const LONGEST_SHARE = "99\u00a0%";
 const FAR = 6;
 const NEAR = 3;
 /** The names of the rows stand before the tokens. */
 const NAME = 36;
+
+/** The size of the letters of numbers, for the size of the letters of tokens. */
+export const numberSize = (size: number): number => Math.max(10, size - 2);
 
 /** Where the two rows of tokens and the lines between them lie, in CSS pixels. */
 export interface RowsLayout {
@@ -58,7 +62,10 @@ export function rowsLayout(scene: Scene): RowsLayout {
   const shown = { query: map.rows, key: map.cols };
   const sides = ["query", "key"] as const;
   const measure = ruler(labelFont(font, true, size));
-  const natural = (side: Side) => shown[side].map((i) => measure(labelOf(axes[side], i)) + BETWEEN);
+  // The share of a token stands below or above it, in smaller letters.
+  const share = ruler(labelFont(font, false, numberSize(size)))(LONGEST_SHARE) + 2;
+  const natural = (side: Side) =>
+    shown[side].map((i) => Math.max(share, measure(labelOf(axes[side], i)) + BETWEEN));
   const widths = { query: natural("query"), key: natural("key") };
   const total = (of: number[]) => of.reduce((sum, width) => sum + width, 0);
   const count = Math.max(1, map.rows.length, map.cols.length);
@@ -70,7 +77,9 @@ export function rowsLayout(scene: Scene): RowsLayout {
   const overhang = upright ? 0 : Math.ceil(labelWidth * Math.cos(ANGLE));
   // Sloping tokens need the height of a letter each; where that is too wide, the figure scrolls.
   const pitch = Math.max(size + 2, Math.floor((room - 2 * overhang) / count));
-  const spare = upright ? Math.min(MOST_BETWEEN - BETWEEN, (room - widest) / count) : 0;
+  // Rounded down, because a sum that is larger than the room by a rounding would be cut.
+  const free = Math.floor((10 * (room - widest)) / count) / 10;
+  const spare = upright ? Math.min(MOST_BETWEEN - BETWEEN, free) : 0;
   const rooms = { query: [] as number[], key: [] as number[] };
   for (const side of sides)
     rooms[side] = widths[side].map((width) => (upright ? width + spare : Math.min(pitch, 40)));

@@ -10,7 +10,7 @@ import type { Lines } from "./lines_choose.js";
 import { barLevel, isShareOf, LEAST_SHARE, paintLock } from "./lines_columns.js";
 import { EASED, STRAIGHT } from "./lines_layout.js";
 import { type Drawn, paintFocused, paintLinesOn } from "./lines_paint.js";
-import { BAR, type RowsLayout, TOKEN_GAP } from "./rows_layout.js";
+import { BAR, numberSize, type RowsLayout, TOKEN_GAP } from "./rows_layout.js";
 
 const BAR_WIDTH = 7;
 
@@ -97,7 +97,7 @@ function paintRow(pen: Pen, at: RowsLayout, scene: Scene, side: Side): void {
         height,
       );
       const text = scene.printBeside(weight, most);
-      pen.font = labelFont(font, false, Math.max(10, size - 2));
+      pen.font = labelFont(font, false, numberSize(size));
       if (pen.measureText(text).width < (at.rooms[side][i] ?? 0)) {
         pen.textBaseline = "middle";
         const beyond = outside + way * (height + size / 2 + 1);

@@ -8,7 +8,7 @@ from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 
 
-class Board:
+class PanelStatus:
     """What the page says beside the panels, by panel. Any thread may change it."""
 
     def __init__(self, explorer: ExplorerFigure) -> None:
