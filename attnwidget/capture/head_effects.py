@@ -50,7 +50,7 @@ def effects_of(
 
     Args:
         reading: The input.
-        answer: Id of a vocabulary entry or class.
+        answer: Id of a vocabulary entry, label, class or span.
         position: One of the positions that `Reading.predict` answers.
         heads: Heads that are already off; for them the effect is 0.
         method: Replacement of the outputs of heads that are off: "uniform", "zero" or "first";
@@ -100,7 +100,7 @@ def first_order_effects(
     Args:
         hf_model: A transformers model. Heads that are already off have an effect of 0.
         question: The question to the model.
-        answer: Id of a vocabulary entry or class.
+        answer: Id of a vocabulary entry, label, class or span.
         method: Replacement of the outputs: "uniform", "zero" or "first".
         stack: Stack of the heads.
 
@@ -124,7 +124,7 @@ def first_order_effects(
         return (moved * gradient.float()).sum((0, 2, 3), dtype=torch.float64)
 
     def log_probability(output: Any) -> Tensor:
-        return question.log_probabilities(output.logits)[:, answer]
+        return question.log_probabilities(question.logits(output))[:, answer]
 
     task = Task("log probability", question.inputs, log_probability)
     numbers, loss = gradient_numbers(hf_model, task, moved_along, without_cache(hf_model))
@@ -160,7 +160,7 @@ def exact_effects(
     Args:
         hf_model: A transformers model.
         question: The question to the model.
-        answer: Id of a vocabulary entry or class.
+        answer: Id of a vocabulary entry, label, class or span.
         method: Replacement of the outputs: "uniform", "zero" or "first".
         stack: Stack of the heads.
         lock: Lock that is held during each pass and free between passes.
@@ -198,7 +198,8 @@ def exact_effects(
     rows: list[Tensor] = []
     with replaying(hf_model, outer, edits) as replay:
         with lock:
-            intact = question.log_probabilities(replay.intact(question.inputs).logits)[:, answer]
+            whole = question.logits(replay.intact(question.inputs))
+            intact = question.log_probabilities(whole)[:, answer]
         units = [{head: Change(method, method)} for head in heads]
         passes = replay.without(question.inputs, units, places=places)
         while len(rows) < len(heads):
@@ -210,9 +211,9 @@ def exact_effects(
                     return None
                 _, _, output = next(passes)
             if replay.narrows:
-                logs = torch.log_softmax(output.logits[:, 0].float(), -1)
+                logs = torch.log_softmax(question.logits(output)[:, 0].float(), -1)
             else:
-                logs = question.log_probabilities(output.logits)
+                logs = question.log_probabilities(question.logits(output))
             rows += logs[:, answer].unbind()
     rises = (torch.stack(rows).double().exp() - intact.double().exp()).cpu().numpy()
     for head, rise in zip(heads, rises, strict=True):

@@ -22,7 +22,7 @@ from attnwidget.capture.hub_model.found_tokenizer import (
 )
 from attnwidget.capture.hub_model.loading import one_thread_loads, random_parts, refuse_meta
 from attnwidget.capture.hub_model.plain_defaults import plain_defaults
-from attnwidget.capture.hub_model.wrapped_models import unwrapped
+from attnwidget.capture.hub_model.wrapped_models import opened
 from attnwidget.capture.maps.python_call import call
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.attention_sites import find_sites
@@ -58,12 +58,17 @@ def load_model(
             - None for the small BERT of this package, "attnwidget/genre" for its sibling that
               classifies genres, "attnwidget/induction" for a causal model of two layers with
               induction heads. These three models need no network.
-            - A name on the Hugging Face hub or a folder, with safetensors weights.
+            - A name on the Hugging Face hub or a folder, with safetensors weights, or with
+              adapters of peft, which name their base model.
             - A transformers model. The model may be compiled, parallel, quantised, offloaded by
               accelerate, or have adapters of peft.
+            - An object that holds a single transformers model: a pipeline or a Trainer of
+              transformers, a SentenceTransformer or a CrossEncoder, a module of Lightning or of
+              your own. Only the transformers model is read, without what the object does around
+              it.
         tokenizer: The tokenizer, or its name or folder. None takes the tokenizer that comes with
-            the model. A model passed as an object then has no tokenizer, as is usual for vision
-            models.
+            the model or the object that holds it. Another model passed as an object then has no
+            tokenizer, as is usual for vision models.
         name: Name of the model in figures, captions and results. None takes the name on the hub,
             the last part of the folder, or the class of a model passed as an object.
         revision: Branch, tag or commit on the hub. For "attnwidget/induction", a step of the
@@ -82,6 +87,7 @@ def load_model(
             A tokenizer that was passed has far fewer entries than the model.
 
     Raises:
+        ImportError: A folder has adapters, and peft is not installed.
         OSError: The folder does not exist, or the name is not in the cache and the hub does not
             answer.
         ValueError: A folder has no tokenizer; the tokenizer is empty or does not belong to the
@@ -90,8 +96,8 @@ def load_model(
         RuntimeError: A model was loaded without numbers, because another thread loaded a model by
             from_pretrained at the same time. Calls of `load_model` in several threads wait for each
             other.
-        TypeError: `model` is no model, has no readable attention, or has adapters beside its
-            layers; or `name` is no text.
+        TypeError: `model` is no model, has no readable attention, has adapters beside its layers,
+            or holds several transformers models; or `name` is no text.
 
     Example:
         >>> from attnwidget import load_model
@@ -160,8 +166,10 @@ def find_model(
     trust_remote_code: bool,
 ) -> FoundModel:
     """Return the model and its tokenizer; arguments and errors as of `load_model`."""
-    if isinstance(model, torch.nn.Module):
-        model = unwrapped(model)
+    outer = type(model).__name__
+    is_object = not isinstance(model, (str, Path, type(None)))
+    if is_object:
+        model, tokenizer = opened(model, tokenizer)
     if isinstance(model, torch.nn.Module) and hasattr(model, "config"):
         if isinstance(tokenizer, (str, Path)):
             tokenizer = load_tokenizer(tokenizer, revision, trust_remote_code)
@@ -197,7 +205,8 @@ def find_model(
         name = folder_name(model) if folder else str(model)
     else:
         raise TypeError(
-            f"model is None, a name, a folder or a transformers model, got {type(model).__name__}"
+            "model is None, a name, a folder, a transformers model, or an object that holds a "
+            f"single transformers model, such as a pipeline; got {outer}"
         )
     hf_model.to(best_device() if device == "auto" else torch.device(device), dtype)
     return FoundModel(hf_model, tokenizer, name, source or None, random_parts(missing))
@@ -221,6 +230,9 @@ class FoundModel:
     source: str | None
     random_parts: tuple[str, ...] = ()
 
+
+#: The file of a folder that has adapters of peft in place of a model.
+ADAPTER = "adapter_config.json"
 
 #: Folders that training scripts write, whose names say nothing about the model.
 _ANY_MODEL = re.compile(r"model|final|best|last|final[-_]model|best[-_]model|pytorch[-_]model")
@@ -332,7 +344,9 @@ def load_named(
     }
     try:
         if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
-            raise FileNotFoundError("the folder has no config.json")
+            if (Path(name) / ADAPTER).is_file():
+                return _load_adapted(Path(name), tokenizer, dtype, trust_remote_code)
+            raise FileNotFoundError(_lacks_config(Path(name)))
         config = AutoConfig.from_pretrained(name, **options)
         model, loading = _model_class(config, trust_remote_code).from_pretrained(
             name,
@@ -358,6 +372,45 @@ def load_named(
     missing = tuple(sorted(loading["missing_keys"]))
     _warn_of_random_weights(name, model, missing)
     return model, tokenizer, missing
+
+
+def _load_adapted(
+    folder: Path, tokenizer: Any, dtype: torch.dtype | None, trust_remote_code: bool
+) -> tuple[Any, Any, tuple[str, ...]]:
+    """Return the model of a folder of adapters: the base model that they name, adapted.
+
+    Raises:
+        ImportError: peft is not installed.
+        TypeError: The adapters are not inside of the layers.
+        ValueError, OSError: As `load_named`, for the base model.
+    """
+    told = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
+    base = told.get("base_model_name_or_path")
+    if not base:
+        raise OSError(f"{ADAPTER} names no base model: load base model and adapters with peft")
+    try:
+        import peft
+    except ImportError as error:
+        raise ImportError(
+            f"{str(folder)!r} holds adapters of {base!r}: pip install peft, or pass a model with "
+            "merged adapters"
+        ) from error
+    if tokenizer is None and any(folder.glob("tokenizer*")):
+        tokenizer = folder
+    options = {"revision": told.get("revision"), "dtype": dtype}
+    model, tokenizer, missing = load_named(
+        base, tokenizer, trust_remote_code=trust_remote_code, **options
+    )
+    adapted = peft.PeftModel.from_pretrained(model, folder)
+    found, _ = opened(adapted.eval(), None)
+    return found, tokenizer, missing
+
+
+def _lacks_config(folder: Path) -> str:
+    """Return why a folder without a configuration is no model, with the folder that is, if any."""
+    inner = sorted(path.parent.name for path in folder.glob("*/config.json"))
+    where = f"; it is in the folder {inner[0]!r} of this folder: pass that one" if inner else ""
+    return f"the folder has no config.json{where}"
 
 
 def _warn_of_random_weights(name: str | Path, model: Any, missing: Sequence[str]) -> None:

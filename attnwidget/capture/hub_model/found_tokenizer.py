@@ -35,13 +35,16 @@ def load_tokenizer(name: str | Path, revision: str | None, trust_remote_code: bo
 def tokenizer_beside(
     name: str | Path, model: Any, revision: str | None, trust_remote_code: bool
 ) -> Any:
-    """Return the tokenizer in the folder of a model.
+    """Return the tokenizer in the folder of a model, or in the folder above of a checkpoint.
 
     Raises:
         ValueError: There is no tokenizer, or the tokenizer has far fewer entries than the model.
         OSError: The folder or the hub cannot be read.
     """
     tokenizer, reason = _read_tokenizer(name, revision, trust_remote_code)
+    # Training scripts write the tokenizer once, and the model into a folder for each checkpoint.
+    if tokenizer is None and _is_checkpoint_of_training(name):
+        tokenizer, _ = _read_tokenizer(Path(name).absolute().parent, None, trust_remote_code)
     if tokenizer is None:
         raise ValueError(
             f"{str(name)!r} has a model, but no tokenizer: {reason}. Pass the tokenizer that the "
@@ -119,6 +122,11 @@ def _read_tokenizer(
         # the tokenizer has. The message may go on with a list of all classes.
         return None, str(error).strip().partition("\n")[0][:200]
     return (None, _EMPTY) if is_empty(tokenizer) else (tokenizer, "")
+
+
+def _is_checkpoint_of_training(name: str | Path) -> bool:
+    """Whether a Trainer of transformers wrote a folder beside the other files of a training."""
+    return (Path(name) / "trainer_state.json").is_file()
 
 
 def _misfit(tokenizer: Any, model: Any) -> str:
