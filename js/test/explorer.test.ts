@@ -385,6 +385,41 @@ test("the arrow keys move between the words of the sentence", async () => {
   expect(now()).toBe("query-0");
 });
 
+test("of a chat, roles stand before lines, the template is dots, and the locked word is in sight", async () => {
+  vi.spyOn(HTMLElement.prototype, "offsetTop", "get").mockReturnValue(400);
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(112);
+  const { view, model, find, el } = await shown();
+  const axis = {
+    ...axes.query,
+    text: ["<s>", "Hi", "<|end|>", "Hello"],
+    raw: ["<s>", "Hi", "<|end|>", "Hello"],
+    special: ["first", "", "other", ""],
+    roles: ["template", "user", "template", "assistant"],
+    turns: [null, 0, null, 1],
+  };
+  view.fromKernel({ _axes: { ...axes, query: axis, key: axis } });
+  await frame();
+  const names = [...el.querySelectorAll(".attnw-ex-words .attnw-ex-row-name")];
+  expect(names.map((name) => name.textContent)).toEqual(["user", "assistant"]);
+  const dot = find('[data-word="query-2"]');
+  expect([dot.textContent?.trim(), dot.title, dot.className]).toEqual([
+    "·",
+    "<|end|>",
+    "attnw-ex-word attnw-ex-folded",
+  ]);
+  expect(dot.getAttribute("aria-label")).toBe("<|end|>, of the chat template");
+  const list = find('[role="toolbar"]');
+  expect(list.scrollTop).toBe(0);
+  model.fromKernel({ tokens: [["query", 3]] });
+  await frame();
+  expect(list.scrollTop).toBeGreaterThan(300);
+  // A reader may scroll away from the word.
+  list.scrollTop = 20;
+  model.fromKernel({ labels: [] });
+  await frame();
+  expect(list.scrollTop).toBe(20);
+});
+
 test("the power button and x switch the head off and on", async () => {
   const { model, find } = await shown();
   const power = find(".attnw-ex-power");

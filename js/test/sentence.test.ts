@@ -6,7 +6,7 @@ import { sentenceSize } from "../src/explorer/sentence/layout.js";
 import { lineOf, lineText } from "../src/explorer/sentence/line.js";
 import { leastDrawn, standsOut } from "../src/explorer/sentence/looks.js";
 import { type Reading, readingOf, type Screen } from "../src/explorer/sentence/reading.js";
-import { wordsOf } from "../src/explorer/sentence/words.js";
+import { shownText, wordsOf } from "../src/explorer/sentence/words.js";
 import { cellOf, flipped, headIn, orderHeads } from "../src/head_grid/head_order.js";
 import { drawPicture } from "../src/head_grid/picture.js";
 import { pairCount, wordAnswers } from "../src/head_grid/word_answers.js";
@@ -455,6 +455,53 @@ describe("words of the sentence", () => {
     const of = { ...axis([" the", " ca", "t", "."], ["", "", "", ""]), raw };
     expect(texts(wordsOf(of, []))).toBe("the cat.");
     expect(texts(wordsOf(axis(["我", "喜欢", "猫"], ["", "", ""]), ["我喜欢猫"]))).toBe("我喜欢猫");
+  });
+  test("of a chat begin a line with each message and its role, and fold the template", () => {
+    const text = ["<s>", "<|im|>", "user", "Hi", "there", "<|end|>", "<|im|>", "bot", "Yes", "Yes"];
+    const special = ["first", "other", "", "", "", "other", "other", "", "", ""];
+    const chat: Axis = {
+      ...axis(text, special),
+      roles: ["template", "template", "template", "user", "user"].concat([
+        "template",
+        "template",
+        "template",
+        "assistant",
+        "assistant",
+      ]),
+      turns: [null, null, null, 0, 0, null, null, null, 1, 1],
+    };
+    const words = wordsOf(chat, ["<s><|im|>user\nHi there<|end|>\n<|im|>bot\nYes Yes"]);
+    expect(words.map(shownText)).toEqual([
+      "<s>",
+      "·",
+      "·",
+      "Hi",
+      "there",
+      "·",
+      "·",
+      "·",
+      "Yes",
+      "Yes",
+    ]);
+    // The line under the sentence names tokens of the template by their spelling.
+    expect(words[2]?.text).toBe("user");
+    expect(words.map(({ role }) => role).filter(Boolean)).toEqual(["user", "assistant"]);
+    // The first line begins with the role too, before the template.
+    expect([words[0]?.role, words[8]?.role]).toEqual(["user", "assistant"]);
+    expect(words.map(({ before }) => before).join("|")).toBe("||| | ||||\n| ");
+    const size = sentenceSize(words, 900, "Arial", tableRuler);
+    expect([size.lines, size.hasArcs]).toEqual([2, false]);
+    // A tool call stands behind the text of its message, in the same line.
+    const call: Axis = {
+      ...axis(["Look", ":", "search"], ["", "", ""]),
+      roles: ["assistant", "template", "assistant"],
+      turns: [0, null, 0],
+    };
+    expect(wordsOf(call, ["Look:search"]).map(({ role }) => role)).toEqual([
+      "assistant",
+      undefined,
+      undefined,
+    ]);
   });
   test("a word that the vocabulary lacks stands in its place", () => {
     const of = axis(["[CLS]", "the", "[UNK]", "sat"], ["cls", "", "", ""]);

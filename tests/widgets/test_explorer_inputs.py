@@ -84,6 +84,21 @@ def test_a_chat_is_shown_with_the_tokens_of_its_template(
     assert restored.attention.stacks["self"].query.ids[: len(tokens)] == tokens.ids
 
 
+@pytest.mark.parametrize("unit", ["words", "tokens"])
+def test_the_page_is_told_the_role_and_the_turn_of_each_word(
+    model: AttentionModel, opened: list[Explorer], unit: str
+) -> None:
+    opened.append(explore(model, QUESTION, unit=unit))
+    axis = opened[-1].view.get_state("_axes")["_axes"]["query"]
+    n_before = axis["roles"].index("user")
+    assert set(axis["roles"][:n_before]) == {"template"} and n_before > 2
+    spoken = [text for text, turn in zip(axis["text"], axis["turns"], strict=True) if turn == 0]
+    assert "".join(spoken).replace(" ", "") == "Whynot?"
+    assert axis["roles"][-1] == "template" and axis["turns"][-1] is None
+    opened.append(explore(model, "Why not?", unit=unit))
+    assert "roles" not in opened[-1].view.get_state("_axes")["_axes"]["query"]
+
+
 def test_a_chat_is_continued_and_compared(model: AttentionModel, opened: list[Explorer]) -> None:
     opened.append(explore(model, QUESTION, max_new_tokens=3))
     generated = opened[-1].attention

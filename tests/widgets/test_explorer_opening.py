@@ -23,6 +23,7 @@ from attnwidget.widgets.explorer.opening import (
     opening_of,
     opening_of_change,
 )
+from fixtures.chat_models import MESSAGES, chat_model
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
 
@@ -263,6 +264,23 @@ def test_the_active_word_of_a_head_is_the_last_of_a_causal_map() -> None:
     attention = causal.attend("w1 w2 w3 w4")
     assert active_word(attention, Head(1, 0)) == (("query", 3),)
     assert not opening_of(attention).stands_out
+
+
+@pytest.mark.parametrize("template", ["chatml", "llama 3", "mistral"])
+def test_words_of_a_chat_template_are_no_words_of_a_chat(template: str) -> None:
+    model = chat_model(template, spread=3.0)
+    for seen in (model.attend(MESSAGES), model.attend(MESSAGES[:2])):
+        roles = seen.stacks["self"].query.roles
+        opening = opening_of(seen)
+        assert opening.query and opening.key
+        assert all(roles[token] != "template" for token in opening.key)
+        # The answer follows the last token, which the template writes.
+        last = active_word(seen, Head(1, 0))[-1][1]
+        assert last == len(roles) - 1 and roles[last] == "template"
+    answered = model.attend(MESSAGES[:-1])
+    last = active_word(answered, Head(1, 0))[-1][1]
+    axis = answered.stacks["self"].query
+    assert (axis.text[last], axis.roles[last]) == ("me", "assistant")
 
 
 def test_a_mask_is_the_active_word(model: AttentionModel) -> None:

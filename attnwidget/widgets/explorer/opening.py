@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.capture.hub_model.chat_text import ASSISTANT
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.resting_places import resting_places
 from attnwidget.capture.maps.stack_axes import Stack
@@ -17,7 +18,7 @@ from attnwidget.head_atlas.scores.name_families import NameFamily, name_family
 from attnwidget.kernels.array_library import as_numpy
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.word_weights import word_weights
-from attnwidget.text.tokens import Tokens
+from attnwidget.text.tokens import TEMPLATE, Tokens
 from attnwidget.text.word_classes import WordClass, plain_word, word_classes
 
 #: A link stands out from this weight on, and from this many times the even share of its key.
@@ -107,10 +108,11 @@ def opening_of(
     - 0.5 if the word attends more to another visible word, and 0.25 if a pronoun attends to a later
       word.
 
-    Words whose wordpieces are merged count, special tokens and hidden resting places do not. The
-    best link stands out if its weight is at least 10 % and twice its even share, and its score at
-    least 0.02. In a masked text, the active word is the mask token. An encoder-decoder opens on its
-    cross-attention, where any two words are compared.
+    Words whose wordpieces are merged count. Special tokens, hidden resting places and words of a
+    chat template do not count. The best link stands out if its weight is at least 10 % and twice
+    its even share, and its score at least 0.02. In a masked text, the active word is the mask
+    token. In a chat without an answer, the last word is the token before the answer. An
+    encoder-decoder opens on its cross-attention, where any two words are compared.
 
     With `effects`, a causal map opens on the last word, and on the head that changes the answer by
     2 points or more when it is off. Only heads in which the last word attends most to another
@@ -272,6 +274,9 @@ class _Words:
         self.is_content = np.array([one == "content" for one in of_key]) & answering
         self.is_pronoun = np.array([of_query[row] == "pronoun" for row in self._rows])
         self.last = self._last(attention, axes)
+        if self.last is not None and axes.query.roles:
+            # The template writes the token before the answer.
+            self._asking[self.last] = True
         classes = np.array([_OF_CLASS[of_query[row]] for row in self._rows])
         if self.last is not None:
             classes[self.last] = max(classes[self.last], _OF_CLASS["content"])
@@ -354,8 +359,13 @@ class _Words:
         if attention.n_prompt is not None:
             # The last token of a generated text is written from the token before it.
             step = len(axes.query) - 2
-            return next((row for row, group in enumerate(self.query) if step in group), None)
+            return self._row_of(step)
+        if _has_begun_answer(axes.query):
+            return self._row_of(len(axes.query) - 1)
         return int(np.flatnonzero(self._asking)[-1])
+
+    def _row_of(self, token: int) -> int | None:
+        return next((row for row, group in enumerate(self.query) if token in group), None)
 
 
 def _most_outstanding(
@@ -487,12 +497,24 @@ def _classes_of(
         for group in groups
     ]
     shown = np.array([kind in ("", "first") and kind not in hidden for kind in special])
+    if axis.roles:
+        # The words of a chat template, such as the names of roles, are no words of the text.
+        shown &= np.array([axis.roles[group[0]] != TEMPLATE for group in groups])
     if not axis.is_line:
         return ["content"] * len(groups), shown
     classes = word_classes(
         [text if kind in ("", "first") else "" for text, kind in zip(texts, special, strict=True)]
     )
     return classes, shown & np.array([bool(one) for one in classes])
+
+
+def _has_begun_answer(axis: Tokens) -> bool:
+    """Whether a chat ends with the beginning of an answer, which the template writes."""
+    roles = axis.roles
+    if not roles or roles[-1] != TEMPLATE:
+        return False
+    last = next((role for role in reversed(roles) if role != TEMPLATE), TEMPLATE)
+    return last != ASSISTANT
 
 
 def _text(axis: Tokens, group: Sequence[int]) -> str:

@@ -61,12 +61,15 @@ def masked_map(attention: Attention, quantity: str, head: Head, unit: str) -> ND
 
 def axis_to_wire(tokens: Tokens) -> dict[str, Any]:
     """What the page must know of an axis: an entry a token (or word)."""
-    return {
+    wire: dict[str, Any] = {
         "text": list(tokens.text),
         "raw": list(tokens.raw),
         "special": list(tokens.special),
         "segments": list(tokens.segments),
     }
+    if tokens.roles:
+        wire |= {"roles": list(tokens.roles), "turns": list(tokens.turns)}
+    return wire
 
 
 def axes_to_wire(stack: Stack, unit: str, n_prompt: int | None = None) -> dict[str, Any]:

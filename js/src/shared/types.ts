@@ -18,6 +18,10 @@ export interface Axis {
   raw: string[];
   special: string[];
   segments: number[];
+  /** In a chat, the role of the message of each entry, or "template". */
+  roles?: string[];
+  /** In a chat, the number of the message of each entry, null of the template. */
+  turns?: (number | null)[];
   /** Positions that occur in only the first or only the second input of a comparison. */
   alone?: [number[], number[]];
   /** How many are of a prompt, where a model wrote the rest. */

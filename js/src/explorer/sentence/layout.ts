@@ -1,5 +1,5 @@
 import { labelFont, type Ruler } from "../../shared/labels.js";
-import type { Word } from "./words.js";
+import { shownText, type Word } from "./words.js";
 
 /** Where a word stands, in pixels. */
 export interface Box {
@@ -34,15 +34,27 @@ export const CHIP_SIZE = 11;
 /** Round the name of a special token. */
 export const CHIP_ROOM = 16;
 
+/** Between the role of a message and the first word of its line. */
+export const ROLE_ROOM = 8;
+
+/** Room of a word and of the role before it, in pixels. */
+export function roomOf(font: number, family: string, ruler: Ruler) {
+  const measure = ruler(labelFont(family, false, font));
+  const small = ruler(labelFont(family, false, CHIP_SIZE));
+  return {
+    space: measure(" "),
+    word: (word: Word) =>
+      word.kind === "chip" ? small(word.text) + CHIP_ROOM : measure(shownText(word)) + 2,
+    role: ({ role }: Word) => (role ? small(role) + ROLE_ROOM : 0),
+  };
+}
+
 /** The width of a text of words in a line, in pixels. */
 function widthOf(words: readonly Word[], font: number, family: string, ruler: Ruler): number {
-  const measure = ruler(labelFont(family, false, font));
-  const chip = ruler(labelFont(family, false, CHIP_SIZE));
-  const space = measure(" ");
-  return words.reduce((sum, { text, before, kind }) => {
-    const isChip = kind === "chip";
-    const gap = before === "" || isChip ? 0 : space;
-    return sum + gap + (isChip ? chip(text) + CHIP_ROOM : measure(text) + 2);
+  const room = roomOf(font, family, ruler);
+  return words.reduce((sum, word) => {
+    const gap = word.before === "" || word.kind === "chip" ? 0 : room.space;
+    return sum + gap + room.role(word) + room.word(word);
   }, 0);
 }
 

@@ -4,9 +4,16 @@ import type { Pen } from "../../shared/pen.js";
 import { percentText } from "../../shared/percent_text.js";
 import type { Theme } from "../../shared/theme.js";
 import { arcsOf, marksOf, numberOf } from "./arcs.js";
-import { type Box, CHIP_ROOM, CHIP_SIZE, type SentenceSize, sentenceSize } from "./layout.js";
+import {
+  type Box,
+  CHIP_SIZE,
+  ROLE_ROOM,
+  roomOf,
+  type SentenceSize,
+  sentenceSize,
+} from "./layout.js";
 import type { Reading } from "./reading.js";
-import type { Word } from "./words.js";
+import { shownText, type Word } from "./words.js";
 
 /** Points of a curve that is drawn as straight pieces, which every engine draws alike. */
 const PIECES = 24;
@@ -44,20 +51,22 @@ export function sentencePicture(
     family,
     ruler,
   );
-  const measure = ruler(labelFont(family, false, size.font));
-  const chip = ruler(labelFont(family, false, CHIP_SIZE));
+  const rooms = roomOf(size.font, family, ruler);
   const pitch = Math.round(size.font * size.leading);
   const boxes: SentencePicture["boxes"] = { query: new Map(), key: new Map() };
   let y = size.head;
   for (const [side, row] of rows) {
     let x = 0;
-    for (const { index, text, before, kind } of row) {
-      const room = kind === "chip" ? chip(text) + CHIP_ROOM : measure(text) + 2;
-      if (x > 0 && before !== "") x += measure(" ");
-      if (x > 0 && (x + room > width || before.includes("\n"))) {
+    for (const word of row) {
+      const { index, before } = word;
+      const room = rooms.word(word);
+      const role = rooms.role(word);
+      if (x > 0 && before !== "") x += rooms.space;
+      if (x > 0 && (x + role + room > width || before.includes("\n"))) {
         x = 0;
         y += pitch;
       }
+      x += role;
       boxes[side].set(index, { x, y, width: room, height: Math.round(size.font * 1.35) });
       x += room;
     }
@@ -106,9 +115,16 @@ export function paintSentence(
     }
   pen.textBaseline = "middle";
   for (const side of isOneText ? (["query"] as const) : (["key", "query"] as const))
-    for (const { index, text, kind } of words[side]) {
+    for (const word of words[side]) {
+      const { index, kind, role } = word;
       const box = at.boxes[side].get(index);
       if (!box) continue;
+      if (role) {
+        pen.font = labelFont(family, false, CHIP_SIZE);
+        pen.fillStyle = theme.muted;
+        pen.textAlign = "right";
+        pen.fillText(role, box.x - ROLE_ROOM, box.y + box.height / 2);
+      }
       const looksAt = isOneText || side === "key";
       const isFrom = (isOneText || side === "query") && index === from;
       const mark = looksAt ? marks.get(index) : undefined;
@@ -123,14 +139,15 @@ export function paintSentence(
         pen.strokeRect(box.x - 1, box.y - 1, box.width + 2, box.height + 2);
       }
       const isChip = kind === "chip";
+      const isQuiet = isChip || kind === "template";
       const isResting = hidden.includes(axes[side].special[index] ?? "");
       pen.font = labelFont(family, isFrom, isChip ? CHIP_SIZE : at.size.font);
       pen.fillStyle = isFrom
         ? theme.accent
-        : (ink?.letters ?? (isChip || isResting ? theme.muted : theme.text));
+        : (ink?.letters ?? (isQuiet || isResting ? theme.muted : theme.text));
       pen.textAlign = "center";
       const middle = box.y + box.height / 2;
-      pen.fillText(text, box.x + box.width / 2, middle);
+      pen.fillText(shownText(word), box.x + box.width / 2, middle);
       if (isFrom) {
         pen.fillStyle = theme.accent;
         pen.fillRect(box.x, box.y + box.height - 2, box.width, 2);

@@ -9,7 +9,7 @@ import type { Side } from "../../shared/types.js";
 import { arcsOf, marksOf, numberOf } from "./arcs.js";
 import { type Box, type SentenceSize, sentenceSize } from "./layout.js";
 import type { Reading } from "./reading.js";
-import type { Word } from "./words.js";
+import { shownText, type Word } from "./words.js";
 
 export interface SentenceActions {
   /** The pointer, or the keyboard, is on a word, or on none. */
@@ -34,6 +34,8 @@ export function sentencePanel(actions: SentenceActions) {
   /** The word that the keyboard is on. */
   let focused: Pointed | undefined;
   let size: SentenceSize | undefined;
+  /** The locked word that was last brought into sight. */
+  let inSight: string | undefined;
 
   const key = ({ side, index }: Pointed) => `${side}-${index}`;
   const nodeOf = (at: Pointed) =>
@@ -44,6 +46,20 @@ export function sentencePanel(actions: SentenceActions) {
     if (!node) return undefined;
     const { offsetLeft: x, offsetTop: y, offsetWidth: width, offsetHeight: height } = node;
     return { x, y, width, height };
+  }
+
+  /** Scroll a long text to its locked word, such as the last token of a chat. */
+  function bringIntoSight({ from, isLocked }: Reading): void {
+    if (from === undefined || !isLocked) return;
+    const place: Pointed = { side: "query", index: from };
+    if (key(place) === inSight) return;
+    inSight = key(place);
+    const word = boxOf("query", from);
+    const list = box.value;
+    if (!word || !list) return;
+    const above = word.y - list.scrollTop;
+    if (above < 0 || above + word.height > list.clientHeight)
+      list.scrollTop = word.y + word.height - list.clientHeight / 2;
   }
 
   /** All words in the order of the page: keys before queries, of two texts. */
@@ -76,7 +92,7 @@ export function sentencePanel(actions: SentenceActions) {
 
   function wordView(reading: Reading, look: Look, side: Side, word: Word) {
     const { from, to, isOneText, looks, isOff, axes } = reading;
-    const { index, text, kind, before } = word;
+    const { index, text, kind, before, role } = word;
     const place: Pointed = { side, index };
     const looksAt = isOneText || side === "key";
     const mark = looksAt ? marksOfNow.get(index) : undefined;
@@ -91,6 +107,7 @@ export function sentencePanel(actions: SentenceActions) {
     const classes = [
       "attnw-ex-word",
       kind === "chip" ? "attnw-ex-chip" : "",
+      kind === "template" ? "attnw-ex-folded" : "",
       kind === "first" && isHidden ? "attnw-ex-rest" : "",
       isHidden ? "attnw-ex-hidden" : "",
       isFrom ? "attnw-ex-from" : "",
@@ -100,16 +117,18 @@ export function sentencePanel(actions: SentenceActions) {
     const rests = kind === "chip" || (kind === "first" && isHidden);
     const name = [
       text,
+      kind === "template" ? "of the chat template" : "",
       isFrom ? "looks" : "",
       number && `looked at, ${number}`,
       rests ? `${isHidden ? "show" : "hide"} resting places` : "",
     ];
     const style = ink ? { backgroundColor: ink.ground, color: ink.letters } : {};
     const gap = before.includes("\n") ? html`<br>` : before ? " " : nothing;
-    return html`${gap}<button type="button" class=${classes.filter(Boolean).join(" ")}
+    const label = role ? html`<span class="attnw-ex-row-name">${role}</span>` : nothing;
+    return html`${gap}${label}<button type="button" class=${classes.filter(Boolean).join(" ")}
       data-word=${key(place)} tabindex=${now && key(now) === key(place) ? 0 : -1}
       aria-pressed=${isFrom || isTo} aria-label=${name.filter(Boolean).join(", ")}
-      style=${styleMap(style)}
+      style=${styleMap(style)} title=${kind === "template" ? text : nothing}
       @pointerenter=${({ pointerType }: PointerEvent) =>
         pointerType !== "touch" && actions.point(place)}
       @focus=${() => {
@@ -117,7 +136,7 @@ export function sentencePanel(actions: SentenceActions) {
         if (nodeOf(place)?.matches(":focus-visible")) actions.point(place);
       }}
       @click=${() => (rests ? actions.toggleResting() : actions.choose(place))}
-      >${text}<i
+      >${shownText(word)}<i
         aria-hidden="true"
         dir="ltr"
         class=${isTo ? "attnw-ex-strong" : ""}
@@ -172,6 +191,7 @@ export function sentencePanel(actions: SentenceActions) {
     paint(reading: Reading | undefined, { theme }: Look): void {
       const { value: place } = arcs;
       if (!place) return;
+      if (reading) bringIntoSight(reading);
       const curves =
         reading && size?.hasArcs
           ? arcsOf(

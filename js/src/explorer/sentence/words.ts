@@ -11,10 +11,18 @@ export interface Word {
   before: string;
   /**
    * A special token is a "chip". The first token of a causal model on which attention rests is
-   * "first" where it is a word of the text.
+   * "first" where it is a word of the text. A token of a chat template is "template".
    */
-  kind: "word" | "chip" | "first";
+  kind: "word" | "chip" | "first" | "template";
+  /** The role of a message of a chat whose line begins here. */
+  role?: string;
 }
+
+/** The role of the tokens that a chat template writes. */
+const TEMPLATE = "template";
+
+/** What the sentence shows for a word: a token of a chat template is folded to a dot. */
+export const shownText = ({ kind, text }: Word): string => (kind === TEMPLATE ? "·" : text);
 
 /** Sentences longer than this are read in the text box: nobody points at one word of thousands. */
 export const MOST_WORDS = 700;
@@ -66,6 +74,31 @@ function usualSpace(axis: Axis, index: number, hasMarks: boolean): string {
  * the texts do not show keeps its own spelling.
  */
 export function wordsOf(axis: Axis, texts: readonly (string | null | undefined)[]): Word[] {
+  const words = plainWords(axis, texts);
+  return axis.roles ? wordsOfChat(words, axis) : words;
+}
+
+/** Words of a chat: every message stands in a line of its own, which begins with its role. */
+function wordsOfChat(words: readonly Word[], axis: Axis): Word[] {
+  const roleOf = ({ index }: Word) => axis.roles?.[index] ?? TEMPLATE;
+  const first = words.find((word) => roleOf(word) !== TEMPLATE);
+  let turn: number | null | undefined;
+  return words.map((word, place) => {
+    // The template before the first message stands in the line of this message.
+    const role = place === 0 && first ? roleOf(first) : undefined;
+    if (roleOf(word) === TEMPLATE) {
+      // The first token keeps its chip, with which resting places are hidden.
+      return place === 0 ? { ...word, role } : { ...word, kind: "template", before: "" };
+    }
+    const before = turn;
+    turn = axis.turns?.[word.index];
+    if (turn === before) return word;
+    if (word === first) return { ...word, role, before: place === 0 ? "" : " " };
+    return { ...word, role: roleOf(word), before: "\n" };
+  });
+}
+
+function plainWords(axis: Axis, texts: readonly (string | null | undefined)[]): Word[] {
   const whole = texts.filter(Boolean).join("\n");
   const { letters, places } = folded(whole);
   const hasMarks = axis.raw.some((raw) => SPACED.test(raw));
@@ -74,7 +107,10 @@ export function wordsOf(axis: Axis, texts: readonly (string | null | undefined)[
   const joint = texts[0]?.length ?? 0;
   return axis.text.map((entry, index) => {
     const special = axis.special[index] ?? "";
-    const isMarked = special !== "" && special !== "first";
+    const isMarked = special !== "" && (special !== "first" || MARKED.test(entry));
+    // The text of a chat has the special tokens of its template.
+    const mark = isMarked && find(letters, folded(axis.raw[index] ?? "").letters, from);
+    if (mark) from = mark[1];
     const wanted = folded(entry.trim().replace(PIECE, "")).letters;
     const found = isMarked ? undefined : find(letters, wanted, from);
     if (!found) {
