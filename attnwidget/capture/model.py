@@ -22,7 +22,7 @@ from attnwidget.capture.hub_model.generate import (
     translation,
 )
 from attnwidget.capture.hub_model.length_limit import LengthLimit
-from attnwidget.capture.hub_model.listed_ids import listed
+from attnwidget.capture.hub_model.listed_ids import is_array, listed
 from attnwidget.capture.hub_model.losses import Loss, LossFunction, LossName, task_for
 from attnwidget.capture.hub_model.model_tensors import input_names, unpadded
 from attnwidget.capture.hub_model.pickled_model import SentModel, received_model
@@ -305,6 +305,7 @@ class AttentionModel:
 
         Raises:
             ValueError: as `attend`; or the numbers of texts and pairs differ.
+            TypeError: as `attend`; or one text, or a tensor of several texts, is given.
 
         Example:
             >>> from attnwidget import load_model
@@ -314,6 +315,12 @@ class AttentionModel:
         """
         if isinstance(texts, (str, Mapping)) or is_chat(texts):
             raise TypeError("attend_batch takes a list of texts; for one input use attend(text)")
+        if is_array(texts):
+            raise TypeError(
+                "attend_batch takes a list of texts, and rows of a tensor or an array may end with "
+                "padding: pass a list with the ids of each text, without padding; for one text use "
+                "attend(ids)"
+            )
         texts = [as_chat(listed(text)) for text in texts]
         seconds = [None] * len(texts) if pairs is None else list(pairs)
         if len(seconds) != len(texts):

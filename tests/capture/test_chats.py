@@ -374,10 +374,9 @@ def test_generate_takes_the_dicts_that_attend_takes(chatml: AttentionModel) -> N
             "attention_mask": torch.cat([(part != 0).long() for part in parts]),
         }
         assert axis(chatml.generate(padded, max_new_tokens=3)) == expected
-    with pytest.raises(ValueError, match="position_ids"):
-        chatml.generate(
-            {"input_ids": ids, "position_ids": torch.arange(len(ids))}, max_new_tokens=3
-        )
+    vectors = torch.zeros(1, len(ids), 32)
+    with pytest.raises(ValueError, match="leave 'inputs_embeds' out"):
+        chatml.generate({"input_ids": ids, "inputs_embeds": vectors}, max_new_tokens=3)
     with pytest.raises(ValueError, match="add input_ids"):
         chatml.generate({"inputs_embeds": torch.zeros(1, 3, 32)})
     with pytest.raises(ValueError, match="hides tokens between"):

@@ -80,10 +80,18 @@ def continued(inputs: Mapping[str, Tensor], ids: Sequence[int]) -> dict[str, Ten
             continue
         if name == "input_ids":
             whole[name] = torch.tensor([list(ids)], dtype=value.dtype, device=value.device)
-        elif name == "attention_mask" or name.endswith("token_type_ids"):
-            # New tokens are visible, and are text, which has the type 0.
-            new = torch.full_like(value[:, :1], int(name == "attention_mask"))
+        elif name == "attention_mask":
+            whole[name] = torch.cat([value, torch.ones_like(value[:, :1]).expand(1, n_new)], dim=1)
+        elif name == "token_type_ids":
+            # In `generate` of transformers, new tokens have the type of the last token.
+            whole[name] = torch.cat([value, value[:, -1:].expand(1, n_new)], dim=1)
+        elif name == "mm_token_type_ids":
+            # New tokens are text, which has the type 0.
+            new = torch.zeros_like(value[:, :1])
             whole[name] = torch.cat([value, new.expand(1, n_new)], dim=1)
+        elif name == "position_ids":
+            steps = torch.arange(1, n_new + 1, dtype=value.dtype, device=value.device)
+            whole[name] = torch.cat([value, value[:, -1:] + steps], dim=1)
         else:
             raise ValueError(
                 f"it is not known which {name!r} the new tokens have: leave {name!r} out of the "

@@ -14,7 +14,7 @@ def listed(text: Any) -> Any:
             ids may be in another list.
 
     Raises:
-        ValueError: An array of another shape, such as several inputs.
+        ValueError: An array without ids, or of another shape, such as several inputs.
         TypeError: An array of numbers that are no ids.
 
     Example:
@@ -25,15 +25,13 @@ def listed(text: Any) -> Any:
     """
     if isinstance(text, (str, bytes, Mapping)):
         return text
-    if not (hasattr(text, "tolist") and hasattr(text, "shape")):
-        if (
-            isinstance(text, (list, tuple))
-            and len(text) == 1
-            and isinstance(text[0], (list, tuple))
-        ):
-            row = list(text[0])
-            return row if row and all(hasattr(token_id, "__index__") for token_id in row) else text
-        return text
+    if not is_array(text):
+        if not isinstance(text, (list, tuple)) or len(text) != 1:
+            return text
+        is_rows = is_array(text[0]) and len(text[0].shape) > 0
+        row = listed(text[0]) if is_rows else text[0]
+        is_row = isinstance(row, (list, tuple)) and len(row) > 0
+        return list(row) if is_row and all(hasattr(i, "__index__") for i in row) else text
     shape = list(text.shape)
     if len(shape) == 2 and shape[0] == 1:
         values = text.tolist()[0]
@@ -42,8 +40,10 @@ def listed(text: Any) -> Any:
     else:
         raise ValueError(
             f"ids have the shape [n], or [1, n] for a batch of one, got {shape}: for several "
-            "inputs use attend_batch(list(ids))"
+            "inputs use attend_batch(list_of_ids), with the ids of each input and no padding"
         )
+    if not values:
+        raise ValueError(f"ids have the shape {shape}: pass at least one id")
     # Integers, or the words of an array of strings. Booleans are no ids.
     if not all(isinstance(value, (int, str)) and not isinstance(value, bool) for value in values):
         raise TypeError(
@@ -51,3 +51,15 @@ def listed(text: Any) -> Any:
             'of tokens as a dict, attend({"inputs_embeds": ...})'
         )
     return values
+
+
+def is_array(text: object) -> bool:
+    """Return whether an input is a tensor or an array of any library.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.capture.hub_model.listed_ids import is_array
+        >>> is_array(np.array([2, 7, 3])), is_array([2, 7, 3])
+        (True, False)
+    """
+    return all(hasattr(text, name) for name in ("shape", "dtype", "tolist"))
