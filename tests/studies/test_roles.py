@@ -24,7 +24,8 @@ from attnwidget import (
     measure_attention,
 )
 from attnwidget.text.segments import Segment
-from fixtures.chat_models import MESSAGES, TEMPLATES, chat_model
+from fixtures import zoo
+from fixtures.chat_models import MESSAGES, TEMPLATES, chat_model, chat_tokenizer
 
 SHORT: list[dict[str, Any]] = [
     {"role": "developer", "content": "Be brief."},
@@ -76,11 +77,36 @@ def test_shares_of_twelve_turns_are_sums_of_weights_and_sum_to_1(template: str) 
         np.testing.assert_allclose(found.by_turn[turn].sum(0), 1, atol=1e-6)
         np.testing.assert_allclose(found.even_by_turn[turn].sum(), 1, atol=1e-6)
     assert np.isnan(found.by_turn[3]).all()
-    around = found.shares[found.names.index("template")] + found.shares[-2]
+    outside = [found.names.index(name) for name in ("template", "first token")]
+    around = found.shares[outside].sum(0)
     np.testing.assert_allclose(found.to_turns.sum(0) + around, 1, atol=1e-6)
     rows = attention.weights()[:, :, queries].mean(2)
     of_user = [place for place, turn in enumerate(tokens.turns) if turn == 7]
     np.testing.assert_allclose(found.to_turns[7], rows[..., of_user].sum(-1), atol=1e-6)
+
+
+def test_the_share_of_a_learned_sink_is_a_class_of_its_own(model: AttentionModel) -> None:
+    tokenizer = chat_tokenizer("chatml")
+    hf_model = zoo.build("gpt-oss", positions=512)
+    hf_model.resize_token_embeddings(len(tokenizer))
+    with_sinks = load_model(hf_model, tokenizer, device="cpu")
+    attention = with_sinks.attend(MESSAGES)
+    whole = of(attention)
+    tokens = attention.stacks["self"].query
+    queries = [place for place, role in enumerate(tokens.roles) if role == "assistant"]
+    left = 1 - attention.weights()[:, :, queries].astype(np.float64).sum(-1).mean(-1)
+    assert left.max() > 0.2
+    np.testing.assert_allclose(whole.heads()["to sink"], left, atol=1e-5)
+    np.testing.assert_allclose(whole.shares.sum(0), 1, atol=1e-6)
+    np.testing.assert_allclose(whole.by_turn[4].sum(0), 1, atol=1e-6)
+    for name, share in by_hand(attention, queries).items():
+        np.testing.assert_allclose(whole.heads()[f"to {name}"], share, atol=1e-5)
+    assert "the sink by turn" in str(whole.turn_chart("sink").to_dict())
+    chats = make_segments([MESSAGES, SHORT], with_sinks)
+    both = measure(with_sinks, chats, [Roles()], progress=False)["roles"]
+    assert both.with_class[both.names.index("sink")] == 2
+    without = of(model.attend(MESSAGES))
+    assert "to sink" not in without.heads() and not without.shares[-1].any()
 
 
 def test_a_corpus_is_the_mean_of_its_chats(model: AttentionModel) -> None:

@@ -26,13 +26,16 @@ if TYPE_CHECKING:
 
 FIRST = "first token"
 OTHER = "other roles"
-#: Classes of the tokens of a chat. Every token is in one of them.
-CLASSES = ("system", "user", "assistant", "tool", TEMPLATE, FIRST, OTHER)
+SINK = "sink"
+#: Classes of the tokens of a chat. Every token is in one of them, and no token in the last.
+CLASSES = ("system", "user", "assistant", "tool", TEMPLATE, FIRST, OTHER, SINK)
 # Other names of the same roles.
 _SAME = {"developer": "system", "model": "assistant", "function": "tool", "ipython": "tool"}
 _LAST = "last token"
 _ALL = "all tokens"
 _QUERIES = (*CLASSES[:5], _LAST, _ALL)
+# Smallest share of a learned sink. Sums of weights in half precision differ from 1 by less.
+_LEAST_SINK = 1e-2
 # Number of heads that a figure names if the caller names none.
 _NAMED = 3
 
@@ -44,9 +47,10 @@ class RolesResult(SegmentMeansResult):
     The shares of a head sum to 1 over the classes. Turns are numbers of messages, from 0.
 
     Attributes:
-        names: The C classes: "system", "user", "assistant", "tool", "template", "first token" and
-            "other roles". Tokens that the chat template writes are "template", except the first
-            token of the chat.
+        names: The C classes: "system", "user", "assistant", "tool", "template", "first token",
+            "other roles" and "sink". Tokens that the chat template writes are "template", except
+            the first token of the chat. "sink" is the weight on no token in models with learned
+            sinks, such as GPT-OSS; 0 in other models.
         shares: Mean attention to all tokens of a class together, [C, L, H]. A chat without the
             class counts as 0.
         by_turn: The same from the queries of each turn, [T, C, L, H]; NaN for turns without
@@ -55,7 +59,8 @@ class RolesResult(SegmentMeansResult):
             counts as 0.
         even: Share of each class if every query attended evenly to all tokens up to itself, [C].
         even_by_turn: The same from the queries of each turn, [T, C].
-        with_class: Number of chats with a token of each class, [C].
+        with_class: Number of chats with a token of each class, [C]. For "sink", the number of all
+            chats if the model has learned sinks, else 0.
         with_turn: Number of chats with queries in each turn, [T].
         n_longer: Number of chats with queries in later turns, which only `shares`, `to_turns` and
             `even` contain.
@@ -270,9 +275,14 @@ class Roles(SegmentMeans[RolesResult]):
     def _numbers(self, mass: Tensor) -> Mapping[str, Tensor]:
         """Return the numbers of a layer from the mass [B, H, 1 + T, C + T]."""
         c = len(CLASSES)
+        of_tokens = mass[..., : c - 1].double()
+        # Queries have the weight 1 together, or 0 in turns without queries.
+        whole = self._rows.double().sum(-1)[:, None, :, None]
+        of_sink = (whole - of_tokens.sum(-1, keepdim=True)).clamp(min=0)
+        shares = torch.cat([of_tokens, of_sink], dim=-1)
         return {
-            "shares": mass[:, :, 0, :c],
-            "by_turn": mass[:, :, 1:, :c],
+            "shares": shares[:, :, 0],
+            "by_turn": shares[:, :, 1:],
             "to_turns": mass[:, :, 0, c:],
         }
 
@@ -293,16 +303,26 @@ class Roles(SegmentMeans[RolesResult]):
         }
 
     def compute(self) -> RolesResult:
+        shares = self.mean("shares", over="with_queries")
+        by_turn = self.mean("by_turn", over="with_turn")
+        with_class = self.counted("with_class")
+        sink = CLASSES.index(SINK)
+        if (np.nan_to_num(shares[sink]) >= _LEAST_SINK).any():
+            with_class[sink] = self.n_segments
+        else:
+            # The rest is rounding.
+            shares[sink] *= 0
+            by_turn[:, sink] *= 0
         return RolesResult(
             self.model_name,
             self.n_segments,
             CLASSES,
-            self.mean("shares", over="with_queries"),
-            self.mean("by_turn", over="with_turn"),
+            shares,
+            by_turn,
             self.mean("to_turns", over="with_queries"),
             self.mean("even", over="with_queries"),
             self.mean("even_by_turn", over="with_turn"),
-            self.counted("with_class"),
+            with_class,
             self.counted("with_turn"),
             int(self.counted("longer")),
             _said_queries(self.queries),
@@ -374,9 +394,13 @@ def _role(role: str) -> str:
 
 def _said(name: str) -> str:
     """Return a class as a figure says it."""
-    return {"system": "the system prompt", TEMPLATE: "the template", FIRST: "the first token"}.get(
-        name, f"the {name}" if name in CLASSES[:4] else name
-    )
+    named = {
+        "system": "the system prompt",
+        TEMPLATE: "the template",
+        FIRST: "the first token",
+        SINK: "the sink",
+    }
+    return named.get(name, f"the {name}" if name in CLASSES[:4] else name)
 
 
 def _said_queries(queries: str | None) -> str:
