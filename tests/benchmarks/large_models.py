@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -216,8 +217,8 @@ def study(name: str, shape: Shape, clock: Clock) -> None:
             f"{size / 2**20:.1f} MiB on {d}" for d, size in kept_bytes(attention).items()
         )
         print(f"    keeps {kept}", flush=True)
-        clock.line(f"HeadGrid, {length} tokens", lambda a=attention: grid_of(a), beside)
-        clock.line(f"HeadView, {length} tokens", lambda a=attention: view_of(a, shape), beside)
+        clock.line(f"HeadGrid, {length} tokens", partial(grid_of, attention), beside)
+        clock.line(f"HeadView, {length} tokens", partial(view_of, attention, shape), beside)
     short, middle = shape.lengths[:2]
     off = Head(shape.layers // 2, 1)
     text = shape.ids(middle, masked=True)
@@ -360,7 +361,7 @@ def in_half_precision(name: str, shape: Shape, device: torch.device) -> None:
     ids = shape.ids(shape.lengths[0])
     segments = shape.segments_of(4, 60)
     hf_model = replace(shape, dtype=BF16).build(device)
-    found = []
+    found: list[dict[str, Any]] = []
     for _ in range(2):
         model = load_model(hf_model, shape.tokenizer, max_tokens=4096)
         logs = np.log(model.predict(ids, top=5).probabilities)

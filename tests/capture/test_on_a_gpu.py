@@ -302,7 +302,7 @@ def test_heads_that_are_streamed_at_once_give_the_same_numbers(
     request.getfixturevalue("all_at_once")
     others, also, other_sums = run()
     half = dtype == torch.bfloat16
-    same = {"atol": 2e-2 if half else 1e-5, "rtol": 0}
+    same: dict[str, Any] = {"atol": 2e-2 if half else 1e-5, "rtol": 0}
     torch.testing.assert_close(others, outputs, **same)
     for name in ("top", "largest", "blocks"):
         torch.testing.assert_close(getattr(also, name), getattr(found, name), atol=1e-5, rtol=0)

@@ -207,7 +207,7 @@ def _of_long(
     step = -(-max(len(rows), len(columns)) // SIDE)
     values = []
     maxima = []
-    strongest = []
+    strongest: list[tuple[int, int]] = []
     for layer in shown.layers:
         assert layer.products is not None and layer.products.streamed is not None
         streamed = layer.products.streamed
