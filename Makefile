@@ -225,6 +225,7 @@ bench: $(ENV)
 	$(BIN)/python tests/benchmarks/long_inputs.py
 	$(BIN)/python tests/benchmarks/long_rows.py
 	$(BIN)/python tests/benchmarks/mechanisms.py
+	$(BIN)/python tests/benchmarks/large_models.py
 	$(BIN)/python tests/benchmarks/cores.py
 
 clean:

@@ -185,10 +185,18 @@ class LinearPass:
         with torch.enable_grad():
             linear = (self.at_row.state * direction).sum()
         gradients = self.variables.gradients(linear, keep=keep)
-        shares = [float((v.value.detach().double() * g).sum()) for v, g in gradients]
-        total = float(linear.detach().double())
+        # One copy of all numbers, because every copy waits for a GPU.
+        sums = [(v.value.detach().double() * g).sum() for v, g in gradients]
+        reach = [g.any().double() for _, g in gradients]
+        numbers = [linear.detach().double(), *sums, *reach]
+        total, *rest = torch.stack([number.to(linear.device) for number in numbers]).tolist()
+        shares = rest[: len(sums)]
         scale = max(abs(total), *map(abs, shares))
-        reached = {v.layer for v, g in gradients if v.kind == "attention" and bool(g.any())}
+        reached = {
+            v.layer
+            for (v, _), is_reached in zip(gradients, rest[len(sums) :], strict=True)
+            if v.kind == "attention" and is_reached
+        }
         is_whole = reached == set(self.heads.layer_of.values())
         if abs(sum(shares) - total) > _ROUNDING * scale or not is_whole:
             unembedding = self.hf_model.get_output_embeddings()

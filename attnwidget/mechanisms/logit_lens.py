@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # The last row of the lens is the model's own answer; differences that rounding explains.
-_ROUNDING = 1e-3
+# In half precision, batches of two sizes round in different ways.
+_ROUNDING = {torch.float16: 2e-2, torch.bfloat16: 5e-2}
 # Exceptions of a head that cannot run on the states of earlier layers.
 _CANNOT = (RuntimeError, TypeError, ValueError, IndexError, AttributeError)
 _WHAT = "a logit lens"
@@ -237,7 +238,9 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
         for module in modules:
             undo.callback(module.register_forward_hook(thread_hook(keep)).remove)
         logits = logits_of(hf_model(**inputs, **options))[0, chosen]
-    states = torch.cat([*first, *(_state(outputs[module]) for module in modules)])
+    # The layers of a model may be on several devices; the head is on the device of the last layer.
+    after = [_state(outputs[module]) for module in modules]
+    states = torch.cat([state.to(after[-1].device) for state in (*first, *after)])
     last = outputs[modules[-1]]
     outputs[modules[-1]] = (states, *last[1:]) if isinstance(last, tuple) else states
 
@@ -257,7 +260,7 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
         raise ValueError(
             f"what follows the layers of {name} cannot run on the states after each layer: {error}"
         ) from error
-    allowed = _ROUNDING * max(1.0, float(logits.abs().max()))
+    allowed = _ROUNDING.get(logits.dtype, 1e-3) * max(1.0, float(logits.abs().max()))
     if found[-1].shape != logits.shape or float((found[-1] - logits).abs().max()) > allowed:
         raise ValueError(
             f"the head of {name} gives another answer when its layers are not run: it reads more "

@@ -19,6 +19,7 @@ from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import replaying
 from attnwidget.capture.tapping.tap import LayerAttention, open_edits
+from attnwidget.kernels.array_library import joined
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.gradients import output_products
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -173,8 +174,8 @@ def gradient_effects(
         numbers, values = gradient_numbers(hf_model, task, effects_of_layer, options)
         totals = total_effects(asked, attention) if total else None
     effects = np.full((axes.n_layers, axes.n_heads), np.nan)
-    for (_, layer), values_of_layer in numbers.items():
-        effects[layer] = values_of_layer.cpu().numpy()
+    rows = joined([values_of_layer[None] for values_of_layer in numbers.values()])
+    effects[[layer for _, layer in numbers]] = rows
     return GradientEffects(
         effects=effects,
         total=totals,
