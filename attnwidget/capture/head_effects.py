@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.disabled import intact_edits
+from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.hub_model.losses import Task
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.plain_forward import uncompiled
@@ -124,7 +125,7 @@ def first_order_effects(
         return (moved * gradient.float()).sum((0, 2, 3), dtype=torch.float64)
 
     def log_probability(output: Any) -> Tensor:
-        return question.log_probabilities(output.logits)[:, answer]
+        return question.log_probabilities(answer_logits(output))[:, answer]
 
     task = Task("log probability", question.inputs, log_probability)
     numbers, loss = gradient_numbers(hf_model, task, moved_along, without_cache(hf_model))
@@ -198,7 +199,8 @@ def exact_effects(
     rows: list[Tensor] = []
     with replaying(hf_model, outer, edits) as replay:
         with lock:
-            intact = question.log_probabilities(replay.intact(question.inputs).logits)[:, answer]
+            logits = answer_logits(replay.intact(question.inputs))
+            intact = question.log_probabilities(logits)[:, answer]
         units = [{head: Change(method, method)} for head in heads]
         passes = replay.without(question.inputs, units, places=places)
         while len(rows) < len(heads):
@@ -210,9 +212,9 @@ def exact_effects(
                     return None
                 _, _, output = next(passes)
             if replay.narrows:
-                logs = torch.log_softmax(output.logits[:, 0].float(), -1)
+                logs = torch.log_softmax(answer_logits(output)[:, 0].float(), -1)
             else:
-                logs = question.log_probabilities(output.logits)
+                logs = question.log_probabilities(answer_logits(output))
             rows += logs[:, answer].unbind()
     rises = (torch.stack(rows).double().exp() - intact.double().exp()).cpu().numpy()
     for head, rise in zip(heads, rises, strict=True):

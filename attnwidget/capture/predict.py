@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.hub_model.generate import decoder_ids
 from attnwidget.capture.hub_model.losses import language_model_head
 from attnwidget.capture.hub_model.predictions import Answers, Predictions, Task
@@ -26,6 +27,9 @@ _LOAD_HEAD = (
     "load_model(AutoModelForMaskedLM.from_pretrained(name), tokenizer), or AutoModelForCausalLM, "
     "or AutoModelForSequenceClassification"
 )
+
+# Trained beside a generator, whose words they tell from the words of the text.
+_DISCRIMINATORS = ("ElectraForPreTraining", "FunnelForPreTraining")
 
 
 def question_of(
@@ -64,7 +68,13 @@ def prediction_task(hf_model: Any) -> Task:
     }
     name = type(hf_model).__name__
     config = hf_model.config
-    if not {base.__name__ for base in type(hf_model).__mro__} & classifying:
+    bases = {base.__name__ for base in type(hf_model).__mro__}
+    if bases & set(_DISCRIMINATORS):
+        raise TypeError(
+            f"{name} says of each token whether it was replaced, and predicts no words or classes: "
+            f"{_LOAD_HEAD}"
+        )
+    if not bases & classifying:
         raise TypeError(f"{name} has no head that predicts words or classes: {_LOAD_HEAD}")
     if config.num_labels < 2 or config.problem_type == "multi_label_classification":
         raise TypeError(
@@ -186,8 +196,7 @@ def _read_on(
 def _logits(hf_model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
     # In a tap, so that rounding is the same with heads on and off.
     with torch.no_grad(), tap(hf_model, lambda _: None):
-        logits: Tensor = hf_model(**inputs).logits
-    return logits
+        return answer_logits(hf_model(**inputs))
 
 
 def _check_places(places: Sequence[int], allowed: range) -> None:

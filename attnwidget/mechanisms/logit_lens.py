@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.predictions import Answers
 from attnwidget.capture.maps.attention import Attention
@@ -235,7 +236,7 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
         undo.callback(entered.remove)
         for module in modules:
             undo.callback(module.register_forward_hook(thread_hook(keep)).remove)
-        logits = hf_model(**inputs, **options).logits[0, chosen]
+        logits = answer_logits(hf_model(**inputs, **options))[0, chosen]
     states = torch.cat([*first, *(_state(outputs[module]) for module in modules)])
     last = outputs[modules[-1]]
     outputs[modules[-1]] = (states, *last[1:]) if isinstance(last, tuple) else states
@@ -251,7 +252,7 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
         with ExitStack() as undo, torch.no_grad(), tap(hf_model, lambda _: None):
             undo.enter_context(replaced_forwards(makers))
             undo.callback(head.register_forward_pre_hook(thread_hook(narrow)).remove)
-            found = hf_model(**inputs, **options).logits
+            found = answer_logits(hf_model(**inputs, **options))
     except _CANNOT as error:
         raise ValueError(
             f"what follows the layers of {name} cannot run on the states after each layer: {error}"

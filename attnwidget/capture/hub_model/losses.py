@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnwidget.capture.hub_model.answer_logits import answer_logits, predicts_masked_words
 from attnwidget.kernels.gradients import document_losses
 from attnwidget.text.counted import counted
 
@@ -183,7 +184,7 @@ def language_model_head(hf_model: Any) -> Literal["masked", "causal"] | None:
     for kind in ("causal", "masked"):
         if any(names & set(mapping.values()) for mapping in heads[kind]):
             return kind
-    return None
+    return "masked" if predicts_masked_words(type(hf_model)) else None
 
 
 def _kind(hf_model: Any) -> Literal["masked", "causal"]:
@@ -197,10 +198,12 @@ def _kind(hf_model: Any) -> Literal["masked", "causal"]:
 
 
 def _logits(output: Any, hf_model: Any = None) -> Tensor:
-    for name in ("logits", "prediction_logits"):
-        logits = getattr(output, name, None)
-        if isinstance(logits, Tensor) and logits.ndim == 3:
-            return logits
+    try:
+        logits = answer_logits(output)
+    except AttributeError:
+        logits = None
+    if logits is not None and logits.ndim == 3:
+        return logits
     raise TypeError(
         f"{type(hf_model or output).__name__} gives no logits over a vocabulary: load the model "
         "with its language-modelling head, or pass loss= a function of the model's output"
