@@ -1,40 +1,148 @@
-"""The transformers model inside its wrappers: compiled, parallel, with adapters of peft."""
+"""The transformers model inside its wrappers, and the tokenizer that a wrapper has."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import nn
 
+from attnwidget.capture.tapping.attention_sites import find_sites
+
 # These adapters depend on the input, which is known only before the model runs.
 _CHOOSING = {"PolyModel", "XLoraModel"}
+# Where wrappers keep their tokenizer: Trainer names it a processing class.
+_TOKENIZERS = ("tokenizer", "processing_class", "processor")
+# Properties of a wrapper may fail, for example before a training has begun.
+_NOT_THERE = (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError)
 
 
-def unwrapped(model: nn.Module) -> Any:
-    """Return the transformers model inside its wrappers, or the model itself.
+@dataclass(frozen=True, eq=False)
+class Unwrapped:
+    """A transformers model that was inside of another object.
 
-    Wrappers are `torch.compile`, `torch.nn.DataParallel`, `DistributedDataParallel` and peft, also
-    nested. Adapters inside the layers, such as LoRA, stay active.
+    Attributes:
+        hf_model: The transformers model.
+        tokenizer: The tokenizer of the innermost wrapper that has one; None without one.
+        path: Path from the wrapper to the model, such as "bert" or "encoder.model"; "" if the
+            object is the model.
+    """
+
+    hf_model: Any
+    tokenizer: Any = None
+    path: str = ""
+
+
+def unwrapped(model: Any) -> Unwrapped:
+    """Return the transformers model inside an object, or the object itself.
+
+    Objects are modules that contain one transformers model, at any depth, and other objects with
+    such a module: a pipeline or a Trainer of transformers, a SentenceTransformer, a CrossEncoder, a
+    module of Lightning, the wrappers `torch.compile`, `torch.nn.DataParallel`,
+    `DistributedDataParallel` and peft. Adapters inside the layers, such as LoRA, stay active.
 
     Raises:
-        TypeError: adapters outside the layers, such as prefix and prompt tuning.
+        TypeError: The object contains no transformers model, or several; or it has adapters outside
+            the layers, such as prefix and prompt tuning.
 
     Example:
         >>> import torch
         >>> from attnwidget import load_model
+        >>> from attnwidget.capture.hub_model.wrapped_models import unwrapped
         >>> model = load_model().hf_model
-        >>> unwrapped(torch.nn.DataParallel(model)) is model
+        >>> unwrapped(torch.nn.DataParallel(model)).hf_model is model
         True
+        >>> unwrapped(torch.nn.ModuleDict({"bert": model, "head": torch.nn.Linear(4, 2)})).path
+        'bert'
     """
-    while True:
-        if "_orig_mod" in model._modules:
-            model = model._modules["_orig_mod"]  # type: ignore[assignment]
-        elif isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
-            model = model.module
-        elif hasattr(model, "peft_config") and "base_model" in model._modules:
-            model = _adapted(model)
-        else:
-            return model
+    found = list(_inside(model, Unwrapped(None), set()))
+    if len(found) > 1:
+        # A network for pictures beside a language model has no attention to read.
+        found = [one for one in found if find_sites(one.hf_model)] or found
+    if len(found) == 1:
+        return found[0]
+    kind = type(model).__name__
+    if found:
+        paths = [f"x.{one.path}" for one in found]
+        listed = ", ".join(paths[:-1]) + f" or {paths[-1]}"
+        raise TypeError(
+            f"this {kind} contains {len(found)} transformers models: pass one of them, {listed}, "
+            f"where x is the {kind}"
+        )
+    if isinstance(model, nn.Module) and getattr(model, "config", None) is not None:
+        return Unwrapped(model)
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model is None, a name, a folder or a transformers model, got {kind}")
+    raise TypeError(f"this {kind} contains no transformers model: {_way_out(model)}")
+
+
+def _way_out(model: nn.Module) -> str:
+    if any(isinstance(module, nn.MultiheadAttention) for module in model.modules()):
+        return (
+            "its torch.nn.MultiheadAttention can be read while the module runs, with "
+            "watch_attention(module)"
+        )
+    return "pass a transformers model, or record queries and keys for Attention.from_queries_keys"
+
+
+def _inside(source: Any, outer: Unwrapped, seen: set[int]) -> Iterator[Unwrapped]:
+    """Return each outermost transformers model inside an object once.
+
+    A wrapper of the same model (compiled, parallel, with adapters) adds nothing to the path.
+
+    Args:
+        source: The object.
+        outer: The path to `source`, and the tokenizer of what contains it.
+        seen: Ids of the objects that were searched; modules may contain each other.
+    """
+    from transformers import PreTrainedModel
+
+    if id(source) in seen:
+        return
+    seen.add(id(source))
+    if isinstance(source, nn.Module):
+        if "_orig_mod" in source._modules:
+            yield from _inside(source._modules["_orig_mod"], outer, seen)
+            return
+        if isinstance(source, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
+            yield from _inside(source.module, outer, seen)
+            return
+        if hasattr(source, "peft_config") and "base_model" in source._modules:
+            yield from _inside(_adapted(source), outer, seen)
+            return
+        if isinstance(source, PreTrainedModel):
+            yield replace(outer, hf_model=source)
+            return
+    tokenizer = _tokenizer_of(source) or outer.tokenizer
+    for name, part in _parts(source).items():
+        path = f"{outer.path}.{name}" if outer.path else name
+        yield from _inside(part, Unwrapped(None, tokenizer, path), seen)
+
+
+def _parts(source: Any) -> Mapping[str, nn.Module]:
+    """Return the modules of a module or of another object by name."""
+    if isinstance(source, nn.Module):
+        return dict(source.named_children())
+    with suppress(*_NOT_THERE):
+        # A Trainer has a wrapped copy of its model beside the model.
+        if isinstance(source.model, nn.Module):
+            return {"model": source.model}
+    attributes = {} if isinstance(source, type) else getattr(source, "__dict__", {})
+    return {name: part for name, part in attributes.items() if isinstance(part, nn.Module)}
+
+
+def _tokenizer_of(wrapper: Any) -> Any:
+    """Return the tokenizer of a wrapper, also inside of a processor; None without one."""
+    for name in _TOKENIZERS:
+        with suppress(*_NOT_THERE):
+            tokenizer = getattr(wrapper, name)
+            if not hasattr(tokenizer, "convert_ids_to_tokens"):  # a processor
+                tokenizer = tokenizer.tokenizer
+            if hasattr(tokenizer, "convert_ids_to_tokens"):
+                return tokenizer
+    return None
 
 
 def _adapted(model: Any) -> nn.Module:
