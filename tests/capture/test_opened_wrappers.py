@@ -18,7 +18,7 @@ from fixtures import zoo
 from fixtures.vocabularies import wordpiece
 
 TEXT = "the cat sat on the mat ."
-NEEDED = "install the extra `wrappers`"
+NEEDED = "needs sentence-transformers and lightning: pip install -e '.[wrappers]'"
 
 
 def bert(name: str = "BertModel") -> Any:
