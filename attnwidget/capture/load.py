@@ -68,9 +68,9 @@ def load_model(
             - An object that contains one transformers model: a torch module, a pipeline or a
               Trainer of transformers, a SentenceTransformer, a CrossEncoder or a module of
               Lightning. The model inside is read.
-        tokenizer: The tokenizer, or its name or folder. None takes the tokenizer that comes with
-            the model, in its folder or in the object around it. A transformers model passed as an
-            object then has no tokenizer, as is usual for vision models.
+        tokenizer: The tokenizer, or its name or folder. None takes the tokenizer in the folder of
+            the model or in the object around the model. A transformers model passed as an object
+            then has no tokenizer, as is usual for vision models.
         name: Name of the model in figures, captions and results. None takes the name on the hub,
             the last part of the folder, or the class of a model passed as an object.
         revision: Branch, tag or commit on the hub. For "attnwidget/induction", a step of the
@@ -170,7 +170,7 @@ def find_model(
 ) -> FoundModel:
     """Return the model and its tokenizer; arguments and errors as of `load_model`."""
     if model is not None and not isinstance(model, (str, Path)):
-        opened = unwrapped(model)
+        opened = unwrapped(model, find_sites)
         model = opened.hf_model
         if tokenizer is None:
             tokenizer = opened.tokenizer

@@ -69,11 +69,11 @@ class WatchedAttention:
         item: int = 0,
         call: int | None = None,
     ) -> Attention:
-        """Return the attention of one input of one call.
+        """Return the attention of an input.
 
         The maps are those of `need_weights=True, average_attn_weights=False`, to 1e-6 in float32.
-        If the module was training with dropout, they are the weights before dropout, whose rows
-        sum to 1, and `note` says so.
+        If the module was training with dropout, the maps are weights before dropout: rows sum to
+        1. `note` then says "weights before dropout".
 
         Args:
             tokens: The attending tokens, also of padding; or without the padding, which then is in
@@ -84,10 +84,10 @@ class WatchedAttention:
             call: Number of the call of the module, from 0; may be left out for a single call.
 
         Raises:
-            ValueError: The module computed no attention in the block that can be seen, there are
-                several calls and `call` is None, there is no such call or input, or the tokens do
-                not fit. Also if a query sees no key, if layers of a stack have other numbers of
-                tokens or heads, or if the record of a call does not give the outputs of the module.
+            ValueError: The block has seen no attention, `call` or `item` does not exist, `call` is
+                None after several calls, or the tokens do not fit. Also if a query sees no key, if
+                layers of a stack differ in their numbers of tokens or heads, or if the record of a
+                call does not give the outputs of the module.
 
         Example:
             >>> import torch
@@ -155,16 +155,15 @@ class WatchedAttention:
         passes = self._passes
         if not passes:
             raise ValueError(
-                f"{self._name} computed no attention in the block that can be seen: call it inside "
-                f"of the block and in the same thread. Seen are {_SEEN}"
+                f"{self._name} computed no attention that watch_attention sees: call the module "
+                f"inside of the block, in the same thread. Seen are {_SEEN}"
             )
         paths = [one.path for one in passes[0]]
         if not self._calls.passes and len(set(paths)) < len(paths):
             twice = next(path for path in paths if paths.count(path) > 1)
             raise ValueError(
                 f"{_said(twice)} ran {paths.count(twice)} times outside of a call of {self._name}: "
-                "watch the part that you call, watch_attention(module.part), or each call in a "
-                "block of its own"
+                "watch the called part, watch_attention(module.part), or open a block for each call"
             )
         if number is None and len(passes) > 1:
             raise ValueError(
@@ -339,7 +338,7 @@ def _check_alike(stack: str, calls: Sequence[AttentionCall]) -> None:
 def _of_layers(
     given: Sequence[Tensor | None], calls: Sequence[AttentionCall], nothing: bool | float
 ) -> list[Tensor] | None:
-    """Return an array per layer, with `nothing` where a layer has none; None if no layer has."""
+    """Return an array per layer, filled with `nothing` for a layer without an array."""
     if all(one is None for one in given):
         return None
     return [

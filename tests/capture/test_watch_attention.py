@@ -381,7 +381,7 @@ def test_other_threads_are_not_seen_and_a_block_without_attention_is_an_error() 
         thread = threading.Thread(target=module, args=(states(1, 5, 8),))
         thread.start()
         thread.join()
-    with pytest.raises(ValueError, match=r"TransformerEncoder computed no attention in the block"):
+    with pytest.raises(ValueError, match=r"TransformerEncoder computed no attention that watch"):
         watched.attention()
 
     class ByHand(nn.Module):

@@ -140,7 +140,7 @@ def _base_config(
 
 
 def _class_name(settings: Mapping[str, Any]) -> str | None:
-    """Return the class of the base model that an adapter was trained on, if it says so."""
+    """Return the class of the base model in the configuration of an adapter; None without it."""
     mapping = settings.get("auto_mapping") or {}
     named: str | None = mapping.get("base_model_class")
     return _CLASS_OF_TASK.get(settings.get("task_type") or "", named)

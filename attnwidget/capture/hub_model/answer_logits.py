@@ -40,7 +40,7 @@ def predicts_masked_words(model_class: Any) -> bool:
     """Return whether a class for pre-training predicts masked words, by what its forward returns.
 
     BertForPreTraining and its relatives predict words beside another task. ElectraForPreTraining
-    says of each token whether it was replaced, and other classes predict pictures or sounds.
+    finds replaced tokens, and further classes predict pictures or sounds.
 
     Example:
         >>> import transformers

@@ -50,7 +50,7 @@ def tokenizer_beside(
         model: The model.
         revision: Revision on the hub.
         trust_remote_code: Whether to run code that comes with the tokenizer.
-        base: The model below an adapter, whose tokenizer is taken if the adapter has none.
+        base: The model below an adapter; its tokenizer replaces a missing tokenizer of the adapter.
 
     Raises:
         ValueError: There is no tokenizer, or the tokenizer has far fewer entries than the model.

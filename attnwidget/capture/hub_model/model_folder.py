@@ -10,7 +10,7 @@ from typing import Any
 
 ADAPTER_CONFIG = "adapter_config.json"
 _CHECKPOINT = re.compile(r"checkpoint[-_]?(\d+)|step[-_]?(\d+)|epoch[-_]?(\d+)")
-# Files with weights that are not loaded, and what they are.
+# Files with weights that the package does not load, with a description.
 _OTHER_WEIGHTS = {
     "pytorch_model*.bin": "pickles, and reading a pickle may run code",
     "*.pt": "pickles, and reading a pickle may run code",
@@ -73,7 +73,7 @@ def _part_of_sentence_transformers(folder: Path) -> Path:
     """Return the folder "0_Transformer" of an old sentence-transformers model.
 
     Raises:
-        ModelFolderError: There is no such folder, or there are several.
+        ModelFolderError: The folder has no model of sentence-transformers, or several models.
     """
     parts = [
         folder / str(module.get("path", ""))
@@ -92,7 +92,7 @@ def _part_of_sentence_transformers(folder: Path) -> Path:
     if checkpoints := sorted(_checkpoints(folder)):
         raise ModelFolderError(
             f"{str(folder)!r} has no config.json, and has {len(checkpoints)} "
-            f"checkpoint{'s' * (len(checkpoints) > 1)} of a training: pass one of them, such as "
+            f"checkpoint{'s' * (len(checkpoints) > 1)} of a training: pass a checkpoint, such as "
             f"{str(checkpoints[-1][1])!r}"
         )
     raise ModelFolderError(

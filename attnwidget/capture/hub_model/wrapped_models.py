@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import nn
-
-from attnwidget.capture.tapping.attention_sites import find_sites
 
 # These adapters depend on the input, which is known only before the model runs.
 _CHOOSING = {"PolyModel", "XLoraModel"}
@@ -35,13 +33,20 @@ class Unwrapped:
     path: str = ""
 
 
-def unwrapped(model: Any) -> Unwrapped:
+def unwrapped(
+    model: Any, has_attention: Callable[[nn.Module], object] = lambda _: True
+) -> Unwrapped:
     """Return the transformers model inside an object, or the object itself.
 
-    Objects are modules that contain one transformers model, at any depth, and other objects with
-    such a module: a pipeline or a Trainer of transformers, a SentenceTransformer, a CrossEncoder, a
+    The object is a module that contains one transformers model at any depth, or has a module as its
+    attribute: a pipeline or a Trainer of transformers, a SentenceTransformer, a CrossEncoder, a
     module of Lightning, the wrappers `torch.compile`, `torch.nn.DataParallel`,
     `DistributedDataParallel` and peft. Adapters inside the layers, such as LoRA, stay active.
+
+    Args:
+        model: The object.
+        has_attention: A function that says whether a transformers model has attention to read. If
+            an object contains several models, models without attention do not count.
 
     Raises:
         TypeError: The object contains no transformers model, or several; or it has adapters outside
@@ -60,7 +65,7 @@ def unwrapped(model: Any) -> Unwrapped:
     found = list(_inside(model, Unwrapped(None), set()))
     if len(found) > 1:
         # A network for pictures beside a language model has no attention to read.
-        found = [one for one in found if find_sites(one.hf_model)] or found
+        found = [one for one in found if has_attention(one.hf_model)] or found
     if len(found) == 1:
         return found[0]
     kind = type(model).__name__

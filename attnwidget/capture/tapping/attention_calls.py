@@ -78,8 +78,8 @@ class AttentionCall:
 class AttentionCalls(TorchFunctionMode):
     """Recorder of the attention functions that the modules of a model call.
 
-    The calls themselves are not changed, so that outputs, gradients and random numbers are those of
-    the module. torch takes none of its fast paths while a function mode is active in the thread.
+    The recorder changes no call, so outputs, gradients and random numbers of the module stay the
+    same. torch takes no fast path while a function mode is active in the thread.
 
     Attributes:
         passes: The calls in each forward of the model, in their order.
