@@ -126,7 +126,7 @@ class WatchedAttention:
         named = {}
         for name in order:
             _check_alike(name, stacks[name])
-            shown = axes.shown(name, owners[name], stacks[name][0])
+            shown = axes.shown(name, owners[name], stacks[name])
             kept = [_among(one, *shown) for one in stacks[name]]
             first = kept[0]
             named[name] = axes.of(name, first)
@@ -156,14 +156,18 @@ class WatchedAttention:
         if not passes:
             raise ValueError(
                 f"{self._name} computed no attention that watch_attention sees: call the module "
-                f"inside of the block, in the same thread. Seen are {_SEEN}"
+                f"inside of the block, in the same thread. Seen are {_SEEN}; load_model reads "
+                "models of transformers"
             )
-        paths = [one.path for one in passes[0]]
-        if not self._calls.passes and len(set(paths)) < len(paths):
-            twice = next(path for path in paths if paths.count(path) > 1)
+        outside = [one.path for one in self._calls.outside]
+        whole = any(self._calls.passes)
+        twice = next((path for path in outside if whole or outside.count(path) > 1), None)
+        if twice is not None:
+            times = "" if whole else f" {outside.count(twice)} times"
+            beside = f", beside calls of {self._name}" if whole else ""
             raise ValueError(
-                f"{_said(twice)} ran {paths.count(twice)} times outside of a call of {self._name}: "
-                "watch the called part, watch_attention(module.part), or open a block for each call"
+                f"{_said(twice)} ran{times} outside of a call of {self._name}{beside}: watch the "
+                "called part, watch_attention(module.part), or open a block for each call"
             )
         if number is None and len(passes) > 1:
             raise ValueError(
@@ -238,25 +242,27 @@ class _Axes:
         return (keys, keys) if stack == "encoder" else (self._tokens, self._tokens)
 
     def shown(
-        self, stack: str, owner: str, call: AttentionCall
+        self, stack: str, owner: str, calls: Sequence[AttentionCall]
     ) -> tuple[Tensor | None, Tensor | None]:
         """Return the queries and keys without padding, if the named tokens leave padding out.
 
         Args:
             stack: Name of the stack.
             owner: Name of the stack whose tokens are the queries.
-            call: The first layer of the stack, of one input.
+            calls: The layers of the stack, of one input.
         """
         _, key = self._sides(stack)
         keys = None
-        if call.padding is not None and key is not None:
-            real = call.padding.nonzero()[:, 0]
-            if len(real) == len(key) + len(call.added) < len(call.padding):
+        padding = _common_padding(calls)
+        n_added = len(calls[0].added)
+        if padding is not None and key is not None:
+            real = padding.nonzero()[:, 0]
+            if len(real) == len(key) + n_added < len(padding):
                 keys = real
         if is_cross(stack):
             return self._shown.get(owner), keys
         if keys is not None:
-            self._shown[stack] = keys[: len(keys) - len(call.added)]
+            self._shown[stack] = keys[: len(keys) - n_added]
         return self._shown.get(stack), keys
 
     def of(self, stack: str, call: AttentionCall) -> tuple[Tokens, Tokens]:
@@ -281,6 +287,15 @@ class _Axes:
         if call.added:
             key = plain_axis([*key.text, *call.added])
         return query, query if key == query else key
+
+
+def _common_padding(calls: Sequence[AttentionCall]) -> Tensor | None:
+    """Return the mask of padding of all layers; None if a layer has none or another mask."""
+    first = calls[0].padding
+    if first is None:
+        return None
+    alike = (one.padding is not None and torch.equal(one.padding, first) for one in calls)
+    return first if all(alike) else None
 
 
 def _axis(tokens: Sequence[str] | Tokens | None) -> Tokens | None:

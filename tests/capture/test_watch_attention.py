@@ -15,7 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from attnwidget import HeadView, watch_attention
+from attnwidget import HeadView, load_model, watch_attention
+from fixtures import zoo
+from fixtures.vocabularies import word_tokenizer
 
 TOKENS = ["The", "cat", "sat", "on", "it"]
 PADDING = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
@@ -286,8 +288,9 @@ def test_modules_that_call_scaled_dot_product_attention_are_read() -> None:
     torch.manual_seed(0)
     module = OwnNetwork()
     given = states(2, 5, 8)
-    with watch_attention(module, name="mine") as watched, torch.no_grad():
+    with torch.no_grad():
         hidden = module.blocks[0](given)
+    with watch_attention(module, name="mine") as watched, torch.no_grad():
         module(given)
     found = watched.attention(TOKENS, item=1)
     block = module.blocks[1]
@@ -339,12 +342,63 @@ def test_parts_may_be_called_outside_of_the_module_once() -> None:
         module["first"](states(1, 5, 8))
     assert watched.attention(TOKENS).n_layers == 2
     with watch_attention(module) as watched:
-        module["first"](states(1, 5, 8))
-        module["first"](states(1, 5, 8))
+        for _ in range(2):
+            module["first"](states(1, 5, 8))
     with pytest.raises(
         ValueError, match=r"'first.layers.0.self_attn' ran 2 times outside of a call"
     ):
         watched.attention(TOKENS)
+
+
+def test_calls_of_a_part_beside_calls_of_the_module_are_refused() -> None:
+    module = encoder(2)
+    with watch_attention(module) as watched:
+        module(states(1, 5, 8))
+        module.layers[1](states(1, 5, 8))
+    with pytest.raises(ValueError, match=r"'layers.1.self_attn' ran outside of a call of .*beside"):
+        watched.attention(TOKENS)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_modules_of_other_types_and_with_masks_of_the_lowest_number_are_read(
+    dtype: torch.dtype,
+) -> None:
+    module = encoder(2).eval().to(dtype)
+    given = states(1, 5, 8).to(dtype)
+    mask = torch.zeros(5, 5, dtype=dtype).masked_fill(torch.ones(5, 5).triu(1) > 0, -torch.inf)
+    lowest = mask.clamp_min(torch.finfo(dtype).min)
+    with torch_weights(module) as expected, torch.no_grad():
+        module(given, mask)
+    for added in (mask, lowest):
+        with watch_attention(module) as watched, torch.no_grad():
+            module(given, added)
+        found = watched.attention(TOKENS).weights()
+        wanted = torch.stack([layer[0] for (layer,) in expected.values()]).float().numpy()
+        tolerance = {torch.float64: 1e-6, torch.float16: 5e-3, torch.bfloat16: 5e-2}[dtype]
+        np.testing.assert_allclose(found, wanted, atol=tolerance)
+        assert not np.triu(found[0, 0], 1).any()
+
+
+def test_autocast_of_the_caller_is_read_as_it_is() -> None:
+    module = encoder(1).eval()
+    with watch_attention(module) as watched, torch.no_grad(), torch.autocast("cpu"):
+        module(states(1, 5, 8))
+        half = watched.attention(TOKENS)
+    with watch_attention(module) as watched, torch.no_grad():
+        module(states(1, 5, 8))
+    np.testing.assert_allclose(half.weights(), watched.attention().weights(), atol=5e-2)
+
+
+def test_a_transformers_model_has_the_maps_of_load_model() -> None:
+    model = load_model(zoo.build("bert", implementation="sdpa"), word_tokenizer())
+    inputs = model.tokenizer("w1 w2 w3", return_tensors="pt")
+    with watch_attention(model.hf_model) as watched, torch.no_grad():
+        model.hf_model(input_ids=inputs.input_ids)
+    np.testing.assert_allclose(
+        watched.attention().weights(),
+        model.attend({"input_ids": inputs.input_ids}).weights(),
+        atol=1e-6,
+    )
 
 
 def test_a_backward_pass_with_checkpointing_adds_no_layers() -> None:
@@ -455,6 +509,27 @@ def test_what_cannot_be_told_is_refused() -> None:
         ValueError, match=r"layers of 'self' differ.*5 queries.*'layers.1.self_attn"
     ):
         watched.attention()
+
+
+def test_padding_is_left_out_only_if_all_layers_hide_it() -> None:
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = encoder(2).layers
+
+        def forward(self, x: Tensor, second: Tensor | None) -> Tensor:
+            x = self.layers[0](x, src_key_padding_mask=PADDING)
+            found: Tensor = self.layers[1](x, src_key_padding_mask=second)
+            return found
+
+    module = Two().eval()
+    with watch_attention(module) as watched, torch.no_grad():
+        module(states(2, 5, 8), PADDING)
+        module(states(2, 5, 8), None)
+    assert watched.attention(TOKENS[:3], item=1, call=0).weights().shape == (2, 2, 3, 3)
+    with pytest.raises(ValueError, match=r"'self' has 5 queries, and the tokens for them are 3"):
+        watched.attention(TOKENS[:3], item=1, call=1)
+    assert (watched.attention(TOKENS, item=1, call=1).weights(1)[..., 3:] > 0).all()
 
 
 def test_a_wrong_hint_of_causality_is_read_as_torch_computes_it() -> None:
