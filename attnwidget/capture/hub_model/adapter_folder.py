@@ -95,7 +95,7 @@ def load_adapter(
     rows = shapes.get(f"{_BASE}{path}.weight", [embeddings.weight.shape[0]])[0]
     if rows != embeddings.weight.shape[0]:
         model.resize_token_embeddings(rows, mean_resizing=False)
-    options = {} if revision is None else {"revision": revision}
+    options: dict[str, Any] = {} if revision is None else {"revision": revision}
     adapted = peft.PeftModel.from_pretrained(model, str(name), **options).eval()
     lacking = tuple(key for key in missing if f"{_BASE}{key}" not in shapes)
     return unwrapped(adapted).hf_model, files, lacking

@@ -184,7 +184,7 @@ def language_model_head(hf_model: Any) -> Literal["masked", "causal"] | None:
     for kind in ("causal", "masked"):
         if any(names & set(mapping.values()) for mapping in heads[kind]):
             return kind
-    return "masked" if predicts_masked_words(type(hf_model)) else None
+    return "masked" if predicts_masked_words(hf_model.__class__) else None
 
 
 def _kind(hf_model: Any) -> Literal["masked", "causal"]:

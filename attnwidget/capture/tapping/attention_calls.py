@@ -309,7 +309,7 @@ def _fused_attention(
         visible = visible_in(attn_mask)
         bias = attn_mask.masked_fill(~visible, 0)
     # The model may change its states in place after the call.
-    states = [one.detach().clone() for one in (query, key, value)]
+    query, key, value = (one.detach().clone() for one in (query, key, value))
     problem = ""
     if query.ndim != 4:
         problem = (
@@ -317,7 +317,16 @@ def _fused_attention(
             "size]: inputs and heads cannot be told apart"
         )
     return AttentionCall(
-        path, *states, scaling, is_cross, visible, bias, dropout=dropout_p, problem=problem
+        path=path,
+        query=query,
+        key=key,
+        value=value,
+        scaling=scaling,
+        is_cross=is_cross,
+        visible=visible,
+        bias=bias,
+        dropout=dropout_p,
+        problem=problem,
     )
 
 
