@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.disabled import intact_edits
-from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.hub_model.losses import Task
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.plain_forward import uncompiled
@@ -51,7 +50,7 @@ def effects_of(
 
     Args:
         reading: The input.
-        answer: Id of a vocabulary entry or class.
+        answer: Id of a vocabulary entry, label, class or span.
         position: One of the positions that `Reading.predict` answers.
         heads: Heads that are already off; for them the effect is 0.
         method: Replacement of the outputs of heads that are off: "uniform", "zero" or "first";
@@ -101,7 +100,7 @@ def first_order_effects(
     Args:
         hf_model: A transformers model. Heads that are already off have an effect of 0.
         question: The question to the model.
-        answer: Id of a vocabulary entry or class.
+        answer: Id of a vocabulary entry, label, class or span.
         method: Replacement of the outputs: "uniform", "zero" or "first".
         stack: Stack of the heads.
 
@@ -125,7 +124,7 @@ def first_order_effects(
         return (moved * gradient.float()).sum((0, 2, 3), dtype=torch.float64)
 
     def log_probability(output: Any) -> Tensor:
-        return question.log_probabilities(answer_logits(output))[:, answer]
+        return question.log_probabilities(question.logits(output))[:, answer]
 
     task = Task("log probability", question.inputs, log_probability)
     numbers, loss = gradient_numbers(hf_model, task, moved_along, without_cache(hf_model))
@@ -161,7 +160,7 @@ def exact_effects(
     Args:
         hf_model: A transformers model.
         question: The question to the model.
-        answer: Id of a vocabulary entry or class.
+        answer: Id of a vocabulary entry, label, class or span.
         method: Replacement of the outputs: "uniform", "zero" or "first".
         stack: Stack of the heads.
         lock: Lock that is held during each pass and free between passes.
@@ -199,8 +198,8 @@ def exact_effects(
     rows: list[Tensor] = []
     with replaying(hf_model, outer, edits) as replay:
         with lock:
-            logits = answer_logits(replay.intact(question.inputs))
-            intact = question.log_probabilities(logits)[:, answer]
+            whole = question.logits(replay.intact(question.inputs))
+            intact = question.log_probabilities(whole)[:, answer]
         units = [{head: Change(method, method)} for head in heads]
         passes = replay.without(question.inputs, units, places=places)
         while len(rows) < len(heads):
@@ -212,9 +211,9 @@ def exact_effects(
                     return None
                 _, _, output = next(passes)
             if replay.narrows:
-                logs = torch.log_softmax(answer_logits(output)[:, 0].float(), -1)
+                logs = torch.log_softmax(question.logits(output)[:, 0].float(), -1)
             else:
-                logs = question.log_probabilities(answer_logits(output))
+                logs = question.log_probabilities(question.logits(output))
             rows += logs[:, answer].unbind()
     rises = (torch.stack(rows).double().exp() - intact.double().exp()).cpu().numpy()
     for head, rise in zip(heads, rises, strict=True):

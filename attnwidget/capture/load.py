@@ -67,7 +67,9 @@ def load_model(
               accelerate, or have adapters of peft.
             - An object that contains one transformers model: a torch module, a pipeline or a
               Trainer of transformers, a SentenceTransformer, a CrossEncoder or a module of
-              Lightning. The model inside is read.
+              Lightning. Only the model inside is read, without what the object does around it. A
+              module that has a configuration and takes the inputs of a transformers model, such as
+              `input_ids`, is read as a whole.
         tokenizer: The tokenizer, or its name or folder. None takes the tokenizer in the folder of
             the model or in the object around the model. A transformers model passed as an object
             then has no tokenizer, as is usual for vision models.

@@ -244,8 +244,10 @@ class AttentionModel:
                 error.
             loss: Loss whose gradients a second pass computes: "masked" (15 % of the tokens, masked
                 as in the training of BERT), "causal" (each next token), "auto" (the training task
-                of the model), or a function from a model output to a scalar tensor. The gradients
-                need the memory of all maps. None = no gradients.
+                of a language model; for a tagger, a classifier or a model for questions the loss of
+                its own answer, and for a head with numbers their sum), or a function from a model
+                output to a scalar tensor. The gradients need the memory of all maps. None = no
+                gradients.
             seed: Seed of the masking.
             long: Whether to read the input without whole maps; None = above 1,024 tokens of a text,
                 a picture or a sound. Whole maps are always read with a loss, with padding, with
@@ -343,21 +345,25 @@ class AttentionModel:
 
         A masked language model predicts each mask token of the text. A causal model predicts the
         next token, and computes the probability of the text. An encoder-decoder does the same for
-        the text that its decoder writes after `target`. A classifier predicts the class. All
-        probabilities, also of the intact model, come from the attention implementation whose maps
-        are read.
+        the text that its decoder writes after `target`. A tagger predicts the label of each token
+        that is not special, a classifier the class. A model for questions, with the question as
+        `text` and the context as `pair`, predicts the span of the context with the answer: the
+        probabilities are of all spans of up to 30 tokens, and of "no answer". All probabilities,
+        also of the intact model, come from the attention implementation whose maps are read.
 
         Args:
             text: Input as in `attend`; for a masked language model, with its mask token.
             pair: Second sentence, as in `attend`.
             top: Number of answers per question in the table and the chart of the result.
             at: Tokens to predict instead, counted from 0. A masked language model predicts each
-                token with a mask in its place, and a causal model from the tokens before it.
+                token with a mask in its place, a causal model from the tokens before it, and a
+                tagger labels these tokens.
             target: Text that the decoder of an encoder-decoder has written so far; None = no text.
             truncate: As in `attend`.
 
         Raises:
-            TypeError: the model has no head that predicts words or classes; otherwise as `attend`.
+            TypeError: the model has no head that predicts words, labels, classes or spans;
+                otherwise as `attend`.
             ValueError: no mask token in the text and no `at`, or a token that does not exist;
                 otherwise as `attend`.
             RuntimeError: the model was closed.

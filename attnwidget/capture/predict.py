@@ -1,4 +1,4 @@
-"""A model's answers: masked words, next tokens, classes."""
+"""A model's answers: masked words, next tokens, labels of tokens, classes, spans."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnwidget.capture.hub_model.answer_heads import answer_head
 from attnwidget.capture.hub_model.answer_logits import answer_logits
+from attnwidget.capture.hub_model.answer_places import answer_spans, labelled_places
 from attnwidget.capture.hub_model.generate import decoder_ids
 from attnwidget.capture.hub_model.losses import language_model_head
 from attnwidget.capture.hub_model.predictions import Answers, Predictions, Task
-from attnwidget.capture.hub_model.question import Question
+from attnwidget.capture.hub_model.question import Question, Span
 from attnwidget.capture.hub_model.text_encoder import Text
-from attnwidget.capture.hub_model.token_axes import token_axis
+from attnwidget.capture.hub_model.token_axes import entry_names
 from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.tapping.tap import tap
@@ -25,11 +27,12 @@ from attnwidget.kernels.sequence_scores import next_token_log_probabilities
 _LOAD_HEAD = (
     "load the model with one, as load_model(name) does where the model's config names it: "
     "load_model(AutoModelForMaskedLM.from_pretrained(name), tokenizer), or AutoModelForCausalLM, "
-    "or AutoModelForSequenceClassification"
+    "AutoModelForTokenClassification, AutoModelForQuestionAnswering or "
+    "AutoModelForSequenceClassification"
 )
 
 # Trained beside a generator, whose words they tell from the words of the text.
-_DISCRIMINATORS = ("ElectraForPreTraining", "FunnelForPreTraining")
+_DISCRIMINATORS = {"ElectraForPreTraining", "FunnelForPreTraining"}
 
 
 def question_of(
@@ -43,6 +46,11 @@ def question_of(
     task = prediction_task(hf_model)
     if task == "class":
         return Question(given, None)
+    if task == "span":
+        return Question(given, None, answer_spans(tokenizer, _ids(given)))
+    if task == "label":
+        _check_places([position], range(given["input_ids"].shape[1]))
+        return Question(given, position)
     if task == "next":
         given, name = _read_on(hf_model, inputs, tokenizer, given, None)
         _check_places([position], range(1, given[name].shape[1] + 1))
@@ -55,33 +63,28 @@ def prediction_task(hf_model: Any) -> Task:
     """What the model's head predicts.
 
     Raises:
-        TypeError: if the model has no head for predictions, or answers neither words nor classes.
+        TypeError: if the model has no head for predictions, or answers neither words nor labels.
     """
-    from transformers.models.auto import modeling_auto as auto
-
     kind = language_model_head(hf_model)
     if kind is not None:
         return "masked" if kind == "masked" else "next"
-    classifying = {
-        *auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES.values(),
-        *auto.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES.values(),
-    }
     name = type(hf_model).__name__
-    config = hf_model.config
-    bases = {base.__name__ for base in type(hf_model).__mro__}
-    if bases & set(_DISCRIMINATORS):
+    if {base.__name__ for base in type(hf_model).__mro__} & _DISCRIMINATORS:
         raise TypeError(
-            f"{name} says of each token whether it was replaced, and predicts no words or classes: "
-            f"{_LOAD_HEAD}"
+            f"{name} says of each token whether it was replaced, and predicts no words, labels or "
+            f"spans: {_LOAD_HEAD}"
         )
-    if not bases & classifying:
-        raise TypeError(f"{name} has no head that predicts words or classes: {_LOAD_HEAD}")
-    if config.num_labels < 2 or config.problem_type == "multi_label_classification":
+    head = answer_head(hf_model)
+    if head is None:
+        raise TypeError(f"{name} has no head that predicts words, labels or spans: {_LOAD_HEAD}")
+    if head == "numbers":
+        gives = "one number" if hf_model.config.num_labels < 2 else "several labels at once"
         raise TypeError(
-            f"the answers of this {name} are no classes of which one is right: it gives "
-            + ("one number" if config.num_labels < 2 else "several labels at once")
+            f"the answers of this {name} are no classes of which one is right, because it gives "
+            f"{gives}: attend(text, loss='auto') has the gradients of its output, and ablate takes "
+            "a function of the output as score"
         )
-    return "class"
+    return head
 
 
 def predictions_of(
@@ -99,6 +102,8 @@ def predictions_of(
         raise ValueError(f"top is at least 1, got {top}")
     task = prediction_task(hf_model)
     places = None if at is None else [as_index(i) for i in at]
+    if task == "span":
+        return _spans(hf_model, inputs, tokenizer, given, places, top, model_name)
     if task == "class":
         if places is not None:
             raise TypeError("at= names tokens; a classifier answers to the whole input")
@@ -109,6 +114,20 @@ def predictions_of(
     if "input_ids" not in given:
         raise ValueError(f"words are predicted from token ids; the inputs are {', '.join(given)}")
     probability = None
+    if task == "label":
+        ids = given["input_ids"][0]
+        positions = labelled_places(tokenizer, ids.tolist()) if places is None else places
+        _check_places(positions, range(len(ids)))
+        scores = torch.log_softmax(_logits(hf_model, given)[0, positions].float(), -1)
+        return Predictions(
+            task,
+            model_name,
+            _spelt(inputs, ids),
+            tuple(positions),
+            scores.cpu().numpy(),
+            _classes(hf_model.config),
+            top,
+        )
     if task == "masked":
         ids = given["input_ids"][0]
         positions, scores = _masked(hf_model, tokenizer, given, places)
@@ -131,6 +150,50 @@ def predictions_of(
         top,
         probability,
     )
+
+
+def _spans(
+    hf_model: Any,
+    inputs: ModelInputs,
+    tokenizer: Any,
+    given: Mapping[str, Tensor],
+    places: list[int] | None,
+    top: int,
+    model_name: str,
+) -> Predictions:
+    """Return the spans that answer the question of the input."""
+    if places is not None:
+        raise TypeError("at= names tokens; the answer to a question is a span of the whole input")
+    question = Question(given, None, answer_spans(tokenizer, _ids(given)))
+    assert question.spans is not None
+    if not question.spans:
+        raise ValueError("the input has no context: pass the question and the context as a pair")
+    with torch.no_grad(), tap(hf_model, lambda _: None):
+        scores = question.log_probabilities(question.logits(hf_model(**given)))
+    ids = given["input_ids"][0]
+    texts = [_span_text(tokenizer, ids.tolist(), span) for span in question.spans]
+    names = [f"{first}:{last}" for first, last in question.spans]
+    answers = Answers(
+        len(texts), partial(_spelt_spans, texts, names), partial(_found_span, texts, names)
+    )
+    numbers = scores.cpu().numpy()
+    return Predictions("span", model_name, _spelt(inputs, ids), (-1,), numbers, answers, top)
+
+
+def _ids(given: Mapping[str, Tensor]) -> list[int]:
+    if "input_ids" not in given:
+        raise ValueError(f"spans are of token ids; the inputs are {', '.join(given)}")
+    ids: list[int] = given["input_ids"][0].tolist()
+    return ids
+
+
+def _span_text(tokenizer: Any, ids: Sequence[int], span: Span) -> str:
+    if span == (0, 0):
+        return "no answer"
+    if tokenizer is None:
+        return f"tokens {span[0]} to {span[1]}"
+    text: str = tokenizer.decode(list(ids[span[0] : span[1] + 1])).strip()
+    return text
 
 
 def _masked(
@@ -228,6 +291,19 @@ def _found_class(labels: Sequence[str], label: str) -> int | None:
     return labels.index(label) if label in labels else None
 
 
+def _spelt_spans(
+    texts: Sequence[str], names: Sequence[str], ids: Sequence[int]
+) -> list[tuple[str, str]]:
+    return [(texts[i], names[i]) for i in ids]
+
+
+def _found_span(texts: Sequence[str], names: Sequence[str], span: str) -> int | None:
+    for known in (names, texts):
+        if span in known:
+            return known.index(span)
+    return None
+
+
 def vocabulary_answers(tokenizer: Any, count: int) -> Answers:
     """Return the answers of a language model with `count` vocabulary entries.
 
@@ -239,8 +315,7 @@ def vocabulary_answers(tokenizer: Any, count: int) -> Answers:
 def _spelt_entries(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str]]:
     known = 0 if tokenizer is None else len(tokenizer)
     said = [i for i in ids if i < known]
-    axis = token_axis(tokenizer, said) if said else None
-    names = dict(zip(said, zip(axis.text, axis.raw, strict=True), strict=True)) if axis else {}
+    names = dict(zip(said, entry_names(tokenizer, said), strict=True)) if said else {}
     return [names.get(i, (f"id {i}", f"id {i}")) for i in ids]
 
 

@@ -26,6 +26,7 @@ from attnwidget.head_atlas.scores.score_behaviours import evidence_of, scored
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.metrics.measure import measure
 from attnwidget.studies.streaming.checkpoint import digest_of
+from attnwidget.studies.streaming.progress_bar import OnProgress
 from attnwidget.studies.streaming.shards import Executor
 from attnwidget.studies.streaming.worker import versions
 from attnwidget.text.mentions import Document
@@ -63,7 +64,7 @@ def atlas(
     seed: int = 0,
     batch_size: int = 8,
     checkpoint: str | Path | None = None,
-    progress: bool = True,
+    progress: bool | OnProgress = True,
     executor: Executor | None = None,
 ) -> Atlas:
     """Describe what every head of a model does, with the evidence.
@@ -93,7 +94,8 @@ def atlas(
         seed: Seed of everything drawn at random.
         batch_size: Number of texts in one pass of the model.
         checkpoint: A folder that keeps finished work; a repeated call continues.
-        progress: Whether to show progress bars.
+        progress: Whether to show progress bars; or a function that is called with the number of
+            inputs read and their number (None if unknown).
         executor: Executor whose workers read the texts, as in `measure`.
 
     Returns:

@@ -98,9 +98,10 @@ def language_model(reading: Reading[Attention], what: str) -> AttentionModel:
             f"{what} is of models with one stack, and {name} is an encoder-decoder: its decoder "
             "reads the encoder beside its own residual stream"
         )
-    if prediction_task(model.hf_model) == "class":
+    if (task := prediction_task(model.hf_model)) not in ("masked", "next"):
+        kinds = {"class": "classes", "label": "labels", "span": "spans"}
         raise TypeError(
-            f"{what} is about words, and {name} predicts classes: it has no unembedding"
+            f"{what} is about words, and {name} predicts {kinds[task]}: it has no unembedding"
         )
     checked: AttentionModel = model
     return checked

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.token_axes import token_axis
+from attnwidget.capture.hub_model.token_axes import entry_names
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -47,7 +47,9 @@ def single_tokens(
         raise ValueError(f"tokens is empty: {_HOW}")
     if model.tokenizer is None:
         return torch.tensor(ids, dtype=torch.long, device="cpu"), tuple(map(str, ids))
-    return torch.tensor(ids, dtype=torch.long, device="cpu"), token_axis(model.tokenizer, ids).text
+    return torch.tensor(ids, dtype=torch.long, device="cpu"), tuple(
+        name for name, _ in entry_names(model.tokenizer, ids)
+    )
 
 
 def token_of_word(tokenizer: Any, word: str) -> int | None:

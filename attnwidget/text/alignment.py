@@ -160,7 +160,12 @@ class SharedAxis:
 def _names(tokens: Tokens) -> list[tuple[str, int]]:
     """Return the key by which tokens of two axes are compared."""
     kinds = [kind if kind in ("cls", "sep") else "" for kind in tokens.special]
+    # The later parts of split characters add nothing, and all look like "…2/3".
+    texts = [
+        text if added else f"{text} {raw}"
+        for text, added, raw in zip(tokens.text, tokens.added, tokens.raw, strict=True)
+    ]
     return [
         (f"[{kind}]" if kind else text, segment)
-        for kind, text, segment in zip(kinds, tokens.text, tokens.segments, strict=True)
+        for kind, text, segment in zip(kinds, texts, tokens.segments, strict=True)
     ]

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 class Tokens:
     """The tokens of one axis of an attention map.
 
-    All fields have one entry per token. `text` is readable, `raw` is the entry of the vocabulary,
+    All fields have one entry per token. `text` is readable (a character that is split over three
+    tokens has "河 1/3", "…2/3" and "…3/3"), `raw` is the entry of the vocabulary,
     and `ids` are vocabulary ids (empty if there are no ids, as for image patches). `special` is
     "cls", "sep", "first" (position 0 of a model without [CLS]), "other" (such as padding) or "".
     `segments` is 0 for sentence A and 1 for sentence B. `words` is the index of the token's word;

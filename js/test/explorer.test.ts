@@ -57,8 +57,8 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   _way_out: "",
   _way_out_taken: 0,
   _second: "pair",
-  _offer: "",
-  _accepted: false,
+  _offers: {},
+  _accepted: "",
   _sentence_asked: 0,
   _circle: "",
   grid: "anywidget:1",
@@ -444,18 +444,34 @@ test("of a kernel that is gone the line says so", async () => {
 });
 
 test("relations that nobody measured are offered, and the sentence of the arcs can be read", async () => {
-  const { model, panel } = await shown({ tab: "table", _offer: "measure on 115 sentences" });
+  const offers = { table: "measure on 115 sentences", arcs: "measure on 115 sentences" };
+  const { model, panel } = await shown({ tab: "table", _offers: offers });
   const offer = panel("table").querySelector<HTMLElement>(".attnw-ex-act");
   expect(offer?.textContent).toBe("measure on 115 sentences");
   offer?.click();
-  expect(model.sent.at(-1)).toEqual({ _accepted: true });
-  model.fromKernel({ _offer: "", tab: "arcs", table: "anywidget:5", arcs: "anywidget:6" });
+  expect(model.sent.at(-1)).toEqual({ _accepted: "table" });
+  model.fromKernel({ _offers: {}, tab: "arcs", table: "anywidget:5", arcs: "anywidget:6" });
   await frame();
   expect(offer?.hidden).toBe(true);
   const read = panel("arcs").querySelector<HTMLElement>(".attnw-ex-act");
   expect(read?.textContent).toBe("read this sentence above");
   read?.click();
   expect(model.sent.at(-1)).toEqual({ _sentence_asked: 1 });
+});
+
+test("heads without names are offered names, in the row below the figures and in their tab", async () => {
+  const { model, panel, find } = await shown({ _offers: { card: "name the heads: 4 minutes" } });
+  const way = find<HTMLButtonElement>(".attnw-ex-name");
+  expect([way.hidden, panel("card").hidden]).toEqual([false, true]);
+  way.click();
+  await frame();
+  expect([way.hidden, model.get("tab"), panel("card").hidden]).toEqual([true, "card", false]);
+  expect(panel("card").textContent).toContain("What does every head of this model do?");
+  panel("card").querySelector<HTMLElement>(".attnw-ex-act")?.click();
+  expect(model.sent.at(-1)).toEqual({ _accepted: "card" });
+  model.fromKernel({ _offers: {}, progress: { card: 0 } });
+  await frame();
+  expect(panel("card").textContent).toContain("Finding out what every head does");
 });
 
 test(

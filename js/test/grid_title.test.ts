@@ -11,10 +11,10 @@ function zeros(dtype: WireArray["dtype"], ...shape: number[]): WireArray {
   return { view: new DataView(new ArrayBuffer(count)), dtype, shape };
 }
 
-function said(grid: GridState): string {
+function said(grid: GridState, isDark = false): string {
   const el = document.createElement("div");
   render(
-    gridTitle(undefined, grid, () => {}),
+    gridTitle(undefined, grid, isDark, () => {}),
     el,
   );
   return (el.textContent ?? "").replace(/\s+/g, " ").trim();
@@ -34,6 +34,10 @@ test.each([
   const signed = "versus" in change;
   const _thumbnails = { ...maps, values, maxima, strongest, signed };
   expect(said(gridState({ ...change, _thumbnails }))).toContain(words);
+});
+
+test("on dark paper much attention is bright", () => {
+  expect(said(gridState({}), true)).toContain("All 24 heads bright = much attention");
 });
 
 test.each([6, 12, 24, 32])("%i columns of one width are made for one height", (columns) => {

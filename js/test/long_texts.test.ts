@@ -24,7 +24,7 @@ test("names, tokens, labels and notes of a megabyte are cut wherever a figure sa
   const axis = { text: [word, " ".repeat(LONG)], raw: [word, word], special: ["", ""] };
   expect(labelOf(axis as never, 0)).toHaveLength(MOST_DRAWN);
   expect(labelOf(axis as never, 1)).toHaveLength(MOST_DRAWN);
-  const name = shortName([0, 1, "self"], [[[0, 1, "self"], word]]);
+  const name = shortName([0, 1, "self"], { labels: [[[0, 1, "self"], word]] });
   expect(name.length).toBeLessThan(MOST_DRAWN + 20);
 });
 

@@ -3,7 +3,13 @@ import type { GridState } from "../src/head_grid/state.js";
 import headGrid from "../src/head_grid/widget.js";
 import type { ViewState } from "../src/head_view/state.js";
 import headView from "../src/head_view/widget.js";
-import { printValue, quantityName, symbolOf } from "../src/shared/quantity.js";
+import {
+  barPrinter,
+  printValue,
+  quantityName,
+  sharePrinter,
+  symbolOf,
+} from "../src/shared/quantity.js";
 import { fakeModel } from "./fake_model.js";
 import { weights } from "./four_tokens.js";
 import { stack, viewState } from "./view_state.js";
@@ -165,4 +171,21 @@ describe("quantities of a grid", () => {
     expect(text(".attnw-grid-caption")).toContain("rows do not sum to 1 · L: masked-LM 2.31");
     expect(el.querySelector("[role=gridcell]")?.getAttribute("aria-label")).toContain("1.2e-4");
   });
+});
+
+test("weights beside a word are shares in per cent, none below 1 %", () => {
+  const print = sharePrinter(true);
+  expect([0.591, 0.096, 0.0104].map((share) => print(share))).toEqual([
+    "59\u00a0%",
+    "10\u00a0%",
+    "1\u00a0%",
+  ]);
+  expect([0.0099, 0, Number.NaN].map((share) => print(share))).toEqual(["", "", "masked"]);
+  expect(sharePrinter(false)(0.25)).toBe("≈25\u00a0%");
+});
+
+test("a bar of colours is in per cent where it ends at 100 %", () => {
+  expect(barPrinter("weights", "absolute")(1)).toBe("100\u00a0%");
+  expect(barPrinter("weights", "linear")(0.315)).toBe("0.315");
+  expect(barPrinter("norms", "absolute")(2.5)).toBe("2.5");
 });

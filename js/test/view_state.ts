@@ -32,6 +32,7 @@ export const viewState = (patch: Partial<ViewState> = {}): ViewState => ({
   _axes: axes,
   _stacks: [stack],
   token_size: "M",
+  token_layout: "vertical",
   window: null,
   _source: { model: "Bert", note: "weights only", loss: "" },
   _highlighted: { query: [], key: [] },

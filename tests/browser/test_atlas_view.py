@@ -74,7 +74,7 @@ def test_an_example_opens_in_linked_figures_by_click_and_by_key(in_lab: OpenNote
     notebook.wait_for_value("view.example", None)
     root.get_by_role("textbox", name="note").fill("the clearest head")
     row(root, "L2 H8").click()
-    notebook.wait_for_value("view.atlas.notes[(0, 2, 'self')]", "the clearest head")
+    notebook.wait_for_value("view.atlas.notes.get((0, 2, 'self'))", "the clearest head")
     expect(root.get_by_role("textbox", name="note")).to_have_value("")
     notebook.run_in_kernel("view.notes[(2, 8)] = 'determiners'")
     expect(root.get_by_role("textbox", name="note")).to_have_value("determiners")

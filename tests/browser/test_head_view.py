@@ -183,3 +183,35 @@ def test_special_tokens_that_take_much_are_shown_and_hidden_in_one_click(
                 for box in boxes:
                     expect(box).to_be_checked(checked=checked)
                 offer.get_by_role("button").click()
+
+
+@pytest.mark.slow
+def test_tokens_in_rows_are_pointed_at_and_walked_by_keys(browser: Browser, tmp_path: Path) -> None:
+    tokens = ["[CLS]", "the", "captain", "told", "his", "men", "[SEP]"]
+    weights = np.random.default_rng(1).dirichlet(np.full(7, 0.2), size=(1, 1, 7))
+    attention = Attention.from_weights(weights.astype(np.float32), tokens)
+    view = HeadView(attention, 0, 0, hidden=[], token_layout="horizontal")
+    path = write_page(view, tmp_path / "page.html")
+    with watched(browser) as there:
+        page = there.page
+        page.goto(path.as_uri())
+        canvas = page.locator(".attnw-rows-figure canvas.attnw-lines")
+        expect(canvas).to_be_visible()
+        layout = canvas.evaluate("canvas => JSON.parse(canvas.dataset.layout)")
+        box = canvas.bounding_box()
+        assert box is not None
+        said = page.locator(".attnw-view")
+        page.mouse.move(box["x"] + layout["middles"]["query"][3], box["y"] + layout["y0"] - 8)
+        expect(said).to_contain_text("told →")
+        page.mouse.move(box["x"] + layout["middles"]["key"][2], box["y"] + layout["y1"] + 8)
+        expect(said).to_contain_text("captain ←")
+        page.mouse.move(2, 2)
+        figure = page.locator(".attnw-rows-figure")
+        figure.focus()
+        for key in ("ArrowRight", "ArrowRight", "ArrowRight"):
+            figure.press(key)
+        expect(said).to_contain_text("captain →")
+        figure.press("ArrowDown")
+        expect(said).to_contain_text("captain ←")
+        figure.press("Enter")
+        expect(said).to_contain_text("strongest to “captain”")

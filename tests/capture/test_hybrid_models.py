@@ -201,3 +201,17 @@ class TestStudies:
         picture = strip.figure()
         assert "100 %" in texts(picture)
         assert "NaN" not in picture.svg
+
+
+def test_means_of_heads_keep_the_layer_numbers_and_leave_other_layers_out(
+    model: AttentionModel, attention: Attention
+) -> None:
+    by_layer = attention.mean(each="layer")
+    assert by_layer.stacks["self"].without_attention == WITHOUT
+    assert by_layer.stacks["self"].head_name(2, 0) == "mean of 4 heads of layer 2"
+    assert_array_equal(by_layer.weights(2, 0), attention.weights(2).mean(0))
+    assert_array_equal(attention.mean().weights(0, 0), attention.weights(2).mean(0))
+    with pytest.raises(ValueError, match="layer 1 of this model has no attention"):
+        attention.mean(layers=[1, 2])
+    with pytest.raises(ValueError, match="layer 1 of this model has no attention"):
+        attention.max(heads=[(1, 0)])

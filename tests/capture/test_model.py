@@ -500,22 +500,23 @@ def test_a_compiled_part_of_a_model_is_measured() -> None:
     assert type(hf_model.bert).__name__ == "OptimizedModule"
 
 
-def test_what_wraps_a_model_is_named() -> None:
-    class Wrapped(torch.nn.Module):
+def test_what_takes_no_named_input_is_named() -> None:
+    class Parts(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.inner = zoo.build("bert")
-            self.config = self.inner.config
+            inner = zoo.build("bert").bert
+            self.embeddings, self.encoder = inner.embeddings, inner.encoder
+            self.config = inner.config
             self.device = torch.device("cpu")
 
         def forward(self, *args: Any, **kwargs: Any) -> Any:
-            return self.inner(*args, **kwargs)
+            return self.encoder(self.embeddings(*args, **kwargs))
 
         def get_input_embeddings(self) -> Any:
-            return self.inner.get_input_embeddings()
+            return self.embeddings.word_embeddings
 
-    with pytest.raises(TypeError, match="Wrapped names none of input_ids, attention_mask"):
-        load_model(Wrapped(), word_tokenizer()).attend("w1")
+    with pytest.raises(TypeError, match="Parts names none of input_ids, attention_mask"):
+        load_model(Parts(), word_tokenizer()).attend("w1")
 
 
 def test_modules_set_to_train_are_read_without_dropout() -> None:

@@ -14,7 +14,8 @@ import torch
 import transformers
 
 from attnwidget import load_model
-from fixtures.vocabularies import byte_level, wordpiece
+from fixtures import zoo
+from fixtures.vocabularies import byte_level, word_tokenizer, wordpiece
 
 TEXT = "the cat sat on the mat ."
 
@@ -141,6 +142,26 @@ def test_an_adapter_without_peft_names_two_ways_out(
     assert "Install peft" in str(error.value) and "merge_and_unload()" in str(error.value)
 
 
+@pytest.mark.parametrize(("kind", "targets"), [("bert", ["query"]), ("gpt2", ["c_attn"])])
+def test_adapters_of_further_kinds_of_layers_are_loaded_and_active(
+    tmp_path: Path, kind: str, targets: list[str]
+) -> None:
+    base = saved(tmp_path / "base", zoo.build(kind), word_tokenizer())
+    adapted = trained(load_model(base, device="cpu").hf_model, target_modules=targets)
+    folder = saved(tmp_path / "adapter", adapted)
+    maps = load_model(folder, device="cpu").attend("w1 w7 w20 w33").weights(1)
+    expected = load_model(adapted, word_tokenizer()).attend("w1 w7 w20 w33").weights(1)
+    np.testing.assert_allclose(maps, expected, atol=1e-6)
+    plain = load_model(base, device="cpu").attend("w1 w7 w20 w33").weights(1)
+    assert np.abs(maps - plain).max() > 1e-3
+
+
+def test_an_adapter_that_names_no_base_model_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_text("{}")
+    with pytest.raises(OSError, match="names no base model"):
+        load_model(tmp_path)
+
+
 def test_adapters_outside_the_layers_and_without_safetensors_are_refused(tmp_path: Path) -> None:
     base = saved(tmp_path / "base", llama(), byte_level())
     plain = transformers.AutoModelForCausalLM.from_pretrained(base)
@@ -224,11 +245,15 @@ def test_a_folder_that_no_training_wrote_takes_no_other_tokenizer(tmp_path: Path
     assert load_model(folder).tokenizer is not None
 
 
-def test_a_run_with_checkpoints_alone_names_the_last_one(tmp_path: Path) -> None:
+def test_a_folder_around_folders_of_models_names_a_folder_to_pass(tmp_path: Path) -> None:
     for step in (50, 1000, 200):
         saved(tmp_path / f"checkpoint-{step}", bert())
     with pytest.raises(OSError, match=r"has 3 checkpoints of a training: .*checkpoint-1000'"):
         load_model(tmp_path)
+    other = saved(tmp_path / "other/0_Transformer", bert(), wordpiece())
+    (other.parent / "modules.json").write_text("[]")
+    with pytest.raises(OSError, match=r"other' has no config\.json; .* pass '.*0_Transformer'"):
+        load_model(other.parent)
     (tmp_path / "empty").mkdir()
     with pytest.raises(OSError, match=r"is no complete model folder: it has no config\.json"):
         load_model(tmp_path / "empty")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import types
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import peft
 import pytest
 import torch
 import transformers
@@ -91,10 +93,62 @@ def test_a_module_of_a_user_is_opened_at_any_depth() -> None:
     assert load_model(Network(bert=inner, encoder=inner)).hf_model is inner
 
 
+class Unnamed(Network):
+    """A module whose inputs have no names."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.bert(*args, **kwargs)
+
+
+class Reversing(Network):
+    """A module that is called as its model is, and changes what the model reads."""
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Any:
+        return self.bert(input_ids.flip(-1), attention_mask=attention_mask)
+
+
 def test_a_module_with_a_config_of_its_own_is_opened_too() -> None:
     network = Network(bert=bert())
+    for config in ({"learning_rate": 0.1}, types.SimpleNamespace(learning_rate=0.1)):
+        network.config = config
+        assert load_model(network, wordpiece()).hf_model is network.bert
+    unnamed = Unnamed(bert=bert())
+    unnamed.config = unnamed.bert.config
+    assert load_model(unnamed, wordpiece()).hf_model is unnamed.bert
+
+
+@pytest.mark.parametrize("kind", [Network, Reversing])
+def test_a_module_that_is_called_like_a_model_is_read_as_a_whole(kind: type[Network]) -> None:
+    network = kind(bert=bert())
     network.config = network.bert.config
-    assert load_model(network, wordpiece()).hf_model is network.bert
+    network.tokenizer = wordpiece()
+    for holder in (network, nn.DataParallel(network), nn.Sequential(network)):
+        opened = load_model(holder)
+        assert opened.hf_model is network and opened.tokenizer is network.tokenizer
+    read = [3, 2, 1] if kind is Reversing else [1, 2, 3]
+    inner = load_model(network.bert).attend(read)
+    np.testing.assert_allclose(
+        load_model(network).attend([1, 2, 3]).weights(), inner.weights(), atol=1e-6
+    )
+
+
+def test_adapters_inside_of_a_module_stay_active() -> None:
+    tokenizer = wordpiece()
+    adapted = peft.get_peft_model(bert(), peft.LoraConfig(r=2, target_modules=["query"]))
+    with torch.no_grad():
+        for name, parameter in adapted.named_parameters():
+            if "lora_" in name:
+                parameter.normal_(0, 0.5)
+    network = Network(bert=adapted.eval())
+    maps = load_model(network, tokenizer).attend(TEXT).weights(1)
+    expected = load_model(adapted, tokenizer).attend(TEXT).weights(1)
+    np.testing.assert_array_equal(maps, expected)
+    with adapted.disable_adapter():
+        plain = load_model(network, tokenizer).attend(TEXT).weights(1)
+    assert np.abs(maps - plain).max() > 1e-3
+    prompt = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2)
+    with pytest.raises(TypeError, match="outside of the layers"):
+        load_model(Network(bert=peft.get_peft_model(zoo.build("gpt2"), prompt)))
 
 
 def test_the_tokenizer_of_the_innermost_wrapper_is_taken_and_a_given_one_wins() -> None:
@@ -138,8 +192,9 @@ def test_a_module_without_a_transformers_model_is_refused_with_a_way_out() -> No
         load_model(nn.Linear(2, 2))
     with pytest.raises(TypeError, match=r"Encoder contains no transformers model.*watch_attention"):
         load_model(nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, batch_first=True), 1))
-    with pytest.raises(TypeError, match=r"a folder or a transformers model, got list"):
-        load_model([bert()])
+    for nothing in ([bert()], types.SimpleNamespace(model="bert"), 3):
+        with pytest.raises(TypeError, match=f"such as a pipeline; got {type(nothing).__name__}"):
+            load_model(nothing)
 
 
 def test_a_sentence_transformer_is_opened_with_its_tokenizer(tmp_path: Path) -> None:
@@ -178,6 +233,9 @@ def test_an_object_with_a_model_and_a_tokenizer_is_opened() -> None:
 
     holder = Holder()
     check_reads(holder, holder.model)
+    inner = holder.model
+    holder.model = nn.DataParallel(inner)
+    check_reads(holder, inner)
 
 
 @pytest.mark.parametrize("package", ["lightning.pytorch", "pytorch_lightning"])

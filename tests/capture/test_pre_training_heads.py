@@ -100,7 +100,7 @@ def test_studies_of_answers_read_a_class_for_pre_training() -> None:
     ("name", "reason"),
     [
         ("ElectraForPreTraining", "says of each token whether it was replaced"),
-        ("SplinterForPreTraining", "has no head that predicts words or classes"),
+        ("SplinterForPreTraining", "has no head that predicts words, labels or spans"),
     ],
 )
 def test_other_tasks_of_pre_training_are_refused_by_name(name: str, reason: str) -> None:

@@ -21,8 +21,8 @@ import ipywidgets
 import numpy as np
 
 ABSENT = (
-    "altair", "conllu", "filelock", "pandas", "PIL", "py_mini_racer", "pypdf", "safetensors",
-    "scipy", "sklearn", "torch", "tqdm", "transformers", "vl_convert",
+    "altair", "conllu", "filelock", "huggingface_hub", "pandas", "PIL", "py_mini_racer", "pypdf",
+    "safetensors", "scipy", "sklearn", "torch", "tqdm", "transformers", "vl_convert",
 )
 
 

@@ -208,7 +208,7 @@ def test_another_text_is_shown_in_the_same_figures(model: AttentionModel) -> Non
     assert working() == threads
     assert explorer.view.attention is explorer.grid.attention is explorer.attention
     assert "##9" in explorer.attention.tokens and explorer.selected == [Head(2, 4)]
-    assert len(explorer._measured) <= 16
+    assert len(explorer._measures._known) <= 16
     n = len(explorer.attention.words.tokens)
     assert on_page(explorer.view, "map")["values"]["shape"] == [n, n]
     expected = text_metrics(explorer.attention)["self"]["entropy"]
@@ -300,7 +300,7 @@ def test_what_goes_wrong_is_said_in_the_panel_and_by_wait(
     def refuse(*_: object) -> None:
         raise ValueError("no fast tokenizer")
 
-    monkeypatch.setattr("attnwidget.widgets.explorer.relation_panels.probe_in_parts", refuse)
+    monkeypatch.setattr("attnwidget.widgets.explorer.relations.probe_in_parts", refuse)
     with pytest.raises(ValueError, match="no fast tokenizer"):
         explorer.wait(60)
     assert on_page(explorer, "problems") == dict.fromkeys(("table", "arcs"), "no fast tokenizer")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
 
 from attnwidget import Atlas, AttentionModel, Head, load_model
 from attnwidget.demo import demo_atlas
+from attnwidget.widgets.explorer import head_names
 from attnwidget.widgets.explorer.widget import Explorer, explore
 from fixtures.recording import from_page, on_page
 from fixtures.svg_picture import texts
@@ -150,3 +155,139 @@ def test_a_saved_page_has_the_cards_of_all_heads(
     figures = {figure["name"]: figure for figure in json.loads(data[1])["figures"]}
     assert len(figures["atlas_view"]["own"]["cards"]) == 72
     assert figures["atlas_view"]["state"]["table"] is False
+
+
+# Names on demand
+
+
+@pytest.fixture
+def unnamed(model: AttentionModel) -> AttentionModel:
+    """A model without an atlas: the weights are those of the package, and its origin is not."""
+    return load_model(model.hf_model, model.tokenizer)
+
+
+def finding(atlas: Atlas, began: threading.Event, go_on: threading.Event) -> Callable[..., Atlas]:
+    """What names heads as `atlas`, and reads text after text until it may end."""
+
+    def find(
+        model: AttentionModel,
+        *,
+        effects: bool,
+        batch_size: int,
+        progress: Callable[[int, int | None], None],
+    ) -> Atlas:
+        assert not effects and batch_size == 1
+        began.set()
+        for n_read in itertools.count():
+            progress(n_read % 24, 24)
+            if go_on.wait(0.01):
+                return atlas
+        raise AssertionError
+
+    return find
+
+
+def test_heads_are_named_when_asked_for(
+    unnamed: AttentionModel, atlas: Atlas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, go_on = threading.Event(), threading.Event()
+    monkeypatch.setattr(head_names, "make_atlas", finding(atlas, began, go_on))
+    explorer = explore(unnamed, TEXT, labels={(2, 8): "determiners"})
+    assert on_page(explorer, "offers")["card"].startswith("name the heads")
+    assert explorer.atlas is None and on_page(explorer, "tested") == []
+    locked = explorer.tokens
+    from_page(explorer, {"_accepted": "card"})
+    assert began.wait(60) and "card" not in on_page(explorer, "offers")
+    # Other work goes on meanwhile.
+    explorer.text = "The cat sat on the mat."
+    assert len(explorer.view.attention.tokens) == 9 and explorer.atlas is None
+    explorer.text = TEXT
+    assert not explorer.wait(0.01) and "card" in explorer.progress
+    go_on.set()
+    assert explorer.wait(60) and explorer.atlas is atlas and explorer.progress == {}
+    assert explorer.labels[(0, 2)] == explorer.grid.labels[(0, 2)] == "previous token"
+    assert explorer.labels[(2, 8)] == "determiners"
+    assert [[0, 2, "self"], "neighbour"] in explorer.grid._families
+    assert on_page(explorer, "tested")[0]["said"] == "the word before"
+    assert explorer.card.atlas is atlas and explorer.tokens == locked
+    state = json.loads(json.dumps(explorer.to_state()))
+    with pytest.raises(ValueError, match="pass the atlas again, atlas="):
+        Explorer.from_state(state, unnamed)
+    with pytest.raises(RuntimeError, match="have names, are being named"):
+        explorer.name_heads()
+    explorer.close()
+
+
+def test_names_that_a_reader_keeps_are_there_the_next_time(
+    unnamed: AttentionModel, atlas: Atlas, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(constants, "HF_HOME", str(tmp_path))
+    go_on = threading.Event()
+    go_on.set()
+    monkeypatch.setattr(head_names, "make_atlas", finding(atlas, threading.Event(), go_on))
+    explorer = explore(unnamed, TEXT)
+    with pytest.raises(ValueError, match="no names to keep: call name_heads"):
+        explorer.keep_names()
+    explorer.name_heads()
+    assert explorer.wait(60) and not list(tmp_path.iterdir())
+    assert on_page(explorer, "offers")["card"].startswith("keep these names")
+    from_page(explorer, {"_accepted": "card"})
+    (file,) = tmp_path.rglob("*.json")
+    assert on_page(explorer, "notes")["card"] == f"kept in {file}"
+    assert "card" not in on_page(explorer, "offers") and explorer.keep_names() == file
+    again = explore(load_model(unnamed.hf_model, unnamed.tokenizer), TEXT)
+    assert again.atlas is not None and again.labels[(0, 2)] == "previous token"
+    assert "atlas" not in again.code() and "card" not in on_page(again, "offers")
+    restored = Explorer.from_state(again.to_state(), unnamed)
+    assert restored.atlas is not None
+    assert explore(unnamed, TEXT, atlas=False).atlas is None
+    file.write_text("{}")
+    assert "card" in on_page(explore(unnamed, TEXT), "offers")
+
+
+def test_a_closed_explorer_names_no_heads(
+    unnamed: AttentionModel, atlas: Atlas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = threading.Event()
+    monkeypatch.setattr(head_names, "make_atlas", finding(atlas, began, threading.Event()))
+    explorer = explore(unnamed, TEXT)
+    explorer.name_heads()
+    assert began.wait(60)
+    threads = [thread for thread in threading.enumerate() if thread.name == "attnwidget"]
+    explorer.close()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert explorer.atlas is None
+
+
+def test_what_keeps_heads_from_names_is_said_in_their_tab(
+    unnamed: AttentionModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> Atlas:
+        raise ValueError("there are no texts")
+
+    monkeypatch.setattr(head_names, "make_atlas", refuse)
+    explorer = explore(unnamed, TEXT)
+    explorer.name_heads()
+    with pytest.raises(ValueError, match="there are no texts"):
+        explorer.wait(60)
+    assert on_page(explorer, "problems")["card"] == "there are no texts"
+    explorer.close()
+
+
+def test_only_heads_without_names_are_offered_names(model: AttentionModel) -> None:
+    for made in (explore(model, TEXT), explore(model, TEXT, atlas=False)):
+        assert "card" not in on_page(made, "offers")
+        with pytest.raises(RuntimeError, match="have names, are being named"):
+            made.name_heads()
+        made.close()
+
+
+@pytest.mark.slow
+def test_the_heads_of_a_causal_model_get_names_from_the_texts_of_the_package() -> None:
+    explorer = explore(load_model("attnwidget/induction"), "The cat sat. The cat")
+    explorer.name_heads()
+    assert explorer.wait() and explorer.atlas is not None
+    assert explorer.atlas.find("induction") and "induction" in explorer.labels.values()
+    explorer.close()

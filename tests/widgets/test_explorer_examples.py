@@ -153,7 +153,7 @@ def test_a_state_keeps_its_example(model: AttentionModel) -> None:
         del old["explorer"][name]
     old |= {"version": 1, "treebank": None}
     migrated = Explorer.from_state(old, model)
-    assert migrated.text == explorer.text and on_page(migrated, "offer") == ""
+    assert migrated.text == explorer.text and on_page(migrated, "offers") == {}
     # The default tab of earlier versions is no choice: the row "more" is closed.
     old["explorer"]["tab"] = "lens"
     assert Explorer.from_state(old, model).tab is None
@@ -247,11 +247,13 @@ def test_an_encoder_decoder_reads_a_target_and_others_do_not(model: AttentionMod
 @pytest.mark.slow
 def test_relations_of_a_model_of_ones_own_are_measured_when_asked_for(own: AttentionModel) -> None:
     explorer = explore(own, "The cat sat.")
-    assert on_page(explorer, "offer") == "measure on the 115 demonstration sentences"
+    offers = on_page(explorer, "offers")
+    assert offers["table"] == offers["arcs"] == "measure on the 115 demonstration sentences"
     assert explorer.to_state()["treebank"] is True and explorer.table is None
-    assert Explorer.from_state(explorer.to_state(), own)._offer == on_page(explorer, "offer")
-    from_page(explorer, {"_accepted": True})
-    assert on_page(explorer, "offer") == "" and set(explorer.progress) >= {"table", "arcs"}
+    assert on_page(Explorer.from_state(explorer.to_state(), own), "offers") == offers
+    from_page(explorer, {"_accepted": "table"})
+    assert "table" not in on_page(explorer, "offers")
+    assert set(explorer.progress) >= {"table", "arcs"}
     assert explorer.wait(120) and explorer.table is not None
     explorer.choose("obj")
     assert explorer.arcs.relation == "obj"
@@ -259,7 +261,7 @@ def test_relations_of_a_model_of_ones_own_are_measured_when_asked_for(own: Atten
     assert kept["treebank"]["source"] == "demo_treebank()"
     assert set(explore(own, "The cat sat.", treebank=True).progress) >= {"table", "arcs"}
     none = explore(own, "The cat sat.", treebank=False)
-    assert on_page(none, "offer") == "" and none.to_state()["treebank"] is False
+    assert "table" not in on_page(none, "offers") and none.to_state()["treebank"] is False
 
 
 @pytest.mark.slow

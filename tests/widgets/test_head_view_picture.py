@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 
 import numpy as np
@@ -62,6 +63,11 @@ def share(value: float) -> str:
     if not value > 0:
         return "0"
     return "<0.0005" if value < 0.0005 else f"{float(f'{value:.3g}'):.10g}"
+
+
+def per_cent(value: float) -> str:
+    """A share beside a word, of 1 % or more."""
+    return f"{math.floor(100 * float(value) + 0.5)}\xa0%"
 
 
 def aligned(value: float) -> str:
@@ -131,8 +137,8 @@ def test_a_locked_token_has_its_weights_beside_the_other_side(attention: Attenti
     row = attention.weights(3, 5)[3]
     written = texts(view.figure())
     # Shares below 1 % have no number.
-    beside = [aligned(float(weight)) for weight in row if weight >= 0.01]
-    numbers = [text for text in written if re.fullmatch(r"<?[\d.]+\d|0|1", text)]
+    beside = [per_cent(weight) for weight in row if weight >= 0.01]
+    numbers = [text for text in written if re.fullmatch(r"\d+\xa0%", text)]
     assert numbers[: len(beside)] == beside
     table = view._table()
     order = np.argsort(-row, kind="stable")[:15]
@@ -141,15 +147,13 @@ def test_a_locked_token_has_its_weights_beside_the_other_side(attention: Attenti
     assert table["to"].tolist() == [attention.tokens[i] for i in order]
     # Weights stand once in a figure: no list repeats them, unless tokens are out of sight.
     assert not any(text.startswith("strongest") for text in written)
-    assert [text for text in written if text == aligned(float(row.max()))] == [
-        aligned(float(row.max()))
-    ]
+    assert written.count(per_cent(row.max())) == 1
     # Its lines have the scale of all lines, and the legend says so.
     assert "thickness · absolute" in written
     assert view.caption.scale == "absolute line thickness scale, 0 to 1"
     view.tokens = [("key", 0)]
     column = attention.weights(3, 5)[:, 0]
-    assert {aligned(float(w)) for w in column if w >= 0.01} <= set(texts(view.figure()))
+    assert {per_cent(weight) for weight in column if weight >= 0.01} <= set(texts(view.figure()))
     # On a relative scale the lines of a token are scaled to the strongest of them.
     view.scale = "sqrt"
     assert view.caption.scale.endswith(f"0 to {share(float(column.max()))}, this token")

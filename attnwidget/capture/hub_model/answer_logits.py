@@ -18,7 +18,7 @@ def answer_logits(output: Any) -> Tensor:
     """Return the logits of words, labels or classes in the output of a model.
 
     Raises:
-        AttributeError: The output has no logits.
+        TypeError: The output has no logits.
 
     Example:
         >>> import torch
@@ -32,7 +32,9 @@ def answer_logits(output: Any) -> Tensor:
         logits = getattr(output, name, None)
         if isinstance(logits, Tensor):
             return logits
-    raise AttributeError(f"{type(output).__name__} has neither {' nor '.join(_NAMES)}")
+    raise TypeError(
+        f"{type(output).__name__} has neither {' nor '.join(_NAMES)}: load the model with its head"
+    )
 
 
 @cache

@@ -10,7 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnwidget.capture.hub_model.answer_heads import AnswerHead, answer_head
 from attnwidget.capture.hub_model.answer_logits import answer_logits, predicts_masked_words
+from attnwidget.capture.hub_model.answer_places import answer_spans, labelled_places
+from attnwidget.capture.hub_model.question import span_logits
 from attnwidget.kernels.gradients import document_losses
 from attnwidget.text.counted import counted
 
@@ -21,7 +24,9 @@ LossFunction = Callable[[Any], Tensor]
 _SELECTED = 0.15
 _MASKED = 0.8
 _RANDOM = 0.1
-_LANGUAGE_MODEL_LOSSES = ("masked-LM", "causal-LM")
+# The losses of models that predict no words: minus the log probability of their own answer.
+_OWN_ANSWERS = {"label": "own labels", "class": "own class", "span": "own span"}
+_IN_NATS = ("masked-LM", "causal-LM", *_OWN_ANSWERS.values())
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,8 @@ class Loss:
     """The loss whose gradients were computed for an input.
 
     Attributes:
-        name: "masked-LM", "causal-LM", or the name of the user's function.
+        name: "masked-LM", "causal-LM", "own labels", "own class", "own span", "output", or the name
+            of the user's function.
         value: Value of the loss in nats, or the result of the user's function.
         masked: Positions selected for the masked-LM loss. The gradients belong to the input with
             these tokens masked (80 %), replaced (10 %) or left (10 %).
@@ -40,7 +46,7 @@ class Loss:
     masked: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        if self.name not in _LANGUAGE_MODEL_LOSSES:
+        if self.name not in _IN_NATS:
             return f"{self.name} {self.value:.3g}"
         count = f", {counted(len(self.masked), 'token')} masked" if self.masked else ""
         return f"{self.name} loss {self.value:.3g} nats{count}"
@@ -84,6 +90,10 @@ def task_for(
         raise ValueError(
             f"loss is 'auto', 'masked', 'causal' or a function of the model's output, got {loss!r}"
         )
+    if loss == "auto" and language_model_head(hf_model) is None:
+        head = answer_head(hf_model)
+        if head is not None:
+            return _own_answer(head, tokenizer, inputs)
     kind = _kind(hf_model) if loss == "auto" else loss
     if "input_ids" not in inputs:
         raise ValueError(f"a {kind} loss is of token ids; the inputs are {', '.join(inputs)}")
@@ -97,6 +107,58 @@ def task_for(
         lambda output: document_losses(_logits(output, hf_model), targets, selected),
         selected,
     )
+
+
+def _own_answer(head: AnswerHead, tokenizer: Any, inputs: Mapping[str, Tensor]) -> Task:
+    """Return minus the log probability of the model's own answer; the output if it is a number.
+
+    Nobody has told the right answer, so the gradients belong to the answer of the model: its class,
+    its span, or the labels of all tokens (a mean).
+    """
+    if head == "numbers":
+        return Task(
+            "output", inputs, lambda output: answer_logits(output).float().flatten(1).sum(-1)
+        )
+    if head == "class":
+        return Task(_OWN_ANSWERS[head], inputs, lambda output: _own_loss(answer_logits(output)))
+    if "input_ids" not in inputs:
+        raise ValueError(f"{head}s are of token ids; the inputs are {', '.join(inputs)}")
+    rows = [
+        [token for token, is_real in zip(ids, real, strict=True) if is_real]
+        for ids, real in zip(inputs["input_ids"].tolist(), _real(inputs).tolist(), strict=True)
+    ]
+    starts = [int(real.int().argmax()) for real in _real(inputs)]
+    if head == "span":
+        spans = [
+            tuple((start + first, start + last) for first, last in answer_spans(tokenizer, row))
+            for start, row in zip(starts, rows, strict=True)
+        ]
+        if not all(spans):
+            raise ValueError("an input has no context: pass the question and the context as a pair")
+
+        def of_spans(output: Any) -> Tensor:
+            losses = [
+                _own_loss(span_logits(output, of_input)[item])
+                for item, of_input in enumerate(spans)
+            ]
+            return torch.stack(losses)
+
+        return Task(_OWN_ANSWERS[head], inputs, of_spans)
+    labelled = torch.zeros_like(inputs["input_ids"], dtype=torch.bool)
+    for item, (start, row) in enumerate(zip(starts, rows, strict=True)):
+        labelled[item, [start + place for place in labelled_places(tokenizer, row)]] = True
+
+    def of_labels(output: Any) -> Tensor:
+        losses = _own_loss(answer_logits(output)).where(labelled, 0)
+        return losses.sum(-1) / labelled.sum(-1)
+
+    return Task(_OWN_ANSWERS[head], inputs, of_labels)
+
+
+def _own_loss(logits: Tensor) -> Tensor:
+    """Return minus the log probability of the likeliest answer, [...] from [..., V]."""
+    best = logits.detach().argmax(-1, keepdim=True)
+    return -torch.log_softmax(logits.float(), -1).gather(-1, best)[..., 0]
 
 
 def masked_ids(
@@ -200,7 +262,7 @@ def _kind(hf_model: Any) -> Literal["masked", "causal"]:
 def _logits(output: Any, hf_model: Any = None) -> Tensor:
     try:
         logits = answer_logits(output)
-    except AttributeError:
+    except TypeError:
         logits = None
     if logits is not None and logits.ndim == 3:
         return logits

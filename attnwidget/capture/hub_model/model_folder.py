@@ -47,7 +47,8 @@ def model_folder(folder: Path) -> Path:
     """Return the folder with the transformers model: `folder`, or a part of sentence-transformers.
 
     Raises:
-        ModelFolderError: There is no model, only checkpoints; or the weights are not safetensors.
+        ModelFolderError: The model is in another folder, or the weights are not safetensors.
+        FileNotFoundError: There is no model.
     """
     if not (folder / "config.json").is_file():
         folder = _part_of_sentence_transformers(folder)
@@ -73,7 +74,9 @@ def _part_of_sentence_transformers(folder: Path) -> Path:
     """Return the folder "0_Transformer" of an old sentence-transformers model.
 
     Raises:
-        ModelFolderError: The folder has no model of sentence-transformers, or several models.
+        ModelFolderError: The folder has several models of sentence-transformers, or models in
+            other folders.
+        FileNotFoundError: There is no model.
     """
     parts = [
         folder / str(module.get("path", ""))
@@ -95,7 +98,12 @@ def _part_of_sentence_transformers(folder: Path) -> Path:
             f"checkpoint{'s' * (len(checkpoints) > 1)} of a training: pass a checkpoint, such as "
             f"{str(checkpoints[-1][1])!r}"
         )
-    raise ModelFolderError(
+    inner = [path.parent for path in folder.glob("*/config.json") if "model_type" in _read(path)]
+    if inner:
+        raise ModelFolderError(
+            f"{str(folder)!r} has no config.json; a folder inside has one: pass {str(min(inner))!r}"
+        )
+    raise FileNotFoundError(
         f"{str(folder)!r} is no complete model folder: it has no config.json. "
         "save_pretrained(folder) of a model and of its tokenizer writes one"
     )

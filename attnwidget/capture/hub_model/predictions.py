@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-Task = Literal["masked", "next", "class"]
+Task = Literal["masked", "next", "label", "class", "span"]
 
 
 @dataclass(frozen=True)
@@ -43,16 +43,18 @@ class Answers:
 class Predictions:
     """A model's answers for one input. Made by `AttentionModel.predict`.
 
-    The P questions are about each masked or named token, about the next token, or about the class.
+    The P questions are about masked or named tokens, the next token, the labels of tokens, the
+    class, or the span with the answer.
     `after - before` shows the difference between two models, or between heads on and off.
 
     Attributes:
-        task: "masked", "next" or "class".
+        task: "masked", "next", "label", "class" or "span".
         model_name: Name of the model, with its disabled heads.
         tokens: The n tokens of the input; in an encoder-decoder, the tokens of the decoder.
-        positions: For each question, the index of its token; n for the next token, -1 for a class.
-        log_probabilities: Log probability of every vocabulary entry or class in nats, float32 [P,
-            V].
+        positions: For each question, the index of its token; n for the next token, -1 for a class
+            and a span.
+        log_probabilities: Log probability of every vocabulary entry, label, class or span in nats,
+            float32 [P, V].
         top: Number of answers per question in the table and the chart.
         log_probability: Log probability of the text in a causal model, given its first token, in
             nats; else None.
@@ -94,7 +96,8 @@ class Predictions:
             raise ValueError(f"question {question}: there is {n_questions}, counted from 0")
         index = self.answers.found(answer) if isinstance(answer, str) else as_index(answer)
         if index is None or not 0 <= index < self.answers.count:
-            what = "classes" if self.task == "class" else "vocabulary entries"
+            kinds = {"class": "classes", "label": "labels", "span": "spans"}
+            what = kinds.get(self.task, "vocabulary entries")
             raise ValueError(
                 f"{answer!r} is none of the {self.answers.count:,} {what}: write it as the column "
                 "'token' of to_frame() does, or pass its id"
@@ -146,14 +149,20 @@ class Predictions:
     def said(self) -> str:
         """Description of the questions in titles."""
         text = " ".join(self.tokens)
-        what = {"masked": "Answers", "next": "Next tokens", "class": "Classes"}[self.task]
+        what = {
+            "masked": "Answers",
+            "next": "Next tokens",
+            "label": "Labels",
+            "class": "Classes",
+            "span": "Spans",
+        }[self.task]
         return f"{what}: {text if len(text) <= 100 else text[:99] + '…'}"
 
     def asked(self, question: int) -> str:
         """Return the name of one question: its token and its position."""
         position = self.positions[question]
         if position < 0:
-            return "class"
+            return "class" if self.task == "class" else "answer"
         if position == len(self.tokens):
             return "next token"
         return f"{position}: {self.tokens[position]}"

@@ -47,7 +47,7 @@ def token_axis(
     if found.whole_words and _numbered(words, segments) != tuple(found.words):
         pieces = [readable(token, spelling.kind) for token in raw]
     axis = Tokens(
-        text=tuple(readable(token, spelling.kind) for token in raw),
+        text=_texts(spelling, raw, found.shares),
         raw=tuple(raw),
         ids=tuple(int(i) for i in ids),
         special=tuple(_special_kinds(tokenizer, ids, non_words)),
@@ -56,6 +56,22 @@ def token_axis(
         words_known=found.known or word_ids is not None,
     )
     return _with_pieces(axis, pieces)
+
+
+def entry_names(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str]]:
+    """Return the readable form and the entry of vocabulary ids that are no running text.
+
+    The parts of a character in two entries are not joined, as `token_axis` joins the parts in a
+    text.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> entry_names(load_model().tokenizer, [2, 100])[0]
+        ('[CLS]', '[CLS]')
+    """
+    kind = Spelling.of(tokenizer).kind
+    entries = [str(token) for token in tokenizer.convert_ids_to_tokens(list(ids))]
+    return [(readable(entry, kind), entry) for entry in entries]
 
 
 def plain_axis(tokens: Sequence[str], segments: Sequence[int] | None = None) -> Tokens:
@@ -77,10 +93,17 @@ def plain_axis(tokens: Sequence[str], segments: Sequence[int] | None = None) -> 
     found = found_words(spelling, raw, is_word, axis.segments)
     axis = replace(
         axis,
-        text=tuple(readable(token, spelling.kind) for token in raw),
+        text=_texts(spelling, raw, found.shares),
         words=_numbered(found.words, axis.segments),
     )
     return _with_pieces(axis, found.pieces)
+
+
+def _texts(spelling: Spelling, raw: Sequence[str], shares: Sequence[str]) -> tuple[str, ...]:
+    """Return the readable texts of tokens; tokens that split a character show their part of it."""
+    return tuple(
+        share or readable(token, spelling.kind) for token, share in zip(raw, shares, strict=True)
+    )
 
 
 def _with_pieces(axis: Tokens, pieces: Sequence[str]) -> Tokens:

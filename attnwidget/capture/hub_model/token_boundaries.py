@@ -32,12 +32,15 @@ class FoundWords:
         words: The word of each token, from 0 and without gaps; None for tokens without text.
         pieces: The characters that each token adds to its word. A character that is split over
             tokens is in the piece of the first.
+        shares: Texts that show the part of a character: "河 1/3" for the first of three tokens,
+            "…2/3" for the second; "" for tokens of whole characters.
         known: Whether words were found; otherwise each token is a word.
         whole_words: Whether some pieces are whole words, at the first tokens of these words.
     """
 
     words: list[int | None]
     pieces: list[str]
+    shares: list[str]
     known: bool
     whole_words: bool
 
@@ -77,6 +80,7 @@ def found_words(
         ids = range(len(raw))
     words: list[int | None] = [None] * len(raw)
     pieces = list(raw)
+    shares = [""] * len(raw)
     known = True
     n_words = 0
     for start, end in _runs(ids, is_word, segments, added):
@@ -99,12 +103,13 @@ def found_words(
         if spelling.boundaries == "continues":
             run.pieces[0] = raw[start]  # the mark shows that the beginning of the word is missing
         pieces[start:end] = run.pieces
+        shares[start:end] = run.shares
         for place, owner in enumerate(owners, start):
             if place > start and owner != owners[place - start - 1]:
                 n_words += 1
             words[place] = n_words
         n_words += 1
-    return FoundWords(words, pieces, known, spelling.boundaries == "decoded")
+    return FoundWords(words, pieces, shares, known, spelling.boundaries == "decoded")
 
 
 def unknown_id(tokenizer: Any) -> int | None:
@@ -153,6 +158,7 @@ class _Run:
     ids: list[int]
     raw: list[str]
     pieces: list[str]
+    shares: list[str]
     text: str
     starts: list[int]
 
@@ -170,14 +176,51 @@ class _Run:
         at = list(accumulate(sizes, initial=0))
         pieces = []
         starts = []
+        spans = []
         byte = 0
         for block in blocks:
             end = byte + len(block)
+            spans.append((byte, end))
             pieces.append(shown_bytes(whole[bisect_left(at, byte) : bisect_left(at, end)]))
             starts.append(bisect_right(at, byte) - 1)
             byte = end
         text = "".join(_UNREADABLE if "\udc80" <= c <= "\udcff" else c for c in whole)
-        return cls(list(ids), list(raw), pieces, text, starts)
+        return cls(list(ids), list(raw), pieces, _shares(whole, at, spans), text, starts)
+
+
+def _shares(text: str, at: Sequence[int], spans: Sequence[tuple[int, int]]) -> list[str]:
+    """Return the texts of tokens with a part of a character; "" for other tokens.
+
+    Args:
+        text: The characters of all tokens.
+        at: The first byte of each character, and the end of the last character.
+        spans: The first byte and the end of each token.
+    """
+    # The characters of each token, and the tokens of each character.
+    of_token = [
+        range(bisect_right(at, start) - 1, bisect_left(at, end)) if end > start else range(0)
+        for start, end in spans
+    ]
+    tokens_of: dict[int, list[int]] = {}
+    for token, characters in enumerate(of_token):
+        for character in characters:
+            tokens_of.setdefault(character, []).append(token)
+    shares = []
+    for token, characters in enumerate(of_token):
+        parts = [""]
+        is_split = False
+        for character in characters:
+            among = tokens_of[character]
+            shown = shown_bytes(text[character])
+            if len(among) == 1:
+                parts[-1] += shown
+                continue
+            is_split = True
+            place = among.index(token) + 1
+            name = shown if shown.isprintable() else f"<U+{ord(shown):04X}>"
+            parts += [f"{name} 1/{len(among)}" if place == 1 else f"…{place}/{len(among)}", ""]
+        shares.append(" ".join(part.strip() for part in parts if part.strip()) if is_split else "")
+    return shares
 
 
 def _owners(spelling: Spelling, tokenizer: Any, run: _Run) -> list[int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 from torch import nn
@@ -13,6 +14,8 @@ from torch import nn
 _CHOOSING = {"PolyModel", "XLoraModel"}
 # Where wrappers keep their tokenizer: Trainer names it a processing class.
 _TOKENIZERS = ("tokenizer", "processing_class", "processor")
+# Names of the inputs of transformers models: ids, vectors, pictures and sound.
+_INPUTS = {"input_ids", "inputs_embeds", "pixel_values", "input_features", "input_values"}
 # Properties of a wrapper may fail, for example before a training has begun.
 _NOT_THERE = (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError)
 
@@ -43,10 +46,13 @@ def unwrapped(
     module of Lightning, the wrappers `torch.compile`, `torch.nn.DataParallel`,
     `DistributedDataParallel` and peft. Adapters inside the layers, such as LoRA, stay active.
 
+    A module that is called like a transformers model counts as one: it has a transformers
+    configuration, its forward names an input such as `input_ids`, and its attention can be read.
+
     Args:
         model: The object.
-        has_attention: A function that says whether a transformers model has attention to read. If
-            an object contains several models, models without attention do not count.
+        has_attention: A function that says whether a module has attention to read. If an object
+            contains several models, models without attention do not count.
 
     Raises:
         TypeError: The object contains no transformers model, or several; or it has adapters outside
@@ -62,7 +68,7 @@ def unwrapped(
         >>> unwrapped(torch.nn.ModuleDict({"bert": model, "head": torch.nn.Linear(4, 2)})).path
         'bert'
     """
-    found = list(_inside(model, Unwrapped(None), set()))
+    found = list(_inside(model, Unwrapped(None), set(), has_attention))
     if len(found) > 1:
         # A network for pictures beside a language model has no attention to read.
         found = [one for one in found if has_attention(one.hf_model)] or found
@@ -79,7 +85,10 @@ def unwrapped(
     if isinstance(model, nn.Module) and getattr(model, "config", None) is not None:
         return Unwrapped(model)
     if not isinstance(model, nn.Module):
-        raise TypeError(f"model is None, a name, a folder or a transformers model, got {kind}")
+        raise TypeError(
+            "model is None, a name, a folder, a transformers model, or an object that contains one "
+            f"transformers model, such as a pipeline; got {kind}"
+        )
     raise TypeError(f"this {kind} contains no transformers model: {_way_out(model)}")
 
 
@@ -92,7 +101,9 @@ def _way_out(model: nn.Module) -> str:
     return "pass a transformers model, or record queries and keys for Attention.from_queries_keys"
 
 
-def _inside(source: Any, outer: Unwrapped, seen: set[int]) -> Iterator[Unwrapped]:
+def _inside(
+    source: Any, outer: Unwrapped, seen: set[int], has_attention: Callable[[nn.Module], object]
+) -> Iterator[Unwrapped]:
     """Return each outermost transformers model inside an object once.
 
     A wrapper of the same model (compiled, parallel, with adapters) adds nothing to the path.
@@ -101,6 +112,7 @@ def _inside(source: Any, outer: Unwrapped, seen: set[int]) -> Iterator[Unwrapped
         source: The object.
         outer: The path to `source`, and the tokenizer of what contains it.
         seen: Ids of the objects that were searched; modules may contain each other.
+        has_attention: As in `unwrapped`.
     """
     from transformers import PreTrainedModel
 
@@ -109,21 +121,24 @@ def _inside(source: Any, outer: Unwrapped, seen: set[int]) -> Iterator[Unwrapped
     seen.add(id(source))
     if isinstance(source, nn.Module):
         if "_orig_mod" in source._modules:
-            yield from _inside(source._modules["_orig_mod"], outer, seen)
+            yield from _inside(source._modules["_orig_mod"], outer, seen, has_attention)
             return
         if isinstance(source, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
-            yield from _inside(source.module, outer, seen)
+            yield from _inside(source.module, outer, seen, has_attention)
             return
         if hasattr(source, "peft_config") and "base_model" in source._modules:
-            yield from _inside(_adapted(source), outer, seen)
+            yield from _inside(_adapted(source), outer, seen, has_attention)
             return
         if isinstance(source, PreTrainedModel):
             yield replace(outer, hf_model=source)
             return
     tokenizer = _tokenizer_of(source) or outer.tokenizer
+    if _is_called_like_a_model(source) and has_attention(source):
+        yield replace(outer, hf_model=source, tokenizer=tokenizer)
+        return
     for name, part in _parts(source).items():
         path = f"{outer.path}.{name}" if outer.path else name
-        yield from _inside(part, Unwrapped(None, tokenizer, path), seen)
+        yield from _inside(part, Unwrapped(None, tokenizer, path), seen, has_attention)
 
 
 def _parts(source: Any) -> Mapping[str, nn.Module]:
@@ -148,6 +163,17 @@ def _tokenizer_of(wrapper: Any) -> Any:
             if hasattr(tokenizer, "convert_ids_to_tokens"):
                 return tokenizer
     return None
+
+
+def _is_called_like_a_model(source: Any) -> bool:
+    """Whether a module has a transformers configuration, and an input of transformers by name."""
+    from transformers import PretrainedConfig
+
+    if not isinstance(source, nn.Module) or not isinstance(
+        getattr(source, "config", None), PretrainedConfig
+    ):
+        return False
+    return not _INPUTS.isdisjoint(signature(source.forward).parameters)
 
 
 def _adapted(model: Any) -> nn.Module:

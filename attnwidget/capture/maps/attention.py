@@ -12,6 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.hub_model.token_axes import plain_axis
+from attnwidget.capture.maps.combine_heads import (
+    HIDES_HEADS,
+    NO_SHARES,
+    Each,
+    HeadChoice,
+    LayerChoice,
+    combine_heads,
+)
+from attnwidget.capture.maps.combined_heads import Combination
 from attnwidget.capture.maps.comparable_maps import on_common_axes, refuse_incomparable
 from attnwidget.capture.maps.from_weights import axes_of_stack, layers_of_weights, weights_by_stack
 from attnwidget.capture.maps.head_maps import HeadMaps, check_room
@@ -20,7 +29,7 @@ from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.python_call import YOURS, Call, call
-from attnwidget.capture.maps.stack_axes import Stack, check_place
+from attnwidget.capture.maps.stack_axes import HeadNames, Stack, check_place
 from attnwidget.capture.maps.stack_maps import StackMaps
 from attnwidget.capture.maps.weights_frame import weights_frame
 from attnwidget.capture.maps.word_attention import WordAttention
@@ -58,7 +67,8 @@ _ROW_BYTES = 96
 # The remarks that pages show about an attention, and the remarks that only Python shows.
 NO_MODEL = (
     "heads are switched off in a model, and this attention is of given weights or of given queries "
-    "and keys, was made in a block of `disabled`, or was pickled or copied without its model"
+    "and keys, is a mean or maximum of heads, was made in a block of `disabled`, or was pickled or "
+    "copied without its model"
 )
 _WORDS_UNKNOWN = (
     "each token is a word, because the vocabulary shows no words: a text or a list of words tells "
@@ -122,6 +132,8 @@ class Attention:
         edits: str = "",
         reading: Reading[Attention] | None = None,
         numbers: Mapping[str, LayerNumbers] | None = None,
+        names: Mapping[str, HeadNames] | None = None,
+        combination: Combination | None = None,
     ) -> None:
         stacks: dict[str, Stack] = {}
         by_number: dict[str, dict[int, KeptLayer]] = {}
@@ -137,6 +149,7 @@ class Attention:
                 kept[0].n_key_heads,
                 *axes[name],
                 layer_numbers.without_attention,
+                None if names is None else names[name],
             )
         self.model_name = model_name
         self.n_prompt = n_prompt
@@ -151,6 +164,7 @@ class Attention:
             lock if lock is not None else threading.RLock(),
             model_name=model_name,
             missing={"norms": no_norms, "gradients": "" if loss else _NO_GRADIENTS},
+            combination=combination,
         )
         self._remarks = tuple(remarks)
 
@@ -197,8 +211,11 @@ class Attention:
         are kept in place of queries and keys, layers without attention, and a stack that is not
         shown because its attention is local or sparse (the encoders of LED and LongT5). It also
         names modules whose weights were not in the files of the model, and vocabulary ids whose
-        vocabulary does not show where words begin, so that each token is a word.
+        vocabulary does not show where words begin, so that each token is a word. The note of a mean
+        or a maximum of heads warns of what it hides.
         """
+        if self.head_maps.combination is not None:
+            return ", ".join(filter(None, self._remarks))
         kept = [layer.products is None for layer in self.head_maps.kept_layers()]
         how_far = f"weights kept for {sum(kept)} of {len(kept)} layers" if any(kept) else ""
         how_far = "weights only" if all(kept) else how_far
@@ -356,6 +373,7 @@ class Attention:
                 head.head, queries, keys
             )
         if parts is None:
+            self.head_maps.refuse_combined("scores before the softmax")
             raise ValueError(
                 f"{self.model_name} shows the weights of L{head.layer}, but not the queries and "
                 "keys of which they are made (given weights, an edited layer, or attention of a "
@@ -367,7 +385,7 @@ class Attention:
         """||f(x)|| of every head and key of a layer, [H, K]: `norms` without the weight.
 
         Raises:
-            ValueError: as `norms`.
+            ValueError: as `norms`, and for a mean or a maximum of heads.
 
         Example:
             >>> from attnwidget import load_model
@@ -376,6 +394,7 @@ class Attention:
             (12, 6)
         """
         self.head_maps.check_quantity("norms")
+        self.head_maps.refuse_combined("||f(x)||")
         kept = self.head_maps.layer(layer, stack)
         with self.head_maps.reading():
             return as_numpy(kept.value_norms())
@@ -384,8 +403,8 @@ class Attention:
         """||sum over the heads of a f(x)|| of a layer, [Q, K]: heads can add up, or cancel.
 
         Raises:
-            ValueError: as `norms`, and for a long input (`is_long`), which keeps no products of
-                pairs of heads.
+            ValueError: as `norms`, for a long input (`is_long`), which keeps no products of pairs
+                of heads, and for a mean or a maximum of heads.
 
         Example:
             >>> from attnwidget import load_model
@@ -395,6 +414,7 @@ class Attention:
         """
         self.head_maps.check_quantity("norms")
         self.head_maps.refuse_long("summed over heads")
+        self.head_maps.refuse_combined("a sum over the heads of a layer")
         kept = self.head_maps.layer(layer, stack)
         with self.head_maps.reading():
             return as_numpy(kept.summed_norms())
@@ -597,6 +617,139 @@ class Attention:
         """The same maps between words: `attention.words.weights(2, 8)`."""
         return WordAttention(self.head_maps)
 
+    def mean(
+        self,
+        heads: HeadChoice = None,
+        layers: LayerChoice = None,
+        *,
+        each: Each | None = None,
+        stack: str | None = None,
+    ) -> Attention:
+        """Return the mean of heads as an attention of one head, which every figure draws.
+
+        The result has the tokens, words and places of this attention. Its maps are means of the
+        maps of the heads: of weights, norms and gradients. Rows of mean weights sum to 1 if the
+        rows of all heads do. Maps are computed on request, without a copy of the maps of the heads.
+        A query sees a key if at least one head sees the key; heads that do not have weight 0.
+
+        A mean hides its heads: two heads with different targets look like a single head with both
+        targets. `note` and captions say this. No head of the result can be switched off, and its
+        scores have no parts.
+
+        Args:
+            heads: Numbers of heads, in each of `layers`, or heads as (layer, head) or (layer, head,
+                stack); None = all heads.
+            layers: Numbers of layers; None = all layers with attention.
+            each: "layer" for a head per layer, the mean over heads; "head" for a single layer of
+                heads, the means over layers; None for a single head, the mean over both. The
+                result counts chosen layers and heads from 0, and their names have the numbers of
+                the model.
+            stack: The stack; None = the means of every stack.
+
+        Raises:
+            ValueError: The head, layer or stack does not exist, a choice is empty or has an entry
+                twice, heads as (layer, head) come with `layers` or `each`, or this attention is
+                already a mean or a maximum.
+            TypeError: The number of a head or a layer is no whole number.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> attention.mean(layers=3).weights(0, 0).shape
+            (6, 6)
+            >>> attention.mean(layers=3).stacks["self"].head_name(0, 0)
+            'mean of 12 heads of layer 3'
+            >>> means = attention.mean(each="layer")
+            >>> means.n_layers, means.n_heads
+            (6, 1)
+        """
+        return self._combine("mean", heads, layers, each, stack)
+
+    def max(
+        self,
+        heads: HeadChoice = None,
+        layers: LayerChoice = None,
+        *,
+        each: Each | None = None,
+        stack: str | None = None,
+    ) -> Attention:
+        """Return the maximum of heads as an attention of one head, which every figure draws.
+
+        Each weight is the largest weight of any head between the two tokens, so a strong link of a
+        single head stays visible. Rows do not sum to 1. Functions that read distributions
+        (`measure_attention`, `changes`, rollout) therefore refuse the result.
+
+        Args:
+            heads: As in `mean`.
+            layers: As in `mean`.
+            each: As in `mean`.
+            stack: As in `mean`.
+
+        Raises:
+            ValueError: As in `mean`.
+            TypeError: As in `mean`.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> strongest = attention.max(heads=[0, 4], layers=3)
+            >>> strongest.stacks["self"].head_name(0, 0)
+            'maximum of heads 0, 4 of layer 3'
+            >>> bool((strongest.weights(0, 0) == attention.weights(3)[[0, 4]].max(0)).all())
+            True
+        """
+        return self._combine("maximum", heads, layers, each, stack)
+
+    def _combine(
+        self,
+        combination: Combination,
+        heads: HeadChoice,
+        layers: LayerChoice,
+        each: Each | None,
+        stack: str | None,
+    ) -> Attention:
+        if (before := self.head_maps.combination) is not None:
+            raise ValueError(
+                f"this attention is itself a {before} of heads: take the {combination} of the "
+                "attention of which it was made"
+            )
+        combined = combine_heads(
+            combination,
+            self.stacks,
+            self.head_maps.layers,
+            heads=heads,
+            of_layers=layers,
+            each=each,
+            stack=stack,
+            model_name=self.model_name,
+        )
+        no_norms = self.head_maps.missing["norms"]
+        if self.is_long and not no_norms:
+            no_norms = (
+                f"a {combination} of heads of a long input has weights and gradients; "
+                "attend(text, long=False) has whole maps, where there is the memory"
+            )
+        made = Attention(
+            {name: stack.layers for name, stack in combined.items()},
+            {name: (self.stacks[name].query, self.stacks[name].key) for name in combined},
+            model_name=self.model_name,
+            n_prompt=self.n_prompt,
+            lock=self.head_maps.lock,
+            no_norms=no_norms,
+            remarks=(self.note, HIDES_HEADS if combination == "mean" else NO_SHARES),
+            loss=self.loss,
+            edits=self.edits,
+            numbers={name: stack.numbers for name, stack in combined.items()},
+            names={name: stack.names for name, stack in combined.items()},
+            combination=combination,
+        )
+        if self.made_by is not None:
+            options = {"heads": heads, "layers": layers, "each": each, "stack": stack}
+            made.made_by = self.made_by.then(
+                call("mean" if combination == "mean" else "max", {}, options)
+            )
+        return made
+
     def map(
         self, quantity: str, layer: int, head: int, *, stack: str | None = None
     ) -> Float32Array:
@@ -666,8 +819,8 @@ class Attention:
         attentions: float32 [L, H], exactly 0 where the maps are equal. A missing key has weight 0.
 
         Raises:
-            ValueError: if the stack does not exist, the numbers of layers or heads differ, or the
-                attentions share no token.
+            ValueError: if the stack does not exist, the numbers of layers or heads differ, the
+                attentions share no token, or one is a maximum of heads.
 
         Example:
             >>> from attnwidget import load_model
@@ -683,6 +836,7 @@ class Attention:
         axes = self.head_maps.stack(stack)
         for attention in (self, other):
             attention.head_maps.refuse_long("compared")
+            attention.head_maps.refuse_no_shares("compared by their divergence")
         refuse_incomparable(self.stacks, other.stacks)
         its = other.stacks[axes.name]
         changed = []

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.hub_model.free_memory import refuse_no_room
+from attnwidget.capture.maps.combined_heads import Combination
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.map_cache import MapCache
 from attnwidget.capture.maps.stack_axes import Stack, chosen_stack
@@ -36,6 +37,7 @@ class HeadMaps(MapCache):
         lock: Held while maps are computed.
         model_name: Name of the model for error messages.
         missing: For each quantity that the attention does not have, the reason; "" if it has it.
+        combination: "mean" or "maximum" if each head combines heads; None for heads of a model.
     """
 
     def __init__(
@@ -46,16 +48,18 @@ class HeadMaps(MapCache):
         *,
         model_name: str,
         missing: Mapping[str, str],
+        combination: Combination | None = None,
     ) -> None:
         super().__init__(layers, lock)
         self.stacks = dict(stacks)
         self._model_name = model_name
-        self._missing = dict(missing)
+        self.missing = dict(missing)
+        self.combination = combination
 
     @property
     def quantities(self) -> tuple[str, ...]:
         """The quantities that have maps."""
-        return tuple(name for name in QUANTITIES if not self._missing.get(name))
+        return tuple(name for name in QUANTITIES if not self.missing.get(name))
 
     @property
     def is_long(self) -> bool:
@@ -147,7 +151,7 @@ class HeadMaps(MapCache):
         if quantity not in QUANTITIES:
             listed = ", ".join(map(repr, QUANTITIES))
             raise ValueError(f"a quantity is one of {listed}, got {quantity!r}")
-        if reason := self._missing.get(quantity):
+        if reason := self.missing.get(quantity):
             raise ValueError(f"this attention has no {quantity}: {reason}")
 
     def refuse_whole(self, stack: str, heads: int, copies: int = 1) -> None:
@@ -173,6 +177,22 @@ class HeadMaps(MapCache):
                 f"long inputs are not {what}: attend(text, long=False), or "
                 "Attention.from_queries_keys(..., long=False), has whole maps, where there is the "
                 "memory"
+            )
+
+    def refuse_combined(self, what: str) -> None:
+        """Raise ValueError if the heads combine heads; the error names the missing `what`."""
+        if self.combination is not None:
+            raise ValueError(
+                f"a {self.combination} of heads has no {what}: ask the attention of which it was "
+                "made for a single head"
+            )
+
+    def refuse_no_shares(self, what: str) -> None:
+        """Raise ValueError if rows of weights are no shares; the error says they are not `what`."""
+        if self.combination == "maximum":
+            raise ValueError(
+                f"the rows of a maximum of heads do not sum to 1 and are not {what}: use "
+                "attention.mean(...), or the attention of which it was made"
             )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attnwidget.capture.maps.combined_heads import CombinedHeads
 from attnwidget.capture.maps.layer_parts import part_of, place_of
 from attnwidget.capture.tapping.lazy_rows import Index, LazyRows
 from attnwidget.kernels.array_library import Array, converted
@@ -23,9 +24,10 @@ _CELLS_AT_ONCE = 16 * 1024 * 1024
 
 @dataclass(frozen=True, eq=False)
 class KeptLayer:
-    """One layer of one input: `products`, or the maps `kept` [H, Q, K].
+    """One layer of one input: `products`, the maps `kept` [H, Q, K], or `combined` heads.
 
-    Maps are kept if they do not follow from products. Weights that were computed elsewhere are kept
+    Maps are kept if they do not follow from products. Maps of combined heads follow from the maps
+    of other layers. Weights that were computed elsewhere are kept
     in the library of their array: maps of arrays of numpy need no torch.
 
     `mask` [1 or H, Q, K] is bool with True = the query may see the key; None = it may see all.
@@ -45,11 +47,14 @@ class KeptLayer:
     moved: Tensor | None = None
     gradients: Tensor | None = None
     key_norms: Tensor | None = None
+    combined: CombinedHeads | None = None
 
     def maps(
         self, quantity: str, heads: slice, rows: Index | None = None, keys: Index | None = None
     ) -> Array:
         """The maps of a quantity that the layer has: "weights", "norms" or "gradients"."""
+        if self.combined is not None:
+            return self.combined.maps(quantity, heads, rows, keys)
         if quantity == "weights":
             return self.weights(heads, rows, keys)
         if quantity == "gradients":
@@ -88,6 +93,8 @@ class KeptLayer:
 
         Of a layer that was streamed nothing but the cells asked for is computed.
         """
+        if self.combined is not None:
+            return self.combined.maps("weights", heads, rows, keys)
         if self.kept is not None:
             part = self.kept[heads][:, place_of(rows)][..., place_of(keys)]
             return converted(part, "float32")
@@ -121,9 +128,13 @@ class KeptLayer:
     @property
     def is_streamed(self) -> bool:
         """Whether no map of it was ever whole."""
+        if self.combined is not None:
+            return any(layer.is_streamed for layer in self.combined.layers)
         return self.products is not None and self.products.streamed is not None
 
     @property
     def is_numpy(self) -> bool:
         """Whether the layer has arrays of numpy, so that its maps need no torch."""
+        if self.combined is not None:
+            return all(layer.is_numpy for layer in self.combined.layers)
         return isinstance(self.kept, np.ndarray)

@@ -6,9 +6,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import index as as_index
 
+from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.text.tokens import Tokens
+
+
+@dataclass(frozen=True)
+class HeadNames:
+    """Names of heads that combine other heads.
+
+    Attributes:
+        heads: The name of each head, by layer: ("mean of 12 heads of layer 3",).
+        rows: Short names of the layers, for the margin of a grid.
+        columns: Short names of the heads of a layer.
+    """
+
+    heads: tuple[tuple[str, ...], ...]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -25,6 +41,8 @@ class Stack:
         query: The attending tokens, rows of a map.
         key: The attended tokens, columns of a map.
         without_attention: The layers without attention of a hybrid model; else empty.
+        names: Names of heads that combine other heads (`Attention.mean`); None for the heads of a
+            model.
 
     Example:
         >>> from attnwidget import load_model
@@ -40,11 +58,18 @@ class Stack:
     query: Tokens
     key: Tokens
     without_attention: tuple[int, ...] = ()
+    names: HeadNames | None = None
 
     @property
     def layers(self) -> LayerNumbers:
         """The numbers of the layers with attention."""
         return LayerNumbers.without(self.without_attention, self.n_layers)
+
+    def head_name(self, layer: int, head: int) -> str:
+        """Return the name of a head, for example "L3 H0" or "mean of 12 heads of layer 3"."""
+        if self.names is not None:
+            return self.names.heads[layer][head]
+        return str(Head(layer, head, self.name))
 
 
 def chosen_stack(stacks: Mapping[str, Stack], name: str | None, model_name: str) -> Stack:

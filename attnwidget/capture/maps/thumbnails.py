@@ -204,15 +204,15 @@ def _of_long(
     if not rows or not columns:
         return _nothing(*shape)
     everything = len(rows) == len(shown.query) and len(columns) == len(shown.key)
-    are_kept = everything and quantity == "weights" and not times_keys
+    wants_kept = everything and quantity == "weights" and not times_keys
     values = []
     maxima = []
     strongest = []
     for layer in shown.layers:
-        assert layer.products is not None and layer.products.streamed is not None
-        streamed = layer.products.streamed
+        # Layers of combined heads have no products, and nothing was kept of their maps.
+        streamed = layer.products.streamed if layer.products and wants_kept else None
         for head in range(shape[1]):
-            if are_kept:
+            if streamed is not None:
                 blocks = streamed.blocks[head]
                 query = int(streamed.largest[head].argmax())
                 row = layer.weights(slice(head, head + 1), [query])[0, 0]

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attnwidget.studies.streaming.progress_bar import OnProgress
 from attnwidget.studies.streaming.shards import Executor
 from attnwidget.studies.words.coreference import probe_coreference
 from attnwidget.studies.words.coreference_results import CoreferenceAccuracies
@@ -26,13 +27,14 @@ class Run:
     Attributes:
         batch_size: Number of inputs in one pass of the model.
         folder: Folder of the checkpoints, one file for each study; None = no checkpoints.
-        progress: Whether to show progress bars.
+        progress: Whether to show progress bars; or a function that is called with the number of
+            inputs read and their number (None if unknown).
         executor: Executor whose workers read the inputs, as in `measure`.
     """
 
     batch_size: int = 8
     folder: Path | None = None
-    progress: bool = True
+    progress: bool | OnProgress = True
     executor: Executor | None = None
 
     def checkpoint(self, study: str) -> Path | None:

@@ -98,18 +98,12 @@ def measure_effects(
     return MeasuredEffects(effects, without, complete)
 
 
-def _texts(
-    evidence: Evidence, corpus: Corpus, n_texts: int
-) -> tuple[list[Segment], Sequence[str | Segment]]:
+def _texts(evidence: Evidence, corpus: Corpus, n_texts: int) -> tuple[list[Segment], list[Segment]]:
     """Return texts of the half that chose no name, and reference texts of the other half."""
     halves: tuple[list[Segment], list[Segment]] = ([], [])
     for half, segment in corpus_texts(evidence, corpus):
         halves[half].append(segment)
-    reference = halves[0][:REFERENCE_TEXTS]
-    if corpus != "segments":
-        return halves[1][:n_texts], reference
-    written = evidence.model.tokenizer.convert_tokens_to_string
-    return halves[1][:n_texts], [written([*text.first, *text.second]) for text in reference]
+    return halves[1][:n_texts], halves[0][:REFERENCE_TEXTS]
 
 
 def _with_others(names: Mapping[Head, BehaviourScore], evidence: Evidence) -> list[Head]:

@@ -22,6 +22,7 @@ from attnwidget.studies.interventions.inputs_with_answers import Asked, asked_of
 from attnwidget.studies.streaming.checkpoint import digest_of
 from attnwidget.studies.streaming.equal_lengths import of_one_length
 from attnwidget.studies.streaming.input_numbers import ReadInputs, input_numbers
+from attnwidget.studies.streaming.progress_bar import OnProgress
 from attnwidget.studies.streaming.shards import Executor
 from attnwidget.text.segments import Segment
 
@@ -109,7 +110,7 @@ def question_losses(
     *,
     batch_size: int = 8,
     checkpoint: str | Path | None = None,
-    progress: bool = True,
+    progress: bool | OnProgress = True,
     executor: Executor | None = None,
 ) -> QuestionLosses:
     """Return the losses of single predictions with each head off in turn.
@@ -123,7 +124,8 @@ def question_losses(
         reference: Texts over which the outputs of the heads are averaged.
         batch_size: Number of texts of equal length in one pass.
         checkpoint: An .npz file that keeps finished work.
-        progress: Whether to show a progress bar.
+        progress: Whether to show a progress bar; or a function that is called with the number of
+            inputs read and their number (None if unknown).
         executor: Executor whose workers read the texts.
 
     Raises:

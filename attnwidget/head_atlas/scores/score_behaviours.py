@@ -38,6 +38,7 @@ from attnwidget.studies.argument_checks import all_of, each_of, refuse_no_model
 from attnwidget.studies.metrics.measure import measure
 from attnwidget.studies.streaming.accumulator import Accumulator
 from attnwidget.studies.streaming.batches import HOW
+from attnwidget.studies.streaming.progress_bar import OnProgress
 from attnwidget.studies.streaming.segmenting import read_segments, rows_as_segments
 from attnwidget.studies.streaming.shards import Executor
 from attnwidget.studies.words.word_segments import WordSegmenter
@@ -69,7 +70,7 @@ def score_behaviours(
     seed: int = 0,
     batch_size: int = 8,
     checkpoint: str | Path | None = None,
-    progress: bool = True,
+    progress: bool | OnProgress = True,
     executor: Executor | None = None,
 ) -> BehaviourTable:
     """Score every head for every behaviour, each with a control in the same row.
@@ -101,7 +102,8 @@ def score_behaviours(
         seed: Seed of random weights and random tokens.
         batch_size: Number of texts in one pass of the model.
         checkpoint: A folder that keeps finished work of each study; a repeated call continues.
-        progress: Whether to show progress bars.
+        progress: Whether to show progress bars; or a function that is called with the number of
+            inputs read and their number (None if unknown).
         executor: Executor whose workers read the texts, as in `measure`.
 
     Raises:

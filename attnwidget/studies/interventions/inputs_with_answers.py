@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from attnwidget.capture.hub_model.answer_places import labelled_places
 from attnwidget.capture.hub_model.losses import masked_ids
 from attnwidget.capture.hub_model.text_encoder import Encoded
 from attnwidget.capture.predict import prediction_task
@@ -141,6 +142,11 @@ def asked_of(
         ]
     else:
         task = prediction_task(model.hf_model) if answered else None
+        if task == "span":
+            raise TypeError(
+                f"{name} answers with spans, which have no score here: pass a function of the "
+                "output as score, or use predict and the effects of PredictionView"
+            )
         read = _of_segment if kinds == {Segment} else _of_label
         questions = [read(model, task, index, example) for index, example in enumerate(listed)]
     return listed, sorted(questions, key=lambda question: len(question.encoded.ids))
@@ -167,6 +173,8 @@ def _of_segment(model: AttentionModel, task: str | None, index: int, segment: Se
     encoded = Encoded(model._encoder._within_limit(ids), types, model._encoder.axis(ids))
     if task in ("class", None):
         return Asked(index, encoded)
+    if task == "label":
+        return Asked(index, encoded, tuple(labelled_places(model.tokenizer, ids)))
     if task == "next":
         return Asked(index, encoded, tuple(range(len(ids) - 1)), tuple(ids[1:]))
     inputs = model._inputs.padded([encoded])
@@ -185,6 +193,8 @@ def _of_label(
     encoded = model._encoder(*texts)
     if task is None:
         return Asked(index, encoded)
+    if task == "label":
+        return _of_labels(model, index, encoded, label)
     target = _label(model, task, label, index)
     if task == "class":
         return Asked(index, encoded, (), (target,))
@@ -198,6 +208,19 @@ def _of_label(
             "the word in the place of one, ('The woman washed [MASK] hands.', 'her')"
         )
     return Asked(index, encoded, places, (target,))
+
+
+def _of_labels(model: AttentionModel, index: int, encoded: Encoded, labels: Any) -> Asked:
+    """Return a text with a label for each token between the special tokens."""
+    places = labelled_places(model.tokenizer, encoded.ids)
+    if isinstance(labels, str) or not isinstance(labels, Sequence) or len(labels) != len(places):
+        got = f"{len(labels)}" if isinstance(labels, Sequence) else repr(labels)
+        raise ValueError(
+            f"example {index} needs a list of {len(places)} labels for the tokens "
+            f"in model.predict(text).positions, got {got}"
+        )
+    targets = tuple(_label(model, "class", label, index) for label in labels)
+    return Asked(index, encoded, tuple(places), targets)
 
 
 def _label(model: AttentionModel, task: str, label: object, index: int) -> int:

@@ -216,7 +216,7 @@ def sentences_of(
         TypeError, ValueError: as `score_pairs`.
     """
     task = prediction_task(model.hf_model)
-    if task == "class" or model._encodes_apart:
+    if task not in ("masked", "next") or model._encodes_apart:
         name = type(model.hf_model).__name__
         raise TypeError(
             f"pairs are scored by masked and causal language models of one stack, not by {name}"

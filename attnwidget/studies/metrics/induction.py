@@ -19,6 +19,7 @@ from attnwidget.studies.streaming.accumulator import Batch, LayerBatch, Subject
 from attnwidget.studies.streaming.attention_reader import read_attention
 from attnwidget.studies.streaming.checkpoint import digest_of
 from attnwidget.studies.streaming.input_numbers import ReadInputs, input_numbers
+from attnwidget.studies.streaming.progress_bar import OnProgress
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.studies.streaming.segment_means import SegmentMeans
 from attnwidget.studies.streaming.shards import Executor
@@ -140,7 +141,7 @@ def induction_scores(
     repeats: int = 2,
     seed: int = 0,
     checkpoint: str | Path | None = None,
-    progress: bool = True,
+    progress: bool | OnProgress = True,
     executor: Executor | None = None,
 ) -> InductionResult:
     """Measure induction, duplicate-token and previous-token scores on repeated random tokens.
@@ -158,7 +159,8 @@ def induction_scores(
         seed: Seed of the drawn tokens.
         checkpoint: An .npz file that keeps finished work. If it exists, the study continues from
             it.
-        progress: Whether to show a progress bar.
+        progress: Whether to show a progress bar; or a function that is called with the number of
+            inputs read and their number (None if unknown).
         executor: Executor whose workers read the sequences, as in `measure`.
 
     Raises:

@@ -27,7 +27,7 @@ from attnwidget.studies.streaming.batches import HOW, TokenTypes, batched
 from attnwidget.studies.streaming.checkpoint import Checkpoint, Progress, States, keeping
 from attnwidget.studies.streaming.file_lock import one_writer
 from attnwidget.studies.streaming.model_reader import ModelReader
-from attnwidget.studies.streaming.progress_bar import progress_bar
+from attnwidget.studies.streaming.progress_bar import OnProgress, progress_bar
 from attnwidget.studies.streaming.read_batches import read_by, workers_of
 from attnwidget.studies.streaming.results import Measurements
 from attnwidget.studies.streaming.segmenting import rows_as_segments
@@ -65,7 +65,7 @@ def measure(
     *,
     batch_size: int = 8,
     checkpoint: str | Path | None = None,
-    progress: bool = True,
+    progress: bool | OnProgress = True,
     token_types: TokenTypes = None,
     executor: Executor | None = None,
 ) -> Measurements:
@@ -88,7 +88,8 @@ def measure(
         batch_size: Number of segments in one pass of the model.
         checkpoint: An .npz file that keeps the sums. If it exists, the pass continues after its
             last batch, with the same result to the last bit. Only one run at a time can use it.
-        progress: Whether to show a progress bar.
+        progress: Whether to show a progress bar; or a function that is called with the number of
+            inputs read and their number (None if unknown).
         token_types: "zero" gives both texts of a pair the type 0, as in Clark et al.; None keeps
             the tokenizer's types.
         executor: Executor whose workers read the segments: any object with `submit(function,
@@ -185,7 +186,7 @@ def read_all(
     *,
     batch_size: int,
     checkpoint: str | Path | None,
-    progress: bool,
+    progress: bool | OnProgress,
     executor: Executor | None = None,
 ) -> tuple[Progress, bool]:
     """Read all segments, batch after batch, into the reader's accumulators.

@@ -187,6 +187,7 @@ def attention_flow(
 
 def _square(attention: Attention, stack: str | None) -> tuple[torch.Tensor, dict[str, Any]]:
     """Return the weights [L, H, n, n] of a stack that attends to itself, and its name."""
+    attention.head_maps.refuse_no_shares("chained: rollout and flow read shares")
     weights = torch.from_numpy(attention.weights(stack=stack))
     name = stack or next(iter(attention.stacks))
     if name == "cross" or weights.shape[-1] != weights.shape[-2]:

@@ -44,8 +44,10 @@ def read_attention(
 
     Raises:
         ValueError: if the stack does not exist or its queries attend to another sequence, an
-            accumulator needs more than maps, or it measures distances and the tokens are patches.
+            accumulator needs more than maps, it measures distances and the tokens are patches, or
+            the attention is a maximum of heads.
     """
+    attention.head_maps.refuse_no_shares("measured: metrics read shares")
     chosen = chosen_stack(attention.stacks, stack, attention.model_name)
     if chosen.query != chosen.key:
         raise ValueError(

@@ -17,7 +17,7 @@ from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
 from attnwidget.studies.streaming.checkpoint import Checkpoint, Progress, keeping
 from attnwidget.studies.streaming.file_lock import one_writer
-from attnwidget.studies.streaming.progress_bar import progress_bar
+from attnwidget.studies.streaming.progress_bar import OnProgress, progress_bar
 from attnwidget.studies.streaming.shards import Executor, Workers
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def input_numbers(
     batches: Sequence[Sequence[Any]],
     *,
     checkpoint: str | Path | None,
-    progress: bool,
+    progress: bool | OnProgress,
     unit: str = "input",
 ) -> tuple[Numbers, bool]:
     """Read all batches of a study and keep the numbers of every input.
@@ -89,7 +89,8 @@ def input_numbers(
         results: Function that reads the batches, for example `ReadInputs.results`.
         batches: All batches, in the order in which they are read.
         checkpoint: An .npz file that keeps the numbers; None = no file.
-        progress: Whether to show a progress bar.
+        progress: Whether to show a progress bar; or a function that is called with the number of
+            inputs read and their number (None if unknown).
         unit: Unit of the progress bar.
 
     Returns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,10 @@ from attnwidget.studies.streaming.notebook_outputs import in_notebook
 
 if TYPE_CHECKING:
     from IPython.display import DisplayHandle
+
+#: Called with the number of inputs that are read, and with their number where it is known. A
+#: KeyboardInterrupt that it raises ends the work as Ctrl-C does.
+OnProgress = Callable[[int, int | None], None]
 
 #: Seconds of work after which a notebook shows progress.
 _PATIENCE = 0.2
@@ -46,14 +50,40 @@ class _Line:
         """Do nothing, because a line is shown as soon as it is written."""
 
 
-def progress_bar(total: int | None, unit: str, *, done: int = 0, shown: bool = True) -> tqdm[Any]:
+class _Calling(tqdm):  # type: ignore[type-arg]
+    """A progress bar that calls a function in place of writing."""
+
+    def __init__(self, total: int | None, done: int, call: OnProgress) -> None:
+        super().__init__(total=total, initial=done, disable=True)
+        self._call = call
+        call(done, total)
+
+    def update(self, n: float | None = 1) -> bool | None:
+        self.n += n or 0
+        self._call(int(self.n), None if self.total is None else int(self.total))
+        return None
+
+
+def progress_bar(
+    total: int | None, unit: str, *, done: int = 0, shown: bool | OnProgress = True
+) -> tqdm[Any]:
     """Return a progress bar that counts up to `total`.
+
+    Args:
+        total: Number of inputs; None if it is not known.
+        unit: Name of an input.
+        done: Number of inputs that are read already.
+        shown: Whether the bar is written; or a function that is called in place of this.
 
     Example:
         >>> from attnwidget.studies.streaming.progress_bar import progress_bar
-        >>> with progress_bar(2, "segment", shown=False) as bar:
-        ...     bar.update()
+        >>> with progress_bar(2, "segment", shown=print) as bar:
+        ...     _ = bar.update()
+        0 2
+        1 2
     """
+    if callable(shown):
+        return _Calling(total, done, shown)
     how: dict[str, Any] = {"total": total, "initial": done, "unit": unit, "disable": not shown}
     return tqdm(**how, file=_Line()) if shown and in_notebook() else bar_of_host(**how)
 

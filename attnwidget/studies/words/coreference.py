@@ -16,6 +16,7 @@ from attnwidget.kernels.word_maps import most_attended, word_rows
 from attnwidget.studies.argument_checks import all_of, one_of
 from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.studies.streaming.checkpoint import digest_of
+from attnwidget.studies.streaming.progress_bar import OnProgress
 from attnwidget.studies.streaming.shards import Executor
 from attnwidget.studies.words.coreference_results import (
     AntecedentChoices,
@@ -46,7 +47,7 @@ def probe_coreference(
     max_tokens: int = 128,
     skip_unaligned: bool = False,
     batch_size: int = 8,
-    progress: bool = True,
+    progress: bool | OnProgress = True,
     checkpoint: str | Path | None = None,
     executor: Executor | None = None,
 ) -> CoreferenceAccuracies:
@@ -65,7 +66,8 @@ def probe_coreference(
         skip_unaligned: Whether to leave out windows that have a word without tokens or a token of
             several words; the result counts them.
         batch_size: Number of windows in one pass of the model.
-        progress: Whether to show a progress bar.
+        progress: Whether to show a progress bar; or a function that is called with the number of
+            inputs read and their number (None if unknown).
         checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
         executor: Executor whose workers read the inputs, as in `measure`.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attnwidget.studies.metrics.measure import measure
 from attnwidget.studies.streaming.accumulator import Accumulator, R
+from attnwidget.studies.streaming.progress_bar import OnProgress
 from attnwidget.studies.streaming.results import HeadResult
 from attnwidget.studies.streaming.segment_means import SegmentMeans
 from attnwidget.studies.streaming.shards import Executor
@@ -26,7 +27,7 @@ def probe(
     *,
     skip_unaligned: bool,
     batch_size: int,
-    progress: bool,
+    progress: bool | OnProgress,
     checkpoint: str | Path | None,
     executor: Executor | None = None,
 ) -> R:
@@ -40,7 +41,8 @@ def probe(
         skip_unaligned: Whether to leave out texts that have a word without tokens or a token of
             several words, or are too long for the model.
         batch_size: Number of texts in one pass of the model.
-        progress: Whether to show a progress bar.
+        progress: Whether to show a progress bar; or a function that is called with the number of
+            inputs read and their number (None if unknown).
         checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
         executor: Executor whose workers read the texts, as in `measure`.
 

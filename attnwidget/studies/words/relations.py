@@ -16,6 +16,7 @@ from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.studies.argument_checks import all_of, each_once, one_of
 from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.studies.streaming.checkpoint import digest_of
+from attnwidget.studies.streaming.progress_bar import OnProgress
 from attnwidget.studies.streaming.shards import Executor
 from attnwidget.studies.words.governors import (
     GovernorPredictions,
@@ -61,7 +62,7 @@ def probe_relations(
     possessive: Possessive = "clark",
     skip_unaligned: bool = False,
     batch_size: int = 32,
-    progress: bool = True,
+    progress: bool | OnProgress = True,
     checkpoint: str | Path | None = None,
     executor: Executor | None = None,
 ) -> RelationAccuracies:
@@ -94,7 +95,8 @@ def probe_relations(
             error. `Sentence.with_spaces` reads a space between all words, so that no token has
             several.
         batch_size: Number of sentences in one pass of the model.
-        progress: Whether to show a progress bar.
+        progress: Whether to show a progress bar; or a function that is called with the number of
+            inputs read and their number (None if unknown).
         checkpoint: An .npz file that keeps the sums, as in `measure`.
         executor: Executor whose workers read the inputs, as in `measure`.
 

@@ -292,10 +292,18 @@ class _Words:
             near = np.abs(rows[:, None] - columns) < (nearest if axes.query.is_line else 1)
             self.allowed &= ~same & ~near if axes.query.is_line else ~near
 
-    def layers(self) -> list[tuple[int, Float32Array]]:
-        """Return the number of each layer with attention, and its maps between words, [H, q, k]."""
+    def layers(self, of: Sequence[Head] | None = None) -> list[tuple[int, Float32Array]]:
+        """Return the number of each layer with attention, and its maps between words, [H, q, k].
+
+        With `of`, return only the layers of these heads.
+        """
         numbers = self._attention.stacks[self.name].layers.numbers
-        return [(number, self._weights(place)) for place, number in enumerate(numbers)]
+        wanted = set(numbers) if of is None else {head.layer for head in of}
+        return [
+            (number, self._weights(place))
+            for place, number in enumerate(numbers)
+            if number in wanted
+        ]
 
     def usual(self, weights: Float32Array) -> Float32Array:
         """Return the mean weight of each key over the words that see it, [H, 1, k]."""
@@ -357,7 +365,7 @@ def _most_outstanding(
     families = {head: name_family(name) for head, name in names.items()}
     best = Opening(_first_head(words, chosen))
     strongest = best
-    for layer, weights in words.layers():
+    for layer, weights in words.layers(chosen):
         allowed = words.allowed & _of_heads(words, layer, weights, chosen)
         factors = words.classes[:, None] * _fit(words, layer, len(weights), families)
         factors = factors * np.where(words.is_top(weights), 1, _OF_SECOND_KEY)

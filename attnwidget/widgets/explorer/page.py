@@ -19,7 +19,7 @@ def page(explorer: Explorer) -> Page:
         for name, part in page_of(child).parts.items():
             # Here arcs go to a sentence that has the relation chosen.
             own = {**part.own, "follows": True} if panel == "arcs" else part.own
-            parts[name] = replace(part, remark=explorer._notes.get(panel, ""), own=own)
+            parts[name] = replace(part, remark=explorer._status.note_of(panel), own=own)
     notes = ["the page has no model: another text needs a notebook"]
     waits = [panel for panel in explorer.progress if panel in explorer.panels]
     if waits:

@@ -14,14 +14,15 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.head_atlas.cards.atlas_result import Atlas
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
+from attnwidget.widgets.explorer.arguments import Arguments
+from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.panels import OF_METRIC, PANELS
-from attnwidget.widgets.explorer.relation_panels import RelationPanels
 from attnwidget.widgets.explorer.treebank import DEMO, given_treebank
 from attnwidget.widgets.shared.head_labels import HeadLabels
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.wire.linked_traits import SHARED
 
-AnyExplorer = TypeVar("AnyExplorer", bound=RelationPanels)
+AnyExplorer = TypeVar("AnyExplorer", bound=ExplorerFigure)
 FORMAT = "attnwidget explorer"
 VERSION = 3
 #: Options that the page does not need to know, and those that are no JSON.
@@ -44,19 +45,19 @@ _WHOLE: dict[str, dict[str, Any]] = {
 _ELSEWHERE = {*SHARED, *PANELS, "progress"}
 
 
-def state_of(explorer: RelationPanels, shown: Mapping[str, Any]) -> dict[str, Any]:
+def state_of(explorer: ExplorerFigure, made: Arguments) -> dict[str, Any]:
     """All that is chosen, and the input shown, as JSON; `Explorer.to_state` says the rest."""
-    if not shown["text"]:
+    if not made.shown["text"]:
         raise ValueError(
             "the explorer shows an assigned attention, and states contain only texts: assign a "
             "text before saving the state"
         )
     model = explorer.model
-    treebank = explorer._treebank
-    figures = {name: dict(waiting) for name, waiting in explorer._pending.items()}
+    treebank = made.treebank
+    figures = {name: dict(waiting) for name, waiting in made.pending.items()}
     for name, child in explorer.children.items():
         figures[name] = _options(child) | figures.get(name, {})
-    if explorer._shows_effect:
+    if made.shows_effect:
         # It is found anew, after all that a state can wait for.
         figures["grid"] = {n: v for n, v in figures["grid"].items() if n not in OF_METRIC}
     figures.get("card", {}).pop("example", None)  # its text is the text of the explorer
@@ -65,12 +66,12 @@ def state_of(explorer: RelationPanels, shown: Mapping[str, Any]) -> dict[str, An
         "format": FORMAT,
         "version": VERSION,
         "model": _described(model),
-        "versus": _described(explorer._versus_model) if explorer._versus_model else None,
-        "treebank": treebank.described() if treebank is not None else explorer._offer != "",
-        "probe": None if explorer._probe is None else _plain(explorer._probe.options),
-        "metrics": sorted(_titles(explorer)) if explorer._has_metrics else None,
-        "atlas": _described_atlas(explorer),
-        "explorer": _plain(shared | _options(explorer) | dict(shown)),
+        "versus": _described(made.versus) if made.versus else None,
+        "treebank": treebank.described() if treebank is not None else made.offers_treebank,
+        "probe": None if made.probe is None else _plain(made.probe.options),
+        "metrics": made.metrics,
+        "atlas": _described_atlas(made),
+        "explorer": _plain(shared | _options(explorer) | dict(made.shown)),
         "figures": _plain(figures),
     }
 
@@ -104,7 +105,7 @@ def restored(
             f"the state has a probe trained on {state['probe']['n_train']:,} sentences, which is "
             "not part of it: pass the same, probe="
         )
-    explorer = make(
+    return make(
         loaded,
         probe=probe,
         versus=_model(other, versus, "versus") if other else None,
@@ -114,19 +115,25 @@ def restored(
         _figures=state["figures"],
         **state["explorer"],
     )
-    if state["metrics"] is not None and sorted(_titles(explorer)) != state["metrics"]:
-        titles = ", ".join(sorted(_titles(explorer)))
-        explorer.close()
-        raise ValueError(f"the state has the metrics {', '.join(state['metrics'])}, got {titles}")
-    return explorer
 
 
-def _described_atlas(explorer: RelationPanels) -> str | bool:
+def refuse_other_metrics(state: Mapping[str, Any], restored: Mapping[str, Any]) -> None:
+    """Check that the metrics passed for a state are the metrics of the state.
+
+    Raises:
+        ValueError: The titles of the metrics differ.
+    """
+    expected = state["metrics"]
+    found = restored["metrics"] or []
+    if expected is not None and expected != found:
+        raise ValueError(f"the state has the metrics {', '.join(expected)}, got {', '.join(found)}")
+
+
+def _described_atlas(made: Arguments) -> str | bool:
     """Return the model of the atlas; True = the atlas that comes with the model, False = none."""
-    atlas = explorer._atlas
-    if atlas is None:
+    if made.atlas is None:
         return False
-    return explorer._has_own_atlas or atlas.model_name
+    return made.has_own_atlas or made.atlas.model_name
 
 
 def _atlas(described: str | bool | None, atlas: Atlas | None) -> Atlas | Literal[False] | None:
@@ -177,10 +184,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(inner) for inner in value]
     return value
-
-
-def _titles(explorer: RelationPanels) -> set[str]:
-    return {title for titles in explorer._own_metrics.values() for title in titles}
 
 
 def _check_format(state: Mapping[str, Any]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any, Literal
 
 import traitlets
@@ -14,7 +16,6 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.comparable_maps import refuse_incomparable
 from attnwidget.capture.model import AttentionModel
 from attnwidget.head_atlas.cards.atlas_result import Atlas
-from attnwidget.head_atlas.demo_atlas import own_atlas
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
@@ -23,7 +24,7 @@ from attnwidget.text.counted import counted
 from attnwidget.text.demonstrations import DemoText
 from attnwidget.text.unspaced_scripts import is_unspaced
 from attnwidget.widgets.explorer.answer_effects import quick_effects
-from attnwidget.widgets.explorer.atlas_told import names_in, refuse_other_heads
+from attnwidget.widgets.explorer.arguments import Arguments
 from attnwidget.widgets.explorer.examples import (
     Story,
     examples_for,
@@ -32,14 +33,39 @@ from attnwidget.widgets.explorer.examples import (
     reads_target,
     story_of,
 )
-from attnwidget.widgets.explorer.opening import active_word, opening_of
+from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
+from attnwidget.widgets.explorer.figure_set import FigureSet
+from attnwidget.widgets.explorer.head_names import HeadNames
+from attnwidget.widgets.explorer.locked_words import LockedTokens, LockedWords, mask_of
+from attnwidget.widgets.explorer.opening import active_word, opening_of, opening_of_change
+from attnwidget.widgets.explorer.panel_status import PanelStatus
+from attnwidget.widgets.explorer.panels import OF_TEXT, OF_TREEBANK
+from attnwidget.widgets.explorer.relations import Relations
 from attnwidget.widgets.explorer.shortened_text import can_be_shortened, shortened
-from attnwidget.widgets.explorer.told_panels import ToldPanels, mask_of
-from attnwidget.widgets.shared.attention_widget import attention_shapes
-from attnwidget.widgets.shared.computed import when_open
+from attnwidget.widgets.explorer.text_measures import TextMeasures
+from attnwidget.widgets.head_grid.widget import CHANGE, HeadGrid
+from attnwidget.widgets.head_view.widget import HeadView
+from attnwidget.widgets.shared.attention_widget import AttentionWidget, Edit, attention_shapes
+from attnwidget.widgets.shared.background import Background, Job
+from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.shared.head_widget import HeadWidget
 
 #: Seconds that a file waits for measurements.
 _PATIENCE = 120
+#: Seconds before the picture of a notebook is renewed.
+_PAUSE = 0.3
+#: Options that the grid and the view open with.
+_OF_FIGURES = (
+    "selected",
+    "tokens",
+    "hidden",
+    "quantity",
+    "unit",
+    "scale",
+    "disabled",
+    "method",
+    "labels",
+)
 
 
 @in_plain_torch
@@ -94,7 +120,8 @@ def explore(
         atlas: An atlas of the model, made with `atlas(model)`. The tab "this head" has the card of
             the shown head, the sentence says what the head does, and the names of heads are labels
             where `labels` has none. None = the atlas that comes with an embedded model
-            (`demo_atlas`), and none for other models. False = no atlas.
+            (`demo_atlas`) or was kept for the model (`keep_names`); else the page has a button that
+            names the heads. False = no atlas.
         traits: Options of the explorer: `example`, `selected`, `layer`, `quantity`, `tab`, …
 
     Raises:
@@ -123,7 +150,7 @@ def explore(
         return Explorer(model, text, **options, **traits)
 
 
-class Explorer(ToldPanels):
+class Explorer(ExplorerFigure):
     """A text with examples, one row of controls, and linked figures. See `explore`.
 
     `grid`, `view`, `lens`, `strip`, `head_map`, `why`, `card`, `table` and `arcs` are widgets with
@@ -149,45 +176,6 @@ class Explorer(ToldPanels):
 
     kind = "explorer"
 
-    text = traitlets.Unicode(help="The text that the model reads; assign another one.").tag(
-        sync=True
-    )
-    pair = traitlets.Unicode(
-        None, allow_none=True, help="The second sentence, for models trained on pairs, or None."
-    ).tag(sync=True)
-    target = traitlets.Unicode(
-        None,
-        allow_none=True,
-        help="The text for the decoder of an encoder-decoder; None = the model generates it.",
-    ).tag(sync=True)
-    versus_text = traitlets.Unicode(
-        None,
-        allow_none=True,
-        help="The text to compare with; None = the same text.",
-    ).tag(sync=True)
-    max_new_tokens = traitlets.Int(
-        None,
-        allow_none=True,
-        min=1,
-        help="Largest number of tokens that the model writes after the text; None = nothing.",
-    ).tag(sync=True)
-    example = traitlets.Unicode(
-        None,
-        allow_none=True,
-        help="The name of the shown example, or None. Assign a name to show another example.",
-    ).tag(sync=True)
-
-    _examples: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
-    # The second text that the model can read: "pair", "target" or "".
-    _second = traitlets.Unicode().tag(sync=True)
-    # Set by the page when the first figures are drawn.
-    _painted = traitlets.Bool(False).tag(sync=True)
-    # The number of requests for the sentence of the arcs.
-    _sentence_asked = traitlets.Int(0).tag(sync=True)
-    # What the page offers if an input cannot be read, such as "read the first 512 tokens"; else "".
-    _way_out = traitlets.Unicode().tag(sync=True)
-    # The number of times that the offer was taken.
-    _way_out_taken = traitlets.Int(0).tag(sync=True)
     # Whether a text that has words is read between words after one that has none.
     _is_word_by_word: bool = False
 
@@ -225,12 +213,17 @@ class Explorer(ToldPanels):
             raise traitlets.TraitError(
                 f"'max_new_tokens' is a number of tokens from 1 on, or None; got {max_tokens!r}"
             )
+        began = time.perf_counter()
         attention = _attention(loaded, shown, max_tokens)
+        seconds = time.perf_counter() - began
+        self._model = loaded
         self._shown = _input_of(shown)
         self._of_text = attention
         if versus is not None and not isinstance(versus, AttentionModel):
             versus = load_model(versus)
         self._versus_model: AttentionModel | None = versus
+        # What the attention is compared with.
+        self._other: Attention | None = None
         other = (
             _compared_with(versus or loaded, attention, shown, max_tokens)
             if versus or versus_text
@@ -241,24 +234,40 @@ class Explorer(ToldPanels):
         by_words = max_tokens is None and _has_words(attention)
         unit = traits.setdefault("unit", "words" if by_words else "tokens")
         chooses = bool({"selected", "layer"} & traits.keys())
-        known = own_atlas(loaded) if atlas is None else None if atlas is False else atlas
-        self._has_own_atlas = atlas is None and known is not None
-        if known is not None:
-            refuse_other_heads(known, attention_shapes(attention))
+
+        jobs = ("card", "text", "effects", "treebank", "picture")
+        self._background = Background(jobs, self._failed)
+        self._status = PanelStatus(self)
+        self._figures = FigureSet(self, _figures or {})
+        parts = self._figures, self._status, self._background
+        self._names = HeadNames(
+            self,
+            *parts,
+            loaded,
+            atlas,
+            attention_shapes(attention),
+            seconds_per_token=seconds / len(attention.tokens),
+        )
+        self._relations_found = Relations(
+            self, *parts, loaded, treebank, None if probe is None else probe.of_model(loaded)
+        )
+        self._measures = TextMeasures(self, *parts, metrics)
+
         story: Story | None = None
         if is_embedded(loaded) and name is not None and (text, pair) == (demo.text, demo.pair):
             story = story_of(attention, demo, unit)
         elif not chooses and other is None:
-            story = self._opens_on(loaded, attention, known, unit)
+            story = self._opens_on(attention, unit)
         stack = next(iter(attention.stacks))
         first = attention.stacks[stack].layers.numbers[0]
         head = (traits["layer"] if chooses and "layer" in traits else first, 0, stack)
         if not chooses and story is not None:
             head = story.head
         traits.setdefault("selected", [head])
+        locked = self._first_locks(attention, traits, story) if other is None else ()
+        self._locked_words = LockedWords(self, self._figures, self._names, locked)
         if other is None:
-            self._locked = self._first_locks(loaded, attention, known, traits, story)
-            traits = {"tokens": list(self._locked), **traits}
+            traits = {"tokens": list(locked), **traits}
         self._examples = [
             {"name": example.name, "text": example.text, "pair": example.pair}
             for example in self._demos.values()
@@ -266,13 +275,10 @@ class Explorer(ToldPanels):
         self._second = (
             "target" if reads_target(loaded) else "pair" if pair or reads_pairs(loaded) else ""
         )
-        options = {**shown, "example": name, **traits}
-        own_probe = None if probe is None else probe.of_model(loaded)
-        arguments = treebank, own_probe, metrics, known
-        super().__init__(loaded, attention, *arguments, options, dict(_figures or {}))
+        self._open(attention, metrics, {**shown, "example": name, **traits})
         # A state has all labels, also where the reader removed a name.
-        if known is not None and _figures is None:
-            self.labels = names_in(known) | dict(self.labels)
+        if self._names.by_head and _figures is None:
+            self.labels = self._names.by_head | dict(self.labels)
         if other is not None:
             selected = self.selected
             self._compare_with(other)
@@ -280,37 +286,123 @@ class Explorer(ToldPanels):
             if chooses:
                 self.selected = selected
 
+    def _open(self, attention: Attention, metrics: Any, traits: dict[str, Any]) -> None:
+        """Open this widget with the grid and the view, and begin to measure."""
+        shared = {name: traits[name] for name in _OF_FIGURES if name in traits}
+        panels: list[HeadWidget] = []
+        try:
+            panels.append(HeadGrid(attention, metrics=metrics, **shared))
+            panels.append(HeadView(attention, **shared))
+            super().__init__(attention, **traits)
+        except Exception:
+            for child in panels:
+                child.close()
+            raise
+        try:
+            with self._together():
+                self._figures.adopt("grid", panels[0])
+                self._figures.adopt("view", panels[1])
+                self._locked_words.begin()
+                self._measures.begin()
+                self._names.begin()
+                self._relations_found.begin()
+        except Exception:
+            self.close()
+            panels[1].close()
+            raise
+
     def _first_locks(
-        self,
-        model: AttentionModel,
-        attention: Attention,
-        atlas: Atlas | None,
-        traits: Mapping[str, Any],
-        story: Story | None,
-    ) -> tuple[tuple[str, int], ...]:
+        self, attention: Attention, traits: Mapping[str, Any], story: Story | None
+    ) -> LockedTokens:
         """Return the tokens that the explorer locks at first, for the head of `traits`."""
         last = traits["selected"][-1] if traits["selected"] else None
         if last is None or not attention.has(last):
             return ()
         head = attention.head(last)
-        unit = traits["unit"]
         if story is not None and story.head == head:
             return story.tokens
-        names = {} if atlas is None else names_in(atlas)
-        return active_word(attention, head, unit, names=names, mask=mask_of(model))
+        names = self._names.by_head
+        return active_word(attention, head, traits["unit"], names=names, mask=mask_of(self._model))
 
-    def _opens_on(
-        self, model: AttentionModel, attention: Attention, atlas: Atlas | None, unit: str
-    ) -> Story:
+    def _opens_on(self, attention: Attention, unit: str) -> Story:
         """Return the head and the word to open an unprepared text on."""
         opening = opening_of(
             attention,
-            {} if atlas is None else names_in(atlas),
-            mask=mask_of(model),
+            self._names.by_head,
+            mask=mask_of(self._model),
             effects=quick_effects(attention),
         )
         tokens = opening.in_unit(unit, attention.stacks[opening.head.stack].query)
         return Story(opening.head, tokens=() if attention.is_long else tokens)
+
+    @property
+    def atlas(self) -> Atlas | None:
+        """What every head does: the atlas that was given, found or made here.
+
+        None where the heads have no names. `explorer.atlas.save("atlas.json")` keeps an atlas, and
+        `explore(model, atlas=load_atlas("atlas.json"))` shows it again.
+        """
+        return self._names.atlas
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Return when everything is measured; False where `timeout` seconds were not enough.
+
+        In a model of more than 500 heads, effects of heads are estimates until the tab with the
+        predictions is open.
+
+        Raises:
+            Exception: what went wrong in measuring; its panel says it too.
+        """
+        limit = None if timeout is None else time.monotonic() + timeout
+        waits = [self._background.wait, self._names.wait]
+        if self._background.wait(timeout) and self.predictions is not None:
+            # Effects found become a metric of the grid.
+            waits = [self.predictions.wait, *waits]
+        if self.why is not None:
+            waits.append(self.why.wait)
+        return all(
+            wait(None if limit is None else max(0, limit - time.monotonic())) for wait in waits
+        )
+
+    def choose(self, relation: str) -> None:
+        """Choose a relation and its best head in its direction, as a row of the table does.
+
+        The arcs go to a sentence on which that head is right.
+
+        Raises:
+            traitlets.TraitError: there is no such relation.
+            RuntimeError: relations are not measured yet, or there is no treebank.
+        """
+        self._relations_found.choose(relation)
+
+    def name_heads(self) -> None:
+        """Begin to find out what every head does, as the button "name the heads" does.
+
+        This takes minutes, beside other work, and `wait()` returns when the names are there. They
+        become labels, the line says them, the tab "this head" has the card of the shown head, and
+        `atlas` has all.
+
+        Raises:
+            RuntimeError: The heads have names, or the model reads no texts.
+        """
+        if self.atlas is not None or not self._status.offers("card"):
+            raise RuntimeError(
+                "the heads of this explorer have names, are being named, or belong to a model that "
+                "reads no texts"
+            )
+        self._names.accept()
+
+    def keep_names(self) -> Path:
+        """Keep the names of heads for the next explorer of this model, and return their file.
+
+        The file is in the cache of Hugging Face. It is found by the weights of the model; delete it
+        to forget the names.
+
+        Raises:
+            ValueError: The heads have no names.
+            OSError: The file cannot be written; `atlas.save` writes it elsewhere.
+        """
+        return self._names.keep()
 
     def _named_example(self, name: object) -> str:
         """Return `name` if it is the name of an example; else raise TraitError."""
@@ -449,10 +541,10 @@ class Explorer(ToldPanels):
             if had_words:
                 self._is_word_by_word = self.unit == "words"
             if not has_words:
-                self._give("unit", "tokens")
+                self._figures.give("unit", "tokens")
             self.attention = attention
             if has_words and not had_words and self._is_word_by_word:
-                self._give("unit", "words")
+                self._figures.give("unit", "words")
             if not tells:
                 self.example = None
             self._compare_with(other)
@@ -465,15 +557,99 @@ class Explorer(ToldPanels):
 
     def _tell(self, attention: Attention, demo: DemoText | None) -> None:
         """Show what makes the map of a new text readable; `demo` is the shown example."""
-        # The locks of the text before are undone, also if both are the same sentence.
-        self.tokens = []
-        self._locked = ()
+        self._locked_words.forget()
         if demo is None or not is_embedded(self._model):
-            self._focus()
+            self._locked_words.focus()
             return
         story = story_of(attention, demo, self.unit)
         self.selected = [story.head]
-        self._lock_tokens(story.tokens)
+        self._locked_words.lock(story.tokens)
+
+    def _compare_with(self, other: Attention | None) -> None:
+        """Compare with another attention, or with none; open on the head that differs most."""
+        begins = other is not None and self._other is None
+        self._other = other
+        self.grid.versus = self.view.versus = other
+        if other is not None and begins:
+            stack = self.head.stack if self.head else next(iter(self.attention.stacks))
+            changes = self.attention.changes(other, stack)
+            opening = opening_of_change(self.attention, other, changes, stack)
+            self.selected = [opening.head]
+            axis = self.attention.stacks[stack].query
+            self.tokens = list(opening.in_unit(self.unit, axis))
+            self.grid.metric = self.grid.metric or CHANGE
+
+    # What the parts do when a trait changes
+
+    @when_open("attention")
+    def _read_another(self, change: object) -> None:
+        self._measures.read_another()
+
+    @when_open("tab")
+    def _look_at_effects(self, change: object) -> None:
+        self._measures.look_at_effects()
+
+    @when_open("tokens")
+    def _answer_locked(self, change: object) -> None:
+        self._locked_words.answer()
+
+    @when_open("unit")
+    def _focus_in_unit(self, change: object) -> None:
+        self._locked_words.in_another_unit()
+
+    @traitlets.observe("relation")
+    def _jump_to_relation(self, change: object) -> None:
+        self._relations_found.follow_the_table()
+
+    @traitlets.observe("_accepted")
+    def _take_the_offer(self, change: object) -> None:
+        if not self._status.offers(self._accepted):
+            return
+        with self._together():
+            if self._accepted in OF_TREEBANK:
+                self._relations_found.accept()
+            else:
+                self._names.accept()
+            self._accepted = ""
+
+    @computed("labels", "card")
+    def _tested(self) -> list[dict[str, Any]]:
+        """The tested names of heads as the page says them; [] without an atlas."""
+        return self._names.tested
+
+    def _relations(self) -> tuple[str, ...]:
+        return self._relations_found.names
+
+    def _of_attention(self) -> list[AttentionWidget]:
+        return self._figures.of_attention()
+
+    def _prepare(self, attention: Attention, edit: Edit) -> None:
+        for figure in self._figures.of_attention():
+            figure._prepare(attention, edit)
+
+    @traitlets.observe("progress")
+    def _renew_pictures(self, change: dict[str, Any]) -> None:
+        """Renew the pictures of notebooks when all is measured, in the thread of measurements."""
+        if change["old"] and not change["new"]:
+            self._background.add("picture", self._picture_job(), delay=_PAUSE)
+
+    def _picture_job(self) -> Job:
+        self._renew_kept_pictures()
+        yield None
+
+    def _failed(self, job: str, error: Exception) -> None:
+        self._status.failed(OF_TREEBANK if job == "treebank" else OF_TEXT, error)
+
+    def close(self) -> None:
+        """Stop measuring, and free all figures."""
+        # An explorer whose arguments were refused is closed too, and has no jobs.
+        if hasattr(self, "_measures"):
+            self._background.close()
+            self._names.close()
+            # The lock waits for a figure that another thread is making; no figure is made after it.
+            with self._lock:
+                self._figures.close()
+        super().close()
 
     @when_open("attention")
     def _show_assigned(self, change: object) -> None:
@@ -495,7 +671,24 @@ class Explorer(ToldPanels):
     def _code(self) -> str:
         from attnwidget.widgets.explorer.explorer_code import code_of_explorer
 
-        return code_of_explorer(self, self._shown)
+        return code_of_explorer(self, self._arguments())
+
+    def _arguments(self) -> Arguments:
+        """Return what the explorer was made from, for its state and its code."""
+        measures = self._measures
+        titles = {title for titles in measures.metrics.values() for title in titles}
+        return Arguments(
+            shown=self._shown,
+            versus=self._versus_model,
+            treebank=self._relations_found.treebank,
+            offers_treebank=self._status.offers("table"),
+            probe=self._relations_found.probe,
+            metrics=sorted(titles) if measures.are_given else None,
+            atlas=self._names.atlas,
+            has_own_atlas=self._names.is_own_atlas,
+            shows_effect=measures.shows_effect,
+            pending=self._figures.pending,
+        )
 
     def to_state(self) -> dict[str, Any]:
         """Return the input and all choices as JSON. `Explorer.from_state` shows them again.
@@ -518,7 +711,7 @@ class Explorer(ToldPanels):
         """
         from attnwidget.widgets.explorer.saved_state import state_of
 
-        return state_of(self, self._shown)
+        return state_of(self, self._arguments())
 
     @classmethod
     def from_state(
@@ -550,9 +743,15 @@ class Explorer(ToldPanels):
                 treebank, a probe, metrics or an atlas are missing or do not fit the state.
             OSError: A passed model or treebank cannot be read.
         """
-        from attnwidget.widgets.explorer.saved_state import restored
+        from attnwidget.widgets.explorer.saved_state import refuse_other_metrics, restored
 
-        return restored(cls, state, model, versus, treebank, probe, metrics, atlas)
+        explorer = restored(cls, state, model, versus, treebank, probe, metrics, atlas)
+        try:
+            refuse_other_metrics(state, explorer.to_state())
+        except ValueError:
+            explorer.close()
+            raise
+        return explorer
 
     def _drawn_state(self) -> dict[str, Any]:
         drawn = {
@@ -560,7 +759,7 @@ class Explorer(ToldPanels):
             for name, child in self.children.items()
             if name in self.panels and name in ("grid", "view", self.tab)
         }
-        answers = self._predictions_of_input()
+        answers = self._measures.predictions_of_input
         told = answers._drawn_state() if answers is not None else None
         return super()._drawn_state() | {"_drawn": drawn, "_answers": told}
 

@@ -64,6 +64,13 @@ class HeadView(TokenSize, LongInput):
         "lines",
         help="Lines between two token columns, or a heat map (above 60 tokens unless given).",
     ).tag(sync=True)
+    token_layout = traitlets.Enum(
+        ["vertical", "horizontal"],
+        "vertical",
+        help="Tokens of lines in two columns, or as text in two rows: queries above, keys below "
+        '("horizontal"; right-to-left texts begin at the right). Long inputs and heads side by '
+        "side stay in columns, and the figure says so.",
+    ).tag(sync=True)
     window = Window(
         help="The part of a matrix in sight, as (query from, query to, key from, key to) with ends "
         "excluded, counted before anything is hidden; None shows all."

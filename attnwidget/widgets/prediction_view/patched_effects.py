@@ -71,6 +71,11 @@ def patched_effects(
             "heads are patched token by token, so write a text of as many tokens"
         )
     task = prediction_task(model.hf_model)
+    if task in ("label", "span"):
+        raise ValueError(
+            "patching in this figure is of words and classes, and this model predicts "
+            f"{task}s: effects_by='passes' has the exact effects of heads"
+        )
     if task == "masked":
         other[question.position] = model.tokenizer.mask_token_id
     if task == "next":

@@ -247,7 +247,8 @@ class AttentionWidget(HeadWidget):
         if change["old"].intact is not self.attention.intact:
             self.tokens = []
             self._hide_resting(resting_places(self.attention))
-        self._leave_missing_heads()
+        if _heads_of(change["old"]) != _heads_of(self.attention):
+            self._leave_missing_heads()
         shown = self._stepped_stack()
         # The new attention may have other stacks.
         stack = shown if shown in self.attention.stacks else next(iter(self._shapes()))
@@ -323,7 +324,11 @@ class AttentionWidget(HeadWidget):
         stacks = ", ".join(
             f"{s.name} {s.n_layers}×{s.n_heads}" for s in self.attention.stacks.values()
         )
-        chosen = ", ".join(map(str, self.selected)) or "none"
+        named = [
+            self.attention.stacks[head.stack].head_name(head.layer, head.head)
+            for head in self.selected
+        ]
+        chosen = ", ".join(named) or "none"
         return (
             f"{type(self).__name__}({self.attention.model_name}, {stacks}, "
             f"{counted(len(self.attention.tokens), 'token')}, selected: {chosen})"
@@ -339,6 +344,11 @@ def _is_large(attention: Attention) -> bool:
         )
         >= LARGE
     )
+
+
+def _heads_of(attention: Attention) -> list[tuple[str, LayerNumbers, int]]:
+    """Return what tells which heads an attention has."""
+    return [(stack.name, stack.layers, stack.n_heads) for stack in attention.stacks.values()]
 
 
 def attention_shapes(attention: Attention) -> Shapes:

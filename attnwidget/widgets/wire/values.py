@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,7 @@ def stacks_to_wire(attention: Attention) -> list[dict[str, Any]]:
             "n_key_heads": stack.n_key_heads,
             "n_query": len(stack.query),
             "n_key": len(stack.key),
+            "names": None if stack.names is None else asdict(stack.names),
         }
         for stack in attention.stacks.values()
     ]

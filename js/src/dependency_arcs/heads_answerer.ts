@@ -30,7 +30,7 @@ export const HEADS: Answerer = {
         arcs: "annotated arcs",
       };
     return {
-      title: shortName(head, labels),
+      title: shortName(head, { labels }),
       caption: headNames([head], { labels }),
       predicts: `${headName(head)} predicts, ${direction}`,
       arcs: direction,

@@ -1,8 +1,8 @@
 import { LABEL_SIZE, labelFont, type Ruler, shorten } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
+import { percentText } from "../shared/percent_text.js";
 import type { Theme } from "../shared/theme.js";
 import type { Guess } from "./sentence/guess.js";
-import { percentText } from "./sentence/percent.js";
 
 const ROW = 18;
 const NAME = 84;

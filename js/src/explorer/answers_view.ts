@@ -1,7 +1,7 @@
 import { html, nothing } from "lit-html";
+import { percentText } from "../shared/percent_text.js";
 import { type Head, headName } from "../shared/types.js";
 import { type Answer, type Guess, LEAST_CHANGE } from "./sentence/guess.js";
-import { percentText } from "./sentence/percent.js";
 import type { Reading } from "./sentence/reading.js";
 
 /** From this width on, in pixels, answers stand in two columns. */
@@ -30,11 +30,12 @@ function answerView({ text, before, after, isOwn }: Answer, isOff: boolean) {
 /** Whose answers they are. */
 function titleOf({ task, word }: Guess, reading: Reading) {
   const last = reading.words.query.at(-1)?.text ?? "";
-  if (task === "class") return html`The model says`;
+  if (task === "class" || task === "span") return html`The model says`;
   if (task === "next")
     return html`After <b class="attnw-ex-from-part">“${word || last}”</b>, the
     model says`;
-  return html`Asked to guess <b class="attnw-ex-from-part">“${word}”</b>, the model says`;
+  const verb = task === "label" ? "label" : "guess";
+  return html`Asked to ${verb} <b class="attnw-ex-from-part">“${word}”</b>, the model says`;
 }
 
 /**

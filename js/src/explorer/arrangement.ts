@@ -17,9 +17,6 @@ const MANY_ROWS = 20;
 const HEIGHTS = { one: 560, usual: 280, wide: 346 };
 
 const MAIN: Panel[] = ["grid", "view"];
-/** What is measured on a treebank, if a reader asks for it. */
-const OFFERED: Panel[] = ["table", "arcs"];
-
 /** "one" column, or "two": all heads beside one head. */
 export type Plan = (typeof PLANS)[number];
 export const PLANS = ["one", "two"] as const;
@@ -49,11 +46,10 @@ export function gridHeight(width: number, columns: number, rows: number): number
 
 /** The panels that exist now, or will exist after the measurements. */
 export const present = (
-  state: Pick<ExplorerState, "panels" | "progress" | "_offer" | "_problems" | Panel>,
+  state: Pick<ExplorerState, "panels" | "progress" | "_offers" | "_problems" | Panel>,
 ): Panel[] =>
   PANELS.filter((name) => {
-    const offered = OFFERED.includes(name) && state._offer !== "";
-    const expected = name in state.progress || name in state._problems || offered;
+    const expected = [state.progress, state._problems, state._offers].some((of) => name in of);
     return state.panels.includes(name) && (state[name] !== null || expected);
   });
 

@@ -3,6 +3,7 @@ import { createRef, ref } from "lit-html/directives/ref.js";
 import type { Model } from "../shared/types.js";
 import { type ExplorerState, type Host, type Panel, TITLES } from "./explorer_types.js";
 
+const READ = "read this sentence above";
 const RELATIONS = "Measuring how well every head predicts relations …";
 const WAITING: Partial<Record<Panel, string>> = {
   lens: "Reading what every head does for a word …",
@@ -10,11 +11,17 @@ const WAITING: Partial<Record<Panel, string>> = {
   strip: "Measuring the heads on this text …",
   predictions: "Asking the model …",
   why: "Reading what was kept of queries and keys …",
+  card: "Finding out what every head does. Other work goes on …",
   table: RELATIONS,
   arcs: RELATIONS,
 };
-const WHY = "How well does every head predict the dependencies between words?";
-const OF_TREEBANK: Panel[] = ["table", "arcs"];
+const RELATED = "How well does every head predict the dependencies between words?";
+/** What the button of a panel without a figure finds out. */
+const QUESTIONS: Partial<Record<Panel, string>> = {
+  card: "What does every head of this model do? The texts of the package tell, with controls.",
+  table: RELATED,
+  arcs: RELATED,
+};
 
 /** How a panel stands on the page. */
 export interface Standing {
@@ -46,7 +53,7 @@ export function explorerPanel(
   signal.addEventListener("abort", () => child.abort());
 
   function act(): void {
-    if (model.get(name) === null) model.set("_accepted", true);
+    if (name in model.get("_offers")) model.set("_accepted", name);
     else model.set("_sentence_asked", model.get("_sentence_asked") + 1);
     model.save_changes();
   }
@@ -80,13 +87,12 @@ export function explorerPanel(
     const reference = model.get(name);
     const measured = model.get("progress")[name];
     const problem = model.get("_problems")[name] ?? failure;
-    const offered =
-      reference === null && OF_TREEBANK.includes(name) && measured === undefined && !problem;
+    const offer = problem ? undefined : model.get("_offers")[name];
     const waits = measured !== undefined || behind;
     const share = measured ? Math.round(100 * measured) : undefined;
     const waiting = reference === null && measured !== undefined && WAITING[name];
-    const text = problem || waiting || (offered && WHY) || "";
-    const isActive = offered || (name === "arcs" && reference !== null);
+    const text = problem || waiting || (offer && reference === null && QUESTIONS[name]) || "";
+    const action = offer ?? (name === "arcs" && reference !== null ? READ : undefined);
     const isStale = waits || Boolean(problem);
     return html`<section class="attnw-ex-panel" id=${id}
       data-panel=${name} aria-label=${TITLES[name]} role=${tab ? "tabpanel" : nothing}
@@ -95,8 +101,8 @@ export function explorerPanel(
         role="progressbar" aria-label="measuring" aria-valuenow=${share ?? nothing}
         ?hidden=${!waits}><div .style=${share === undefined ? "" : `width: ${share}%`}></div></div>
       <p class=${`attnw-ex-say ${problem ? "attnw-problem" : ""}`} ?hidden=${!text}>${text}</p>
-      <button type="button" class="attnw-ex-act" ?hidden=${!isActive} @click=${act}
-        >${!isActive ? "" : offered ? model.get("_offer") : "read this sentence above"}</button>
+      <button type="button" class="attnw-ex-act" ?hidden=${action === undefined} @click=${act}
+        >${action ?? ""}</button>
       <div class=${`attnw-ex-slot ${isStale ? "attnw-ex-stale" : ""}`} aria-busy=${waits}
         ?hidden=${reference === null} ${ref(slot)}></div>
     </section>`;

@@ -73,9 +73,10 @@ export interface ExplorerState
   _way_out_taken: number;
   /** The second text that the model can read, if any. */
   _second: "pair" | "target" | "";
-  /** What can be measured for the relations; "" for nothing. */
-  _offer: string;
-  _accepted: boolean;
+  /** What the button in a panel without a figure does. */
+  _offers: ByPanel<string>;
+  /** The panel whose button was clicked. */
+  _accepted: Panel | "";
   /** How often the sentence of the arcs was asked for. */
   _sentence_asked: number;
   /** The source of a panel's numbers, or the reason for its absence. */

@@ -1,28 +1,29 @@
 import { html, type TemplateResult } from "lit-html";
 import type { GridState } from "../head_grid/state.js";
 import { pairCount } from "../head_grid/word_answers.js";
+import { percentText } from "../shared/percent_text.js";
 import { type Head, headName } from "../shared/types.js";
-import { percentText } from "./sentence/percent.js";
 import type { Reading } from "./sentence/reading.js";
 
 const quote = (reading: Reading, side: "query" | "key", at: number) =>
   `“${reading.words[side][at]?.text ?? ""}”`;
 
-/** What the colours of maps say. */
-function colourHint(grid: GridState | undefined): string {
+/** What the colours of maps say; on dark paper, much attention is bright. */
+function colourHint(grid: GridState | undefined, isDark: boolean): string {
   if (grid?._thumbnails?.signed)
     return grid.versus === "other"
       ? "blue = more in A, orange = more in B"
       : "blue = more than in the intact model, orange = less";
   const of = !grid || grid.quantity === "weights" ? "much attention" : `large ${grid.quantity}`;
   const scale = grid && grid.scale !== "absolute" ? ", each head on its own scale" : "";
-  return `dark = ${of}${scale}; rows look, columns are looked at`;
+  return `${isDark ? "bright" : "dark"} = ${of}${scale}; rows look, columns are looked at`;
 }
 
 /** What the cells of all heads show: the heads, where a word looks, or how they link two words. */
 export function gridTitle(
   reading: Reading | undefined,
   grid: GridState | undefined,
+  isDark: boolean,
   select: (head: Head) => void,
 ): TemplateResult {
   const stack = grid?._stacks.find(({ name }) => name === grid.stack);
@@ -35,7 +36,7 @@ export function gridTitle(
   if (!asks || !reading || from === undefined || from !== rows.query) {
     const plural = count === 1 ? "head" : "heads";
     return html`<span>All ${count} ${plural}</span>
-      <span class="attnw-ex-muted">${colourHint(grid)}</span>`;
+      <span class="attnw-ex-muted">${colourHint(grid, isDark)}</span>`;
   }
   const word = html`<b class="attnw-ex-from-part">${quote(reading, "query", from)}</b>`;
   if (to === undefined) return html`<span>Where ${word} looks in each of the ${count} heads</span>`;

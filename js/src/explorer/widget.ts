@@ -63,12 +63,12 @@ const WATCHED: (keyof ExplorerState)[] = [
   "_tested",
   "_way_out",
   "_second",
-  "_offer",
+  "_offers",
 ];
 const READ = ["selected", "tokens", "labels", "disabled", "_shown", "_tested"] as const;
 /** Of a page that has not been attached yet. */
 const USUAL_WIDTH = 1000;
-const PARTS = ["panels", "progress", "_offer", "_problems", ...PANELS] as const;
+const PARTS = ["panels", "progress", "_offers", "_problems", ...PANELS] as const;
 
 /** What of the explorer is in sight. */
 interface Arrangement {
@@ -233,6 +233,8 @@ function render({ model, el, signal, host }: ExplorerContext): void {
       !isPlain || Boolean(reading?.compared.length) || (found.grid?.times_keys ?? false),
     );
     const count = model.get("_stacks")[0];
+    const titleOfAll = gridTitle(reading, found.grid, look.theme.dark, select);
+    const mayName = "card" in model.get("_offers") && model.get("card") === null;
     const about = [
       model.get("_source").model,
       count ? `${count.n_layers} layers × ${count.n_heads} heads` : "",
@@ -243,7 +245,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
       ${lineView(lineNow(found, found.guess), toggleResting, !peeked && !pointed)}
       <div class="attnw-ex-main">
         <div class="attnw-ex-left">
-          <h4 ?hidden=${!standing("grid").open}>${gridTitle(reading, found.grid, select)}</h4>
+          <h4 ?hidden=${!standing("grid").open}>${titleOfAll}</h4>
           ${of("grid")}
           ${standing("grid").open ? legendView(look.theme, model.get("_tested")) : nothing}
           ${answersView(found.guess, reading, guessHint(found), left, select)}
@@ -265,6 +267,9 @@ function render({ model, el, signal, host }: ExplorerContext): void {
         <button type="button" class="attnw-ex-quiet" aria-expanded=${shown !== undefined}
           ?hidden=${!details.length} @click=${() => turnMore(details)}
           >${`more ${shown ? "▾" : "▸"}`}</button>
+        <button type="button" class="attnw-ex-quiet attnw-ex-name"
+          ?hidden=${!mayName || shown === "card"}
+          @click=${() => open("card")}>name the heads …</button>
         <span class="attnw-ex-about">${about.filter(Boolean).join(" · ")}</span>
         ${form.examples()}${bar.menu()}${save}${bar.keysButton()}
       </div>

@@ -68,7 +68,7 @@ function contents(scene: Scene, maps: SmallMaps, at: Cell) {
   const number = [metricText(metric, at, maps.cols), editText(scene, at)].filter(Boolean);
   return html`<canvas ${painted(paint, scene, at[0], at[1])}></canvas>
     <div class="attnw-grid-name">
-      <span>${[shortName(head, state.labels), ...of].join(" · ")}</span>
+      <span>${[shortName(head, state), ...of].join(" · ")}</span>
       <span>${sharing > 1 ? `keys ${Math.floor(at[1] / sharing)}` : ""}</span>
     </div>
     <div class="attnw-grid-pair" ?hidden=${!most}>

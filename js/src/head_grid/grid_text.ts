@@ -13,7 +13,7 @@ import { barTexts } from "../shared/colour_bar.js";
 import { FAMILIES } from "../shared/families.js";
 import { labelOf, quoted, specialName } from "../shared/labels.js";
 import { counted, figures } from "../shared/numbers.js";
-import { printValue, quantityName, signedValue, symbolOf } from "../shared/quantity.js";
+import { barPrinter, printValue, quantityName, signedValue, symbolOf } from "../shared/quantity.js";
 import type { Axes, Axis, Head, Special } from "../shared/types.js";
 import { WITH_WORD } from "./answer_paint.js";
 import { gridEnd, type SmallMaps } from "./grid_pixels.js";
@@ -144,7 +144,7 @@ export function legendOf(state: GridState, maps: SmallMaps | null) {
     };
   if (end !== null)
     return {
-      texts: barTexts(scale, end, print),
+      texts: barTexts(scale, end, barPrinter(quantity, scale)),
       words: words(quantity === "weights" ? "" : "one scale for all heads"),
     };
   // Without a common end the scale is in parts of each head's own.
@@ -212,9 +212,11 @@ const familyNote = ({ families }: Scene): string => {
 };
 
 /** What a caption says of the corners of cells. */
-function labelNote({ labels = [], stack }: GridState): string {
+function labelNote({ labels = [], stack, _stacks }: GridState): string {
   const heads = labels.map(([head]) => head).filter(([, , name]) => name === stack);
-  return heads.length ? `corner: labelled, ${headNames(heads, { short: true, labels })}` : "";
+  return heads.length
+    ? `corner: labelled, ${headNames(heads, { short: true, labels, _stacks })}`
+    : "";
 }
 
 /** What a caption says of heads that are off. */

@@ -148,7 +148,7 @@ function paintColumnLabels(pen: Pen, scene: Scene, { hovered, scrolled: [left, t
     const middle = corner(layout, [0, col])[0] + layout.cell / 2;
     if (isCrowded(layout.cell, col, marked)) continue;
     const colour = marked.has(col) ? theme.text : theme.muted;
-    write(pen, String(col), [middle, line], colour, "center");
+    write(pen, marginName(scene, "columns", col), [middle, line], colour, "center");
   }
   const start = (band: number) => corner(layout, [0, Math.round((band * layout.cols) / bands)])[0];
   pen.fillStyle = theme.muted;
@@ -181,9 +181,17 @@ function paintRowLabels(
     const middle = corner(layout, [row, 0])[1] + layout.cell / 2;
     if (middle < top + layout.y0 || isCrowded(layout.cell, row, marked)) continue;
     const colour = marked.has(row) ? theme.text : theme.muted;
-    const name = ranks ? row * layout.cols + 1 : row || `${down} 0`;
-    write(pen, String(name), [right, middle], colour, "right");
+    const number = marginName(scene, "rows", row);
+    const first = /^\d/.test(number) ? `${down} ${number}` : number;
+    const name = ranks ? String(row * layout.cols + 1) : row ? number : first;
+    write(pen, name, [right, middle], colour, "right");
   }
+}
+
+/** The number of a row or column, or the short name where heads combine others. */
+function marginName({ stack, order }: Scene, side: "rows" | "columns", at: number): string {
+  const turned = side === "rows" ? "columns" : "rows";
+  return stack?.names?.[order.perLayer ? turned : side]?.[at] ?? String(at);
 }
 
 /** Of small cells every fifth number is printed, and those that are marked. */

@@ -3,14 +3,7 @@ import { headNames } from "../shared/caption.js";
 import { type Control, choice, controlView } from "../shared/controls.js";
 import { counted } from "../shared/numbers.js";
 import { save } from "../shared/snapshot.js";
-import {
-  type Head,
-  type HeadLabel,
-  headName,
-  type Method,
-  type Model,
-  sameHead,
-} from "../shared/types.js";
+import { type Head, headName, type Method, type Model, sameHead } from "../shared/types.js";
 import type { GridState } from "./state.js";
 
 const METHODS = {
@@ -27,7 +20,7 @@ export interface Switching {
   clear(): void;
 }
 
-const named = (heads: Head[], labels?: HeadLabel[]) =>
+const named = (heads: Head[], labels?: GridState["labels"]) =>
   headNames(heads, { most: 4, short: true, labels });
 
 /** What is read aloud after heads were switched. */
@@ -42,7 +35,7 @@ export function headSwitch(state: GridState, { toggle }: Switching): Control {
     kind: "action",
     name: "switch",
     place: "bar",
-    label: shown ? `switch ${isOff ? "on" : "off"} ${headName(shown)}` : "",
+    label: shown ? `switch ${isOff ? "on" : "off"} ${headName(shown, state._stacks)}` : "",
     hint: "read the input again without this head (x)",
     change: () => shown && toggle(shown),
     hidden: Boolean(state._source.fixed) || !shown,

@@ -202,7 +202,7 @@ export function paintMap(pen: Pen, scene: MapScene, pointed?: Pointed): void {
   const shown = selected.at(-1);
   const near = hovered ?? focused;
   if (shown && shown !== near)
-    paintLabel(pen, scene, shown, shortName(shown.head, scene.labels), around + 2);
+    paintLabel(pen, scene, shown, shortName(shown.head, scene), around + 2);
   if (near) paintLabel(pen, scene, near, label, around + 4);
   if (brush) paintBrush(pen, scene, brush);
 }

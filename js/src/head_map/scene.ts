@@ -165,7 +165,7 @@ export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
   const labels = state.labels ?? [];
   // The shown head's own name stands beside it.
   const taken = selected.slice(-1).map(({ head, x, y }) => {
-    const width = tableRuler(labelFont("", false, LABEL_SIZE))(shortName(head, labels));
+    const width = tableRuler(labelFont("", false, LABEL_SIZE))(shortName(head, { labels }));
     return { x0: x - size.ring, x1: x + size.ring + width + 12, y0: y - 24, y1: y + size.ring };
   });
   const names = byLayer ? [] : groupNames(points, groups, layout, size.radius, taken);
@@ -217,7 +217,7 @@ const headsOf = (points: Point[]) => points.map(({ head }) => head);
 /** What is written beside a head: its names and its behaviour. */
 export function pointLabel({ head, group }: Point, groups: Groups, labels?: HeadLabel[]): string {
   const behaviour = groups[group]?.name;
-  return [shortName(head, labels), behaviour].filter(Boolean).join(" · ");
+  return [shortName(head, { labels }), behaviour].filter(Boolean).join(" · ");
 }
 
 /** A head in words, for assistive technology. */

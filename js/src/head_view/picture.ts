@@ -20,10 +20,21 @@ import {
   paintHeadings,
   paintOverLines,
 } from "./lines/lines_paint.js";
+import { rowsLayout } from "./lines/rows_layout.js";
+import { paintOverRows, paintRowsLines } from "./lines/rows_paint.js";
 import { paintMatrixLabels } from "./matrix/matrix_labels.js";
 import type { MatrixLayout } from "./matrix/matrix_layout.js";
 import { arrangeMatrix, matrixNotes, paintMatrix } from "./matrix/matrix_paint.js";
-import { ASIDE, lastLock, leads, roomFor, type Scene, sceneOf, visibleOf } from "./scene.js";
+import {
+  ASIDE,
+  isInRows,
+  lastLock,
+  leads,
+  roomFor,
+  type Scene,
+  sceneOf,
+  visibleOf,
+} from "./scene.js";
 import { arrangeBeside, paintNames, TITLE } from "./several/heads_side_by_side.js";
 import { headKey, paintKey } from "./several/overlay_key.js";
 import { said, severalNotes, severalTable, severalTitle, shareOf } from "./several/several_text.js";
@@ -62,20 +73,19 @@ export const drawPicture: DrawPicture<ViewState> = (state, request) => {
     sheet.text(state._error || NO_SELECTION, { size: LABEL_SIZE, colour: request.theme.text });
     const none = caption(FIGURE, {
       model,
-      head: head ? wholeName(head, state.labels) : NO_HEAD,
+      head: head ? wholeName(head, state) : NO_HEAD,
       notes: [state._error],
     });
     return { sheet, caption: none, table: { columns: ["from", "to", "weight"], rows: [] } };
   }
   const map = visibleOf(state, shown);
   const { several, quantity, unit } = shown;
-  const { labels } = state;
   // Two attentions have their names over their maps.
   const named = several?.names ? shareOf(several) : "";
   sheet.title(
     several
-      ? severalTitle(several, quantity, unit, labels, state.scale)
-      : title(head, quantity, unit, labels, state.scale),
+      ? severalTitle(several, quantity, unit, state, state.scale)
+      : title(head, quantity, unit, state, state.scale),
     named ? "" : model,
   );
   const room = roomFor(sheet.room, several);
@@ -165,6 +175,7 @@ function drawHeads(sheet: Sheet, scene: Scene): string[] {
   }
   let drawing: Drawing;
   if (several?.arrangement === "beside") drawing = besideDrawing(sheet, scene);
+  else if (isInRows(state, scene.map, several)) drawing = rowsDrawing(sheet, scene);
   else if (state.mode === "matrix") drawing = matrixDrawing(scene, arrangeMatrix(scene));
   else
     drawing = linesDrawing(
@@ -205,6 +216,35 @@ function linesDrawing(sheet: Sheet, scene: Scene, at: LinesLayout): Drawing {
     paint,
     notes: linesNotes(at, chosen.all, scene),
   };
+}
+
+/** Two rows of tokens; of a text that is too long for the picture, the part with the last lock. */
+function rowsDrawing(sheet: Sheet, scene: Scene): Drawing {
+  const at = rowsLayout(scene);
+  const columns = arrangeLines(scene, 0, true);
+  const chosen = chooseLines(scene, columns);
+  const focused = focusedLines(scene, columns, chosen);
+  const width = Math.min(at.width, Math.max(120, scene.room));
+  const { query, key } = lastLock(scene);
+  const middle = at.middles[query === undefined ? "key" : "query"][query ?? key ?? 0] ?? 0;
+  const start = at.rightToLeft ? at.width - width : 0;
+  const wanted = query === undefined && key === undefined ? start : middle - width / 2;
+  const left = Math.round(Math.max(0, Math.min(at.width - width, wanted)));
+  const inSight = at.middles.key.flatMap((x, i) => (x >= left && x <= left + width ? [i] : []));
+  const lines = (pen: Pen) => {
+    pen.translate(-left, 0);
+    paintRowsLines(pen, at, chosen.all, scene, focused ? FADED : 1);
+    paintOverRows(pen, at, focused, scene);
+  };
+  const count = at.middles.key.length;
+  const cut =
+    width < at.width
+      ? `tokens ${inSight[0] ?? 0} to ${inSight.at(-1) ?? 0} of ${count} in sight, with their lines`
+      : "";
+  const paint = (pen: Pen) =>
+    cut ? sheet.pen.clipped(width, at.height, () => lines(pen)) : lines(pen);
+  const notes = [...linesNotes(columns, chosen.all, scene), cut].filter(Boolean);
+  return { width, height: at.height, paint, notes };
 }
 
 function matrixDrawing(scene: Scene, at: MatrixLayout): Drawing {

@@ -2,6 +2,7 @@ import type { Plot } from "../shared/gestures.js";
 import { labelFont, TOKEN_PIXELS, widestLabel } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import type { Print } from "../shared/quantity.js";
+import { sharePrinter } from "../shared/quantity.js";
 import type { Theme } from "../shared/theme.js";
 import { type Axes, type Axis, type Head, type Side, sameHead } from "../shared/types.js";
 import { isWhole, type Part } from "../shared/window.js";
@@ -60,6 +61,8 @@ export interface Scene extends Ground {
   size: number;
   /** Prints a weight. */
   print: Print;
+  /** Prints a weight beside a word: weights of one map in per cent, "" for less than 1 %. */
+  printBeside: Print;
   locked: Positions;
   highlighted: Positions;
   /**
@@ -136,6 +139,20 @@ export const choices = (of: ViewState) => [
 export const isZoomable = ({ mode }: Pick<ViewState, "mode">, map: VisibleMap): boolean =>
   mode === "matrix" || map.tiles !== undefined;
 
+/**
+ * Whether tokens are drawn in rows: lines of whole maps that are not side by side. Other lines stay
+ * between columns.
+ */
+export const isInRows = (
+  { mode, token_layout }: Pick<ViewState, "mode" | "token_layout">,
+  map: VisibleMap,
+  several?: Several,
+): boolean =>
+  mode === "lines" &&
+  token_layout === "horizontal" &&
+  map.tiles === undefined &&
+  several?.arrangement !== "beside";
+
 /** The part of the map that is shown, by what is hidden and filtered. */
 export function visibleOf(state: ViewState, shown: Shown): VisibleMap {
   const { hidden, sentences, renormalise, scale, disabled } = state;
@@ -196,6 +213,7 @@ export function sceneOf(state: ViewState, shown: Shown, map: VisibleMap, ground:
   const { query = [], key = [] } = shown.highlighted;
   const part = ground.moved ?? partOf(map, isZoomable(state, map) ? state.window : null);
   const scaledTo = ground.scaledTo ?? part;
+  const print = printerOf(shown.exact, shown.quantity, shown.axes.key);
   return {
     ...ground,
     state,
@@ -207,7 +225,8 @@ export function sceneOf(state: ViewState, shown: Shown, map: VisibleMap, ground:
     axes: shown.axes,
     size: TOKEN_PIXELS[state.token_size],
     part,
-    print: printerOf(shown.exact, shown.quantity, shown.axes.key),
+    print,
+    printBeside: shown.quantity === "weights" && !map.signed ? sharePrinter(shown.exact) : print,
     locked: positions(map, side("query"), side("key")),
     highlighted: positions(map, query, key),
     ...together(shown.several, ground.theme),

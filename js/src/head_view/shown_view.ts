@@ -7,6 +7,7 @@ import { peekShown } from "./peek_shown.js";
 import {
   choices,
   type Figure,
+  isInRows,
   isZoomable,
   roomFor,
   type Scene,
@@ -76,7 +77,10 @@ export class ShownView {
   }
 
   kind(mode = this.scene?.state.mode ?? this.model.get("mode")): keyof typeof this.figures {
-    return this.shown?.several?.arrangement === "beside" ? "beside" : mode;
+    if (this.shown?.several?.arrangement === "beside") return "beside";
+    const token_layout = this.model.get("token_layout");
+    const inRows = this.map && isInRows({ mode, token_layout }, this.map, this.shown?.several);
+    return inRows ? "rows" : mode;
   }
 
   get figure(): Figure {

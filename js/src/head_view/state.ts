@@ -23,6 +23,8 @@ export interface ViewState extends SharedState {
   renormalise: boolean;
   sentences: Sentences;
   token_size: TokenSize;
+  /** Tokens of lines in two columns, or in two rows. */
+  token_layout: "vertical" | "horizontal";
   /**
    * The part of a matrix that is in sight, [query from, query to, key from, key to) on the full
    * axes; null shows all.
@@ -68,6 +70,7 @@ export const WATCHED: (keyof ViewState)[] = [
   "sentences",
   "_highlighted",
   "token_size",
+  "token_layout",
   "window",
   "_map",
   "_axes",

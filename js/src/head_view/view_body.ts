@@ -8,6 +8,7 @@ import { type Listing, targetList } from "./aside/strongest_list.js";
 import { barOf, differenceBarOf } from "./lines/line_tables.js";
 import { linesFigure } from "./lines/lines_figure.js";
 import type { Range } from "./lines/lines_focus.js";
+import { rowsFigure } from "./lines/rows_figure.js";
 import { matrixFigure } from "./matrix/matrix_figure.js";
 import { ASIDE, type Scene } from "./scene.js";
 import type { Several } from "./several/several.js";
@@ -33,6 +34,7 @@ export function viewFigures(
   const apart = document.createDocumentFragment();
   const figures = {
     lines: linesFigure(apart),
+    rows: rowsFigure(apart),
     matrix: matrixFigure(apart),
     beside: besideFigure(apart, signal, onlyThis),
   };

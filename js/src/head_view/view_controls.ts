@@ -13,6 +13,7 @@ const ARRANGEMENT_NAMES: Record<Arrangement, string> = {
   beside: "side by side",
   overlay: "overlaid",
 };
+const LAYOUTS: ViewState["token_layout"][] = ["vertical", "horizontal"];
 const SENTENCES: ViewState["sentences"][] = ["all", "aa", "ab", "ba", "bb"];
 
 /** The map that the controls are for. */
@@ -71,6 +72,14 @@ export function viewControls(model: Model<ViewState>, { axes, leavesOut }: Contr
       hidden: isTwo || model.get("arrangement") === "one",
     },
     ...drawnControls(model, { window: null }),
+    choice<ViewState["token_layout"]>({
+      name: "tokens in",
+      place: "menu",
+      values: model.get("mode") === "lines" ? LAYOUTS : [],
+      value: model.get("token_layout"),
+      change: (token_layout) => save(model, { token_layout }),
+      print: (value) => (value === "vertical" ? "columns" : "rows"),
+    }),
     {
       kind: "range",
       name: "top mass",

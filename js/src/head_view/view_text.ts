@@ -9,16 +9,15 @@ import {
   type Table,
 } from "../shared/caption.js";
 import { barTexts, wedgeTexts } from "../shared/colour_bar.js";
-import { shortName } from "../shared/head_names.js";
+import { type HeadNaming, shortName } from "../shared/head_names.js";
 import { labelOf, quoted } from "../shared/labels.js";
 import { counted, digits } from "../shared/numbers.js";
-import { type Print, printValue, quantityName, symbolOf } from "../shared/quantity.js";
+import { barPrinter, type Print, printValue, quantityName, symbolOf } from "../shared/quantity.js";
 import { offNote } from "../shared/strike.js";
 import {
   type Axes,
   type Axis,
   type Head,
-  type HeadLabel,
   headName,
   type Scale,
   type StackInfo,
@@ -28,7 +27,8 @@ import { lengthOf } from "./aside/tiled_text.js";
 import { isMany, listName, printerOf, tokenName } from "./aside/token_name.js";
 import type { Range } from "./lines/lines_focus.js";
 import { columnsScroll } from "./lines/lines_layout.js";
-import { leads, type Scene } from "./scene.js";
+import { rowsLayout } from "./lines/rows_layout.js";
+import { isInRows, leads, type Scene } from "./scene.js";
 import { namesOf } from "./several/head_list_text.js";
 import { differenceScale } from "./several/two_maps.js";
 import type { Pair } from "./source/map_source.js";
@@ -48,9 +48,9 @@ export const title = (
   head: Head,
   quantity: string,
   unit: string,
-  labels?: HeadLabel[],
+  naming: HeadNaming = {},
   scale: Scale = "absolute",
-): string => titleOf(shortName(head, labels), quantity, unit, scale);
+): string => titleOf(shortName(head, naming), quantity, unit, scale);
 
 /** Which heads read the same keys, where heads share them. */
 export function keyGroup(stack: StackInfo | undefined, [, head]: Head): string {
@@ -108,7 +108,7 @@ export function captionOf(
   const figure = together?.names ? COMPARED : together ? SEVERAL : FIGURE;
   return caption(head[2] === "self" ? figure : `${figure}, ${head[2]} attention`, {
     model: source.model,
-    head: namesOf(together?.heads ?? [head], state.labels),
+    head: namesOf(together?.heads ?? [head], state),
     quantity: `${quantityName(quantity, source.loss)} · ${
       lengthOf(map, shown.unit) ||
       (map.rows.length === map.cols.length
@@ -126,7 +126,8 @@ export function captionOf(
       shown.peek ?? "",
       stepNote(state),
       together ? "" : keyGroup(stack, head),
-      map.off && !together ? offNote(headName(head)) : "",
+      rowsNote(state, map, together),
+      map.off && !together ? offNote(headName(head, state._stacks)) : "",
       state.mode === "lines" && state.top_mass < 1
         ? `lines that make up ${Math.round(100 * state.top_mass)} % of each row`
         : "",
@@ -154,11 +155,20 @@ export function captionOf(
   });
 }
 
+/** Why tokens stand in columns, where rows were chosen. */
+function rowsNote(state: ViewState, map: VisibleMap, several: Shown["several"]): string {
+  if (state.mode !== "lines" || state.token_layout !== "horizontal") return "";
+  if (isInRows(state, map, several)) return "";
+  const which = map.tiles ? "a long input" : "heads side by side";
+  return `tokens in columns: ${which} has no horizontal layout`.replace("side has", "side have");
+}
+
 /** The values under the bar of colours or of thickness, and what stands beside it. */
 export function legendOf(scene: Scene, { maximum, of }: Range, quantity: string) {
   const { state, map } = scene;
   const isLines = state.mode === "lines";
-  const print = map.tiles ? scene.print : printValue(quantity);
+  const printWhole = map.signed ? printValue(quantity) : barPrinter(quantity, state.scale);
+  const print = map.tiles ? scene.print : printWhole;
   const texts = (isLines ? wedgeTexts : barTexts)(state.scale, maximum, print);
   const words = [
     isLines ? "thickness" : "",
@@ -208,12 +218,12 @@ export interface Listed {
 }
 
 /** Whether all weights of a locked token stand beside the tokens: a list would repeat them. */
-export const standsBeside = ({ state, map, size, slim, several }: Scene): boolean =>
-  state.mode === "lines" &&
-  !map.tiles &&
-  !slim &&
-  !several &&
-  !columnsScroll(Math.max(map.rows.length, map.cols.length), size);
+export function standsBeside(scene: Scene): boolean {
+  const { state, map, size, slim, several } = scene;
+  if (state.mode !== "lines" || map.tiles || several) return false;
+  if (isInRows(state, map, several)) return rowsLayout(scene).upright;
+  return !slim && !columnsScroll(Math.max(map.rows.length, map.cols.length), size);
+}
 
 /** The strongest keys of a locked query, or queries of a locked key, and whose they are. */
 export function strongestOf(scene: Scene): { of: string; listed: Listed[] } | undefined {
@@ -307,14 +317,14 @@ export function figureName(
   map: VisibleMap,
   axes: Axes,
   print: Print,
+  naming: HeadNaming = {},
 ): string {
   const over = map.tiles ? ` over ${lengthOf(map, axes.unit).replace("long input, ", "")}` : "";
   const pairs = sourceOf(map)
     .strongest({}, 3)
     .map((pair) => describe(map, axes, pair, print));
   const of = quantity === "weights" ? "Attention" : `Attention ${quantity}`;
-  return (
-    `${of} of ${headNames(heads, { most: MOST_NAMED, short: true })}${over}; strongest: ` +
-    `${pairs.join(", ")}. Question mark lists the keys.`
-  );
+  const names = headNames(heads, { ...naming, most: MOST_NAMED, short: true });
+  const strongest = pairs.join(", ");
+  return `${of} of ${names}${over}; strongest: ${strongest}. Question mark lists the keys.`;
 }

@@ -78,12 +78,12 @@ export class ViewWords {
   #headingOf(state: ViewState, { head, peek }: Followed): ViewWords["heading"] {
     if (!head) return undefined;
     const { several } = this.#view.shown ?? {};
-    const { quantity, unit, labels, scale } = state;
-    const named = (of: Head) => title(of, quantity, unit, labels, scale);
+    const { quantity, unit, scale } = state;
+    const named = (of: Head) => title(of, quantity, unit, state, scale);
     if (peek) return { title: named(peek.shown.head), note: "peek" };
     if (!several) return { title: named(head), note: keyGroup(this.#view.stackOf(head), head) };
     return {
-      title: severalTitle(several, quantity, unit, labels, scale),
+      title: severalTitle(several, quantity, unit, state, scale),
       // Two attentions have their names over their maps.
       note: several.names ? "" : shareOf(several),
     };

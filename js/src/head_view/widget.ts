@@ -12,7 +12,7 @@ import { fresh } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";
 import { shownHead, stepTo } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
-import type { Head, Model, RenderContext } from "../shared/types.js";
+import { type Head, headName, type Model, type RenderContext } from "../shared/types.js";
 import { wholeOf } from "../shared/window.js";
 import { findForm } from "./aside/find_form.js";
 import { MINIMAP, paintMinimap } from "./aside/minimap.js";
@@ -38,13 +38,14 @@ import { figureName } from "./view_text.js";
 import { ViewWords } from "./view_words.js";
 
 /** The name of the figure, which is read aloud. */
-const nameOf = (of: Shown, map: VisibleMap) =>
+const nameOf = (of: Shown, map: VisibleMap, state: ViewState) =>
   figureName(
     of.several?.heads ?? [of.head],
     of.quantity,
     map,
     of.axes,
     printerOf(of.exact, of.quantity, of.axes.key),
+    state,
   );
 
 /** Step the shown head through the layers of its stack. */
@@ -119,7 +120,7 @@ function render(context: RenderContext<ViewState>): void {
   const tip = tooltip(inner);
   const mapChanged = (map: VisibleMap, of: Shown) => {
     tip.point("", 0, 0);
-    name = nameOf(of, map);
+    name = nameOf(of, map, snapshot(model, WATCHED));
   };
   const isDragging = () => pointer.isDragging();
   const view = new ShownView(model, figures, { invalidate, mapChanged, isDragging }, signal);
@@ -188,6 +189,8 @@ function render(context: RenderContext<ViewState>): void {
     if (view.byKeyboard) live.say(words.spoken, words.spoken);
   }
 
+  const chipName = (head: Head) => headName(head, model.get("_stacks"));
+
   function elements({ width }: Look): unknown {
     // The caption says what the figure leaves out, so the figure draws first.
     draw();
@@ -196,7 +199,9 @@ function render(context: RenderContext<ViewState>): void {
       ${words.heading ? stepsView(model, snapshot(model, WATCHED)) : nothing}
       ${offerView()}
       <p class="attnw-message" ?hidden=${!words.message}>${words.message}</p>
-      ${guard([words.chips, words.colourOf], () => chipRow(words.chips, words.colourOf, choose))}
+      ${guard([words.chips, words.colourOf], () =>
+        chipRow(words.chips, words.colourOf, chipName, choose),
+      )}
       ${body.view(words.body, width)}
       ${live.view()}${tip.view()}${keys.list()}`;
   }

@@ -51,7 +51,7 @@ const weightOf = (link: Link, key: number) =>
 /** The link in one line. */
 export function titleOf(state: LinkState, link: Link): string {
   const { head, key, versus, weight } = link;
-  const from = `${wholeName(head, state.labels)}: ${queryOf(state, link)}`;
+  const from = `${wholeName(head, state)}: ${queryOf(state, link)}`;
   const to = `${keyName(state, key)} ${digits(weight)}`;
   const rival =
     versus === null ? "" : `, not ${keyName(state, versus)} ${digits(weightOf(link, versus))}`;

@@ -63,7 +63,7 @@ export function sceneOf({ selected, labels, _metrics: metrics }: StripState): St
 }
 
 /** What stands over the table. */
-export const titleOf = ({ head, labels }: StripScene): string => shortName(head, labels);
+export const titleOf = ({ head, labels }: StripScene): string => shortName(head, { labels });
 
 /** A row's numbers as texts. */
 export type RowTexts = Record<"value" | "low" | "high" | "percentile", string>;

@@ -1,4 +1,5 @@
 import pictures from "virtual:figures/picture";
+import { plain } from "../shared/bidi.js";
 import { captionText } from "../shared/caption.js";
 import { drawPanels } from "../shared/picture/panels.js";
 import { type DrawPicture, FONT, type Request } from "../shared/picture/sheet.js";
@@ -51,7 +52,7 @@ export function draw(wish: Wish, bytes: Uint8Array): string {
     body: `<g font-family="${FONT}">${sheet.pen.body}</g>`,
     caption,
     said: captionText(caption),
-    table,
+    table: { ...table, rows: table.rows.map((row) => row.map(plain)) },
     ground: THEMES[theme].background,
     rasters: rasters.map(({ raster: { across, down }, width, height }) => ({
       across,

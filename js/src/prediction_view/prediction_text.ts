@@ -16,9 +16,12 @@ const OTHERS = 12;
 const tokenOf = ({ _axes }: PredictionState, index: number) =>
   _axes.query ? labelOf(_axes.query, index) : "";
 
-/** The index in the text of the token that stands for the question; undefined for a class. */
+/** Whether the answer is about the whole input, and not about one of its tokens. */
+export const isOfInput = (task: string | undefined) => task === "class" || task === "span";
+
+/** The token of the question; undefined for a class and a span. */
 export function chosenToken({ _predictions }: PredictionState): number | undefined {
-  if (!_predictions || _predictions.task === "class") return undefined;
+  if (!_predictions || isOfInput(_predictions.task)) return undefined;
   return _predictions.position - (_predictions.task === "next" ? 1 : 0);
 }
 
@@ -26,8 +29,10 @@ export function chosenToken({ _predictions }: PredictionState): number | undefin
 export function questionOf(state: PredictionState): string {
   const { task = "masked", masks } = state._predictions ?? {};
   const index = chosenToken(state);
+  if (task === "span") return "Which words answer the question?";
   if (index === undefined) return task === "class" ? "Which class is the text?" : "";
   const token = `“${tokenOf(state, index)}”`;
+  if (task === "label") return `Which label has ${token} (token ${index})?`;
   if (task === "next") return `What follows ${token} (token ${index})?`;
   return masks
     ? `What stands at ${token} (token ${index}), when it is masked?`
@@ -53,7 +58,7 @@ export function mapTitle({ state, answered, effects, off }: Scene): string {
 export function describe(scene: Scene, cell: Cell): string {
   const head = headAt(scene, cell);
   if (!head) return "";
-  const name = wholeName(head, scene.state.labels);
+  const name = wholeName(head, scene.state);
   if (isOff(scene, head)) return `${name}: off`;
   const { answered, effects } = scene;
   const effect = effectAt(scene, cell);

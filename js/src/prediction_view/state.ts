@@ -12,7 +12,7 @@ export interface Answer {
 
 /** The model's answers to one question. */
 export interface Answered {
-  task: "masked" | "next" | "class";
+  task: "masked" | "next" | "label" | "class" | "span";
   /** Of the token that is predicted; the number of tokens for the next one, -1 for a class. */
   position: number;
   /** The answer behind the effects, in the spelling of the vocabulary and as readers see it. */

@@ -16,7 +16,15 @@ import { announcement, chosenHeads, selectHeads, stepTo } from "../shared/select
 import { save, snapshot } from "../shared/snapshot.js";
 import { type RenderContext, sameHead } from "../shared/types.js";
 import { paintPredictions } from "./paint.js";
-import { captionOf, chosenToken, describe, HINT, mapTitle, questionOf } from "./prediction_text.js";
+import {
+  captionOf,
+  chosenToken,
+  describe,
+  HINT,
+  isOfInput,
+  mapTitle,
+  questionOf,
+} from "./prediction_text.js";
 import { barAt, headAt, type Scene, sceneOf } from "./scene.js";
 import { type PredictionState, WATCHED } from "./state.js";
 import { tokenRow } from "./token_row.js";
@@ -186,7 +194,7 @@ function render(context: RenderContext<PredictionState>): void {
         label: "answer after each layer",
         value: lens,
         change: (checked) => save(model, { lens: checked }),
-        hidden: !asks || _predictions?.task === "class",
+        hidden: !asks || !["masked", "next"].includes(_predictions?.task ?? "masked"),
       },
       {
         kind: "choice",
@@ -202,9 +210,14 @@ function render(context: RenderContext<PredictionState>): void {
   function tokensView(shown: PredictionState) {
     const task = shown._predictions?.task;
     return tokens({
-      axis: task === "class" ? undefined : (shown._axes.query ?? undefined),
+      axis: isOfInput(task) ? undefined : (shown._axes.query ?? undefined),
       chosen: chosenToken(shown),
-      name: task === "next" ? "what follows which token" : "which token is predicted",
+      name:
+        task === "next"
+          ? "what follows which token"
+          : task === "label"
+            ? "which token is labelled"
+            : "which token is predicted",
       allowed: asks,
     });
   }

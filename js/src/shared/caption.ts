@@ -1,6 +1,6 @@
 import { bounded } from "./bounded.js";
-import { shortName, wholeName } from "./head_names.js";
-import type { Head, HeadLabel, Scale } from "./types.js";
+import { type HeadNaming, shortName, wholeName } from "./head_names.js";
+import type { Head, Scale } from "./types.js";
 
 /** What a figure shows, in words: under a picture, in a file's metadata, and read aloud. */
 export interface Caption {
@@ -70,8 +70,7 @@ export const NO_HEAD = "no head selected";
 const MOST_NAMED = 6;
 
 /** How heads are named in a list. */
-interface Naming {
-  labels?: HeadLabel[] | undefined;
+interface Naming extends HeadNaming {
   /** The number of heads that are named. */
   most?: number;
   /** Whether the 1-based name is left out. */
@@ -80,9 +79,9 @@ interface Naming {
 
 /** `L7 H9 (8-10) “label”` of each head; of many the first ones and their number. */
 export function headNames(heads: Head[], naming: Naming = {}): string {
-  const { labels, most = MOST_NAMED, short = false } = naming;
+  const { most = MOST_NAMED, short = false } = naming;
   const name = short ? shortName : wholeName;
-  const names = heads.slice(0, most).map((head) => name(head, labels));
+  const names = heads.slice(0, most).map((head) => name(head, naming));
   const rest = heads.length - names.length;
   return names.join(", ") + (rest > 0 ? ` and ${rest} more` : "");
 }

@@ -1,6 +1,20 @@
 import { bounded } from "./bounded.js";
 import { withControls } from "./labels.js";
-import { type Head, type HeadLabel, headName, paperName, sameHead } from "./types.js";
+import {
+  combinedName,
+  type Head,
+  type HeadLabel,
+  headName,
+  paperName,
+  type StackInfo,
+  sameHead,
+} from "./types.js";
+
+/** What names heads: the texts of readers, and the stacks, where heads may combine others. */
+export interface HeadNaming {
+  labels?: HeadLabel[] | undefined;
+  _stacks?: StackInfo[] | undefined;
+}
 
 /** The text that a reader gave to a head; "" without one. */
 export const labelOfHead = (head: Head, labels: HeadLabel[] = []): string =>
@@ -12,12 +26,14 @@ const labelled = (name: string, head: Head, labels?: HeadLabel[]): string => {
 };
 
 /** `L7 H9 “label”`. */
-export const shortName = (head: Head, labels?: HeadLabel[]): string =>
-  labelled(headName(head), head, labels);
+export const shortName = (head: Head, { labels, _stacks }: HeadNaming = {}): string =>
+  labelled(headName(head, _stacks), head, labels);
 
-/** `L7 H9 (8-10) “label”`. */
-export const wholeName = (head: Head, labels?: HeadLabel[]): string =>
-  labelled(`${headName(head)} (${paperName(head)})`, head, labels);
+/** `L7 H9 (8-10) “label”`; papers have no name for a head that combines others. */
+export const wholeName = (head: Head, { labels, _stacks }: HeadNaming = {}): string => {
+  const name = combinedName(head, _stacks) ?? `${headName(head)} (${paperName(head)})`;
+  return labelled(name, head, labels);
+};
 
 /** The labels after one of them was changed; an empty text removes it. */
 export function relabelled(labels: HeadLabel[], head: Head, text: string): HeadLabel[] {

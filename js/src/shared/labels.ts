@@ -1,3 +1,4 @@
+import { isolated, isRtl, plain } from "./bidi.js";
 import { bounded, MOST_DRAWN } from "./bounded.js";
 import type { Pen } from "./pen.js";
 import { parseFont, textWidth } from "./text_width.js";
@@ -26,8 +27,14 @@ export function write(
   pen.fillText(text, x, y);
 }
 
-/** A token as a figure prints it: a token of blanks by what the vocabulary calls it. */
-export function labelOf(axis: Axis, index: number): string {
+/**
+ * A token as a figure prints it: a token of blanks by what the vocabulary calls it. A token of a
+ * right-to-left script is isolated, so that sentences and numbers around it keep their order.
+ */
+export const labelOf = (axis: Axis, index: number): string => isolated(spelledOf(axis, index));
+
+/** A token as a figure prints it, where it stands alone. */
+export function spelledOf(axis: Axis, index: number): string {
   const text = bounded(axis.text[index] ?? "");
   const shown = withControls(text.trim() === "" ? bounded(axis.raw[index] ?? "") : text);
   return shown.trim() === "" ? "␣" : shown;
@@ -104,7 +111,10 @@ export function widestLabel(measure: Measure, axis: Axis, shown: number[]): numb
   return shown.reduce((most, i) => Math.max(most, measure(labelOf(axis, i))), 0);
 }
 
-/** A token's text from `x` on (or up to it), its wordpiece mark at half strength. */
+/**
+ * A token's text from `x` on (or up to it), its wordpiece mark at half strength. The mark stands
+ * where the reading of the token begins: at the right of a right-to-left text.
+ */
 export function drawToken(
   pen: Pen,
   text: string,
@@ -114,16 +124,24 @@ export function drawToken(
   width: number,
 ): void {
   const measure = (part: string) => pen.measureText(part).width;
-  const fitted = shorten(measure, text, width);
+  const fitted = shorten(measure, plain(text), width);
   const mark = fitted.length > MARK.length && fitted.startsWith(MARK) ? MARK : "";
-  const rest = fitted.slice(mark.length);
+  const rest = isolated(fitted.slice(mark.length));
+  const marksEnd = isRtl(rest);
   pen.textAlign = "left";
   pen.textBaseline = "middle";
   pen.direction = "ltr";
   const start = align === "left" ? x : x - measure(mark) - measure(rest);
   const alpha = pen.globalAlpha;
   pen.globalAlpha = alpha / 2;
-  pen.fillText(mark, start, y);
+  const markAt = align === "right" ? x - measure(mark) : start + measure(rest);
+  pen.fillText(mark, marksEnd ? markAt : start, y);
   pen.globalAlpha = alpha;
-  pen.fillText(rest, start + measure(mark), y);
+  if (marksEnd && align === "right") {
+    // The width of the rest is a guess in pictures: this end is exact.
+    pen.textAlign = "right";
+    pen.fillText(rest, x - measure(mark), y);
+    return;
+  }
+  pen.fillText(rest, marksEnd ? start : start + measure(mark), y);
 }

@@ -1,4 +1,6 @@
 import { aligned, alignedWeights, digits, figures } from "./numbers.js";
+import { percentText } from "./percent_text.js";
+import type { Scale } from "./types.js";
 
 /** What a map shows of every pair of tokens, as a reader should name it. */
 interface Named {
@@ -37,6 +39,10 @@ export function printValue(quantity: string, largest?: number): (x: number) => s
   return quantity === "weights" ? alignedWeights(largest) : aligned(largest);
 }
 
+/** Prints the values of a bar of colours: shares in per cent where the bar ends at 100 %. */
+export const barPrinter = (quantity: string, scale: Scale): ((x: number) => string) =>
+  quantity === "weights" && scale === "absolute" ? percentText : printValue(quantity);
+
 /** Prints a difference with its sign. */
 export const signedValue = (print: (x: number) => string) => (x: number) =>
   (x < 0 ? "−" : x > 0 ? "+" : "") + print(Math.abs(x));
@@ -51,4 +57,13 @@ export const printer =
     if (Number.isNaN(value)) return "masked";
     const text = printValue(quantity, largest)(value);
     return exact || !(value > 0) || text.startsWith("<") ? text : `≈${text}`;
+  };
+
+/** Prints weights as shares in per cent; "" for less than 1 %, which no reader compares. */
+export const sharePrinter =
+  (exact: boolean): Print =>
+  (value) => {
+    if (Number.isNaN(value)) return "masked";
+    if (value < 0.01) return "";
+    return exact ? percentText(value) : `≈${percentText(value)}`;
   };

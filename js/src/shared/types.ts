@@ -40,6 +40,15 @@ export interface StackInfo {
   n_key_heads: number;
   n_query: number;
   n_key: number;
+  /** The names of heads that combine other heads, by layer; null for the heads of a model. */
+  names?: HeadNames | null;
+}
+
+export interface HeadNames {
+  heads: string[][];
+  /** Short names of layers and of heads, for the margins of a grid. */
+  rows: string[];
+  columns: string[];
 }
 
 /** What stands in the place of heads that are off. */
@@ -127,7 +136,12 @@ export interface RenderContext<T> {
 }
 
 const inStack = (stack: string) => (stack === "self" ? "" : `${stack} `);
-export const headName = ([layer, head, stack]: Head) => `${inStack(stack)}L${layer} H${head}`;
+/** The name of a head that combines other heads; undefined for a head of a model. */
+export const combinedName = ([layer, head, stack]: Head, stacks?: StackInfo[]) =>
+  stacks?.find(({ name }) => name === stack)?.names?.heads[layer]?.[head];
+/** `L7 H9`, or for example "mean of 12 heads of layer 7". */
+export const headName = (head: Head, stacks?: StackInfo[]) =>
+  combinedName(head, stacks) ?? `${inStack(head[2])}L${head[0]} H${head[1]}`;
 /** The 1-based name that papers print. */
 export const paperName = ([layer, head]: Head) => `${layer + 1}-${head + 1}`;
 export const sameHead = (a: Head, b: Head) => a[0] === b[0] && a[1] === b[1] && a[2] === b[2];

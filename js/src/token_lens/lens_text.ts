@@ -12,7 +12,7 @@ import type { Cell } from "../shared/cells.js";
 import { barTexts } from "../shared/colour_bar.js";
 import { wholeName } from "../shared/head_names.js";
 import { labelOf, specialName } from "../shared/labels.js";
-import { printValue, quantityName, symbolOf } from "../shared/quantity.js";
+import { barPrinter, quantityName, symbolOf } from "../shared/quantity.js";
 import { offNote } from "../shared/strike.js";
 import type { Head, Side } from "../shared/types.js";
 import { headAt, largestIn, type Scene, valueAt } from "./scene.js";
@@ -77,7 +77,7 @@ export function goers({ heads, goes, values }: Scene): Head[] {
 export function describe(scene: Scene, cell: Cell): string {
   const head = headAt(scene, cell);
   if (!head) return "";
-  const name = wholeName(head, scene.state.labels);
+  const name = wholeName(head, scene.state);
   if (scene.off[scene.side ? cell[1] : cell[0] * scene.layout.cols + cell[1]]) return offNote(name);
   const value = valueAt(scene, cell);
   const weight = [scene.print(value), Number.isNaN(value) ? "" : symbolOf(scene.lens.quantity)]
@@ -101,7 +101,7 @@ export function leadCell(scene: Scene): Cell {
 
 /** The values under the colour bar, and what stands beside it. */
 export function legendOf({ state, lens, end, heads }: Scene) {
-  const texts = barTexts(state.scale, end, printValue(lens.quantity));
+  const texts = barTexts(state.scale, end, barPrinter(lens.quantity, state.scale));
   const name = scaleName(state.scale, lens.quantity);
   const shared = heads.length > 1 && name !== "absolute" ? "one scale for all heads" : "";
   return { texts, words: [symbolOf(lens.quantity), name, shared].filter(Boolean).join(" · ") };
@@ -125,6 +125,7 @@ export function captionOf(scene: Scene): Caption {
   const among = hidden.length ? ", among the tokens shown" : "";
   const whole = lens.quantity === "weights" ? "weight" : lens.quantity.slice(0, -1);
   const offHeads = scene.heads.filter((_, i) => scene.off[i]);
+  const namesOff = headNames(offHeads, { short: true, _stacks: state._stacks });
   return caption(FIGURE, {
     model: source.model,
     head: side ? which(scene) : titleOf(scene),
@@ -139,9 +140,7 @@ export function captionOf(scene: Scene): Caption {
         ? ""
         : `a head goes there (marked) where no other key has a larger ${whole} from ` +
           `${from}${among}`,
-      offHeads.length
-        ? `empty and struck through: switched off (${headNames(offHeads, { short: true })})`
-        : "",
+      offHeads.length ? `empty and struck through: switched off (${namesOff})` : "",
       isNone(scene) ? LOCK : "",
       leftOut ? `the ${tokens.length} tokens with the largest ${whole}s alone` : "",
       hidden.length ? `${hidden.join(", ")} hidden` : "",
@@ -162,7 +161,7 @@ export function tableOf(scene: Scene): Table {
     const { cols } = scene.layout;
     const cell: Cell = side ? [largestIn(scene, i), i] : [Math.floor(i / cols), i % cols];
     const place = side ? labelOf(other, tokens[cell[0]] ?? -1) : goes?.[i] ? "yes" : "";
-    const name = wholeName(head, scene.state.labels);
+    const name = wholeName(head, scene.state);
     if (scene.off[i]) return { name, value: 0, place: "off" };
     return { name, value: valueAt(scene, cell), place };
   });

@@ -22,7 +22,7 @@ export interface Answer {
 
 /** The prediction of the model for one word, and the effects of heads on this prediction. */
 export interface Guess {
-  task: "masked" | "next" | "class";
+  task: "masked" | "next" | "label" | "class" | "span";
   /** The word that is guessed, or that is followed; "" for a class, and for the end of a text. */
   word: string;
   answers: Answer[];
@@ -54,7 +54,8 @@ export function guessOf(reading: Reading, state: PredictionState | undefined): G
   const { from, words, head } = reading;
   const { task, rows } = answered;
   const asked = state.tokens.filter(([side]) => side === "query").at(-1)?.[1];
-  if (task !== "class" && (from === undefined || from !== asked)) return undefined;
+  const isOfInput = task === "class" || task === "span";
+  if (!isOfInput && (from === undefined || from !== asked)) return undefined;
   const word = from === undefined ? undefined : words.query[from];
   const isEnd = task === "next" && answered.position === (state._stacks[0]?.n_query ?? 0);
   const isOff = answered.off.length > 0;
@@ -88,7 +89,7 @@ export function guessOf(reading: Reading, state: PredictionState | undefined): G
   }
   return {
     task,
-    word: task === "class" || isEnd || !word ? "" : word.text,
+    word: isOfInput || isEnd || !word ? "" : word.text,
     answers,
     hasGuess: (answers[0]?.before ?? 0) >= LEAST_GUESS,
     isOff,

@@ -1,12 +1,12 @@
 import type { GridState } from "../../head_grid/state.js";
 import { specialName } from "../../shared/labels.js";
 import { counted, figures } from "../../shared/numbers.js";
+import { percentText } from "../../shared/percent_text.js";
 import { printValue } from "../../shared/quantity.js";
 import { type Head, headName, SPECIALS } from "../../shared/types.js";
 import { asFloat32, asInt32 } from "../../shared/wire.js";
 import type { Guess } from "./guess.js";
 import { type Link, standsOut, strongestLink } from "./looks.js";
-import { percentText } from "./percent.js";
 import type { Reading } from "./reading.js";
 import { isWord } from "./words.js";
 
@@ -84,10 +84,10 @@ function guessLine(guess: Guess | undefined): Line {
       ? word
         ? [plain(" After "), { text: `“${word}”`, style: "from" }, plain(", the model says ")]
         : [plain(" Next word: the model says ")]
-      : task === "class"
+      : task === "class" || task === "span"
         ? [plain(" The model says ")]
         : [
-            plain(" Asked to guess "),
+            plain(task === "label" ? " Asked to label " : " Asked to guess "),
             { text: `“${word}”`, style: "from" },
             plain(", the model says "),
           ];

@@ -1,10 +1,10 @@
 import { inkOf, lineColour } from "../../shared/ink.js";
 import { labelFont, type Ruler } from "../../shared/labels.js";
 import type { Pen } from "../../shared/pen.js";
+import { percentText } from "../../shared/percent_text.js";
 import type { Theme } from "../../shared/theme.js";
 import { arcsOf, marksOf, numberOf } from "./arcs.js";
 import { type Box, CHIP_ROOM, CHIP_SIZE, type SentenceSize, sentenceSize } from "./layout.js";
-import { percentText } from "./percent.js";
 import type { Reading } from "./reading.js";
 import type { Word } from "./words.js";
 

@@ -3,11 +3,11 @@ import { createRef, ref } from "lit-html/directives/ref.js";
 import { styleMap } from "lit-html/directives/style-map.js";
 import { inkOf, lineColour } from "../../shared/ink.js";
 import type { Look } from "../../shared/mount.js";
+import { percentText } from "../../shared/percent_text.js";
 import type { Pointed } from "../../shared/pointed.js";
 import type { Side } from "../../shared/types.js";
 import { arcsOf, marksOf, numberOf } from "./arcs.js";
 import { type Box, type SentenceSize, sentenceSize } from "./layout.js";
-import { percentText } from "./percent.js";
 import type { Reading } from "./reading.js";
 import type { Word } from "./words.js";
 

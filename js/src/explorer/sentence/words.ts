@@ -1,4 +1,4 @@
-import { labelOf } from "../../shared/labels.js";
+import { spelledOf } from "../../shared/labels.js";
 import { CLOSING } from "../../shared/punctuation.js";
 import type { Axis } from "../../shared/types.js";
 
@@ -78,7 +78,7 @@ export function wordsOf(axis: Axis, texts: readonly (string | null | undefined)[
     const wanted = folded(entry.trim().replace(PIECE, "")).letters;
     const found = isMarked ? undefined : find(letters, wanted, from);
     if (!found) {
-      const text = labelOf(axis, index).replace(PIECE, "").trim();
+      const text = spelledOf(axis, index).replace(PIECE, "").trim();
       const isChip = isMarked || (special === "first" && MARKED.test(text));
       const kind = isChip ? "chip" : special === "first" ? "first" : "word";
       return { index, text, before: isChip ? "" : usualSpace(axis, index, hasMarks), kind };

@@ -12,7 +12,7 @@ import { type LinesLayout, rowCentre, rowsInSight } from "./lines_layout.js";
 export const LABEL_GAP = 8;
 const BAR_HEIGHT = 7;
 /** Smaller shares have no number beside their token. */
-const LEAST_SHARE = 0.01;
+export const LEAST_SHARE = 0.01;
 
 interface Column {
   side: Side;
@@ -61,7 +61,7 @@ function paintColumn(
   for (let i = 0; i < shown.length; i++)
     most = Math.max(most, Math.abs(weightTo(i, scene.reach) || 0));
   // Shares of the absolute scale have bars from 0 to 1, and small shares have none.
-  const isShare = map.least !== undefined && map.maximum === 1 && !map.signed;
+  const isShare = isShareOf(map);
   const full = isShare ? 1 : most;
   for (let i = start; i < end; i++) {
     const y = rowCentre(layout, side, i);
@@ -103,8 +103,12 @@ function paintColumn(
   }
 }
 
+/** Whether weights are shares on the absolute scale. */
+export const isShareOf = ({ least, maximum, signed }: VisibleMap): boolean =>
+  least !== undefined && maximum === 1 && !signed;
+
 /** The entry of the table for a weight's bar: well within its side of the scale. */
-const barLevel = ({ signed }: VisibleMap, weight: number) =>
+export const barLevel = ({ signed }: VisibleMap, weight: number) =>
   !signed ? 170 : weight > 0 ? 212 : 44;
 
 /**
@@ -139,7 +143,7 @@ function paintPrompt(
 }
 
 /** A filled diamond at the line's end: a lock shows by shape as well as by colour. */
-function paintLock(pen: Pen, x: number, y: number, colour: string): void {
+export function paintLock(pen: Pen, x: number, y: number, colour: string): void {
   pen.fillStyle = colour;
   pen.beginPath();
   for (const [dx, dy] of [
@@ -170,7 +174,7 @@ function paintWeight(
     pen.textAlign = "right";
     pen.textBaseline = "middle";
     pen.fillText(
-      scene.print(weight, most),
+      scene.printBeside(weight, most),
       x + way * (labelWidth + LABEL_GAP + (way === 1 ? numberWidth : 0)),
       y,
     );

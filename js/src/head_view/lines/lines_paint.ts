@@ -133,29 +133,56 @@ export function paintHeadings(pen: Pen, at: LinesLayout, { font, theme }: Scene)
   write(pen, "to", [at.x1 + LABEL_GAP, HEADING / 2], theme.muted);
 }
 
+/** How lines run from one token to another. */
+export interface Drawn {
+  /** Where the lines lie. */
+  box: { x: number; y: number; width: number; height: number };
+  /** Whether every token is in sight. */
+  isWhole: boolean;
+  /** Add one line to the pen's path. */
+  trace(pen: Pen, query: number, key: number, curved: boolean): void;
+  /** Columns, between which lines can become pixels. */
+  columns?: LinesLayout;
+}
+
+const drawnInColumns = (at: LinesLayout): Drawn => ({
+  box: { x: at.x0, y: 0, width: at.x1 - at.x0, height: at.height },
+  isWhole: at.fullHeight <= at.height && !at.part,
+  trace: (pen, query, key, curved) => traceLine(pen, at, query, key, curved),
+  columns: at,
+});
+
+/** All lines between two columns; where tokens are highlighted the others are pale. */
+export const paintAllLines = (
+  pen: Pen,
+  at: LinesLayout,
+  lines: Lines,
+  scene: Scene,
+  fade = 1,
+): void => paintLinesOn(pen, drawnInColumns(at), lines, scene, fade);
+
 /** All lines; where tokens are highlighted the others are pale. */
-export function paintAllLines(pen: Pen, at: LinesLayout, lines: Lines, scene: Scene, fade = 1) {
+export function paintLinesOn(pen: Pen, at: Drawn, lines: Lines, scene: Scene, fade = 1): void {
   const tables = lineTables(scene);
   const some = scene.highlighted.query.size + scene.highlighted.key.size > 0;
   const base = some ? { ...tables, first: tables.faded } : tables;
   const pale = (table: Uint32Array) => (fade < 1 ? mixed(scene.theme, table, fade) : table);
   paintBoth(pen, at, lines, { ...base, first: pale(base.first), second: pale(base.second) }, scene);
-  if (scene.map.off)
-    paintStrike(pen, scene.theme, { x: at.x0, y: 0, width: at.x1 - at.x0, height: at.height });
+  if (scene.map.off) paintStrike(pen, scene.theme, at.box);
   else paintNoLines(pen, at, lines, scene);
 }
 
 /** Words in place of the lines of a map in which nothing stands out. */
-function paintNoLines(pen: Pen, at: LinesLayout, lines: Lines, { map, state, theme, font }: Scene) {
-  const isWholeInSight = at.fullHeight <= at.height && !at.part;
-  if (lines.count > 0 || !map.least || state.top_mass < 1 || !isWholeInSight) return;
+function paintNoLines(pen: Pen, at: Drawn, lines: Lines, { map, state, theme, font }: Scene) {
+  if (lines.count > 0 || !map.least || state.top_mass < 1 || !at.isWhole) return;
+  const { x, y, width, height } = at.box;
   const words = map.signed ? NO_DIFFERENCES : NO_LINES;
   const line = AXIS_LABEL_SIZE + 4;
-  const top = at.height / 2 - ((words.length - 1) * line) / 2;
+  const top = y + height / 2 - ((words.length - 1) * line) / 2;
   pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
   pen.textBaseline = "middle";
   for (const [i, text] of words.entries())
-    write(pen, text, [(at.x0 + at.x1) / 2, top + i * line], theme.muted, "center");
+    write(pen, text, [x + width / 2, top + i * line], theme.muted, "center");
 }
 
 /**
@@ -168,6 +195,13 @@ export function paintOverLines(
   focused: Lines | undefined,
   scene: Scene,
 ) {
+  paintFocused(pen, drawnInColumns(at), focused, scene);
+  paintColumns(pen, at, scene, lineTables(scene).first);
+  if (scene.colours) paintHeadCells(pen, at, scene, cellTable(scene));
+}
+
+/** The lines of the tokens that are locked or pointed at, and the line pointed at. */
+export function paintFocused(pen: Pen, at: Drawn, focused: Lines | undefined, scene: Scene): void {
   const { active, theme, map, state } = scene;
   const tables = lineTables(scene);
   if (focused) paintBoth(pen, at, focused, tables, scene);
@@ -177,11 +211,9 @@ export function paintOverLines(
     pen.strokeStyle = theme.accent;
     pen.lineWidth = Math.max(LEAST_MARK, thickness(toLevel(weight || 0), map.signed));
     pen.beginPath();
-    traceLine(pen, at, active.query, active.key, true);
+    at.trace(pen, active.query, active.key, true);
     pen.stroke();
   }
-  paintColumns(pen, at, scene, tables.first);
-  if (scene.colours) paintHeadCells(pen, at, scene, cellTable(scene));
 }
 
 /** Add one line to the pen's path. */
@@ -203,7 +235,7 @@ type Only = (query: number, key: number) => boolean;
  */
 function paintLines(
   pen: Pen,
-  layout: LinesLayout,
+  at: Drawn,
   lines: Lines,
   table: Uint32Array,
   only: Only,
@@ -222,23 +254,18 @@ function paintLines(
     }
     last = level;
     pen.beginPath();
-    traceLine(pen, layout, query, key, curved);
+    at.trace(pen, query, key, curved);
     pen.stroke();
   }
 }
 
 /** Highlighted tokens' lines in the second colour, over all others in the first. */
-function paintBoth(
-  pen: Pen,
-  layout: LinesLayout,
-  lines: Lines,
-  tables: Tables,
-  scene: Scene,
-): void {
+function paintBoth(pen: Pen, at: Drawn, lines: Lines, tables: Tables, scene: Scene): void {
   const { highlighted, theme } = scene;
   const lit: Only = (query, key) => highlighted.query.has(query) || highlighted.key.has(key);
   const some = highlighted.query.size + highlighted.key.size > 0;
-  if (scene.dense) {
+  const { columns: layout } = at;
+  if (scene.dense && layout) {
     const curved = lines.count <= MOST_CURVES;
     const raster = rasterLines(layout, lines, tables, theme, some ? lit : undefined, {
       curved,
@@ -249,11 +276,11 @@ function paintBoth(
     return;
   }
   const { signed } = scene.map;
-  paintLines(pen, layout, lines, tables.first, (query, key) => !lit(query, key), signed);
+  paintLines(pen, at, lines, tables.first, (query, key) => !lit(query, key), signed);
   if (!some) return;
   // The second colours come last, so that a pale line never cuts through a strong line of the first
   // colour.
   pen.globalCompositeOperation = theme.dark ? "lighten" : "darken";
-  paintLines(pen, layout, lines, tables.second, lit, signed);
+  paintLines(pen, at, lines, tables.second, lit, signed);
   pen.globalCompositeOperation = "source-over";
 }

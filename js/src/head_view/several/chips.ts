@@ -1,6 +1,6 @@
 import { html } from "lit-html";
 import { chosenHeads } from "../../shared/selection.js";
-import { type Head, headName, type Model, sameHead } from "../../shared/types.js";
+import { type Head, type Model, sameHead } from "../../shared/types.js";
 import type { ViewState } from "../state.js";
 import { drawnHeads, shownStack } from "./several.js";
 
@@ -48,6 +48,7 @@ export function drawThese(model: Model<ViewState>, heads: Head[]): void {
 export function chipRow(
   chips: Chip[],
   colourOf: (head: Head) => string,
+  nameOf: (head: Head) => string,
   choose: (head: Head, alone: boolean) => void,
 ) {
   const chip = ({ head, drawn }: Chip) => {
@@ -57,7 +58,7 @@ export function chipRow(
       title="twice, or with Shift: only this head" @click=${clicked}
       ><span class="attnw-swatch" aria-hidden="true" ?hidden=${!colour}
         .style=${colour && `background-color: ${colour}`}></span
-      ><span>${headName(head)}</span></button>`;
+      ><span>${nameOf(head)}</span></button>`;
   };
   return html`<div class="attnw-chips" role="group" aria-label="heads drawn together"
     ?hidden=${chips.length === 0}>${chips.map(chip)}</div>`;

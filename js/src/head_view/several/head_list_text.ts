@@ -1,6 +1,6 @@
 import { headNames } from "../../shared/caption.js";
-import { wholeName } from "../../shared/head_names.js";
-import { type Head, type HeadLabel, sameHead } from "../../shared/types.js";
+import { type HeadNaming, wholeName } from "../../shared/head_names.js";
+import { type Head, sameHead } from "../../shared/types.js";
 
 /** The first and the last head, if the heads are neighbours in a layer; "" for other heads. */
 export function span(heads: Head[], name: (head: Head) => string): string {
@@ -15,5 +15,5 @@ export const distinct = (heads: Head[]) =>
   heads.filter((head, i) => heads.findIndex((other) => sameHead(head, other)) === i);
 
 /** The heads as a caption names them. */
-export const namesOf = (heads: Head[], labels?: HeadLabel[]): string =>
-  span(heads, (head) => wholeName(head, labels)) || headNames(distinct(heads), { labels });
+export const namesOf = (heads: Head[], naming: HeadNaming = {}): string =>
+  span(heads, (head) => wholeName(head, naming)) || headNames(distinct(heads), naming);

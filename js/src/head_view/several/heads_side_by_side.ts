@@ -92,7 +92,7 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Besid
     const head = several?.heads[i];
     panels.push({
       scene: matrix ? { ...part, labelled } : part,
-      name: several?.names?.[i] ?? (head ? shortName(head, scene.state.labels) : ""),
+      name: several?.names?.[i] ?? (head ? shortName(head, scene.state) : ""),
       x,
       y,
       middle,

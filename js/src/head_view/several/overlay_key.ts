@@ -28,7 +28,7 @@ export function headKey({ several, colours = [], ruler, font, state }: Scene, ro
   let y = 0;
   let width = 0;
   for (const [i, head] of (several?.heads ?? []).entries()) {
-    const name = shortName(head, state.labels);
+    const name = shortName(head, state);
     const wide = SWATCH + 4 + measure(name);
     if (x > 0 && x + wide > room) [x, y] = [0, y + LINE];
     entries.push({ name, colour: colours[i] ?? "", x, y });

@@ -1,7 +1,7 @@
 import { headNames, type Table } from "../../shared/caption.js";
-import { shortName } from "../../shared/head_names.js";
+import { type HeadNaming, shortName } from "../../shared/head_names.js";
 import { signedValue } from "../../shared/quantity.js";
-import { type Axes, type Head, type HeadLabel, headName, type Scale } from "../../shared/types.js";
+import { type Axes, type Head, headName, type Scale, type StackInfo } from "../../shared/types.js";
 import { listName, tokenName } from "../aside/token_name.js";
 import { leads, type Scene } from "../scene.js";
 import { sourceOf, weightAt } from "../source/source_of.js";
@@ -19,12 +19,13 @@ export const severalTitle = (
   { heads, names }: Several,
   quantity: string,
   unit: string,
-  labels?: HeadLabel[],
+  naming: HeadNaming = {},
   scale: Scale = "absolute",
 ): string => {
   const of = names
-    ? shortName(heads[0] as Head, labels)
-    : span(heads, headName) || headNames(heads, { most: MOST_NAMED, short: true, labels });
+    ? shortName(heads[0] as Head, naming)
+    : span(heads, (head) => headName(head, naming._stacks)) ||
+      headNames(heads, { ...naming, most: MOST_NAMED, short: true });
   return titleOf(of, quantity, unit, scale);
 };
 
@@ -46,33 +47,41 @@ export function severalNotes({ several, colours = [], theme, state, map }: Scene
     shareOf(several),
     overlay ? "a colour for each head" : "",
     overlay && state.mode === "matrix" ? "cells show the strongest head" : "",
-    off.length ? `switched off: ${headNames(off, { short: true })}` : "",
-    grey.length ? `in grey: ${headNames(grey, { most: 2 * MOST_NAMED, short: true })}` : "",
+    off.length ? `switched off: ${headNames(off, { short: true, _stacks: state._stacks })}` : "",
+    grey.length
+      ? `in grey: ${headNames(grey, {
+          most: 2 * MOST_NAMED,
+          short: true,
+          _stacks: state._stacks,
+        })}`
+      : "",
   ].filter(Boolean);
 }
 
 /** A short name that distinguishes the drawing. */
-const nameAmong = (names: string[] | undefined, heads: Head[], i: number) =>
-  names?.[i]?.replace(/^([AB]): .*$/s, "$1") ?? headName(heads[i] as Head);
+const nameAmong = ({ names, heads }: Several, i: number, stacks?: StackInfo[]) =>
+  names?.[i]?.replace(/^([AB]): .*$/s, "$1") ?? headName(heads[i] as Head, stacks);
 
 type Print = (weight: number) => string;
 
 /** A pair with the weight of every head, largest first; a token with the strongest of each head. */
 export function describeSeveral(
-  { heads, names }: Several,
+  several: Several,
   maps: VisibleMap[],
   axes: Axes,
   target: Target,
   print: Print,
+  { _stacks }: HeadNaming = {},
   most = maps.length,
 ): string {
+  const { names } = several;
   const [first] = maps;
   if (!first || (target.query === undefined && target.key === undefined)) return "";
   const from = tokenName(axes.query, first.rows[target.query ?? -1] ?? 0);
   const to = tokenName(axes.key, first.cols[target.key ?? -1] ?? 0);
   const named = maps.map((map, i) => ({
     map,
-    name: nameAmong(names, heads, i),
+    name: nameAmong(several, i, _stacks),
     print: map.signed ? signedValue(print) : print,
   }));
   if (isPair(target)) {
@@ -108,21 +117,22 @@ export function describeSeveral(
 }
 
 /** What is said of a target: of one head, or of all that are drawn. */
-export function said({ several, map, axes, print }: Scene, target: Target): string {
-  if (several && map.members) return describeSeveral(several, map.members, axes, target, print);
+export function said({ several, map, axes, print, state }: Scene, target: Target): string {
+  if (several && map.members)
+    return describeSeveral(several, map.members, axes, target, print, state);
   return describe(map, axes, target, print);
 }
 
 /** The same beside the pointer, where only a pair is said. */
-export function pointedAt({ several, map, axes, print }: Scene, target: Target): string {
+export function pointedAt({ several, map, axes, print, state }: Scene, target: Target): string {
   if (several && map.members)
-    return describeSeveral(several, map.members, axes, target, print, MOST_POINTED);
+    return describeSeveral(several, map.members, axes, target, print, state, MOST_POINTED);
   return describe(map, axes, target, print);
 }
 
 /** The strongest pairs of any head that is drawn, with the weight in each. */
 export function severalTable(scene: Scene): Table {
-  const { several, map, axes, print } = scene;
+  const { several, map, axes, print, state } = scene;
   const members = map.members ?? [];
   const ranked = several?.names ? members.at(-1) : map.most;
   const source = sourceOf(ranked ?? map);
@@ -135,6 +145,6 @@ export function severalTable(scene: Scene): Table {
         (member.signed ? signedValue(print) : print)(weightAt(member, query, key)),
       ),
     ]);
-  const columns = members.map((_, i) => nameAmong(several?.names, several?.heads ?? [], i));
+  const columns = members.map((_, i) => (several ? nameAmong(several, i, state._stacks) : ""));
   return { columns: ["from", "to", ...columns], rows };
 }

@@ -1,0 +1,38 @@
+"""What the head of a model that predicts no words gives: labels, a class, a span, or numbers."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+AnswerHead: TypeAlias = Literal["label", "class", "span", "numbers"]
+
+
+def answer_head(hf_model: Any) -> AnswerHead | None:
+    """Return what a tagger, a classifier or a model for questions gives; None for other models.
+
+    Heads with one number (regression) and heads with several labels at once give "numbers", because
+    no choice between answers is made.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.capture.hub_model.answer_heads import answer_head
+        >>> answer_head(load_model("attnwidget/genre").hf_model)
+        'class'
+    """
+    from transformers.models.auto import modeling_auto as auto
+
+    heads: dict[AnswerHead, tuple[Any, ...]] = {
+        "span": (auto.MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES,),
+        "label": (auto.MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES,),
+        "class": (
+            auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
+            auto.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES,
+        ),
+    }
+    names = {base.__name__ for base in type(hf_model).__mro__}
+    for head, mappings in heads.items():
+        if any(names & set(mapping.values()) for mapping in mappings):
+            config = hf_model.config
+            several = config.problem_type == "multi_label_classification"
+            return "numbers" if head != "span" and (config.num_labels < 2 or several) else head
+    return None

@@ -1,0 +1,149 @@
+"""The traits of an explorer, which its parts read and set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anywidget
+import traitlets
+
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.model import AttentionModel
+from attnwidget.widgets.explorer.panels import DETAILS, PANELS
+from attnwidget.widgets.shared.attention_widget import AttentionWidget
+from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.widgets.shared.relation_choice import DirectionChoice
+from attnwidget.widgets.shared.token_size import TokenSize
+from attnwidget.widgets.shared.traits import Subset
+
+
+class Child(anywidget.WidgetTrait):
+    """A widget that the page draws inside this one."""
+
+    def __init__(self, help: str) -> None:
+        super().__init__()
+        self.help = help
+
+
+class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
+    """A figure with panels: its input, its panels and what the page says beside them."""
+
+    text = traitlets.Unicode(help="The text that the model reads; assign another one.").tag(
+        sync=True
+    )
+    pair = traitlets.Unicode(
+        None, allow_none=True, help="The second sentence, for models trained on pairs, or None."
+    ).tag(sync=True)
+    target = traitlets.Unicode(
+        None,
+        allow_none=True,
+        help="The text for the decoder of an encoder-decoder; None = the model generates it.",
+    ).tag(sync=True)
+    versus_text = traitlets.Unicode(
+        None,
+        allow_none=True,
+        help="The text to compare with; None = the same text.",
+    ).tag(sync=True)
+    max_new_tokens = traitlets.Int(
+        None,
+        allow_none=True,
+        min=1,
+        help="Largest number of tokens that the model writes after the text; None = nothing.",
+    ).tag(sync=True)
+    example = traitlets.Unicode(
+        None,
+        allow_none=True,
+        help="The name of the shown example, or None. Assign a name to show another example.",
+    ).tag(sync=True)
+
+    panels = Subset(
+        PANELS,
+        default_value=list(PANELS),
+        help='The panels that there are: some of "grid", "view", "lens", "strip", "head_map", '
+        '"predictions", "why", "card", "table", "arcs".',
+    ).tag(sync=True)
+    tab = traitlets.Enum(
+        DETAILS,
+        None,
+        allow_none=True,
+        help='The detail that is open in the row "more": "lens", "strip", "head_map", '
+        '"predictions", "why", "card", "table" or "arcs"; None while the row is closed.',
+    ).tag(sync=True)
+    progress = traitlets.Dict(
+        help="What is still being measured: the share that is done, 0 to 1, by panel."
+    ).tag(sync=True)
+
+    unit = traitlets.Enum(
+        ["tokens", "words"],
+        "words",
+        help="Maps between tokens, or between words: the sum over the attended word's tokens, "
+        "the mean over the attending one's.",
+    ).tag(sync=True)
+
+    grid = Child("The HeadGrid.").tag(sync=True)
+    view = Child("The HeadView.").tag(sync=True)
+    lens = Child("The TokenLens; None until grid and view are on the page.").tag(sync=True)
+    strip = Child("The MetricStrip; None until the text is measured.").tag(sync=True)
+    head_map = Child("The HeadMap; None until the text is measured.").tag(sync=True)
+    predictions = Child(
+        "The PredictionView; None until grid and view are on the page, and of a model that "
+        "predicts neither words nor classes."
+    ).tag(sync=True)
+    why = Child("The LinkView; None until grid and view are on the page.").tag(sync=True)
+    card = Child(
+        "The AtlasView of the shown head; None without an atlas and until grid and view are on the "
+        "page."
+    ).tag(sync=True)
+
+    table = Child(
+        "The RelationTable; None without a treebank and until it is measured, as are the arcs."
+    ).tag(sync=True)
+    arcs = Child(
+        "The DependencyArcs, or the ProbeView of a probe that was given; None without sentences."
+    ).tag(sync=True)
+
+    # The input that the figures show: behind the explorer's own while the model reads.
+    _shown = traitlets.Dict().tag(sync=True)
+    _notes = traitlets.Dict().tag(sync=True)
+    _problems = traitlets.Dict().tag(sync=True)
+    # What a button in a panel without a figure does, by panel.
+    _offers = traitlets.Dict().tag(sync=True)
+    # The panel whose button was clicked.
+    _accepted = traitlets.Unicode().tag(sync=True)
+    _examples: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
+    # The second text that the model can read: "pair", "target" or "".
+    _second = traitlets.Unicode().tag(sync=True)
+    # Set by the page when the first figures are drawn.
+    _painted = traitlets.Bool(False).tag(sync=True)
+    # The number of requests for the sentence of the arcs.
+    _sentence_asked = traitlets.Int(0).tag(sync=True)
+    # What the page offers if an input cannot be read, such as "read the first 512 tokens"; else "".
+    _way_out = traitlets.Unicode().tag(sync=True)
+    # The number of times that the offer was taken.
+    _way_out_taken = traitlets.Int(0).tag(sync=True)
+    # What reads the text, and the attention of the text.
+    _model: AttentionModel
+    _of_text: Attention
+
+    @property
+    def model(self) -> AttentionModel:
+        """What reads the text."""
+        return self._model
+
+    @property
+    def children(self) -> dict[str, HeadWidget]:
+        """The figures that there are, by panel."""
+        figures = ((name, getattr(self, name)) for name in PANELS)
+        return {name: figure for name, figure in figures if figure is not None}
+
+    def key_of_input(self) -> tuple[object, ...] | None:
+        """Return what identifies the attention shown; None if its text is not known."""
+        # While an assigned attention is read, `_shown` has the text before.
+        is_of_text = self.attention.intact is self._of_text.intact
+        if not is_of_text or not self._shown.get("text"):
+            return None
+        # The model may have written tokens after the text.
+        return (*self._shown.values(), len(self.attention.tokens), self.attention.edits)
+
+    def _page_sets(self, name: str) -> bool:
+        return name not in (*PANELS, "progress") and super()._page_sets(name)

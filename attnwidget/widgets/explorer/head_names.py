@@ -1,0 +1,189 @@
+"""The names of the heads of an explorer: from an atlas that is given, or made on demand."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from attnwidget.capture.model import AttentionModel
+from attnwidget.capture.tapping.head import Head
+from attnwidget.head_atlas.build_atlas import atlas as make_atlas
+from attnwidget.head_atlas.cards.atlas_result import Atlas
+from attnwidget.head_atlas.kept_atlas import keep_atlas, known_atlas
+from attnwidget.text.counted import counted
+from attnwidget.widgets.atlas_view.widget import AtlasView
+from attnwidget.widgets.explorer.atlas_told import STACK, names_in, refuse_other_heads
+from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
+from attnwidget.widgets.explorer.figure_set import FigureSet
+from attnwidget.widgets.explorer.head_families import tested_name
+from attnwidget.widgets.explorer.panel_status import PanelStatus
+from attnwidget.widgets.shared.background import Background, Job
+from attnwidget.widgets.shared.head_widget import Shapes
+
+_PANEL = "card"
+_KEEP = "keep these names for the next explorer of this model"
+#: Naming takes as long as reading so many tokens in short texts. The model reads 28,000 tokens, and
+#: scores them: 38,000 by the clock of a model of 135 million weights, and 18,000 of the small BERT.
+_TOKENS = 38_000
+
+
+class HeadNames:
+    """What heads do, as tests found it.
+
+    Args:
+        explorer: The explorer.
+        figures: Its figures.
+        status: What its page says.
+        background: Its jobs, "card" among them.
+        model: The model.
+        atlas: The atlas. None = the atlas that comes with the model or was kept for it; without
+            such an atlas, the page has a button that names the heads. False = no atlas.
+        shapes: Numbers of layers and heads of the explorer.
+        seconds_per_token: Duration of reading the text of the explorer, per token.
+
+    Raises:
+        TypeError, ValueError: The atlas is not an atlas of these heads.
+    """
+
+    def __init__(
+        self,
+        explorer: ExplorerFigure,
+        figures: FigureSet,
+        status: PanelStatus,
+        background: Background,
+        model: AttentionModel,
+        atlas: Atlas | Literal[False] | None,
+        shapes: Shapes,
+        *,
+        seconds_per_token: float,
+    ) -> None:
+        self._explorer = explorer
+        self._figures = figures
+        self._status = status
+        self._background = background
+        self._model = model
+        self.atlas = known_atlas(model) if atlas is None else None if atlas is False else atlas
+        #: Whether the atlas came with the model or was kept for it.
+        self.is_own_atlas = atlas is None and self.atlas is not None
+        self._seconds = _TOKENS * seconds_per_token
+        self._may_offer = atlas is None and model.tokenizer is not None and STACK in shapes
+        if self.atlas is not None:
+            refuse_other_heads(self.atlas, shapes)
+        #: A thread of its own: a text is measured while the names are found.
+        self._naming = Background(("names",), lambda _, error: status.failed((_PANEL,), error))
+
+    @property
+    def by_head(self) -> dict[Head, str]:
+        """The names of the named heads; {} without an atlas."""
+        return {} if self.atlas is None else names_in(self.atlas)
+
+    @property
+    def tested(self) -> list[dict[str, Any]]:
+        """The names as the page says them; [] without an atlas."""
+        return [
+            {"head": list(head), "label": name, **tested_name(name)._asdict()}
+            for head, name in self.by_head.items()
+        ]
+
+    def begin(self) -> None:
+        """Make the card of the shown head, or offer to name the heads."""
+        if self.atlas is not None:
+            self._colour_families()
+            self._status.measuring({_PANEL: 0.0})
+            self._background.add("card", self._card_job())
+        elif self._may_offer:
+            self._status.offer({_PANEL: f"name the heads: {_duration(self._seconds)}"})
+
+    def accept(self) -> None:
+        """Do what the button offers: name the heads beside other work, or keep the names."""
+        if self.atlas is not None:
+            self.keep()
+            return
+        self._status.withdraw(_PANEL)
+        self._status.measuring({_PANEL: 0.0})
+        self._naming.add("names", self._naming_job())
+        self._naming.start()
+
+    def keep(self) -> Path:
+        """Keep the names for the next explorer of the model; return their file.
+
+        Raises:
+            ValueError: The heads have no names.
+            OSError: The file cannot be written.
+        """
+        if self.atlas is None:
+            raise ValueError("the heads have no names to keep: call name_heads() and wait() first")
+        path = keep_atlas(self.atlas)
+        self.is_own_atlas = True
+        self._status.withdraw(_PANEL)
+        self._status.note({_PANEL: f"kept in {path}"})
+        return path
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Return when the names are found; False if this took longer than `timeout` seconds.
+
+        Raises:
+            Exception: What went wrong.
+        """
+        return not self._naming.started or self._naming.wait(timeout)
+
+    def close(self) -> None:
+        """Stop naming."""
+        self._naming.close()
+
+    def _card_job(self) -> Job:
+        yield self._show_card
+
+    def _naming_job(self) -> Job:
+        n_before = n_now = 0
+
+        def read(n_done: int, total: int | None) -> None:
+            nonlocal n_before, n_now
+            if self._naming.closed:
+                raise KeyboardInterrupt
+            # Sleep, so that a waiting thread gets the lock of the model.
+            time.sleep(0.001)
+            if n_done < n_now:
+                # Another pass over texts begins.
+                n_before += n_now
+            n_now = n_done
+            self._status.note({_PANEL: f"{counted(n_before + n_now, 'text')} read"})
+
+        try:
+            # One text at a time, because a request of the reader waits for the texts being read.
+            found = make_atlas(self._model, effects=False, batch_size=1, progress=read)
+        except KeyboardInterrupt:
+            return
+        yield partial(self._take, found)
+
+    def _take(self, found: Atlas) -> None:
+        explorer = self._explorer
+        with explorer._together():
+            if self._naming.closed:
+                return
+            self._status.note({_PANEL: ""})
+            self._status.offer({_PANEL: _KEEP})
+            self.atlas = found
+            explorer.labels = self.by_head | dict(explorer.labels)
+            self._colour_families()
+            self._show_card()
+
+    def _colour_families(self) -> None:
+        """Colour the names of heads in the grid by what the heads do."""
+        tested = self.tested
+        self._explorer.grid._families = [[named["head"], named["family"]] for named in tested]
+
+    def _show_card(self) -> None:
+        explorer = self._explorer
+        with explorer._together():
+            if self.atlas is not None and explorer.card is None and not self._background.closed:
+                self._figures.adopt(_PANEL, AtlasView(self.atlas, table=False, selected=[]))
+            self._status.measured(_PANEL)
+
+
+def _duration(seconds: float) -> str:
+    """Return an estimate in words: "less than a minute", "about 4 minutes"."""
+    minutes = round(seconds / 60)
+    return "less than a minute" if minutes < 1 else f"about {counted(minutes, 'minute')}"

@@ -1,0 +1,293 @@
+"""Measurements of the shown text in an explorer, and their panels."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.studies.metrics.head_distances import HeadDistances
+from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
+from attnwidget.widgets.explorer.figure_set import FigureSet
+from attnwidget.widgets.explorer.measures import text_distances, text_metrics
+from attnwidget.widgets.explorer.panel_status import PanelStatus
+from attnwidget.widgets.explorer.panels import OF_TEXT
+from attnwidget.widgets.head_map.widget import HeadMap
+from attnwidget.widgets.link_view.widget import LinkView
+from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.prediction_view.shown_question import can_be_asked
+from attnwidget.widgets.prediction_view.widget import PredictionView
+from attnwidget.widgets.shared.background import Background, Job
+from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.widgets.shared.metric_table import Metrics
+from attnwidget.widgets.token_lens.widget import TokenLens
+
+_NO_MAPS = "Distances between heads need whole maps, and a long input has none: shorten the text."
+_ALONE = "of this text alone"
+_NOT_ASKED = "The predictions belong to another text: this attention has no model to ask."
+#: Seconds before a text is measured. Its pictures, or the next text, come first.
+_PAUSE = 0.3
+#: Number of texts whose measurements are kept, in case a text is read again.
+_KEPT = 16
+
+
+class TextMeasures:
+    """The panels of the shown text: of heads for a word, metrics, distances, predictions, links.
+
+    Args:
+        explorer: The explorer.
+        figures: Its figures.
+        status: What its page says.
+        background: Its jobs, "text" and "effects" among them.
+        metrics: What the caller measured, in the forms of `HeadGrid`; None = measure the text.
+    """
+
+    def __init__(
+        self,
+        explorer: ExplorerFigure,
+        figures: FigureSet,
+        status: PanelStatus,
+        background: Background,
+        metrics: Any,
+    ) -> None:
+        self._explorer = explorer
+        self._figures = figures
+        self._status = status
+        self._background = background
+        self._given_distances = _distances_in(metrics)
+        #: Whether the caller gave the metrics.
+        self.are_given = metrics is not None
+        #: The metrics that the grid has beside effects of heads, by stack and title.
+        self.metrics: dict[str, Metrics] = {}
+        self._known: OrderedDict[Any, tuple[dict[str, Metrics], HeadDistances]] = OrderedDict()
+        # The title of the effects of heads in the grid; "" for none; and whether it was chosen.
+        self._effect = ""
+        self._effect_shown = False
+
+    def begin(self) -> None:
+        """Show the metrics of the caller, and measure the first text."""
+        if self.are_given:
+            self.metrics = self._explorer.grid.metrics
+            self._show_metrics(self._explorer.attention, self.metrics)
+        self._measure(delay=0)
+
+    def read_another(self) -> None:
+        """Hand another attention on to the figures, and measure it."""
+        explorer = self._explorer
+        self._status.forget_problems(OF_TEXT)
+        self._note_given()
+        for figure in self._figures.of_attention():
+            if figure is explorer.predictions and not can_be_asked(explorer.attention):
+                self._status.problem("predictions", _NOT_ASKED)
+            elif figure is explorer.predictions and self._can_wait(figure):
+                # A job of the background links it again; until then the grid has no effects.
+                self._figures.unlink("predictions")
+                figure._forget_question()
+                self._effects_changed(None)
+            elif figure.attention is not explorer.attention:
+                self._hand_on(figure)
+        self._measure(delay=_PAUSE)
+
+    # Effects of heads
+
+    @property
+    def shows_effect(self) -> bool:
+        """Whether the metric of the grid is the effect of heads on a prediction."""
+        return bool(self._effect) and self._explorer.grid.metric == self._effect
+
+    def look_at_effects(self) -> None:
+        """Let the predictions measure effects exactly where these are in sight."""
+        if self._explorer.predictions is not None:
+            self._explorer.predictions._in_sight = self._are_effects_in_sight
+
+    @property
+    def predictions_of_input(self) -> PredictionView | None:
+        """The predictions, if they are about the shown input."""
+        view: PredictionView | None = self._explorer.predictions
+        intact = self._explorer.attention.intact
+        return view if view is not None and view.attention.intact is intact else None
+
+    @property
+    def _are_effects_in_sight(self) -> bool:
+        """Whether the predictions or a metric of the grid show the effects of heads."""
+        waiting = str(self._figures.pending.get("grid", {}).get("metric", ""))
+        in_grid = self.shows_effect or self._effect_shown or waiting.startswith("effect on ")
+        return self._explorer.tab == "predictions" or in_grid
+
+    def _can_wait(self, predictions: PredictionView) -> bool:
+        """Whether predictions are out of sight and would take another pass of the model."""
+        is_another = predictions.attention.intact is not self._explorer.attention.intact
+        return is_another and not self._are_effects_in_sight
+
+    def _hand_on(self, figure: Any) -> None:
+        if figure is self._explorer.predictions:
+            figure._in_sight = self._are_effects_in_sight
+        self._figures.hand_on(figure)
+
+    def _effects_changed(self, change: object) -> None:
+        """Add the effects in another thread: this thread holds the lock of the figure.
+
+        The job takes the lock of the explorer first, and then the lock of the figure.
+        """
+        self._background.add("effects", self._effects_job())
+
+    def _effects_job(self) -> Job:
+        yield self._show_effects
+
+    def _show_effects(self) -> None:
+        """Make the exact effects a metric of the grid, beside the measured metrics."""
+        with self._explorer._together():
+            if not self._background.closed:
+                self._show_grid_metrics()
+
+    def _show_grid_metrics(self) -> None:
+        """Show the measured metrics, and the effects if they belong to the shown prediction."""
+        metrics = {stack: dict(titles) for stack, titles in self.metrics.items()}
+        view = self.predictions_of_input
+        grid = self._explorer.grid
+        metrics_of_grid: dict[str, Any] = {}
+        if view is not None and view.is_estimate is False:
+            metrics_of_grid = view.effect_metric.get(view.stack, view.effect_metric)
+            metrics.setdefault(view.stack, {}).update(metrics_of_grid)
+        if not metrics_of_grid and not self._effect:
+            grid.metrics = metrics
+            return
+        shown = self._effect_shown or self.shows_effect
+        with grid.hold_sync():
+            if self.shows_effect:
+                grid.filter = grid.metric = None
+            self._effect = next(iter(metrics_of_grid), "")
+            grid.metrics = metrics
+            if shown and metrics_of_grid and grid.metric is None:
+                grid.metric = self._effect
+                shown = False
+            # If the grid shows effects, it will show the effects of the next prediction too.
+            self._effect_shown = shown and grid.metric is None
+
+    # Measuring
+
+    def _measure(self, delay: float) -> None:
+        """Begin to measure the attention shown; what was measured of its text is taken up again."""
+        explorer = self._explorer
+        attention = explorer.attention
+        names = [name for name in OF_TEXT if name != "strip" or not self.are_given]
+        for name in ("lens", "why"):
+            if getattr(explorer, name) is not None:
+                names.remove(name)
+        if self._figures.is_linked("predictions") or not can_be_asked(attention):
+            names.remove("predictions")
+        if self._given_distances is not None and explorer.head_map is not None:
+            names.remove("head_map")
+        if attention.is_long and "head_map" in names:
+            names.remove("head_map")
+            self._status.problem("head_map", _NO_MAPS)
+        if names:
+            self._status.measuring(dict.fromkeys(names, 0.0))
+            key = explorer.key_of_input()
+            job = self._job(attention, names, key)
+            self._background.add("text", job, delay=delay if key else 0)
+
+    def _job(self, attention: Attention, names: list[str], key: object) -> Job:
+        known = self._known.get(key) if key is not None else None
+        yield partial(self._add, "lens", TokenLens, attention)
+        yield partial(self._add, "why", LinkView, attention)
+        if "predictions" in names:
+            yield partial(self._show_predictions, attention)
+        metrics = known[0] if known else text_metrics(attention) if "strip" in names else {}
+        if "strip" in names:
+            yield partial(self._show_metrics, attention, metrics)
+        if "head_map" not in names:
+            return
+        distances = self._given_distances or (known[1] if known else text_distances(attention))
+        yield None
+        distances.embed()
+        if key is not None:
+            self._known[key] = metrics, distances
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        yield partial(self._show_map, attention, distances)
+
+    def _is_shown(self, attention: Attention) -> bool:
+        """Whether an attention is still the one to show."""
+        return attention is self._explorer.attention and not self._background.closed
+
+    def _add(
+        self, name: str, make: Callable[[Attention], HeadWidget], attention: Attention
+    ) -> None:
+        """Add a figure that needs no measurement, if its panel is empty."""
+        with self._explorer._together():
+            if getattr(self._explorer, name) is None and self._is_shown(attention):
+                # Link the panel first, so that the page shows the locked words at once.
+                self._figures.adopt(name, make(attention))
+            self._status.measured(name)
+
+    def _show_predictions(self, attention: Attention) -> None:
+        explorer = self._explorer
+        with explorer._together():
+            if not self._is_shown(attention):
+                return
+            if explorer.predictions is None:
+                view = PredictionView(attention)
+                view._in_sight = self._are_effects_in_sight
+                self._figures.adopt("predictions", view)
+                view.observe(self._effects_changed, "_effects")
+                self._show_grid_metrics()
+            elif not self._figures.is_linked("predictions"):
+                with explorer.predictions._together():
+                    self._hand_on(explorer.predictions)
+                    self._figures.link("predictions")
+            self._status.measured("predictions")
+
+    def _show_metrics(self, attention: Attention, metrics: dict[str, Metrics]) -> None:
+        explorer = self._explorer
+        with explorer._together():
+            if not self._is_shown(attention):
+                return
+            if not self.are_given:
+                self._status.note({"strip": _alone(attention)})
+                self.metrics = metrics
+                self._show_grid_metrics()
+            self._figures.restore("grid")
+            if explorer.strip is None:
+                self._figures.adopt("strip", MetricStrip(metrics))
+            else:
+                explorer.strip.metrics = metrics
+            self._status.measured("strip")
+
+    def _show_map(self, attention: Attention, distances: HeadDistances) -> None:
+        explorer = self._explorer
+        with explorer._together():
+            if not self._is_shown(attention):
+                return
+            if self._given_distances is None:
+                self._status.note({"head_map": _alone(attention)})
+            if explorer.head_map is None:
+                self._figures.adopt("head_map", HeadMap(distances))
+            else:
+                explorer.head_map.show(distances)
+            self._status.measured("head_map")
+
+    def _note_given(self) -> None:
+        """Note that metrics from the caller were not measured with the present heads off."""
+        kinds_given = {"strip": self.are_given, "head_map": self._given_distances is not None}
+        edits = self._explorer._edits
+        said = f"as given, not measured {edits}" if edits else ""
+        self._status.note({name: said for name, is_given in kinds_given.items() if is_given})
+
+
+def _alone(attention: Attention) -> str:
+    """Return the note for metrics that were measured on one input."""
+    return ", ".join(filter(None, [_ALONE, attention.edits]))
+
+
+def _distances_in(metrics: object) -> HeadDistances | None:
+    """Return the distances between heads in a result of `measure`; None without distances."""
+    if isinstance(metrics, HeadDistances):
+        return metrics
+    try:
+        distances = metrics["distances"]  # type: ignore[index]
+    except (TypeError, KeyError, IndexError):
+        return None
+    return distances if isinstance(distances, HeadDistances) else None
