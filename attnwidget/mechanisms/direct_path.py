@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.advised_error import AdvisedError
+from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.hub_model.model_tensors import without_cache
-from attnwidget.capture.hub_model.question import logits_of
 from attnwidget.capture.hub_model.weight_placement import weight_of
 from attnwidget.capture.tapping.projection import is_plain_linear
 from attnwidget.capture.tapping.thread_hooks import thread_hook
@@ -127,7 +127,7 @@ def linear_pass(hf_model: Any, inputs: Mapping[str, Tensor], row: int) -> Linear
         token = _Token(row, inputs["input_ids"].shape[1])
         variables = _Variables(hf_model, modules, watch, token)
         with variables.opened(), _at_row(unembedding, row) as seen:
-            logits = logits_of(hf_model(**inputs, **options)).detach()[0, 0]
+            logits = answer_logits(hf_model(**inputs, **options)).detach()[0, 0]
     return LinearPass(
         hf_model=hf_model,
         modules=modules,
