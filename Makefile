@@ -1,8 +1,8 @@
 # `make demo` and `make lab` need Python alone; what builds or tests the pages needs Node 20 or later.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo lab notebooks test test-slow fuzz sweep test-compat test-hosts check docs lite bench build clean node \
-	browser check-python check-types check-pages check-rest test-pages test-python
+.PHONY: help demo lab notebooks test test-slow fuzz sweep test-compat test-hosts \
+	test-wrappers check docs lite bench build clean node browser check-python check-types check-pages check-rest test-pages test-python
 
 PYTHON ?= python3
 # Tried together on Python 3.11 or later; `make CONSTRAINTS= …` takes the newest of everything.
@@ -18,8 +18,8 @@ DEMO := build/demo
 # Tests and demos show that nothing is fetched while they run.
 export HF_HUB_OFFLINE := 1
 # pytest runs several processes: one thread each leaves none waiting for another's core.
-test test-slow test-compat test-hosts: export OMP_NUM_THREADS ?= 1
-test test-slow test-compat test-hosts: export TOKENIZERS_PARALLELISM := false
+test test-slow test-compat test-hosts test-wrappers: export OMP_NUM_THREADS ?= 1
+test test-slow test-compat test-hosts test-wrappers: export TOKENIZERS_PARALLELISM := false
 # Python compiles each module that it reads, once. pip would compile all of torch, which takes
 # longer than to unpack it.
 export PYTHONDONTWRITEBYTECODE :=
@@ -51,6 +51,8 @@ help:
 	@echo "                  words of every tokenizer class by all ways in (about three minutes)"
 	@echo "make test-compat  the Python tests with the oldest versions that the package needs"
 	@echo "make test-hosts   the figures in VS Code's manager, JupyterHub, JupyterLite, Panel, Shiny, …"
+	@echo "make test-wrappers"
+	@echo "                  models inside SentenceTransformer, CrossEncoder and Lightning modules"
 	@echo "make check        ruff, mypy, TypeScript, biome"
 	@echo "make docs         build the documentation in build/docs"
 	@echo "make lite         build a page that runs Python in the browser in build/lite; \`make docs\`"
@@ -200,6 +202,11 @@ test-hosts: $(ENV) browser $(HOSTS_PYTHON:%=$(HOSTS)/%/.installed) $(HOSTS)/node
 	-$(MAKE) --no-print-directory lite # without the page, its test alone fails
 	$(BIN)/pytest tests/hosts $(PYTEST)
 
+# Further packages, which `make test` does not need.
+test-wrappers: $(ENV)
+	$(BIN)/python $(INSTALL) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[wrappers]'
+	$(BIN)/pytest tests/capture/test_opened_wrappers.py $(PYTEST)
+
 # PYODIDE_WHEELS: a folder with the wheels that Pyodide compiled, for a machine without its CDN.
 lite: $(HOSTS)/lite/.installed
 	PYTHONPATH=. $(HOSTS)/lite/bin/python docs/lite/build.py
@@ -225,6 +232,7 @@ bench: $(ENV)
 	$(BIN)/python tests/benchmarks/long_inputs.py
 	$(BIN)/python tests/benchmarks/long_rows.py
 	$(BIN)/python tests/benchmarks/mechanisms.py
+	$(BIN)/python tests/benchmarks/large_models.py
 	$(BIN)/python tests/benchmarks/cores.py
 
 clean:

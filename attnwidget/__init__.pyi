@@ -13,6 +13,8 @@ from .capture.maps.attention import Attention as Attention
 from .capture.maps.stack_axes import Stack as Stack
 from .capture.model import AttentionModel as AttentionModel
 from .capture.tapping.head import Head as Head
+from .capture.watch_attention import WatchedAttention as WatchedAttention
+from .capture.watch_attention import watch_attention as watch_attention
 from .drawing.join_figures import join_figures as join_figures
 from .head_atlas.behaviours.behaviour import LinkBehaviour as LinkBehaviour
 from .head_atlas.build_atlas import atlas as atlas

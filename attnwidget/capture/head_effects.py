@@ -131,7 +131,9 @@ def first_order_effects(
     rows = [values for (own_stack, _), values in numbers.items() if own_stack == stack]
     if not rows:
         raise ValueError(f"there is no stack {stack!r} in {type(hf_model).__name__}")
-    effects: Effects = (loss.double().exp() * torch.stack(rows)).cpu().numpy()
+    # The layers of a model may be on several devices.
+    changes = torch.stack([row.to(loss.device) for row in rows])
+    effects: Effects = (loss.double().exp() * changes).cpu().numpy()
     layers = layer_numbers(uncompiled(hf_model), find_sites(uncompiled(hf_model)))
     if stack in layers:
         effects = layers[stack].spread(effects)

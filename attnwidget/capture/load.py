@@ -6,7 +6,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import as_file, files
@@ -15,14 +15,16 @@ from typing import Any
 
 import torch
 
+from attnwidget.capture.hub_model.adapter_folder import adapter_settings, load_adapter
 from attnwidget.capture.hub_model.found_tokenizer import (
     check_given_tokenizer,
     load_tokenizer,
     tokenizer_beside,
 )
 from attnwidget.capture.hub_model.loading import one_thread_loads, random_parts, refuse_meta
+from attnwidget.capture.hub_model.model_folder import ModelFolderError, is_adapter, model_folder
 from attnwidget.capture.hub_model.plain_defaults import plain_defaults
-from attnwidget.capture.hub_model.wrapped_models import opened
+from attnwidget.capture.hub_model.wrapped_models import unwrapped
 from attnwidget.capture.maps.python_call import call
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.attention_sites import find_sites
@@ -58,17 +60,19 @@ def load_model(
             - None for the small BERT of this package, "attnwidget/genre" for its sibling that
               classifies genres, "attnwidget/induction" for a causal model of two layers with
               induction heads. These three models need no network.
-            - A name on the Hugging Face hub or a folder, with safetensors weights, or with
-              adapters of peft, which name their base model.
+            - A name on the Hugging Face hub or a folder, with safetensors weights. The folder may
+              be a checkpoint of a Trainer, an adapter of peft (with peft installed), or a model of
+              sentence-transformers.
             - A transformers model. The model may be compiled, parallel, quantised, offloaded by
               accelerate, or have adapters of peft.
-            - An object that holds a single transformers model: a pipeline or a Trainer of
-              transformers, a SentenceTransformer or a CrossEncoder, a module of Lightning or of
-              your own. Only the transformers model is read, without what the object does around
-              it.
-        tokenizer: The tokenizer, or its name or folder. None takes the tokenizer that comes with
-            the model or the object that holds it. Another model passed as an object then has no
-            tokenizer, as is usual for vision models.
+            - An object that contains one transformers model: a torch module, a pipeline or a
+              Trainer of transformers, a SentenceTransformer, a CrossEncoder or a module of
+              Lightning. Only the model inside is read, without what the object does around it. A
+              module that has a configuration and takes the inputs of a transformers model, such as
+              `input_ids`, is read as a whole.
+        tokenizer: The tokenizer, or its name or folder. None takes the tokenizer in the folder of
+            the model or in the object around the model. A transformers model passed as an object
+            then has no tokenizer, as is usual for vision models.
         name: Name of the model in figures, captions and results. None takes the name on the hub,
             the last part of the folder, or the class of a model passed as an object.
         revision: Branch, tag or commit on the hub. For "attnwidget/induction", a step of the
@@ -87,17 +91,17 @@ def load_model(
             A tokenizer that was passed has far fewer entries than the model.
 
     Raises:
-        ImportError: A folder has adapters, and peft is not installed.
-        OSError: The folder does not exist, or the name is not in the cache and the hub does not
-            answer.
+        OSError: The folder does not exist or has no safetensors weights, or the name is not in the
+            cache and the hub does not answer.
+        ImportError: The folder has an adapter of peft, and peft is not installed.
         ValueError: A folder has no tokenizer; the tokenizer is empty or does not belong to the
             model; the model has no weights, since it is on the device "meta"; `max_tokens` exceeds
             the position vectors of the model; or a model of the package lacks the revision.
         RuntimeError: A model was loaded without numbers, because another thread loaded a model by
             from_pretrained at the same time. Calls of `load_model` in several threads wait for each
             other.
-        TypeError: `model` is no model, has no readable attention, has adapters beside its layers,
-            or holds several transformers models; or `name` is no text.
+        TypeError: `model` is no model, contains several models, has no readable attention, or has
+            adapters beside its layers; or `name` is no text.
 
     Example:
         >>> from attnwidget import load_model
@@ -123,6 +127,7 @@ def load_model(
         found.source,
         max_tokens,
         random_parts=found.random_parts,
+        remark=found.remark,
     )
     if model is None or isinstance(model, (str, Path)):
         options = {
@@ -166,12 +171,12 @@ def find_model(
     trust_remote_code: bool,
 ) -> FoundModel:
     """Return the model and its tokenizer; arguments and errors as of `load_model`."""
-    outer = type(model).__name__
-    is_object = not isinstance(model, (str, Path, type(None)))
-    if is_object:
-        model, tokenizer = opened(model, tokenizer)
-    if isinstance(model, torch.nn.Module) and hasattr(model, "config"):
-        if isinstance(tokenizer, (str, Path)):
+    if model is not None and not isinstance(model, (str, Path)):
+        opened = unwrapped(model, find_sites)
+        model = opened.hf_model
+        if tokenizer is None:
+            tokenizer = opened.tokenizer
+        elif isinstance(tokenizer, (str, Path)):
             tokenizer = load_tokenizer(tokenizer, revision, trust_remote_code)
         check_given_tokenizer(tokenizer, model)
         if device != "auto" or dtype is not None:
@@ -181,6 +186,7 @@ def find_model(
     # reads weights would create it all at once, and torch would fail.
     torch.set_num_threads(torch.get_num_threads())
     missing: tuple[str, ...] = ()
+    remark = ""
     if model is None or (isinstance(model, str) and model in EMBEDDED):
         if tokenizer is not None:
             raise TypeError("the embedded model has its own tokenizer: leave tokenizer out")
@@ -191,25 +197,24 @@ def find_model(
         if revision is not None:
             # A source alone would name the weights at the end of the training.
             source, name = "", f"{name}, {revision}"
-    elif isinstance(model, (str, Path)):
+    else:
         with plain_defaults():
-            hf_model, tokenizer, missing = load_named(
+            loaded = load_named(
                 model,
                 tokenizer,
                 revision=revision,
                 dtype=dtype,
                 trust_remote_code=trust_remote_code,
             )
+        hf_model = loaded.hf_model
+        tokenizer = loaded.tokenizer
+        missing = loaded.missing
+        remark = loaded.remark
         folder = Path(model).is_dir()
         source = "" if folder else str(model)
         name = folder_name(model) if folder else str(model)
-    else:
-        raise TypeError(
-            "model is None, a name, a folder, a transformers model, or an object that holds a "
-            f"single transformers model, such as a pipeline; got {outer}"
-        )
     hf_model.to(best_device() if device == "auto" else torch.device(device), dtype)
-    return FoundModel(hf_model, tokenizer, name, source or None, random_parts(missing))
+    return FoundModel(hf_model, tokenizer, name, source or None, random_parts(missing), remark)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +227,7 @@ class FoundModel:
         name: Name of the model in figures.
         source: As `AttentionModel.source`.
         random_parts: Modules whose weights were not in the files.
+        remark: What readers of figures should know about the files, or "".
     """
 
     hf_model: Any
@@ -229,10 +235,8 @@ class FoundModel:
     name: str
     source: str | None
     random_parts: tuple[str, ...] = ()
+    remark: str = ""
 
-
-#: The file of a folder that has adapters of peft in place of a model.
-ADAPTER = "adapter_config.json"
 
 #: Folders that training scripts write, whose names say nothing about the model.
 _ANY_MODEL = re.compile(r"model|final|best|last|final[-_]model|best[-_]model|pytorch[-_]model")
@@ -319,6 +323,23 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
     return model, tokenizer
 
 
+@dataclass(frozen=True, eq=False)
+class NamedModel:
+    """A model that was loaded from a folder or from the hub.
+
+    Attributes:
+        hf_model: The transformers model.
+        tokenizer: Its tokenizer, or None.
+        missing: Names of the weights that were not in the files.
+        remark: What readers of figures should know about the files, or "".
+    """
+
+    hf_model: Any
+    tokenizer: Any
+    missing: tuple[str, ...]
+    remark: str = ""
+
+
 def load_named(
     name: str | Path,
     tokenizer: Any,
@@ -326,42 +347,38 @@ def load_named(
     revision: str | None,
     dtype: torch.dtype | None,
     trust_remote_code: bool,
-) -> tuple[Any, Any, tuple[str, ...]]:
-    """Return the model of a folder or hub name, its tokenizer, and the names of missing weights.
+) -> NamedModel:
+    """Return the model of a folder or hub name, with its tokenizer.
 
-    The model has the class that its configuration names.
+    The model has the class that its configuration names. A folder may have an adapter of peft, or
+    be the folder of a model of sentence-transformers.
 
     Raises:
         ValueError: there is no tokenizer, or it has far fewer entries than the model.
         OSError: neither a folder nor cached, and the hub could not be reached or does not have it;
             or it has no safetensors weights.
+        ImportError: the folder has an adapter of peft, which is not installed.
     """
-    from transformers import AutoConfig
-
-    options: dict[str, Any] = {
-        "revision": revision or "main",
-        "trust_remote_code": trust_remote_code,
-    }
+    remark = ""
     try:
-        if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
-            if (Path(name) / ADAPTER).is_file():
-                return _load_adapted(Path(name), tokenizer, dtype, trust_remote_code)
-            raise FileNotFoundError(_lacks_config(Path(name)))
-        config = AutoConfig.from_pretrained(name, **options)
-        model, loading = _model_class(config, trust_remote_code).from_pretrained(
-            name,
-            config=config,
-            dtype=dtype or "auto",
-            use_safetensors=True,
-            output_loading_info=True,
-            **options,
-        )
+        files = _files_of(name)
+        settings = _adapter_of(files, revision, trust_remote_code)
+        load = partial(_load_weights, dtype=dtype, trust_remote_code=trust_remote_code)
+        if settings is None:
+            base = None
+            model, missing = load(files, revision)
+        else:
+            model, base, missing = load_adapter(files, settings, revision, load)
         refuse_meta(model, name)
         if isinstance(tokenizer, (str, Path)):
             tokenizer = load_tokenizer(tokenizer, revision, trust_remote_code)
         elif tokenizer is None and model.main_input_name == "input_ids":
-            tokenizer = tokenizer_beside(name, model, revision, trust_remote_code)
+            tokenizer, remark = tokenizer_beside(
+                files, model, revision, trust_remote_code, base=base
+            )
         check_given_tokenizer(tokenizer, model)
+    except ModelFolderError:
+        raise
     except (OSError, ConnectionError) as error:
         raise OSError(
             f"cannot load {str(name)!r}: it is neither a complete model folder nor in the local "
@@ -369,48 +386,79 @@ def load_named(
             "weights. load_model() without a name loads the embedded model; the package comes with "
             f"{', '.join(map(repr, EMBEDDED))}, which need no network. The reason given: {error}"
         ) from error
-    missing = tuple(sorted(loading["missing_keys"]))
+    missing = tuple(sorted(missing))
     _warn_of_random_weights(name, model, missing)
-    return model, tokenizer, missing
+    return NamedModel(model, tokenizer, missing, remark)
 
 
-def _load_adapted(
-    folder: Path, tokenizer: Any, dtype: torch.dtype | None, trust_remote_code: bool
-) -> tuple[Any, Any, tuple[str, ...]]:
-    """Return the model of a folder of adapters: the base model that they name, adapted.
+def _files_of(name: str | Path) -> str | Path:
+    """Return the folder with the files of a model, or the name on the hub."""
+    folder = Path(name)
+    if not folder.is_dir():
+        return name
+    return name if is_adapter(folder) or model_folder(folder) == folder else model_folder(folder)
 
-    Raises:
-        ImportError: peft is not installed.
-        TypeError: The adapters are not inside of the layers.
-        ValueError, OSError: As `load_named`, for the base model.
-    """
-    told = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
-    base = told.get("base_model_name_or_path")
-    if not base:
-        raise OSError(f"{ADAPTER} names no base model: load base model and adapters with peft")
+
+def _adapter_of(
+    name: str | Path, revision: str | None, trust_remote_code: bool
+) -> Mapping[str, Any] | None:
+    """Return the configuration of an adapter in a folder or on the hub; None for a whole model."""
+    from transformers import AutoConfig
+
+    folder = Path(name)
+    if folder.is_dir():
+        return adapter_settings(name, None) if is_adapter(folder) else None
     try:
-        import peft
-    except ImportError as error:
-        raise ImportError(
-            f"{str(folder)!r} holds adapters of {base!r}: pip install peft, or pass a model with "
-            "merged adapters"
-        ) from error
-    if tokenizer is None and any(folder.glob("tokenizer*")):
-        tokenizer = folder
-    options = {"revision": told.get("revision"), "dtype": dtype}
-    model, tokenizer, missing = load_named(
-        base, tokenizer, trust_remote_code=trust_remote_code, **options
+        AutoConfig.from_pretrained(
+            name, revision=revision or "main", trust_remote_code=trust_remote_code
+        )
+    except (OSError, ConnectionError):
+        settings = adapter_settings(name, revision)
+        if settings is None:
+            raise
+        return settings
+    return None
+
+
+def _load_weights(
+    name: str | Path,
+    revision: str | None,
+    config: Any = None,
+    model_class: str | None = None,
+    *,
+    dtype: torch.dtype | None,
+    trust_remote_code: bool,
+) -> tuple[Any, tuple[str, ...]]:
+    """Return a model and the names of the weights that its files lack.
+
+    Args:
+        name: Folder or name on the hub.
+        revision: Revision on the hub.
+        config: Configuration; None for the configuration of the files.
+        model_class: Class of transformers; None for the class that the configuration names.
+        dtype: Type of the weights; None keeps the type of the files.
+        trust_remote_code: Whether to run code that comes with the model.
+    """
+    import transformers
+
+    options: dict[str, Any] = {
+        "revision": revision or "main",
+        "trust_remote_code": trust_remote_code,
+    }
+    if config is None:
+        config = transformers.AutoConfig.from_pretrained(name, **options)
+    made = _model_class(config, trust_remote_code)
+    if model_class is not None:
+        made = getattr(transformers, model_class, made)
+    model, loading = made.from_pretrained(
+        name,
+        config=config,
+        dtype=dtype or "auto",
+        use_safetensors=True,
+        output_loading_info=True,
+        **options,
     )
-    adapted = peft.PeftModel.from_pretrained(model, folder)
-    found, _ = opened(adapted.eval(), None)
-    return found, tokenizer, missing
-
-
-def _lacks_config(folder: Path) -> str:
-    """Return why a folder without a configuration is no model, with the folder that is, if any."""
-    inner = sorted(path.parent.name for path in folder.glob("*/config.json"))
-    where = f"; it is in the folder {inner[0]!r} of this folder: pass that one" if inner else ""
-    return f"the folder has no config.json{where}"
+    return model, tuple(loading["missing_keys"])
 
 
 def _warn_of_random_weights(name: str | Path, model: Any, missing: Sequence[str]) -> None:

@@ -95,6 +95,8 @@ class AttentionModel:
             an object.
         random_parts: Modules whose weights were not in the files of the model, and were initialised
             at random.
+        remark: What readers of figures should know about the files of the model, such as a
+            tokenizer from another folder; "" for nothing.
         made_by: The call of `load_model` that made the model, as Python code.
         load_again: A function that loads the model in another process, or None for a model passed
             as an object.
@@ -120,6 +122,7 @@ class AttentionModel:
         source: str | None = None,
         max_tokens: int | None = None,
         random_parts: Sequence[str] = (),
+        remark: str = "",
     ) -> None:
         if not find_sites(hf_model):
             raise TypeError(
@@ -131,6 +134,7 @@ class AttentionModel:
         self.own_name = name
         self.source = source
         self.random_parts = tuple(random_parts)
+        self.remark = remark
         self.made_by = call("load_model", {"model": hf_model, "tokenizer": tokenizer})
         self.load_again: Callable[[], AttentionModel] | None = None
         self.lock = threading.RLock()
@@ -665,6 +669,7 @@ class AttentionModel:
             self.source,
             self.length_limit.chosen,
             self.random_parts,
+            self.remark,
         )
         return received_model, (SentModel.of(self, self.load_again or whole),)
 
@@ -790,7 +795,7 @@ class AttentionModel:
                     n_prompt=n_prompt,
                     lock=self.lock,
                     no_norms=no_norms,
-                    remarks=(not_shown, self._random_note),
+                    remarks=(not_shown, self._random_note, self.remark),
                     numbers=numbers,
                     loss=losses[item] if losses else None,
                     edits=str(self.edits),

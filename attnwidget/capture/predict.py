@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.hub_model.answer_heads import answer_head
+from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.hub_model.answer_places import answer_spans, labelled_places
 from attnwidget.capture.hub_model.generate import decoder_ids
 from attnwidget.capture.hub_model.losses import language_model_head
 from attnwidget.capture.hub_model.predictions import Answers, Predictions, Task
-from attnwidget.capture.hub_model.question import Question, Span, logits_of
+from attnwidget.capture.hub_model.question import Question, Span
 from attnwidget.capture.hub_model.text_encoder import Text
 from attnwidget.capture.hub_model.token_axes import entry_names
 from attnwidget.capture.hub_model.weight_placement import device_of
@@ -29,6 +30,9 @@ _LOAD_HEAD = (
     "AutoModelForTokenClassification, AutoModelForQuestionAnswering or "
     "AutoModelForSequenceClassification"
 )
+
+# Trained beside a generator, whose words they tell from the words of the text.
+_DISCRIMINATORS = {"ElectraForPreTraining", "FunnelForPreTraining"}
 
 
 def question_of(
@@ -65,6 +69,11 @@ def prediction_task(hf_model: Any) -> Task:
     if kind is not None:
         return "masked" if kind == "masked" else "next"
     name = type(hf_model).__name__
+    if {base.__name__ for base in type(hf_model).__mro__} & _DISCRIMINATORS:
+        raise TypeError(
+            f"{name} says of each token whether it was replaced, and predicts no words, labels or "
+            f"spans: {_LOAD_HEAD}"
+        )
     head = answer_head(hf_model)
     if head is None:
         raise TypeError(f"{name} has no head that predicts words, labels or spans: {_LOAD_HEAD}")
@@ -250,7 +259,7 @@ def _read_on(
 def _logits(hf_model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
     # In a tap, so that rounding is the same with heads on and off.
     with torch.no_grad(), tap(hf_model, lambda _: None):
-        return logits_of(hf_model(**inputs))
+        return answer_logits(hf_model(**inputs))
 
 
 def _check_places(places: Sequence[int], allowed: range) -> None:

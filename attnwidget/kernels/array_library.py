@@ -47,6 +47,35 @@ def as_numpy(array: Array) -> NDArray[Any]:
     return values
 
 
+def is_on_cpu(array: Array) -> bool:
+    """Return whether the numbers of an array are in the memory of the CPU.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.kernels.array_library import is_on_cpu
+        >>> is_on_cpu(np.ones(2))
+        True
+    """
+    return isinstance(array, np.ndarray) or array.device.type == "cpu"
+
+
+def joined(arrays: Sequence[Array]) -> NDArray[Any]:
+    """Return the joined arrays on the CPU, copied once if all are on the same device.
+
+    A copy from a GPU waits for all work there, so results of many layers are copied together.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.array_library import joined
+        >>> joined([torch.ones(2), torch.zeros(1)])
+        array([1., 1., 0.], dtype=float32)
+    """
+    first = arrays[0]
+    if all(not is_on_cpu(array) and array.device == first.device for array in arrays):
+        return as_numpy(library_of(first).concatenate(list(arrays)))
+    return np.concatenate([as_numpy(array) for array in arrays])
+
+
 def as_torch(array: Array) -> Any:
     """Return a tensor on the array's device, which shares memory with the given array.
 

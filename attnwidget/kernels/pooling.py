@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.kernels.array_library import Array, converted, library_of, take
+from attnwidget.kernels.array_library import Array, converted, is_on_cpu, library_of, take
 
 #: Cells on a side of the small picture of a map.
 SIDE = 64
@@ -27,12 +27,23 @@ def max_pool(maps: Array, side: int = SIDE) -> Array:
     for axis in (-2, -1):
         if maps.shape[axis] <= side:
             continue
+        if not is_on_cpu(maps):
+            maps = _pool_at_once(maps, side, axis)
+            continue
         first, *others = _places_of_cells(maps.shape[axis], side)
         maxima = take(maps, first, axis)
         for places in others:
             maxima = library_of(maps).maximum(maxima, take(maps, places, axis))
         maps = maxima
     return maps
+
+
+def _pool_at_once(maps: Array, side: int, axis: int) -> Array:
+    """Return the maxima of all cells of an axis in one operation, as is fast on a GPU."""
+    places = np.stack(_places_of_cells(maps.shape[axis], side), -1)  # [side, places of a cell]
+    axis += maps.ndim
+    shape = (*maps.shape[:axis], *places.shape, *maps.shape[axis + 1 :])
+    return library_of(maps).amax(take(maps, places.ravel(), axis).reshape(shape), axis + 1)
 
 
 def _places_of_cells(length: int, side: int) -> list[NDArray[np.int64]]:

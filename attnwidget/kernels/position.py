@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from attnwidget.kernels.cells_at_once import cells_at_once
+
 # Number of weights that are copied to float64 at a time: 2 MB, which stay in the cache.
 _CELLS_AT_ONCE = 256 * 1024
 
@@ -59,14 +61,18 @@ def mean_distances(weights: Tensor, row_weights: Tensor, first: int = 0) -> Tens
     signed = place - place[first:][:n_rows, None]  # [n, n], key minus query
     distances = torch.stack([signed, signed.abs()])
     total = place.new_zeros(n_documents, n_heads, 2)
-    step = max(1, min(n_rows, _CELLS_AT_ONCE // max(1, n_heads * n)))
+    cells = cells_at_once(weights.device, _CELLS_AT_ONCE)
+    step = max(1, min(n_rows, cells // max(1, n_heads * n)))
+    together = max(1, cells // max(1, n_heads * n_rows * n))
     # All blocks share one buffer: new memory for each block would cost more than the products.
-    exact = place.new_empty(n_heads, step, n)
-    for document in range(n_documents):
-        of_rows = row_weights[document, :, None].double()
+    exact = place.new_empty(min(together, n_documents), n_heads, step, n)
+    for document in range(0, n_documents, together):
+        some = slice(document, min(document + together, n_documents))
+        of_rows = row_weights[some, None, :, None].double()
         for start in range(0, n_rows, step):
             rows = slice(start, min(start + step, n_rows))
-            block = exact[:, : rows.stop - start].copy_(weights[document, :, rows])
-            factors = (distances[:, rows] * of_rows[rows]).flatten(1)
-            total[document] += block.flatten(1) @ factors.mT
+            block = exact[: some.stop - document, :, : rows.stop - start]
+            block.copy_(weights[some, :, rows])
+            factors = (distances[:, rows] * of_rows[:, :, rows]).flatten(2)  # [documents, 2, cells]
+            total[some] += block.flatten(2) @ factors.mT
     return total

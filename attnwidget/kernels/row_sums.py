@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from attnwidget.kernels.cells_at_once import cells_at_once
+
 # Two float32 copies of so many weights stay in a core's cache while they are worked on.
 _CELLS_AT_ONCE = 128 * 1024
 
@@ -77,23 +79,23 @@ class RowSums:
             entropies={smoothing: of_rows.clone() for smoothing in questions.smoothings},
         )
 
-    def add(self, head: int, rows: slice, keys: slice, tile: Tile) -> None:
-        """Store the sums of some queries of a head.
+    def add(self, heads: slice, rows: slice, keys: slice, tile: Tile) -> None:
+        """Store the sums of some queries of some heads.
 
         Args:
-            head: Index of the head.
+            heads: The heads of the tile.
             rows: The queries of the tile.
             keys: Its keys; the weights of further keys are 0.
             tile: Weights and scores.
         """
-        at = (head, rows)
+        at = (heads, rows)
         own = self.questions.columns[:, keys].T
         if self.questions.distances:
             own = torch.cat([own, _outside_distances(rows, keys, own)], 1)
-        sums = tile.weights @ own  # [r, C], and four sums of distances
-        self.columns[at] = sums[:, : len(self.questions.columns)]
+        sums = tile.weights @ own  # [h, r, C], and four sums of distances
+        self.columns[at] = sums[..., : len(self.questions.columns)]
         if self.questions.distances:
-            self._add_distances(at, rows, keys, tile.weights, sums[:, -4:])
+            self._add_distances(at, rows, keys, tile.weights, sums[..., -4:])
         for offset, stored in self.offsets.items():
             stored[at] = _at_offset(tile.weights, rows.start + offset - keys.start)
         n_key = self.questions.columns.shape[1]
@@ -101,16 +103,16 @@ class RowSums:
             stored[at] = tile.entropy(smoothing, n_key)
 
     def _add_distances(
-        self, at: tuple[int, slice], rows: slice, keys: slice, weights: Tensor, outside: Tensor
+        self, at: tuple[slice, slice], rows: slice, keys: slice, weights: Tensor, outside: Tensor
     ) -> None:
-        left, to_left, right, to_right = outside.T
+        left, to_left, right, to_right = outside.unbind(-1)
         inside = torch.arange(rows.stop - rows.start, device=weights.device, dtype=weights.dtype)
         to_left = to_left + inside * left
         to_right = to_right - inside * right
         # The square of keys that are queries of the tile too, where distances have both signs.
         first, last = max(rows.start, keys.start), min(rows.stop, keys.stop)
         if first < last:
-            square = weights[:, first - keys.start : last - keys.start]
+            square = weights[..., first - keys.start : last - keys.start]
             signed = inside[first - rows.start : last - rows.start] - inside[:, None]
             to_right = to_right + torch.linalg.vecdot(square, signed.clamp(min=0))
             to_left = to_left + torch.linalg.vecdot(square, (-signed).clamp(min=0))
@@ -121,13 +123,13 @@ class RowSums:
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """Weights of some queries of a head, and the scores from which they follow.
+    """Weights of some queries of some heads, and the scores from which they follow.
 
     Attributes:
-        weights: [r, k], after sinks.
-        scores: [r, k], before the softmax, the lowest finite number where hidden.
-        top: [r], the largest score of each query.
-        largest: [r], its weight.
+        weights: [h, r, k], after sinks.
+        scores: [h, r, k], before the softmax, the lowest finite number where hidden.
+        top: [h, r], the largest score of each query.
+        largest: [h, r], its weight.
     """
 
     weights: Tensor
@@ -136,21 +138,23 @@ class Tile:
     largest: Tensor
 
     def entropy(self, smoothing: float, n_key: int) -> Tensor:
-        """Return the entropies of the queries over `n_key` keys, in nats, [r].
+        """Return the entropies of the queries over `n_key` keys, in nats, [h, r].
 
         Without smoothing, the entropy is the log-sum-exp of the scores minus their mean under the
         weights. No logarithm of a weight is computed.
         """
         if not smoothing:
             return self._exact_entropy()
-        n_rows, n_seen = self.weights.shape
+        n_heads, n_rows, n_seen = self.weights.shape
         uniform = torch.tensor(smoothing / n_key, dtype=self.weights.dtype, device="cpu")
-        entropies = self.top.new_empty(n_rows)
-        step = max(1, _CELLS_AT_ONCE // max(1, n_seen))
+        entropies = self.top.new_empty(n_heads, n_rows)
+        cells = cells_at_once(self.weights.device, _CELLS_AT_ONCE)
+        step = max(1, cells // max(1, n_heads * n_seen))
         for first in range(0, n_rows, step):
             rows = slice(first, first + step)
-            p = torch.add(uniform.to(self.weights.device), self.weights[rows], alpha=1 - smoothing)
-            entropies[rows] = torch.linalg.vecdot(p, p.log2())
+            # Torch adds a number of the CPU to tensors of every device.
+            p = torch.add(uniform, self.weights[:, rows], alpha=1 - smoothing)
+            entropies[:, rows] = torch.linalg.vecdot(p, p.log2())
         unseen = (n_key - n_seen) * uniform.double() * uniform.double().log()
         return entropies.mul_(-math.log(2)) - float(unseen)
 
@@ -179,8 +183,9 @@ def _outside_distances(rows: slice, keys: slice, like: Tensor) -> Tensor:
 
 def _at_offset(weights: Tensor, first: int) -> Tensor:
     """Return the weights on the diagonal that starts at column `first`; 0 outside of the tile."""
-    n_rows, n_keys = weights.shape
+    n_heads, n_rows, n_keys = weights.shape
     column = torch.arange(first, first + n_rows, dtype=torch.long, device=weights.device)
     inside = (column >= 0) & (column < n_keys)
-    values = weights.gather(1, column.clamp(0, n_keys - 1)[:, None])[:, 0]
+    places = column.clamp(0, n_keys - 1)[:, None].expand(n_heads, -1, -1)
+    values = weights.gather(2, places)[..., 0]
     return values.masked_fill(~inside, 0)

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from attnwidget.kernels.cells_at_once import cells_at_once
 from attnwidget.kernels.pooling import SIDE, block_maxima
 from attnwidget.kernels.row_sums import RowSums, Tile
 
 # Scores and weights of so many cells stay in a core's cache together.
 _CELLS_AT_ONCE = 1024 * 1024
+# Number of queries in one operation on a GPU, at least: fewer heads are computed at once then.
+_ROWS_ON_A_GPU = 256
 
 Rows = Callable[[slice, slice], Tensor]
 
@@ -107,17 +110,24 @@ def stream_attention(
         weight_without_keys=weight_without_keys,
         sums=sums,
     )
-    step = max(1, _CELLS_AT_ONCE // n_key)
+    # On a GPU, all heads are computed at once: a few large operations in place of many small ones.
+    group = n_heads // len(key)
+    cells = cells_at_once(query.device, _CELLS_AT_ONCE)
+    together = 1
+    if cells > _CELLS_AT_ONCE:
+        together = group * max(1, min(len(key), cells // (group * n_key * _ROWS_ON_A_GPU)))
+    step = max(1, cells // (n_key * together))
     # No row of the picture belongs to two threads, because each would write a separate maximum.
     step = max(1, step // block) * block
     firsts = range(0, n_query, step)
 
-    def rows(first: int) -> None:
-        _stream_rows(given, slice(first, min(first + step, n_query)), outputs, streamed)
+    def stream(first: int) -> None:
+        rows = slice(first, min(first + step, n_query))
+        _stream_rows(given, rows, together, outputs, streamed)
 
     with single_threads(query.device) as workers:
         # With a causal mask the last rows are the longest: they go first.
-        list(workers(rows, reversed(firsts)))
+        list(workers(stream, reversed(firsts)))
     return outputs, streamed
 
 
@@ -138,7 +148,10 @@ class _Given:
     sums: RowSums | None
 
 
-def _stream_rows(stored: _Given, rows: slice, outputs: Tensor, streamed: Streamed) -> None:
+def _stream_rows(
+    stored: _Given, rows: slice, together: int, outputs: Tensor, streamed: Streamed
+) -> None:
+    """Compute some rows of all heads; `together` heads at once, one or whole groups."""
     n_heads = len(stored.query)
     n_key = stored.key.shape[1]
     block = streamed.block
@@ -150,60 +163,94 @@ def _stream_rows(stored: _Given, rows: slice, outputs: Tensor, streamed: Streame
     bias = None if stored.bias is None else stored.bias(rows, keys)
     count = rows.stop - rows.start
     width = keys.stop - keys.start
-    scores_at, weights_at = _buffers(count * width, stored.query)
-    for head in range(n_heads):
-        scores = scores_at[: count * width].view(count, width)
-        query = stored.query[head, rows]
-        key = stored.key[head // group, keys]
-        if query.dtype == torch.float32:
-            # The product is scaled, and not the query, so that `attention_scores` rounds alike.
-            scores.addmm_(query, key.T, beta=0, alpha=stored.scaling)
-        else:
-            scores.copy_(torch.mm(query, key.T) * stored.scaling)
+    for first in range(0, n_heads, together):
+        heads = slice(first, min(first + together, n_heads))
+        size = (heads.stop - first, count, width)
+        scores, weights = (
+            buffer[: size[0] * count * width].view(size)
+            for buffer in _buffers(size[0] * count * width, stored.query)
+        )
+        key_heads = slice(first // group, -(-heads.stop // group))
+        query = stored.query[heads, rows]
+        key = stored.key[key_heads, keys]
+        _score(query, key, stored.scaling, scores)
         if stored.softcap is not None:
             scores.div_(stored.softcap).tanh_().mul_(stored.softcap)
         if bias is not None:
-            scores += bias[head if len(bias) > 1 else 0]
+            scores += bias[heads] if len(bias) > 1 else bias
         if hidden is not None and partly.stop > partly.start:
-            mask = hidden[head if len(hidden) > 1 else 0]
-            scores[:, partly].masked_fill_(mask, torch.finfo(scores.dtype).min)
-        weights = weights_at[: count * width].view(count, width)
+            mask = hidden[heads] if len(hidden) > 1 else hidden
+            scores[..., partly].masked_fill_(mask, torch.finfo(scores.dtype).min)
         torch.softmax(scores, -1, out=weights)
         maxima = block_maxima(weights, block)
         top = scores.amax(-1)
         largest = maxima.amax(-1)
         if stored.sinks is not None:
             # The row's sum of exp(score - top) is 1 / largest.
-            share = 1 / (1 + (stored.sinks[head].float() - top).exp() * largest)
-            largest, maxima = largest * share, maxima * share[:, None]
-            weights *= share[:, None]
+            sinks = stored.sinks[heads, None].float()
+            share = 1 / (1 + (sinks - top).exp() * largest)
+            largest, maxima = largest * share, maxima * share[..., None]
+            weights *= share[..., None]
         if stored.without_keys is not None:
-            unseen = stored.without_keys[head if len(stored.without_keys) > 1 else 0, rows]
-            weights.masked_fill_(unseen[:, None], stored.weight_without_keys)
+            unseen = stored.without_keys[heads if len(stored.without_keys) > 1 else slice(1), rows]
+            weights.masked_fill_(unseen[..., None], stored.weight_without_keys)
             largest = largest.masked_fill(unseen, stored.weight_without_keys)
             maxima = block_maxima(weights, block)
-        at = (head, rows)
+        at = (heads, rows)
         streamed.top[at] = top
         streamed.largest[at] = largest
-        pooled = block_maxima(maxima.T, block).T
+        pooled = block_maxima(maxima.mT, block).mT
         low = rows.start // block
         left = keys.start // block
-        streamed.blocks[head, low : low + len(pooled), left : left + pooled.shape[1]] = pooled
+        high, right = low + pooled.shape[1], left + pooled.shape[2]
+        streamed.blocks[heads, low:high, left:right] = pooled
         if stored.sums is not None:
-            stored.sums.add(head, rows, keys, Tile(weights, scores, top, largest))
-        torch.mm(weights.to(stored.value.dtype), stored.value[head // group, keys], out=outputs[at])
+            stored.sums.add(heads, rows, keys, Tile(weights, scores, top, largest))
+        _sum_values(weights, stored.value[key_heads, keys], outputs[at])
+
+
+def _score(query: Tensor, key: Tensor, scaling: float, scores: Tensor) -> None:
+    """Fill `scores` [h, r, k] with the scores of queries [h, r, D] and keys [h / group, k, D]."""
+    exact = query.dtype == torch.float32
+    # The product is scaled, and not the query, so that `attention_scores` rounds alike.
+    if len(query) == 1:
+        if exact:
+            scores[0].addmm_(query[0], key[0].T, beta=0, alpha=scaling)
+        else:
+            scores[0].copy_(torch.mm(query[0], key[0].T) * scaling)
+        return
+    by_key_head = scores.view(len(key), -1, scores.shape[-1])
+    query = query.reshape(len(key), -1, query.shape[-1])
+    if exact:
+        by_key_head.baddbmm_(query, key.mT, beta=0, alpha=scaling)
+    else:
+        by_key_head.copy_(torch.bmm(query, key.mT) * scaling)
+
+
+def _sum_values(weights: Tensor, value: Tensor, outputs: Tensor) -> None:
+    """Fill `outputs` [h, r, Dv] with sums of the values [h / group, k, Dv]."""
+    weights = weights.to(value.dtype)
+    if len(weights) == 1:
+        torch.mm(weights[0], value[0], out=outputs[0])
+    else:
+        by_key_head = weights.view(len(value), -1, weights.shape[-1])
+        outputs.copy_(torch.bmm(by_key_head, value).view(outputs.shape))
 
 
 def _span(seen: Tensor | None, n_key: int, block: int) -> tuple[slice, slice]:
     """The keys that some of the rows see, from the edge of a block on, and those not all see."""
     if seen is None:
         return slice(0, n_key), slice(0, 0)
-    if not bool(seen.any(-1).all()):  # a row that sees no key attends to all keys alike
+    flat = seen.flatten(0, -2)  # [rows, K]
+    # One copy for all questions, because every copy waits for a GPU.
+    facts = torch.cat([flat.any(0), flat.all(0), flat.any(-1).all()[None]]).cpu()
+    some, all_rows, each_sees_keys = facts.split([n_key, n_key, 1])
+    if not bool(each_sees_keys):  # a row that sees no key attends to all keys alike
         return slice(0, n_key), slice(0, n_key)
-    some = seen.flatten(0, -2).any(0).nonzero()[:, 0]
-    first = int(some[0]) // block * block
-    last = int(some[-1]) + 1
-    missing = (~seen[..., first:last].flatten(0, -2).all(0)).nonzero()[:, 0] + first
+    shown = some.nonzero()[:, 0]
+    first = int(shown[0]) // block * block
+    last = int(shown[-1]) + 1
+    missing = (~all_rows[first:last]).nonzero()[:, 0] + first
     if not len(missing):
         return slice(first, last), slice(first, first)
     return slice(first, last), slice(int(missing[0]), int(missing[-1]) + 1)
@@ -213,11 +260,20 @@ _own = threading.local()
 
 
 def _buffers(cells: int, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Two float32 vectors of this thread: new memory for every block costs more than the block."""
-    held = getattr(_own, "buffers", None)
-    if held is None or held[0].numel() < cells or held[0].device != like.device:
-        held = tuple(torch.empty(cells, dtype=torch.float32, device=like.device) for _ in range(2))
-        _own.buffers = held
+    """Two float32 vectors, on the CPU of this thread.
+
+    New memory for every block costs more than the block on the CPU. On a GPU torch keeps memory
+    itself, and large buffers would stay there for nothing.
+    """
+    held: tuple[Tensor, Tensor] | None = getattr(_own, "buffers", None)
+    on_cpu = like.device.type == "cpu"
+    if held is None or held[0].numel() < cells or not on_cpu:
+        first, second = (
+            torch.empty(cells, dtype=torch.float32, device=like.device) for _ in range(2)
+        )
+        held = first, second
+        if on_cpu:
+            _own.buffers = held
     return held
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.kernels.array_library import joined
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.asked_answers import AskedAnswers, asked_answers
@@ -212,15 +213,19 @@ def _result(
     biases = np.full(axes.n_layers, np.nan)
     mlps = np.zeros(axes.n_layers)
     notes: dict[str, None] = {}
-    for layer in path.heads.layers:
+    by_source = []
+    of_biases = []
+    layers = list(path.heads.layers)
+    for layer in layers:
         at = path.heads.at(layer)
         if at.note:
             notes[at.note] = None
         with torch.no_grad():
-            by_source = at.along(path.directions[layer]).cpu().numpy()
-            biases[layer] = float(at.bias @ path.directions[layer])
-        sources[layer] = by_source
-        effects[layer] = by_source.sum(-1)
+            by_source.append(at.along(path.directions[layer])[None])
+            of_biases.append((at.bias @ path.directions[layer])[None])
+    sources[layers] = joined(by_source)
+    effects[layers] = sources[layers].sum(-1)
+    biases[layers] = joined(of_biases)
     for layer, share in path.mlps.items():
         mlps[layer] = share
     if path.changed:

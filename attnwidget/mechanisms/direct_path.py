@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.advised_error import AdvisedError
+from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.hub_model.model_tensors import without_cache
-from attnwidget.capture.hub_model.question import logits_of
 from attnwidget.capture.hub_model.weight_placement import weight_of
 from attnwidget.capture.tapping.projection import is_plain_linear
 from attnwidget.capture.tapping.thread_hooks import thread_hook
@@ -127,7 +127,7 @@ def linear_pass(hf_model: Any, inputs: Mapping[str, Tensor], row: int) -> Linear
         token = _Token(row, inputs["input_ids"].shape[1])
         variables = _Variables(hf_model, modules, watch, token)
         with variables.opened(), _at_row(unembedding, row) as seen:
-            logits = logits_of(hf_model(**inputs, **options)).detach()[0, 0]
+            logits = answer_logits(hf_model(**inputs, **options)).detach()[0, 0]
     return LinearPass(
         hf_model=hf_model,
         modules=modules,
@@ -185,10 +185,18 @@ class LinearPass:
         with torch.enable_grad():
             linear = (self.at_row.state * direction).sum()
         gradients = self.variables.gradients(linear, keep=keep)
-        shares = [float((v.value.detach().double() * g).sum()) for v, g in gradients]
-        total = float(linear.detach().double())
+        # One copy of all numbers, because every copy waits for a GPU.
+        sums = [(v.value.detach().double() * g).sum() for v, g in gradients]
+        reach = [g.any().double() for _, g in gradients]
+        numbers = [linear.detach().double(), *sums, *reach]
+        total, *rest = torch.stack([number.to(linear.device) for number in numbers]).tolist()
+        shares = rest[: len(sums)]
         scale = max(abs(total), *map(abs, shares))
-        reached = {v.layer for v, g in gradients if v.kind == "attention" and bool(g.any())}
+        reached = {
+            v.layer
+            for (v, _), is_reached in zip(gradients, rest[len(sums) :], strict=True)
+            if v.kind == "attention" and is_reached
+        }
         is_whole = reached == set(self.heads.layer_of.values())
         if abs(sum(shares) - total) > _ROUNDING * scale or not is_whole:
             unembedding = self.hf_model.get_output_embeddings()

@@ -56,7 +56,7 @@ class FrozenNorm:
         bias = weight_of(module, "bias")
         gains = [None] if weight is None else [weight, 1 + weight]
         precision = exact_dtype(given.device)
-        allowed = _TOLERANCE.get(output.dtype, 1e-2) * max(float(output.abs().max()), 1e-6)
+        rounding = _TOLERANCE.get(output.dtype, 1e-2)
         given, output = given.to(precision), output.to(precision)
 
         def form(states: Tensor, centred: bool, gain: Tensor | None) -> FrozenNorm:
@@ -67,13 +67,17 @@ class FrozenNorm:
         # A row tells the form that the norm may have. All rows then tell whether it has it.
         row = given.reshape(-1, given.shape[-1])[:1]
         wanted = output.reshape(-1, output.shape[-1])[:1]
-        for centred in (True, False):
-            for gain in gains:
-                if float((form(row, centred, gain)(row) - wanted).abs().max()) > allowed:
-                    continue
-                frozen = form(given, centred, gain)
-                if float((frozen(given) - output).abs().max()) <= allowed:
-                    return frozen
+        forms = [(centred, gain) for centred in (True, False) for gain in gains]
+        errors = [(form(row, *kind)(row) - wanted).abs().max() for kind in forms]
+        # One copy of all numbers, because every copy waits for a GPU.
+        largest, *differences = torch.stack([output.abs().max(), *errors]).tolist()
+        allowed = rounding * max(largest, 1e-6)
+        for kind, difference in zip(forms, differences, strict=True):
+            if difference > allowed:
+                continue
+            frozen = form(given, *kind)
+            if float((frozen(given) - output).abs().max()) <= allowed:
+                return frozen
         return None
 
     def __call__(self, states: Tensor) -> Tensor:

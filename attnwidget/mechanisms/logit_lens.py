@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.predictions import Answers
-from attnwidget.capture.hub_model.question import logits_of
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.predict import prediction_task, vocabulary_answers
 from attnwidget.capture.tapping.replay import layers_of
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # The last row of the lens is the model's own answer; differences that rounding explains.
-_ROUNDING = 1e-3
+# In half precision, batches of two sizes round in different ways.
+_ROUNDING = {torch.float16: 2e-2, torch.bfloat16: 5e-2}
 # Exceptions of a head that cannot run on the states of earlier layers.
 _CANNOT = (RuntimeError, TypeError, ValueError, IndexError, AttributeError)
 _WHAT = "a logit lens"
@@ -236,8 +237,10 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
         undo.callback(entered.remove)
         for module in modules:
             undo.callback(module.register_forward_hook(thread_hook(keep)).remove)
-        logits = logits_of(hf_model(**inputs, **options))[0, chosen]
-    states = torch.cat([*first, *(_state(outputs[module]) for module in modules)])
+        logits = answer_logits(hf_model(**inputs, **options))[0, chosen]
+    # The layers of a model may be on several devices; the head is on the device of the last layer.
+    after = [_state(outputs[module]) for module in modules]
+    states = torch.cat([state.to(after[-1].device) for state in (*first, *after)])
     last = outputs[modules[-1]]
     outputs[modules[-1]] = (states, *last[1:]) if isinstance(last, tuple) else states
 
@@ -252,12 +255,12 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
         with ExitStack() as undo, torch.no_grad(), tap(hf_model, lambda _: None):
             undo.enter_context(replaced_forwards(makers))
             undo.callback(head.register_forward_pre_hook(thread_hook(narrow)).remove)
-            found = logits_of(hf_model(**inputs, **options))
+            found = answer_logits(hf_model(**inputs, **options))
     except _CANNOT as error:
         raise ValueError(
             f"what follows the layers of {name} cannot run on the states after each layer: {error}"
         ) from error
-    allowed = _ROUNDING * max(1.0, float(logits.abs().max()))
+    allowed = _ROUNDING.get(logits.dtype, 1e-3) * max(1.0, float(logits.abs().max()))
     if found[-1].shape != logits.shape or float((found[-1] - logits).abs().max()) > allowed:
         raise ValueError(
             f"the head of {name} gives another answer when its layers are not run: it reads more "

@@ -10,15 +10,16 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.disabled import intact_edits
+from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.hub_model.losses import Task
 from attnwidget.capture.hub_model.model_tensors import without_cache
-from attnwidget.capture.hub_model.question import logits_of
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.gradient_numbers import gradient_numbers
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import replaying
 from attnwidget.capture.tapping.tap import LayerAttention, open_edits
+from attnwidget.kernels.array_library import joined
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.gradients import output_products
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -44,9 +45,9 @@ def total_effects(asked: AskedAnswers, attention: Attention) -> Float64Array:
     places = place[:1], place[1:]
     off: list[Tensor] = []
     with replaying(hf_model, open_edits(hf_model), intact_edits(hf_model)) as replay:
-        intact = asked.difference(logits_of(replay.intact(inputs))[0, asked.row])
+        intact = asked.difference(answer_logits(replay.intact(inputs))[0, asked.row])
         for _, _, output in replay.without(inputs, units, places=places):
-            rows = logits_of(output)[:, 0 if replay.narrows else asked.row]
+            rows = answer_logits(output)[:, 0 if replay.narrows else asked.row]
             off.append(asked.difference(rows))
     drops = (intact - torch.cat(off)).cpu().numpy()
     effects = np.full((axes.n_layers, axes.n_heads), np.nan)
@@ -165,7 +166,7 @@ def gradient_effects(
         return products[0].sum(-1, dtype=torch.float64)
 
     def difference(output: Any) -> Tensor:
-        return asked.difference(logits_of(output)[:, asked.row])
+        return asked.difference(answer_logits(output)[:, asked.row])
 
     options = without_cache(hf_model)
     task = Task("logit difference", asked.question.inputs, difference)
@@ -173,8 +174,8 @@ def gradient_effects(
         numbers, values = gradient_numbers(hf_model, task, effects_of_layer, options)
         totals = total_effects(asked, attention) if total else None
     effects = np.full((axes.n_layers, axes.n_heads), np.nan)
-    for (_, layer), values_of_layer in numbers.items():
-        effects[layer] = values_of_layer.cpu().numpy()
+    rows = joined([values_of_layer[None] for values_of_layer in numbers.values()])
+    effects[[layer for _, layer in numbers]] = rows
     return GradientEffects(
         effects=effects,
         total=totals,

@@ -61,4 +61,5 @@ def value_bias(outputs: Mapping[nn.Module, Tensor], value: Tensor) -> Tensor | N
 def _columns(rows: Tensor) -> list[bytes]:
     """The numbers of each feature at the first tokens, as bytes: `rows` [F, K]."""
     chosen = rows[:, :_TOKENS].detach().contiguous().view(torch.uint8).cpu().numpy()
-    return [feature.tobytes() for feature in chosen]
+    features: list[bytes] = chosen.view(f"V{chosen.shape[1]}")[:, 0].tolist()
+    return features

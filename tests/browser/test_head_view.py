@@ -200,6 +200,10 @@ def test_tokens_in_rows_are_pointed_at_and_walked_by_keys(browser: Browser, tmp_
         layout = canvas.evaluate("canvas => JSON.parse(canvas.dataset.layout)")
         box = canvas.bounding_box()
         assert box is not None
+        overlay = page.locator(".attnw-rows-figure canvas.attnw-overlay")
+        ink = "canvas => canvas.toDataURL()"
+        readout = page.locator(".attnw-readout")
+        at_rest = overlay.evaluate(ink)
         said = page.locator(".attnw-view")
         page.mouse.move(box["x"] + layout["middles"]["query"][3], box["y"] + layout["y0"] - 8)
         expect(said).to_contain_text("told →")
@@ -214,4 +218,12 @@ def test_tokens_in_rows_are_pointed_at_and_walked_by_keys(browser: Browser, tmp_
         figure.press("ArrowDown")
         expect(said).to_contain_text("captain ←")
         figure.press("Enter")
-        expect(said).to_contain_text("strongest to “captain”")
+        figure.blur()
+        # No words follow what is locked: its shares stand beside the tokens.
+        expect(readout).to_contain_text("Point at a token")
+        assert overlay.evaluate(ink) != at_rest
+        figure.focus()
+        figure.press("Escape")
+        figure.blur()
+        expect(readout).to_contain_text("Point at a token")
+        assert overlay.evaluate(ink) == at_rest

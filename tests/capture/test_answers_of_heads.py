@@ -242,5 +242,5 @@ def test_a_model_of_two_pretraining_tasks_predicts_masked_words() -> None:
             embedding_size=16,
         )
     ).eval()
-    with pytest.raises(TypeError, match="no head that predicts words"):
+    with pytest.raises(TypeError, match="predicts no words, labels or spans"):
         load_model(electra, None).predict({"input_ids": torch.tensor([[5, 6, 7]])})

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.norms import (
+    _factors_of_products,
     head_projections,
     norm_maps,
     norms_of_products,
@@ -172,3 +173,17 @@ def test_half_precision_holds_too() -> None:
     with torch.no_grad():
         projections.check(model, zoo.inputs("llama"))
     assert {projections.why_not(module) for module in projections._modules} == {""}
+
+
+@pytest.mark.parametrize("size", [(3, 8, 30), (2, 8, 5), (1, 16, 16)])
+def test_factors_of_products_lengthen_vectors_as_projections_do(size: tuple[int, ...]) -> None:
+    draw = torch.Generator().manual_seed(0)
+    projections = torch.randn(size, generator=draw)
+    projections[0, 3] = projections[0, 1]  # of fewer dimensions
+    projections[0, 4] = 0
+    value = torch.randn(size[0], 20, size[1], generator=draw)
+    lengths = value_norms(value, projections)
+    for factors in (projection_factors(projections), _factors_of_products(projections)):
+        assert factors.dtype == torch.float32
+        torch.testing.assert_close(value_norms(value, factors), lengths, atol=1e-5, rtol=1e-5)
+    assert not _factors_of_products(torch.zeros(size)).any()

@@ -167,6 +167,26 @@ def test_the_code_of_a_page_runs(
             page_code.run_block(block, names, f"<{_name(page)}>")
 
 
+def test_recorded_states_of_a_served_model_give_the_weights_of_the_server(
+    page_code: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (PAGES / "how-to" / "served-models.md").read_text("utf-8")
+    introduction = text.partition("## ")[0]
+    assert "`model.replay` is the\neasier way" in introduction
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in page_code.code_blocks(text):
+        if block.runs:
+            page_code.run_block(block, names, "<how-to/served-models.md>")
+    recorded, served, ids = names["recorded"], names["served"], names["ids"]
+    assert len(recorded.tokens) == len(ids) - 1 > names["prompt"]
+    for layer, attend in enumerate(served.layers):
+        assert len(attend.kv_cache) == 2 + len(ids) - 1 - names["prompt"]
+        weights = attend.last_weights[:, 0].numpy()
+        assert abs(recorded.weights(layer)[:, -1] - weights).max() < 1e-6
+    assert not any(layer._forward_pre_hooks for layer in served.layers)
+
+
 def test_figures_have_a_text_and_names_of_their_own(page_code: ModuleType) -> None:
     figures = [
         block

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 from attnwidget.kernels import cache_blocks, divergence, position
 from attnwidget.kernels import entropy as entropy_file
@@ -327,10 +328,21 @@ def test_entropies_by_either_library(
     monkeypatch.setattr(cache_blocks, "_CELLS", 40)
     weights = torch.randn(2, 3, 9, 9, generator=torch.Generator().manual_seed(0)).mul(9).softmax(-1)
     weights[0, 0, 0] = torch.eye(9)[3]
-    expected = entropy_file._by_torch(weights.double(), smoothing)
-    for sums_of in (entropy_file._by_numpy, entropy_file._by_torch):
-        found = sums_of(weights, smoothing).double()
+    lengths = torch.tensor([9, 6])
+    weights[1, :, :, 6:] = 0
+    expected = entropy_file._by_torch(weights.double(), lengths, smoothing, 0)
+    for entropies_of in (entropy_file._by_torch, _entropy_of_some_rows, _entropy_on_cpu):
+        found = entropies_of(weights, lengths, smoothing, 0).double()
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def _entropy_on_cpu(weights: Tensor, lengths: Tensor, smoothing: float, first: int) -> Tensor:
+    return entropy(weights, lengths, smoothing=smoothing, first=first)
+
+
+def _entropy_of_some_rows(weights: Tensor, lengths: Tensor, smoothing: float, first: int) -> Tensor:
+    parts = (weights[:, :, :4], 0), (weights[:, :, 4:], 4)
+    return torch.cat([entropy_file._by_torch(w, lengths, smoothing, at) for w, at in parts], -1)
 
 
 def test_extreme_maps() -> None:

@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from attnwidget.capture.hub_model.model_folder import is_checkpoint
 from attnwidget.capture.hub_model.text_encoder import vocabulary_size
 
 # Entries of an empty tokenizer that are neither special nor added: "▁" in T5.
@@ -33,18 +34,39 @@ def load_tokenizer(name: str | Path, revision: str | None, trust_remote_code: bo
 
 
 def tokenizer_beside(
-    name: str | Path, model: Any, revision: str | None, trust_remote_code: bool
-) -> Any:
-    """Return the tokenizer in the folder of a model, or in the folder above of a checkpoint.
+    name: str | Path,
+    model: Any,
+    revision: str | None,
+    trust_remote_code: bool,
+    *,
+    base: str | None = None,
+) -> tuple[Any, str]:
+    """Return the tokenizer in the folder of a model, and a remark if it is from another folder.
+
+    A checkpoint of a training may have its tokenizer in the folder above.
+
+    Args:
+        name: Folder or name on the hub.
+        model: The model.
+        revision: Revision on the hub.
+        trust_remote_code: Whether to run code that comes with the tokenizer.
+        base: The model below an adapter; its tokenizer replaces a missing tokenizer of the adapter.
 
     Raises:
         ValueError: There is no tokenizer, or the tokenizer has far fewer entries than the model.
         OSError: The folder or the hub cannot be read.
     """
-    tokenizer, reason = _read_tokenizer(name, revision, trust_remote_code)
-    # Training scripts write the tokenizer once, and the model into a folder for each checkpoint.
-    if tokenizer is None and _is_checkpoint_of_training(name):
-        tokenizer, _ = _read_tokenizer(Path(name).absolute().parent, None, trust_remote_code)
+    folder = Path(name)
+    read = _read_folder if folder.is_dir() or base is not None else _read_tokenizer
+    tokenizer, reason = read(name, revision, trust_remote_code)
+    remark = ""
+    if tokenizer is None and folder.is_dir() and is_checkpoint(folder):
+        above = folder.resolve().parent
+        tokenizer, _ = _read_folder(above, None, trust_remote_code)
+        if tokenizer is not None:
+            remark = f"tokenizer of the folder above, {above.name!r}"
+    if tokenizer is None and base is not None:
+        tokenizer, _ = _read_folder(base, None, trust_remote_code)
     if tokenizer is None:
         raise ValueError(
             f"{str(name)!r} has a model, but no tokenizer: {reason}. Pass the tokenizer that the "
@@ -57,7 +79,7 @@ def tokenizer_beside(
             f"{str(name)!r} has a tokenizer that does not fit its model: {misfit}. Pass the "
             f"tokenizer that the model was trained with, load_model({str(name)!r}, tokenizer)"
         )
-    return tokenizer
+    return tokenizer, remark
 
 
 def check_given_tokenizer(tokenizer: Any, model: Any) -> None:
@@ -124,9 +146,14 @@ def _read_tokenizer(
     return (None, _EMPTY) if is_empty(tokenizer) else (tokenizer, "")
 
 
-def _is_checkpoint_of_training(name: str | Path) -> bool:
-    """Whether a Trainer of transformers wrote a folder beside the other files of a training."""
-    return (Path(name) / "trainer_state.json").is_file()
+def _read_folder(
+    name: str | Path, revision: str | None, trust_remote_code: bool
+) -> tuple[Any, str]:
+    """Return what `_read_tokenizer` does; a folder without any file of a tokenizer has none."""
+    try:
+        return _read_tokenizer(name, revision, trust_remote_code)
+    except OSError as error:
+        return None, str(error).strip().partition("\n")[0][:200]
 
 
 def _misfit(tokenizer: Any, model: Any) -> str:

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.hub_model.answer_heads import AnswerHead, answer_head
+from attnwidget.capture.hub_model.answer_logits import answer_logits, predicts_masked_words
 from attnwidget.capture.hub_model.answer_places import answer_spans, labelled_places
-from attnwidget.capture.hub_model.question import logits_of, span_logits
+from attnwidget.capture.hub_model.question import span_logits
 from attnwidget.kernels.gradients import document_losses
 from attnwidget.text.counted import counted
 
@@ -115,9 +116,11 @@ def _own_answer(head: AnswerHead, tokenizer: Any, inputs: Mapping[str, Tensor]) 
     its span, or the labels of all tokens (a mean).
     """
     if head == "numbers":
-        return Task("output", inputs, lambda output: logits_of(output).float().flatten(1).sum(-1))
+        return Task(
+            "output", inputs, lambda output: answer_logits(output).float().flatten(1).sum(-1)
+        )
     if head == "class":
-        return Task(_OWN_ANSWERS[head], inputs, lambda output: _own_loss(logits_of(output)))
+        return Task(_OWN_ANSWERS[head], inputs, lambda output: _own_loss(answer_logits(output)))
     if "input_ids" not in inputs:
         raise ValueError(f"{head}s are of token ids; the inputs are {', '.join(inputs)}")
     rows = [
@@ -146,7 +149,7 @@ def _own_answer(head: AnswerHead, tokenizer: Any, inputs: Mapping[str, Tensor]) 
         labelled[item, [start + place for place in labelled_places(tokenizer, row)]] = True
 
     def of_labels(output: Any) -> Tensor:
-        losses = _own_loss(logits_of(output)).where(labelled, 0)
+        losses = _own_loss(answer_logits(output)).where(labelled, 0)
         return losses.sum(-1) / labelled.sum(-1)
 
     return Task(_OWN_ANSWERS[head], inputs, of_labels)
@@ -243,14 +246,7 @@ def language_model_head(hf_model: Any) -> Literal["masked", "causal"] | None:
     for kind in ("causal", "masked"):
         if any(names & set(mapping.values()) for mapping in heads[kind]):
             return kind
-    # BertForPreTraining predicts masked words, and also whether a second sentence follows.
-    trains = set(auto.MODEL_FOR_PRETRAINING_MAPPING_NAMES.values())
-    if any(name in trains and name.endswith("ForPreTraining") for name in names):
-        words = hf_model.get_output_embeddings()
-        size = getattr(hf_model.config, "vocab_size", None)
-        if words is not None and getattr(words, "out_features", None) == size:
-            return "masked"
-    return None
+    return "masked" if predicts_masked_words(hf_model.__class__) else None
 
 
 def _kind(hf_model: Any) -> Literal["masked", "causal"]:
@@ -264,10 +260,12 @@ def _kind(hf_model: Any) -> Literal["masked", "causal"]:
 
 
 def _logits(output: Any, hf_model: Any = None) -> Tensor:
-    for name in ("logits", "prediction_logits"):
-        logits = getattr(output, name, None)
-        if isinstance(logits, Tensor) and logits.ndim == 3:
-            return logits
+    try:
+        logits = answer_logits(output)
+    except TypeError:
+        logits = None
+    if logits is not None and logits.ndim == 3:
+        return logits
     raise TypeError(
         f"{type(hf_model or output).__name__} gives no logits over a vocabulary: load the model "
         "with its language-modelling head, or pass loss= a function of the model's output"

@@ -165,5 +165,5 @@ def unpadded(
     if ids is None:
         return None
     if mask is None or mask.shape != ids.shape:
-        return [int(i) for i in ids[item]]
-    return [int(i) for i in ids[item][mask[item] != 0]]
+        return [int(i) for i in ids[item].tolist()]
+    return [int(i) for i in ids[item][mask[item] != 0].tolist()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from itertools import chain
 
 from torch import nn
 
@@ -31,15 +32,34 @@ def plain_forward(model: nn.Module) -> AbstractContextManager[None]:
         >>> all(module.training for module in model.modules())
         True
     """
-    return held(_holds(model))
+    return held(chain(_eval_mode(model), _uncompiled(model)))
 
 
-def _holds(model: nn.Module) -> Iterator[Hold]:
+def uncompiled_forward(model: nn.Module) -> AbstractContextManager[None]:
+    """Run every module of `model` uncompiled in the block, in the mode in which it is.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.capture.hub_model.plain_forward import uncompiled_forward
+        >>> layer = torch.nn.Linear(2, 2)
+        >>> layer.compile()
+        >>> with uncompiled_forward(layer):
+        ...     layer._compiled_call_impl is None, layer.training
+        (True, True)
+    """
+    return held(_uncompiled(model))
+
+
+def _eval_mode(model: nn.Module) -> Iterator[Hold]:
     for module in model.modules():
         # Hold the value even if it is already False, because another block may end and restore
         # train mode.
         if unheld(module, "training") is not None:
             yield Hold(module, "training", False)
+
+
+def _uncompiled(model: nn.Module) -> Iterator[Hold]:
+    for module in model.modules():
         if unheld(module, "_compiled_call_impl") is not None:
             yield Hold(module, "_compiled_call_impl", None)
         written = getattr(unheld(module, "forward"), "_torchdynamo_orig_callable", None)

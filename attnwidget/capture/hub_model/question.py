@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnwidget.capture.hub_model.answer_logits import answer_logits
+
 #: Places of the first and the last token of a span.
 Span = tuple[int, int]
 
@@ -29,7 +31,7 @@ class Question:
 
     def logits(self, output: Any) -> Tensor:
         """Return the logits of a model's output: [k, n, V], or [k, V] if `row` is None."""
-        return logits_of(output) if self.spans is None else span_logits(output, self.spans)
+        return answer_logits(output) if self.spans is None else span_logits(output, self.spans)
 
     def log_probabilities(self, logits: Tensor) -> Tensor:
         """Log probabilities of all answers in k passes, [k, V] in nats.
@@ -38,19 +40,6 @@ class Question:
         """
         row = logits if self.row is None else logits[:, self.row]
         return torch.log_softmax(row.float(), -1)
-
-
-def logits_of(output: Any) -> Tensor:
-    """Return the logits of an output, also of a model with two heads (`BertForPreTraining`).
-
-    Raises:
-        TypeError: The output has no logits.
-    """
-    for name in ("logits", "prediction_logits"):
-        logits = getattr(output, name, None)
-        if isinstance(logits, Tensor):
-            return logits
-    raise TypeError(f"{type(output).__name__} has no logits: load the model with its head")
 
 
 def span_logits(output: Any, spans: tuple[Span, ...]) -> Tensor:

@@ -1,7 +1,10 @@
-"""The transformers model in what holds it: parallel and adapted models, pipelines, modules."""
+"""The transformers model inside its wrappers, and the tokenizer that a wrapper has."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
 
@@ -9,101 +12,168 @@ from torch import nn
 
 # These adapters depend on the input, which is known only before the model runs.
 _CHOOSING = {"PolyModel", "XLoraModel"}
-# What transformers calls the input of a model: ids, vectors, pictures and sound.
+# Where wrappers keep their tokenizer: Trainer names it a processing class.
+_TOKENIZERS = ("tokenizer", "processing_class", "processor")
+# Names of the inputs of transformers models: ids, vectors, pictures and sound.
 _INPUTS = {"input_ids", "inputs_embeds", "pixel_values", "input_features", "input_values"}
+# Properties of a wrapper may fail, for example before a training has begun.
+_NOT_THERE = (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError)
 
 
-def unwrapped(model: nn.Module) -> Any:
-    """Return the transformers model inside its wrappers, or the model itself.
+@dataclass(frozen=True, eq=False)
+class Unwrapped:
+    """A transformers model that was inside of another object.
 
-    Wrappers are `torch.compile`, `torch.nn.DataParallel`, `DistributedDataParallel` and peft, also
-    nested. Adapters inside the layers, such as LoRA, stay active.
+    Attributes:
+        hf_model: The transformers model.
+        tokenizer: The tokenizer of the innermost wrapper that has one; None without one.
+        path: Path from the wrapper to the model, such as "bert" or "encoder.model"; "" if the
+            object is the model.
+    """
+
+    hf_model: Any
+    tokenizer: Any = None
+    path: str = ""
+
+
+def unwrapped(
+    model: Any, has_attention: Callable[[nn.Module], object] = lambda _: True
+) -> Unwrapped:
+    """Return the transformers model inside an object, or the object itself.
+
+    The object is a module that contains one transformers model at any depth, or has a module as its
+    attribute: a pipeline or a Trainer of transformers, a SentenceTransformer, a CrossEncoder, a
+    module of Lightning, the wrappers `torch.compile`, `torch.nn.DataParallel`,
+    `DistributedDataParallel` and peft. Adapters inside the layers, such as LoRA, stay active.
+
+    A module that is called like a transformers model counts as one: it has a transformers
+    configuration, its forward names an input such as `input_ids`, and its attention can be read.
+
+    Args:
+        model: The object.
+        has_attention: A function that says whether a module has attention to read. If an object
+            contains several models, models without attention do not count.
 
     Raises:
-        TypeError: adapters outside the layers, such as prefix and prompt tuning.
+        TypeError: The object contains no transformers model, or several; or it has adapters outside
+            the layers, such as prefix and prompt tuning.
 
     Example:
         >>> import torch
         >>> from attnwidget import load_model
+        >>> from attnwidget.capture.hub_model.wrapped_models import unwrapped
         >>> model = load_model().hf_model
-        >>> unwrapped(torch.nn.DataParallel(model)) is model
+        >>> unwrapped(torch.nn.DataParallel(model)).hf_model is model
         True
+        >>> unwrapped(torch.nn.ModuleDict({"bert": model, "head": torch.nn.Linear(4, 2)})).path
+        'bert'
     """
-    while True:
-        if "_orig_mod" in model._modules:
-            model = model._modules["_orig_mod"]  # type: ignore[assignment]
-        elif isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
-            model = model.module
-        elif hasattr(model, "peft_config") and "base_model" in model._modules:
-            model = _adapted(model)
-        else:
-            return model
+    found = list(_inside(model, Unwrapped(None), set(), has_attention))
+    if len(found) > 1:
+        # A network for pictures beside a language model has no attention to read.
+        found = [one for one in found if has_attention(one.hf_model)] or found
+    if len(found) == 1:
+        return found[0]
+    kind = type(model).__name__
+    if found:
+        paths = [f"x.{one.path}" for one in found]
+        listed = ", ".join(paths[:-1]) + f" or {paths[-1]}"
+        raise TypeError(
+            f"this {kind} contains {len(found)} transformers models: pass one of them, {listed}, "
+            f"where x is the {kind}"
+        )
+    if isinstance(model, nn.Module) and getattr(model, "config", None) is not None:
+        return Unwrapped(model)
+    if not isinstance(model, nn.Module):
+        raise TypeError(
+            "model is None, a name, a folder, a transformers model, or an object that contains one "
+            f"transformers model, such as a pipeline; got {kind}"
+        )
+    raise TypeError(f"this {kind} contains no transformers model: {_way_out(model)}")
 
 
-def opened(model: Any, tokenizer: Any) -> tuple[Any, Any]:
-    """Return the transformers model that an object holds, and its tokenizer.
+def _way_out(model: nn.Module) -> str:
+    if any(isinstance(module, nn.MultiheadAttention) for module in model.modules()):
+        return (
+            "its torch.nn.MultiheadAttention can be read while the module runs, with "
+            "watch_attention(module)"
+        )
+    return "pass a transformers model, or record queries and keys for Attention.from_queries_keys"
 
-    The object is a model in the wrappers of `unwrapped`, a pipeline or a Trainer of transformers, a
-    SentenceTransformer or a CrossEncoder, a module of Lightning, or another torch module with a
-    single transformers model inside. The tokenizer is `tokenizer`, or that of the object if it has
-    one. Objects without a transformers model are returned as they are, and so is a module with a
-    configuration that is called with the inputs of a transformers model.
 
-    Raises:
-        TypeError: A module holds several transformers models, or as `unwrapped`.
+def _inside(
+    source: Any, outer: Unwrapped, seen: set[int], has_attention: Callable[[nn.Module], object]
+) -> Iterator[Unwrapped]:
+    """Return each outermost transformers model inside an object once.
 
-    Example:
-        >>> import torch
-        >>> from attnwidget import load_model
-        >>> from attnwidget.capture.hub_model.wrapped_models import opened
-        >>> class Classifier(torch.nn.Module):
-        ...     def __init__(self, bert):
-        ...         super().__init__()
-        ...         self.bert = bert
-        >>> model = load_model().hf_model
-        >>> opened(Classifier(model), None) == (model, None)
-        True
+    A wrapper of the same model (compiled, parallel, with adapters) adds nothing to the path.
+
+    Args:
+        source: The object.
+        outer: The path to `source`, and the tokenizer of what contains it.
+        seen: Ids of the objects that were searched; modules may contain each other.
+        has_attention: As in `unwrapped`.
     """
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel
 
-    while True:
-        if isinstance(model, nn.Module):
-            model = unwrapped(model)
-            if isinstance(model, PreTrainedModel) or _is_called_like_a_model(model):
-                return model, tokenizer
-            inner = _models_in(model, PreTrainedModel)
-        else:
-            held = getattr(model, "model", None)
-            inner = {"model": held} if isinstance(held, nn.Module) else {}
-        if not inner:
-            return model, tokenizer
-        if len(inner) > 1:
-            name = type(model).__name__
-            ways = " or ".join(f"x.{path}" for path in inner)
-            raise TypeError(
-                f"this {name} holds {len(inner)} transformers models: pass one of them, where x is "
-                f"your {name}: {ways}"
-            )
-        for attribute in ("tokenizer", "processing_class"):
-            found = getattr(model, attribute, None)
-            if tokenizer is None and isinstance(found, PreTrainedTokenizerBase):
-                tokenizer = found
-        (model,) = inner.values()
-
-
-def _is_called_like_a_model(module: nn.Module) -> bool:
-    """Whether a module takes the inputs of a transformers model, so that it is read as a whole."""
-    return hasattr(module, "config") and bool(_INPUTS & {*signature(module.forward).parameters})
+    if id(source) in seen:
+        return
+    seen.add(id(source))
+    if isinstance(source, nn.Module):
+        if "_orig_mod" in source._modules:
+            yield from _inside(source._modules["_orig_mod"], outer, seen, has_attention)
+            return
+        if isinstance(source, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
+            yield from _inside(source.module, outer, seen, has_attention)
+            return
+        if hasattr(source, "peft_config") and "base_model" in source._modules:
+            yield from _inside(_adapted(source), outer, seen, has_attention)
+            return
+        if isinstance(source, PreTrainedModel):
+            yield replace(outer, hf_model=source)
+            return
+    tokenizer = _tokenizer_of(source) or outer.tokenizer
+    if _is_called_like_a_model(source) and has_attention(source):
+        yield replace(outer, hf_model=source, tokenizer=tokenizer)
+        return
+    for name, part in _parts(source).items():
+        path = f"{outer.path}.{name}" if outer.path else name
+        yield from _inside(part, Unwrapped(None, tokenizer, path), seen, has_attention)
 
 
-def _models_in(module: nn.Module, kind: type[nn.Module]) -> dict[str, nn.Module]:
-    """Return the outermost models of a kind inside a module, also models of peft, by path."""
-    found: dict[str, nn.Module] = {}
-    for path, part in module.named_modules():
-        is_inside = any(path.startswith(f"{outer}.") for outer in found)
-        if path and not is_inside and (isinstance(part, kind) or hasattr(part, "peft_config")):
-            found[path] = part
-    return found
+def _parts(source: Any) -> Mapping[str, nn.Module]:
+    """Return the modules of a module or of another object by name."""
+    if isinstance(source, nn.Module):
+        return dict(source.named_children())
+    with suppress(*_NOT_THERE):
+        # A Trainer has a wrapped copy of its model beside the model.
+        if isinstance(source.model, nn.Module):
+            return {"model": source.model}
+    attributes = {} if isinstance(source, type) else getattr(source, "__dict__", {})
+    return {name: part for name, part in attributes.items() if isinstance(part, nn.Module)}
+
+
+def _tokenizer_of(wrapper: Any) -> Any:
+    """Return the tokenizer of a wrapper, also inside of a processor; None without one."""
+    for name in _TOKENIZERS:
+        with suppress(*_NOT_THERE):
+            tokenizer = getattr(wrapper, name)
+            if not hasattr(tokenizer, "convert_ids_to_tokens"):  # a processor
+                tokenizer = tokenizer.tokenizer
+            if hasattr(tokenizer, "convert_ids_to_tokens"):
+                return tokenizer
+    return None
+
+
+def _is_called_like_a_model(source: Any) -> bool:
+    """Whether a module has a transformers configuration, and an input of transformers by name."""
+    from transformers import PretrainedConfig
+
+    if not isinstance(source, nn.Module) or not isinstance(
+        getattr(source, "config", None), PretrainedConfig
+    ):
+        return False
+    return not _INPUTS.isdisjoint(signature(source.forward).parameters)
 
 
 def _adapted(model: Any) -> nn.Module:

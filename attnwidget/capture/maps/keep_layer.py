@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.products import Products
-from attnwidget.capture.tapping.lazy_rows import LazyRows
+from attnwidget.capture.tapping.of_latest import OfLatest
 from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.capture.tapping.torch_functions import visible_in
 from attnwidget.capture.tapping.weights_agree import spread_rows, weights_agree
@@ -17,11 +18,27 @@ from attnwidget.capture.tapping.weights_agree import spread_rows, weights_agree
 _ROWS_CHECKED = 12
 
 
+@dataclass(frozen=True, eq=False)
+class _Hidden:
+    """The mask and bias of a layer for an input.
+
+    Attributes:
+        mask: Bool [1 or H, Q, K]; None = every query may see every key.
+        bias: Numbers added to the scores, [1 or H, Q, K], or None.
+        without_keys: Some of the queries that may see no key.
+    """
+
+    mask: Tensor | None
+    bias: Tensor | None
+    without_keys: Sequence[int]
+
+
 @dataclass(eq=False)
 class Shared:
     """Masks and biases that several layers of a model have in common, each stored once."""
 
     _stored: list[Tensor] = field(default_factory=list)
+    hidden: OfLatest[_Hidden] = field(default_factory=OfLatest)
 
     def __call__(self, tensor: Tensor) -> Tensor:
         """`tensor`, or an equal one stored before."""
@@ -55,8 +72,9 @@ def keep_layer(
     n_heads, n_query, n_key = maps.shape
     if moved is not None:
         moved = _copy(moved[item] if keys is None else moved[item, keys])
-    mask, bias = _mask_and_bias(seen, item, queries, keys)
-    mask = shared(mask) if mask is not None else None
+    about = (seen.mask, seen.kwargs.get("position_bias"), item, queries, keys, n_query, n_key)
+    hidden = shared.hidden(about, lambda: _hidden(seen, item, queries, keys, shared))
+    mask = hidden.mask
     if seen.query is not None and seen.key is not None and seen.scaling is not None:
         query = seen.query[item].detach()
         key = seen.key[item].detach()
@@ -66,20 +84,23 @@ def keep_layer(
             key=_copy(key if keys is None else key[:, keys]),
             scaling=float(seen.scaling),
             softcap=seen.kwargs.get("softcap"),
-            bias=shared(bias) if bias is not None else None,
+            bias=hidden.bias,
             # A parameter, which training would change under the queries and keys.
             sinks=sinks.detach().reshape(-1).clone() if isinstance(sinks, Tensor) else None,
         )
         layer = KeptLayer(
             n_heads, key.shape[0], n_query, n_key, products=products, mask=mask, moved=moved
         )
-        if _reproduces(layer, maps):
+        if _reproduces(layer, maps, hidden.without_keys):
             return layer
     return KeptLayer(n_heads, n_heads, n_query, n_key, kept=_copy(maps), mask=mask, moved=moved)
 
 
-def _reproduces(layer: KeptLayer, maps: Tensor) -> bool:
-    """Whether the layer's own formula gives the model's `maps` [H, Q, K], on a few rows."""
+def _reproduces(layer: KeptLayer, maps: Tensor, without_keys: Sequence[int]) -> bool:
+    """Whether the layer's own formula gives the model's `maps` [H, Q, K], on a few rows.
+
+    Implementations disagree about the weights of queries `without_keys`.
+    """
     assert layer.products is not None
     query = layer.products.query
     key = layer.products.key
@@ -87,7 +108,7 @@ def _reproduces(layer: KeptLayer, maps: Tensor) -> bool:
         return False
     if not query.shape[0] or query.shape[0] % key.shape[0] or not maps.numel():
         return False
-    rows = sorted({*spread_rows(layer.n_query, _ROWS_CHECKED), *_rows_without_keys(layer.mask)})
+    rows = sorted({*spread_rows(layer.n_query, _ROWS_CHECKED), *without_keys})
     try:
         computed = layer.weights(slice(0, layer.n_heads), rows)
     except (RuntimeError, IndexError):
@@ -95,11 +116,25 @@ def _reproduces(layer: KeptLayer, maps: Tensor) -> bool:
     return weights_agree(computed, maps[:, rows])
 
 
-def _rows_without_keys(mask: Tensor | LazyRows | None) -> list[int]:
-    """Return the queries that may see no key: implementations disagree about their weights."""
-    if not isinstance(mask, Tensor):
+def _hidden(
+    seen: LayerAttention,
+    item: int,
+    queries: Tensor | None,
+    keys: Tensor | None,
+    shared: Shared,
+) -> _Hidden:
+    """Return the mask and bias of a layer, stored once if another layer has equal ones."""
+    mask, bias = _mask_and_bias(seen, item, queries, keys)
+    mask = shared(mask) if mask is not None else None
+    bias = shared(bias) if bias is not None else None
+    return _Hidden(mask, bias, _rows_without_keys(mask))
+
+
+def _rows_without_keys(mask: Tensor | None) -> list[int]:
+    """Return some of the queries that may see no key."""
+    if mask is None:
         return []
-    rows = [int(row) for row in (~mask.any(-1)).any(0).nonzero()[:, 0]]
+    rows = (~mask.any(-1)).any(0).nonzero()[:, 0].tolist()
     return [rows[place] for place in spread_rows(len(rows), _ROWS_CHECKED)] if rows else []
 
 

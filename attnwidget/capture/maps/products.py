@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,11 +102,40 @@ class Products:
             row_numbers[heads][:, pick, None]
             for row_numbers in (self.streamed.top, self.streamed.largest)
         )
-        weights = scores.sub_(top).exp_().mul_(largest)
-        if visible is not None:
-            weights = weights.masked_fill_(~visible, 0)
-        without_keys = top == torch.finfo(torch.float32).min
-        return torch.where(without_keys, largest, weights) if bool(without_keys.any()) else weights
+        return _streamed_weights(scores, top, largest, visible)
+
+    def row_of_each_head(self, queries: Sequence[int], mask: Tensor | LazyRows | None) -> Tensor:
+        """Return one row of every map of a streamed layer, [H, K]: the row of `queries[h]`."""
+        assert self.streamed is not None
+        every = list(range(len(self.query)))
+        group = len(self.query) // len(self.key)
+        own = slice(None)
+
+        def of_heads(array: Tensor | LazyRows | None) -> Tensor | None:
+            """Return the row of each head of a mask or bias, [H, 1, K]."""
+            rows = part_of(array, own, list(queries), own)
+            if rows is None:
+                return None
+            heads = every if len(rows) > 1 else [0] * len(every)
+            of_each: Tensor = rows[heads, every][:, None]
+            return of_each
+
+        # Heads are grouped by their key head: [Hkv, group, D], as the queries of one head.
+        query = self.query[every, list(queries)].view(len(self.key), group, -1)
+        bias = of_heads(self.bias)
+        scores = attention_scores(
+            query,
+            self.key,
+            scaling=self.scaling,
+            softcap=self.softcap,
+            position_bias=None if bias is None else bias.view(len(self.key), group, -1),
+        ).float()
+        top, largest = (
+            row_numbers[every, list(queries)][:, None, None]
+            for row_numbers in (self.streamed.top, self.streamed.largest)
+        )
+        scores = scores.reshape(len(every), 1, -1)
+        return _streamed_weights(scores, top, largest, of_heads(mask))[:, 0]
 
     def score_parts(
         self,
@@ -130,3 +160,16 @@ class Products:
             visible=None if visible is None else visible[0].cpu(),
             sink=None if self.sinks is None else float(self.sinks[head]),
         )
+
+
+def _streamed_weights(
+    scores: Tensor, top: Tensor, largest: Tensor, visible: Tensor | None
+) -> Tensor:
+    """Return the weights of a streamed layer from the scores of some queries, float32."""
+    weights = scores.sub_(top).exp_().mul_(largest)
+    if visible is not None:
+        weights = weights.masked_fill_(~visible, 0)
+    without_keys = top == torch.finfo(torch.float32).min
+    if top.device.type == "cpu" and not bool(without_keys.any()):
+        return weights
+    return torch.where(without_keys, largest, weights)

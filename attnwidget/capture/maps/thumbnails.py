@@ -15,7 +15,7 @@ from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.stack_maps import MapPart, StackMaps
 from attnwidget.capture.maps.tiles import pooled_places
 from attnwidget.capture.maps.word_attention import WordAttention
-from attnwidget.kernels.array_library import Array, as_numpy, beside, library_of
+from attnwidget.kernels.array_library import Array, as_numpy, beside, joined, library_of
 from attnwidget.kernels.pooling import SIDE, farthest_pool, max_pool, quantise, quantise_signed
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.text.tokens import Tokens
@@ -155,19 +155,18 @@ def _of_whole(
                     maps = _difference(maps, other(layer, heads, quantity))
                     sizes = abs(maps)
                     small, largest = quantise_signed(farthest_pool(maps))
-                best = as_numpy(sizes.reshape(len(sizes), -1).argmax(-1))
-                query = part.rows[best // len(columns)]
-                key = part.columns[best % len(columns)]
-                strongest.append(np.stack((query, key), -1))
-                values.append(as_numpy(small))
-                maxima.append(as_numpy(largest))
+                strongest.append(sizes.reshape(len(sizes), -1).argmax(-1))
+                values.append(small)
+                maxima.append(largest)
         layer_done()
     shape = (n_layers, n_heads)
-    all_values = np.concatenate(values)
+    all_values = joined(values)
+    places = joined(strongest)
+    links = np.stack((part.rows[places // len(columns)], part.columns[places % len(columns)]), -1)
     return Thumbnails(
         all_values.reshape(*shape, *all_values.shape[1:]),
-        np.concatenate(maxima).reshape(shape),
-        np.concatenate(strongest).astype(np.int32).reshape(*shape, 2),
+        joined(maxima).reshape(shape),
+        links.astype(np.int32).reshape(*shape, 2),
     )
 
 
@@ -204,30 +203,32 @@ def _of_long(
     if not rows or not columns:
         return _nothing(*shape)
     everything = len(rows) == len(shown.query) and len(columns) == len(shown.key)
-    wants_kept = everything and quantity == "weights" and not times_keys
+    are_kept = everything and quantity == "weights" and not times_keys
+    step = -(-max(len(rows), len(columns)) // SIDE)
     values = []
     maxima = []
-    strongest = []
+    strongest: list[tuple[int, int]] = []
     for layer in shown.layers:
         # Layers of combined heads have no products, and nothing was kept of their maps.
-        streamed = layer.products.streamed if layer.products and wants_kept else None
-        for head in range(shape[1]):
-            if streamed is not None:
-                blocks = streamed.blocks[head]
-                query = int(streamed.largest[head].argmax())
-                row = layer.weights(slice(head, head + 1), [query])[0, 0]
-                link = query, int(row.argmax())
-            else:
-                step = -(-max(len(rows), len(columns)) // SIDE)
-                blocks, link = pooled_places(
-                    layer, head, rows, columns, step, quantity, times_keys=times_keys
-                )
-            small, largest = quantise(blocks)
-            values.append(as_numpy(small))
-            maxima.append(as_numpy(largest))
-            strongest.append(link)
+        products = layer.products if are_kept else None
+        if products and products.streamed:
+            blocks = products.streamed.blocks
+            queries = products.streamed.largest.argmax(-1).tolist()
+            keys = products.row_of_each_head(queries, layer.mask).argmax(-1).tolist()
+            strongest += zip(queries, keys, strict=True)
+        else:
+            found = [
+                pooled_places(layer, head, rows, columns, step, quantity, times_keys=times_keys)
+                for head in range(shape[1])
+            ]
+            blocks = library_of(found[0][0]).stack([pooled for pooled, _ in found])
+            strongest += [link for _, link in found]
+        small, largest = quantise(blocks)
+        values.append(small)
+        maxima.append(largest)
+    all_values = joined(values)
     return Thumbnails(
-        np.stack(values).reshape(*shape, *values[0].shape),
-        np.stack(maxima).reshape(shape),
+        all_values.reshape(*shape, *all_values.shape[1:]),
+        joined(maxima).reshape(shape),
         np.array(strongest, np.int32).reshape(*shape, 2),
     )

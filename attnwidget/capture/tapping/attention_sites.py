@@ -147,10 +147,21 @@ def _is_projection(module: nn.Module) -> bool:
     )
 
 
+def is_named_cross(path: str) -> bool:
+    """Return whether the path of an attention module names cross-attention.
+
+    Example:
+        >>> from attnwidget.capture.tapping.attention_sites import is_named_cross
+        >>> is_named_cross("decoder.layers.0.encoder_attn"), is_named_cross("layers.0.self_attn")
+        (True, False)
+    """
+    return bool(_CROSS.search(path))
+
+
 def _is_cross(module: nn.Module, path: str, parent: nn.Module) -> bool:
     """Return whether the keys of an attention module belong to another sequence."""
     return bool(
-        _CROSS.search(path)
+        is_named_cross(path)
         or "Cross" in type(module).__name__
         or "CrossAttention" in type(parent).__name__
         or getattr(module, "is_cross_attention", False)

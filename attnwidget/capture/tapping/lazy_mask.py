@@ -73,7 +73,7 @@ class LazyMask:
         device = self.queries.device
         positions = torch.arange(self.n_key, dtype=torch.long, device=device)[keys] + self.first_key
         batch, head = (
-            torch.tensor([number], dtype=torch.long, device=device).view(1, 1, 1, 1)
+            torch.full((1, 1, 1, 1), number, dtype=torch.long, device=device)
             for number in (item, 0)
         )
         rows = self.queries[queries][:, None]

@@ -228,8 +228,9 @@ class Projections:
         expected = (summed.values @ shares).sum(0)
         bias = projection_bias(projection)
         expected = expected if bias is None else expected + bias.detach().float()
-        difference = (got[rows].float() - expected).abs().max().item()
-        allowed = _TOLERANCE.get(got.dtype, 1e-5) * max(expected.abs().max().item(), 1e-6)
+        differences = (got[rows].float() - expected).abs().max()
+        difference, largest = torch.stack([differences, expected.abs().max()]).tolist()
+        allowed = _TOLERANCE.get(got.dtype, 1e-5) * max(largest, 1e-6)
         self._why_not[module] = (
             ""
             if difference <= allowed

@@ -23,6 +23,7 @@ from attnwidget.capture.tapping.edits import Edits, LayerChanges
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.lazy_mask import LazyMask
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
+from attnwidget.capture.tapping.of_latest import OfLatest
 from attnwidget.capture.tapping.rows_without_keys import rows_without_keys
 from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.streamed_layer import StreamedItem, stream_layer
@@ -78,6 +79,31 @@ class LongAttention:
     items: Sequence[StreamedItem]
 
 
+@dataclass(frozen=True, eq=False)
+class _Masks:
+    """A mask of a layer, as attention functions take it.
+
+    Attributes:
+        additive: The mask as numbers that are added to the scores; None = no mask.
+        added: The same, with 0 for queries that may see no key.
+        empty_rows: As `rows_without_keys`, if the model does not use eager attention.
+    """
+
+    additive: Tensor | None = None
+    added: Tensor | None = None
+    empty_rows: Tensor | None = None
+
+    @classmethod
+    def of(cls, mask: Tensor, implementation: str, dtype: torch.dtype) -> _Masks:
+        """Return the forms of a mask for queries of a type."""
+        empty_rows = rows_without_keys(mask) if implementation != "eager" else None
+        # Eager functions would add a bool mask as 0 and 1.
+        numbers = additive(mask, dtype) if mask.dtype == torch.bool else mask
+        # Gradients through a softmax over only -inf would be NaN.
+        added = numbers if empty_rows is None else numbers.masked_fill(empty_rows[..., None], 0)
+        return cls(numbers, added, empty_rows)
+
+
 OnLayer = Callable[[LayerAttention], None]
 OnLong = Callable[[LongAttention], None]
 
@@ -102,6 +128,7 @@ class _Tap:
     handed: set[nn.Module] = field(default_factory=set)
     edited: dict[nn.Module, set[str]] = field(default_factory=dict)
     watch: FunctionWatch | None = None
+    masks: OfLatest[_Masks] = field(default_factory=OfLatest)
 
     def __deepcopy__(self, memo: object) -> _Tap:
         return self  # copying a model while it is tapped copies its hooks, not the tap
@@ -384,11 +411,12 @@ def _attention(
     assert not isinstance(mask, LazyMask)  # only long inputs have one
     if "output_attentions" in kwargs:
         kwargs["output_attentions"] = True  # some 4.x models drop their weights otherwise
-    empty_rows = None
-    if mask is not None and implementation != "eager":
-        empty_rows = rows_without_keys(mask)
-    if mask is not None and mask.dtype == torch.bool:
-        mask = additive(mask, query.dtype)  # eager functions would add a bool mask as 0 and 1
+    masks = _Masks()
+    if mask is not None:
+        asked = (mask, implementation, query.dtype)
+        masks = taps[-1].masks(asked, partial(_Masks.of, *asked))
+    mask = masks.additive
+    empty_rows = masks.empty_rows
     if eager is None:
         raise TypeError(
             f"{type(module).__name__} has no eager attention function; its attention cannot be read"
@@ -397,14 +425,10 @@ def _attention(
     # GPT-2 has a second eager attention: its product rounds differently, so weights recomputed from
     # large scores would differ.
     rounds_otherwise = upcast is not None and getattr(module, "reorder_and_upcast_attn", False)
-    # Gradients through a softmax over only -inf would be NaN.
-    added = mask
-    if mask is not None and empty_rows is not None:
-        added = mask.masked_fill(empty_rows[..., None], 0)
     if rounds_otherwise:
-        output, weights = upcast(query, key, value, added)
+        output, weights = upcast(query, key, value, masks.added)
     else:
-        output, weights = eager(module, query, key, value, added, *args, **kwargs)
+        output, weights = eager(module, query, key, value, masks.added, *args, **kwargs)
     if empty_rows is not None:
         # In torch's fused functions, a query without keys has no weights and the output 0.
         weights = weights.masked_fill(empty_rows[..., None], 0)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.disabled import intact_edits
-from attnwidget.capture.hub_model.question import logits_of
+from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
@@ -76,10 +76,10 @@ class _ReadLosses:
         losses = []
         with replaying(model.hf_model, model.edits, edits) as replay:
             intact = replay.intact(batch.inputs)
-            losses.append(self._losses(batch.answers(logits_of(intact)), batch.targets))
+            losses.append(self._losses(batch.answers(answer_logits(intact)), batch.targets))
             places = batch.rows, batch.columns
             for first, last, output in replay.without(batch.inputs, self.units, places=places):
-                for logits in logits_of(output).chunk(last - first):
+                for logits in answer_logits(output).chunk(last - first):
                     if replay.narrows:
                         answers = torch.log_softmax(logits[0].float(), -1)
                     else:

@@ -54,7 +54,7 @@ def patch_heads(
     brings the clean answer back, the head carries the difference between the inputs. The patched
     outputs are the sums of values before the output projection, token by token. Layers below a head
     do not run again: their outputs are kept from a pass over the corrupted input. The first pair is
-    checked against passes of the whole model, to 1e-5.
+    checked against passes of the whole model, to 1e-5 in float32.
 
     Args:
         model: A model of one stack with a head that answers.

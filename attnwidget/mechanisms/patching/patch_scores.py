@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnwidget.capture.hub_model.question import logits_of
+from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.mechanisms.patching.patch_pairs import PatchPair
 from attnwidget.studies.argument_checks import one_of
 from attnwidget.studies.interventions.ablation_scores import input_numbers, score_name
@@ -60,7 +60,7 @@ def patch_scores(
         return numbers[:, 0].cpu().numpy()
     answer, rival = pair.clean.targets[0], pair.corrupted.targets[0]
     differences = []
-    for logits in logits_of(output).chunk(parts):
+    for logits in answer_logits(output).chunk(parts):
         chosen = torch.log_softmax(logits[0].float(), -1) if narrowed else batch.answers(logits)
         differences.append(chosen[0, answer] - chosen[0, rival])
     return torch.stack(differences).double().cpu().numpy()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.hub_model.question import logits_of
+from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.tapping.replay import Changes, Replay
 from attnwidget.studies.interventions.ablation_scores import Score, input_numbers
 from attnwidget.studies.interventions.inputs_with_answers import Asked, batch_of
@@ -40,7 +40,7 @@ class AblatedScores:
         batch = batch_of(model, *inputs)
         score = self.score
         output = replay.intact(batch.inputs)
-        intact = batch.answers(logits_of(output)) if score == "kl" else None
+        intact = batch.answers(answer_logits(output)) if score == "kl" else None
         numbers_of_rows = [input_numbers(score, output, batch, 1, intact).cpu().numpy()]
         places = None
         if not callable(score) and batch.columns is not None:

@@ -56,8 +56,8 @@ def ablate(
     1/L; the default for BERT and other encoders) and Michel et al. 2019, section 3 (`"zero"`; the
     default for causal models). The outputs of the layers below a head are
     kept from one pass of the intact model, and only the layers from the head's layer on run again.
-    The first batch is compared with whole passes, to 1e-5. If the check fails, or the layers cannot
-    run alone, every head takes a whole pass, and the `note` of the result says so.
+    The first batch is compared with whole passes, to 1e-5 in float32. If the check fails, or the
+    layers cannot run alone, every head takes a whole pass, and the `note` of the result says so.
 
     Args:
         model: A model with one stack and a prediction head; heads may be off already.

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.hub_model.question import logits_of
+from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.studies.argument_checks import one_of
 from attnwidget.studies.interventions.inputs_with_answers import Asked, ExampleBatch
 from attnwidget.studies.interventions.minimal_pairs import PairWords
@@ -86,7 +86,7 @@ def input_numbers(
             )
         return scores[None]
     numbers = []
-    for logits in logits_of(output).chunk(parts):
+    for logits in answer_logits(output).chunk(parts):
         answers = torch.log_softmax(logits[0].float(), -1) if narrowed else batch.answers(logits)
         if score == "kl":
             before = answers if intact is None else intact
@@ -115,7 +115,7 @@ def log_loss_of_inputs(output: Any, batch: ExampleBatch) -> Tensor:
     """Return minus the log probability of each input's answers in nats, [B], with gradients."""
     targets = batch.targets
     assert targets is not None  # minimal pairs have tokens to answer with
-    values = -batch.answers(logits_of(output)).gather(-1, targets[:, None])[:, 0]
+    values = -batch.answers(answer_logits(output)).gather(-1, targets[:, None])[:, 0]
     return batch.per_input(values)
 
 

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.hub_model.question import logits_of
+from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -301,7 +301,7 @@ def log_probabilities(
 def _logits(model: AttentionModel, inputs: dict[str, Tensor]) -> Tensor:
     # In a tap, so that rounding is the same with heads on and off.
     with torch.no_grad(), tap(model.hf_model, lambda _: None):
-        return logits_of(model.hf_model(**inputs))
+        return answer_logits(model.hf_model(**inputs))
 
 
 def _of_words(read: Sequence[Tokens]) -> tuple[list[int], list[int]]:

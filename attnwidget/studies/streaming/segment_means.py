@@ -21,6 +21,7 @@ from attnwidget.studies.streaming.accumulator import (
     Subject,
 )
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult, heads_frame
+from attnwidget.studies.streaming.waiting_numbers import WaitingNumbers
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class SegmentMeans(Accumulator[R]):
     def start(self, subject: Subject) -> None:
         super().start(subject)
         size = self.n_layers, self.n_heads
+        self._waiting = WaitingNumbers()
         self.sums = {name: np.zeros((*axes, *size)) for name, axes in self.of_heads.items()}
         self.sums |= {name: np.zeros(axes) for name, axes in self.of_segments.items()}
         if self.n_kept:
@@ -124,15 +126,17 @@ class SegmentMeans(Accumulator[R]):
         """
         for name, values in self._checked(numbers, "of_heads", (self.n_heads,), (1,)):
             row_values = values.moveaxis(1, -1)
-            self.sums[name][..., layer, :] += _total(row_values)
+            self._waiting.add(_total(row_values), self.sums[name], (..., layer, slice(None)))
             if self.n_kept:
-                self.sums[f"each {name}"][self._places, ..., layer, :] += row_values.cpu().numpy()
+                where = (self._places, ..., layer, slice(None))
+                self._waiting.add(row_values, self.sums[f"each {name}"], where)
 
     def end_batch(self, batch: Batch) -> None:
         for name, values in self._checked(self.segment_numbers(batch), "of_segments", ()):
-            self.sums[name] += _total(values)
+            self._waiting.add(_total(values), self.sums[name], ...)
             if self.n_kept:
-                self.sums[f"each {name}"][self._places] += values.cpu().numpy()
+                self._waiting.add(values, self.sums[f"each {name}"], self._places)
+        self._waiting.read()
         if self.n_kept:
             self.sums["read"][self._places] += 1
         self.sums["segments"] += len(batch.segments)
@@ -199,9 +203,9 @@ class SegmentMeans(Accumulator[R]):
         return np.rint(self.sums[name]).astype(np.int64)
 
 
-def _total(values: Tensor) -> NDArray[np.float64]:
-    total: NDArray[np.float64] = values.sum(0, dtype=torch.float64).cpu().numpy()
-    return total
+def _total(values: Tensor) -> Tensor:
+    """Return the sum over the segments of a batch, in float64."""
+    return values.sum(0, dtype=torch.float64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

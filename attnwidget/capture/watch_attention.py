@@ -1,0 +1,368 @@
+"""The attention of any torch module, read by watching its calls of torch's attention functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from operator import index as as_index
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.token_axes import plain_axis, position_axis
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.from_queries_keys import layers_of_states
+from attnwidget.capture.tapping.attention_calls import (
+    AttentionCall,
+    AttentionCalls,
+    attention_calls,
+)
+from attnwidget.capture.tapping.attention_sites import is_named_cross
+from attnwidget.capture.tapping.stack_names import is_cross, stack_roles
+from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.text.counted import counted
+from attnwidget.text.tokens import Tokens
+
+# Stacks in the order of computation, with cross-attention last.
+_ORDER = ("self", "encoder", "decoder", "cross")
+_SEEN = (
+    "torch.nn.MultiheadAttention, torch.nn.Transformer and its layers, and modules that call "
+    "torch.nn.functional.scaled_dot_product_attention"
+)
+
+
+class WatchedAttention:
+    """What the attention functions of a module have read, call by call. Made by `watch_attention`.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget import watch_attention
+        >>> layer = torch.nn.TransformerEncoderLayer(8, 2, batch_first=True)
+        >>> with watch_attention(layer) as watched:
+        ...     _ = layer(torch.ones(1, 3, 8)), layer(torch.ones(1, 5, 8))
+        >>> watched.n_calls, watched.attention(call=1).weights(0, 0).shape
+        (2, (5, 5))
+    """
+
+    def __init__(self, calls: AttentionCalls, name: str) -> None:
+        self._calls = calls
+        self._name = name
+
+    @property
+    def n_calls(self) -> int:
+        """Number of calls of the module that computed attention."""
+        return len(self._passes)
+
+    @property
+    def _passes(self) -> list[list[AttentionCall]]:
+        passes = [calls for calls in self._calls.passes if calls]
+        return passes or [self._calls.outside] * bool(self._calls.outside)
+
+    @in_plain_torch
+    def attention(
+        self,
+        tokens: Sequence[str] | Tokens | None = None,
+        *,
+        key_tokens: Sequence[str] | Tokens | None = None,
+        item: int = 0,
+        call: int | None = None,
+    ) -> Attention:
+        """Return the attention of an input.
+
+        The maps are those of `need_weights=True, average_attn_weights=False`, to 1e-6 in float32.
+        If the module was training with dropout, the maps are weights before dropout: rows sum to
+        1. `note` then says "weights before dropout".
+
+        Args:
+            tokens: The attending tokens, also of padding; or without the padding, which then is in
+                no map. In an encoder-decoder, the decoder's tokens. None takes positions.
+            key_tokens: The attended tokens if they differ from `tokens`: the tokens of the encoder,
+                and the keys of cross-attention.
+            item: Number of the input in the batch.
+            call: Number of the call of the module, from 0; may be left out for a single call.
+
+        Raises:
+            ValueError: The block has seen no attention, `call` or `item` does not exist, `call` is
+                None after several calls, or the tokens do not fit. Also if a query sees no key, if
+                layers of a stack differ in their numbers of tokens or heads, or if the record of a
+                call does not give the outputs of the module.
+
+        Example:
+            >>> import torch
+            >>> from attnwidget import watch_attention
+            >>> attend = torch.nn.MultiheadAttention(8, 2)  # tokens first, as batch_first=False
+            >>> with watch_attention(attend) as watched:
+            ...     _ = attend(torch.ones(3, 1, 8), torch.ones(4, 1, 8), torch.ones(4, 1, 8))
+            >>> attention = watched.attention(["a", "b", "c"], key_tokens=["k", "l", "m", "n"])
+            >>> attention, attention.weights(0, 0)[0]
+            (Attention(MultiheadAttention, cross 1×2, 3 tokens), array([0.25, 0.25, 0.25, 0.25], ...
+        """
+        calls = self._pass(call)
+        roles = stack_roles(
+            [one.path for one in calls],
+            [one.is_cross or is_named_cross(one.path) for one in calls],
+        )
+        stacks: dict[str, list[AttentionCall]] = {}
+        owners: dict[str, str] = {}
+        for one, role in zip(calls, roles, strict=True):
+            if one.problem:
+                raise ValueError(f"the attention of {_said(one.path)} is not known: {one.problem}")
+            stacks.setdefault(role.stack, []).append(_of_item(one, item))
+            owners[role.stack] = role.queries
+        order = sorted(
+            stacks,
+            key=lambda name: (is_cross(name), name not in _ORDER, list(stacks).index(name)),
+        )
+        attends_elsewhere = any(is_cross(name) or name == "encoder" for name in order)
+        if key_tokens is not None and not attends_elsewhere:
+            raise ValueError(
+                f"key_tokens are the tokens of an encoder or of cross-attention, and {self._name} "
+                "has neither: pass tokens alone"
+            )
+        axes = _Axes(tokens, key_tokens)
+        layers = {}
+        named = {}
+        for name in order:
+            _check_alike(name, stacks[name])
+            shown = axes.shown(name, owners[name], stacks[name])
+            kept = [_among(one, *shown) for one in stacks[name]]
+            first = kept[0]
+            named[name] = axes.of(name, first)
+            with_norms = all(one.output is not None for one in calls)
+            layers[name] = layers_of_states(
+                [one.query for one in kept],
+                [one.key for one in kept],
+                (first.query.shape[-2], first.key.shape[-2]),
+                scale=[one.scaling for one in kept],
+                bias=_of_layers([one.bias for one in kept], kept, 0.0),
+                mask=_of_layers([one.visible for one in kept], kept, True),
+                values=[one.value for one in kept] if with_norms else None,
+                output=[one.output for one in kept] if with_norms else None,
+            )
+        trains = any(one.dropout for one in calls)
+        return Attention(
+            layers,
+            named,
+            model_name=self._name,
+            no_norms="" if with_norms else _NO_OUTPUT,
+            remarks=("weights before dropout",) if trains else (),
+        )
+
+    def _pass(self, number: int | None) -> list[AttentionCall]:
+        """Return the attention calls in one call of the module."""
+        passes = self._passes
+        if not passes:
+            raise ValueError(
+                f"{self._name} computed no attention that watch_attention sees: call the module "
+                f"inside of the block, in the same thread. Seen are {_SEEN}; load_model reads "
+                "models of transformers"
+            )
+        outside = [one.path for one in self._calls.outside]
+        whole = any(self._calls.passes)
+        twice = next((path for path in outside if whole or outside.count(path) > 1), None)
+        if twice is not None:
+            times = "" if whole else f" {outside.count(twice)} times"
+            beside = f", beside calls of {self._name}" if whole else ""
+            raise ValueError(
+                f"{_said(twice)} ran{times} outside of a call of {self._name}{beside}: watch the "
+                "called part, watch_attention(module.part), or open a block for each call"
+            )
+        if number is None and len(passes) > 1:
+            raise ValueError(
+                f"{self._name} was called {len(passes)} times in the block: pass call=0 to "
+                f"{len(passes) - 1}"
+            )
+        number = 0 if number is None else as_index(number)
+        if not 0 <= number < len(passes):
+            raise ValueError(f"call {number} is not among 0 to {len(passes) - 1}")
+        return passes[number]
+
+    def __repr__(self) -> str:
+        return f"WatchedAttention({self._name}, {counted(self.n_calls, 'call')})"
+
+
+_NO_OUTPUT = "some of its layers show no output projection, which norms need"
+
+
+@contextmanager
+def watch_attention(module: nn.Module, *, name: str | None = None) -> Iterator[WatchedAttention]:
+    """Watch the attention of any torch module while it runs in the block.
+
+    Seen are `torch.nn.MultiheadAttention`, in `torch.nn.TransformerEncoder` and in modules of your
+    own, and modules that call `torch.nn.functional.scaled_dot_product_attention`. Outputs,
+    gradients and random numbers of the module stay the same, in training and in inference. torch
+    computes no weights in its fast path, which is therefore off in the block, in this thread. For
+    the transformers models of Hugging Face, `load_model` does more.
+
+    Args:
+        module: The module to call in the block. Compiled modules run uncompiled.
+        name: Name in figures; None takes the class of the module.
+
+    Raises:
+        TypeError: `module` is no torch module.
+        ValueError: In the block, if a layer reads a nested tensor, which has no weights.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget import watch_attention
+        >>> layer = torch.nn.TransformerEncoderLayer(8, 2, batch_first=True)
+        >>> encoder = torch.nn.TransformerEncoder(layer, 3).eval()
+        >>> with watch_attention(encoder) as watched, torch.no_grad():
+        ...     _ = encoder(torch.ones(1, 4, 8))
+        >>> watched.attention(["The", "cat", "sat", "."])
+        Attention(TransformerEncoder, self 3×2, 4 tokens)
+    """
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"watch_attention takes a torch module, got {type(module).__name__}")
+    with attention_calls(module) as calls:
+        inner: Any = getattr(module, "_orig_mod", module)
+        yield WatchedAttention(calls, name or type(inner).__name__)
+
+
+class _Axes:
+    """The tokens of an attention, and the axes of its stacks."""
+
+    def __init__(
+        self,
+        tokens: Sequence[str] | Tokens | None,
+        key_tokens: Sequence[str] | Tokens | None,
+    ) -> None:
+        self._tokens = _axis(tokens)
+        self._key_tokens = _axis(key_tokens)
+        # For each stack, the tokens that are no padding, if the padding is in no map.
+        self._shown: dict[str, Tensor] = {}
+
+    def _sides(self, stack: str) -> tuple[Tokens | None, Tokens | None]:
+        """Return the named tokens for the queries and keys of a stack; None for positions."""
+        keys = self._tokens if self._key_tokens is None else self._key_tokens
+        if is_cross(stack):
+            return self._tokens, keys
+        return (keys, keys) if stack == "encoder" else (self._tokens, self._tokens)
+
+    def shown(
+        self, stack: str, owner: str, calls: Sequence[AttentionCall]
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """Return the queries and keys without padding, if the named tokens leave padding out.
+
+        Args:
+            stack: Name of the stack.
+            owner: Name of the stack whose tokens are the queries.
+            calls: The layers of the stack, of one input.
+        """
+        _, key = self._sides(stack)
+        keys = None
+        padding = _common_padding(calls)
+        n_added = len(calls[0].added)
+        if padding is not None and key is not None:
+            real = padding.nonzero()[:, 0]
+            if len(real) == len(key) + n_added < len(padding):
+                keys = real
+        if is_cross(stack):
+            return self._shown.get(owner), keys
+        if keys is not None:
+            self._shown[stack] = keys[: len(keys) - n_added]
+        return self._shown.get(stack), keys
+
+    def of(self, stack: str, call: AttentionCall) -> tuple[Tokens, Tokens]:
+        """Return the axes of a stack.
+
+        Raises:
+            ValueError: The number of tokens does not fit.
+        """
+        counts = call.query.shape[-2], call.key.shape[-2] - len(call.added)
+        axes = []
+        sides = zip(("queries", "keys"), self._sides(stack), counts, strict=True)
+        for side, tokens, count in sides:
+            if tokens is not None and len(tokens) != count and stack in _ORDER:
+                raise ValueError(
+                    f"{stack!r} has {count} {side}, and the tokens for them are {len(tokens)}: "
+                    "pass all tokens that the module has read (and key_tokens= if the attended "
+                    "tokens differ)"
+                )
+            fits = tokens is not None and len(tokens) == count
+            axes.append(tokens if tokens is not None and fits else position_axis(count))
+        query, key = axes
+        if call.added:
+            key = plain_axis([*key.text, *call.added])
+        return query, query if key == query else key
+
+
+def _common_padding(calls: Sequence[AttentionCall]) -> Tensor | None:
+    """Return the mask of padding of all layers; None if a layer has none or another mask."""
+    first = calls[0].padding
+    if first is None:
+        return None
+    alike = (one.padding is not None and torch.equal(one.padding, first) for one in calls)
+    return first if all(alike) else None
+
+
+def _axis(tokens: Sequence[str] | Tokens | None) -> Tokens | None:
+    return tokens if tokens is None or isinstance(tokens, Tokens) else plain_axis(tokens)
+
+
+def _said(path: str) -> str:
+    return repr(path) if path else "the module"
+
+
+def _of_item(call: AttentionCall, item: int) -> AttentionCall:
+    """Return the call with the states of one input, without the axis of the batch."""
+    count = len(call.query)
+    if not 0 <= as_index(item) < count:
+        raise ValueError(
+            f"input {item} is not among 0 to {count - 1} of the batch that {_said(call.path)} read"
+        )
+    shape = (*call.query.shape[:-1], call.key.shape[-2])
+    picked: dict[str, Any] = {name: getattr(call, name)[item] for name in ("query", "key", "value")}
+    for name in ("visible", "bias"):
+        numbers = getattr(call, name)
+        picked[name] = None if numbers is None else numbers.expand(shape)[item]
+    picked["padding"] = None if call.padding is None else call.padding.expand(count, -1)[item]
+    return replace(call, **picked)
+
+
+def _among(call: AttentionCall, queries: Tensor | None, keys: Tensor | None) -> AttentionCall:
+    """Return the call of one input with some queries and keys alone."""
+    picked: dict[str, Any] = {}
+    for name, places in (("query", queries), ("key", keys), ("value", keys)):
+        picked[name] = getattr(call, name) if places is None else getattr(call, name)[:, places]
+    for name in ("visible", "bias"):
+        numbers = getattr(call, name)
+        if numbers is not None and queries is not None:
+            numbers = numbers[:, queries]
+        if numbers is not None and keys is not None:
+            numbers = numbers[..., keys]
+        picked[name] = numbers
+    return replace(call, **picked)
+
+
+def _check_alike(stack: str, calls: Sequence[AttentionCall]) -> None:
+    """Check that the layers of a stack have the same numbers of heads, queries and keys."""
+    sizes = [(one.query.shape[0], one.query.shape[1], one.key.shape[1]) for one in calls]
+    for one, size in zip(calls, sizes, strict=True):
+        if size != sizes[0]:
+            heads, queries, keys = sizes[0]
+            raise ValueError(
+                f"the layers of {stack!r} differ: {_said(calls[0].path)} has {heads} heads, "
+                f"{queries} queries and {keys} keys, {_said(one.path)} {size[0]}, {size[1]} and "
+                f"{size[2]}: watch a part with equal layers, watch_attention(module.part)"
+            )
+
+
+def _of_layers(
+    given: Sequence[Tensor | None], calls: Sequence[AttentionCall], nothing: bool | float
+) -> list[Tensor] | None:
+    """Return an array per layer, filled with `nothing` for a layer without an array."""
+    if all(one is None for one in given):
+        return None
+    return [
+        call.query.new_full((call.query.shape[1], call.key.shape[1]), nothing, dtype=_type(nothing))
+        if one is None
+        else one
+        for one, call in zip(given, calls, strict=True)
+    ]
+
+
+def _type(number: bool | float) -> torch.dtype:
+    return torch.bool if isinstance(number, bool) else torch.float32
