@@ -638,4 +638,27 @@ describe("the guess of the model", () => {
     const reading = read(screen());
     expect(guessOf(reading, predictions({ tokens: [["query", 2]] }))).toBeUndefined();
   });
+  test("is about the word after a text while no word is active, in causal models only", () => {
+    const now = screenOf(attention(random(2), 6, false), { tokens: [] });
+    const reading = read(now);
+    const after = (change: object) => {
+      const { _predictions: asked } = predictions();
+      return predictions({ tokens: [], _predictions: { ...asked, task: "next", ...change } });
+    };
+    const guess = guessOf(reading, after({ position: STACK.n_query }));
+    expect(guess?.answers[0]).toMatchObject({ text: "he", before: 0.3 });
+    const line = lineText(lineOf(reading, now.grid, guess));
+    expect(line).toContain(" Next word: the model says he 30\u00a0%, she 18\u00a0%.");
+    expect(guessOf(reading, after({ task: "masked" }))).toBeUndefined();
+    expect(guessOf(reading, predictions())).toBeUndefined();
+  });
+  test("has five answers, and the word of the text among them", () => {
+    const texts = ["he", "they", "you", "we", "it", "she"];
+    const many = texts.map((answer, i) => ({ ...rows[0], answer, before: 0.2 - 0.03 * i }));
+    const { _predictions: asked } = predictions();
+    const guess = guessOf(read(screen()), predictions({ _predictions: { ...asked, rows: many } }));
+    const listed = guess?.answers.map(({ text, isOwn }) => [text, isOwn]);
+    const four = texts.slice(0, 4).map((text) => [text, false]);
+    expect(listed).toEqual([...four, ["she", true]]);
+  });
 });

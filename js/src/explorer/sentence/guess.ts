@@ -8,7 +8,7 @@ const LEAST_GUESS = 0.05;
 export const LEAST_CHANGE = 0.01;
 /** The head that moves an answer most is named from here on. */
 const LEAST_EFFECT = 0.02;
-const SHOWN = 4;
+const SHOWN = 5;
 
 /** One answer of the model: its probability with the whole model, and without heads. */
 export interface Answer {
@@ -45,8 +45,8 @@ function exactEffects({ _effects: effects, _predictions: answered }: PredictionS
 }
 
 /**
- * The guess of the model about the active word. Predictions about another word, and effects that
- * are not computed yet, are left out.
+ * The guess of the model about the active word, or about the word after the text while no word is
+ * active. Predictions about another word, and effects that are not computed yet, are left out.
  */
 export function guessOf(reading: Reading, state: PredictionState | undefined): Guess | undefined {
   const answered = state?._predictions;
@@ -55,7 +55,8 @@ export function guessOf(reading: Reading, state: PredictionState | undefined): G
   const { task, rows } = answered;
   const asked = state.tokens.filter(([side]) => side === "query").at(-1)?.[1];
   const isOfInput = task === "class" || task === "span";
-  if (!isOfInput && (from === undefined || from !== asked)) return undefined;
+  const isAsked = from === asked && (from !== undefined || task === "next");
+  if (!isOfInput && !isAsked) return undefined;
   const word = from === undefined ? undefined : words.query[from];
   const isEnd = task === "next" && answered.position === (state._stacks[0]?.n_query ?? 0);
   const isOff = answered.off.length > 0;

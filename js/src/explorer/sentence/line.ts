@@ -305,7 +305,7 @@ export function lineOf(
   if (reading.isOff) return [...offLine(reading), ...guessLine(guess)];
   if (reading.quantity !== "weights") return quantityLine(reading);
   const { from: query, to: key, looks } = reading;
-  if (query === undefined) return headLine(reading, grid);
+  if (query === undefined) return [...headLine(reading, grid), ...guessLine(guess)];
   if (!looks) {
     const unknown = [...inHead(reading), from(reading, query)];
     return [...unknown, plain(reading.isPeeked ? ": click the head to see." : " …")];
