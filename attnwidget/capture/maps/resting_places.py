@@ -43,9 +43,10 @@ def resting_places(attention: Attention) -> Resting:
     """Return the special tokens on which much attention rests.
 
     Figures hide these tokens by default. Their share is the mean over all heads and queries, of
-    more than 128 queries over 128 that are spread evenly. The share is large above 10 % and above 3
-    times the even share, which the tokens have if every query attends evenly to the keys that it
-    sees. In a model of several stacks, one stack with a large share is enough. No share is computed
+    more than 128 queries over 128 that are spread evenly. The first queries of a causal map have
+    few keys to attend to, so only queries that see at least half as many keys as the last one are
+    counted. The share is large above 10 % and above 3 times the even share, which the tokens have
+    if every query attends evenly to the keys that it sees. In a model of several stacks, one stack with a large share is enough. No share is computed
     for a long input, whose first key stands apart in figures.
 
     Args:
@@ -94,13 +95,16 @@ def _shares(maps: StackMaps, special: NDArray[np.int64]) -> tuple[float, float]:
     for layer, kept in enumerate(maps.layers):
         heads = slice(0, kept.n_heads)
         weights = part(layer, heads, "weights")
-        to_special += float(weights[..., special.tolist()].sum())
-        to_all += float(weights.sum())
         seen = kept.seen_by(heads)
         if seen is None:
+            counted = np.ones((1, len(rows)), bool)
             evens.append(len(special) / len(maps.key))
-            continue
-        visible = as_numpy(seen)[..., rows, :]
-        counts = np.maximum(visible.sum(-1), 1)
-        evens.append(float((visible[..., special].sum(-1) / counts).mean()))
+        else:
+            visible = as_numpy(seen)[..., rows, :]
+            counts = visible.sum(-1)
+            counted = 2 * counts >= counts.max(-1, keepdims=True)
+            shares = visible[..., special].sum(-1) / np.maximum(counts, 1)
+            evens.append(float(shares[counted].mean()))
+        to_special += float((as_numpy(weights[..., special.tolist()].sum(-1)) * counted).sum())
+        to_all += float((as_numpy(weights.sum(-1)) * counted).sum())
     return to_special / to_all if to_all else 0.0, float(np.mean(evens))

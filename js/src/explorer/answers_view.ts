@@ -4,8 +4,9 @@ import { type Head, headName } from "../shared/types.js";
 import { type Answer, type Guess, LEAST_CHANGE } from "./sentence/guess.js";
 import type { Reading } from "./sentence/reading.js";
 
-/** From this width on, in pixels, answers stand in two columns. */
+/** From these widths on, in pixels, answers stand in two columns of three, or three of two. */
 const TWO_COLUMNS = 420;
+const THREE_COLUMNS = 760;
 
 /** A bar on a fixed scale from 0 to 100 %. */
 const bar = (share: number, kind: string) =>
@@ -54,6 +55,7 @@ export function answersView(
       >${hint}</p></div>`;
   const { answers, isOff, most } = guess;
   const without = isOff ? "with heads off" : `without ${headName(reading.head)}`;
+  const rows = width > THREE_COLUMNS ? 2 : width > TWO_COLUMNS ? 3 : answers.length;
   const hasAfter = answers.some(({ after }) => after !== undefined);
   return html`<div class="attnw-ex-guess">
     <h4><span class="attnw-ex-guess-title">${titleOf(guess, reading)}</span>
@@ -70,7 +72,7 @@ export function answersView(
               @click=${() => select(most.head)}>${headName(most.head)}</button></span>`
           : nothing
       }</h4>
-    <ul class=${width > TWO_COLUMNS ? "attnw-ex-answers attnw-ex-two-columns" : "attnw-ex-answers"}
+    <ul class="attnw-ex-answers" style=${`grid-template-rows: repeat(${rows}, auto)`}
       >${answers.map((answer) => answerView(answer, isOff))}</ul>
   </div>`;
 }
