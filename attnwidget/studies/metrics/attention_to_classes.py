@@ -102,10 +102,8 @@ class Classes(SegmentMeans[ClassesResult]):
         ValueError: an unknown variant.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
-        >>> from attnwidget.studies.metrics.attention_to_classes import Classes
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> from attnwidget.metrics import Classes
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat on the mat."], model)
         >>> found = measure(model, segments, [Classes({"articles": {"the"}})], progress=False)

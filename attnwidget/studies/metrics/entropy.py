@@ -68,9 +68,7 @@ class Entropy(SegmentMeans[EntropyResult]):
         ValueError: `smoothing` is not in its range.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> from attnwidget import load_model, make_segments, measure
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat on the mat."], model)
         >>> found = measure(model, segments, ["entropy"], progress=False)
@@ -166,10 +164,8 @@ class Confidence(SegmentMeans[ConfidenceResult]):
         ValueError: no standard token class has that name.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
-        >>> from attnwidget.studies.metrics.entropy import Confidence
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> from attnwidget.metrics import Confidence
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat on the mat."], model)
         >>> measure(model, segments, [Confidence(["[CLS]", "[SEP]"])], progress=False)["confidence"]

@@ -98,9 +98,7 @@ class Gradients(ClassMeans[GradientsResult]):
             encoder-decoder.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> from attnwidget import load_model, make_segments, measure
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat.", "It slept."], model)
         >>> found = measure(model, segments, [Gradients()], progress=False)["gradients"]

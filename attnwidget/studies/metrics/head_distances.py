@@ -221,9 +221,7 @@ class Distances(Accumulator[HeadDistances]):
         ValueError: `smoothing` is not above 0 and below 1.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> from attnwidget import load_model, make_segments, measure
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat on the mat.", ("Who?", "The cat.")], model)
         >>> found = measure(model, segments, ["distances"], progress=False)["distances"]

@@ -88,7 +88,7 @@ class Induction(SegmentMeans[InductionResult]):
         ValueError: during the measurement, if a query sees a later token.
 
     Example:
-        >>> from attnwidget.studies.metrics.induction import Induction
+        >>> from attnwidget.metrics import Induction
         >>> Induction().name
         'induction'
     """
@@ -171,8 +171,7 @@ def induction_scores(
 
     Example:
         >>> from transformers import GPT2Config, GPT2LMHeadModel
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.induction import induction_scores
+        >>> from attnwidget import induction_scores, load_model
         >>> config = GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=99,
         ...                     bos_token_id=0, eos_token_id=0)
         >>> model = load_model(GPT2LMHeadModel(config))

@@ -100,9 +100,7 @@ class Norms(ClassMeans[NormsResult]):
         ValueError: an unknown variant; or, when the measurement starts, a model without f(x).
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> from attnwidget import load_model, make_segments, measure
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat.", "It slept."], model)
         >>> measure(model, segments, [Norms()], progress=False)["norms"].classes

@@ -93,10 +93,8 @@ class Patterns(SegmentMeans[PatternsResult]):
         ValueError: an unknown method.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.metrics.patterns import Patterns
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> from attnwidget.metrics import Patterns
         >>> model = load_model()
         >>> segments = make_segments(["The captain told his men to leave the ship."], model)
         >>> found = measure(model, segments, ["patterns"], progress=False)["patterns"]

@@ -78,10 +78,8 @@ class Position(SegmentMeans[PositionResult]):
         ValueError: no offset, or an offset given twice.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
-        >>> from attnwidget.studies.metrics.position import Position
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> from attnwidget.metrics import Position
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat on the mat."], model)
         >>> found = measure(model, segments, [Position(range(-2, 3))], progress=False)

@@ -122,8 +122,7 @@ def attention_rollout(
             sequence.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.rollout import attention_rollout
+        >>> from attnwidget import attention_rollout, load_model
         >>> attention_rollout(load_model().attend("The cat sat.")).relevance.shape
         (6, 6, 6)
     """
@@ -167,8 +166,7 @@ def attention_flow(
             another sequence.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.rollout import attention_flow
+        >>> from attnwidget import attention_flow, load_model
         >>> attention_flow(load_model().attend("The cat sat."), queries=[0])
         TokenRelevance(Attention flow, L5, 6 tokens)
     """

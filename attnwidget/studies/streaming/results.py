@@ -73,9 +73,7 @@ class Measurements(Mapping[str, Any]):
         stack: "self", or "encoder" in an encoder-decoder.
 
     Example:
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget import load_model
-        >>> from attnwidget.text.segments import Segment
+        >>> from attnwidget import Segment, load_model, measure
         >>> segment = Segment(("the", "cat", "sat", "."), ("it", "slept", "."))
         >>> found = measure(load_model(), [segment], ["entropy"], progress=False)
         >>> found["entropy"].heads()["entropy"].shape

@@ -115,9 +115,7 @@ def predict_governors(
         RuntimeError: the model was closed.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.words.governors import predict_governors
-        >>> from attnwidget.text.treebank import Sentence
+        >>> from attnwidget import Sentence, load_model, predict_governors
         >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
         >>> predicted = predict_governors(load_model(), cats)
         >>> predicted.governors.shape, predicted.map(0, 0).shape

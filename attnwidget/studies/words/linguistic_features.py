@@ -75,9 +75,7 @@ def probe_features(
             tokens.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.words.linguistic_features import probe_features
-        >>> from attnwidget.text.treebank import Sentence
+        >>> from attnwidget import Sentence, load_model, probe_features
         >>> cats = Sentence.from_lists(["Cats", "purr", "."], [2, 0, 2],
         ...     ["nsubj", "root", "punct"], tags=["NOUN", "VERB", "PUNCT"])
         >>> found = probe_features(load_model(), [cats], progress=False)

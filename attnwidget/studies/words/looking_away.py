@@ -74,9 +74,7 @@ def probe_looking_away(
             tokens.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.words.looking_away import probe_looking_away
-        >>> from attnwidget.text.treebank import Sentence
+        >>> from attnwidget import Sentence, load_model, probe_looking_away
         >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2],
         ...     ["nsubj", "root", "obj"], tags=["NOUN", "VERB", "NOUN"])
         >>> found = probe_looking_away(load_model(), [cats], "obj", progress=False)

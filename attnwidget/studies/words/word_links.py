@@ -81,9 +81,8 @@ def probe_links(
             several words.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.words.word_links import probe_links
-        >>> from attnwidget.text.word_links import Link, LinkedSentence
+        >>> from attnwidget import load_model, probe_links
+        >>> from attnwidget.results import Link, LinkedSentence
         >>> words = ("he", "was", "becoming", "agitated", ".")
         >>> sentence = LinkedSentence(words, (Link((0,), (3,), "Experiencer"),))
         >>> found = probe_links(load_model(), [sentence], progress=False)
