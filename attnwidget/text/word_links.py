@@ -23,7 +23,13 @@ _COLUMNS = ("sentence", "source", "target", "label")
 
 @dataclass(frozen=True)
 class Link:
-    """A link from the attending words `source` to the words `target`, indices from 0."""
+    """A link from the attending words `source` to the words `target`, indices from 0.
+
+    Example:
+        >>> from attnwidget.results import Link
+        >>> Link(source=(0,), target=(3,), label="Experiencer")
+        Link(source=(0,), target=(3,), label='Experiencer')
+    """
 
     source: tuple[int, ...]
     target: tuple[int, ...]
@@ -44,6 +50,13 @@ class LinkedSentence:
     Raises:
         ValueError: no words, a link to a word that does not exist, or `space_after` of another
             length.
+
+    Example:
+        >>> from attnwidget.results import Link, LinkedSentence
+        >>> words = ("he", "was", "becoming", "agitated", ".")
+        >>> sentence = LinkedSentence(words, (Link((0,), (3,), "Experiencer"),))
+        >>> sentence.running.text
+        'he was becoming agitated .'
     """
 
     words: tuple[str, ...]

@@ -30,6 +30,14 @@ class EntropyResult(SegmentMeansResult):
         entropy_from_first: Mean entropy of the first query, [L, H].
         uniform: Entropy of equal attention to all tokens.
         first: Name of the first token: "[CLS]", or "first token".
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> found = measure_attention(load_model().attend("The cat sat."), ["entropy"])["entropy"]
+        >>> found.entropy.shape, found.first
+        ((6, 12), '[CLS]')
+        >>> round(found.uniform, 2)
+        1.79
     """
 
     entropy: NDArray[np.float64]
@@ -130,6 +138,13 @@ class ConfidenceResult(SegmentMeansResult):
     Attributes:
         confidence: Mean largest weight of a query, [L, H].
         excluded: Token classes that do not count as keys.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> attention = load_model().attend("The cat sat.")
+        >>> found = measure_attention(attention, ["confidence"])["confidence"]
+        >>> found.confidence.shape, found.excluded
+        ((6, 12), ())
     """
 
     confidence: NDArray[np.float64]

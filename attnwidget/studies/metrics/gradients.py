@@ -41,6 +41,14 @@ class GradientsResult(HeadResult):
         loss_name: "masked-LM" or "causal-LM".
         n_documents: Number of documents with a loss.
         model_name: Name of the model.
+
+    Example:
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat on the mat."], model)
+        >>> found = measure(model, segments, ["gradients"], progress=False)["gradients"]
+        >>> found.loss_name, found.values.shape
+        ('masked-LM', (4, 6, 12))
     """
 
     classes: tuple[str, ...]

@@ -56,6 +56,13 @@ class HeadDistances(HeadResult):
         model_name: Name of the model.
         without_attention: The layers without attention of a hybrid model, whose heads are NaN in
             `distances`.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> attention = load_model().attend("The cat sat.")
+        >>> found = measure_attention(attention, ["distances"])["distances"]
+        >>> found.distances.shape, found.n_tokens, found.cluster(4).shape
+        ((72, 72), 6, (6, 12))
     """
 
     distances: NDArray[np.float64]

@@ -49,6 +49,13 @@ class InductionResult(HeadResult):
             H].
         even: Scores of a head with equal attention to all visible tokens, by title.
         n_documents: Number of documents with a repeated token.
+
+    Example:
+        >>> from attnwidget import induction_scores, load_model
+        >>> model = load_model("attnwidget/induction")
+        >>> found = induction_scores(model, n_sequences=2, length=10, progress=False)
+        >>> found.induction.shape, bool(found.induction.max() > 0.5)
+        ((2, 4), True)
     """
 
     induction: NDArray[np.float64]

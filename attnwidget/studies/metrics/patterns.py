@@ -42,6 +42,12 @@ class PatternsResult(HeadResult):
         n_pairs: Number of maps of two sentences; only these can show a block.
         method: Classifier of the patterns, "rules" or "cnn"; the scores come from the rules in both
             cases.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> found = measure_attention(load_model().attend("The cat sat."), ["patterns"])["patterns"]
+        >>> found.fractions.shape, found.most_frequent().shape
+        ((5, 6, 12), (6, 12))
     """
 
     fractions: NDArray[np.float64]

@@ -34,6 +34,14 @@ class PositionResult(SegmentMeansResult):
         mass: Mean attention to the token at each offset, [K, L, H].
         signed_distance: Mean of key minus query in tokens, [L, H]; negative = to earlier tokens.
         distance: Mean of |key minus query| in tokens, [L, H].
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> from attnwidget.metrics import Position
+        >>> attention = load_model().attend("The cat sat.")
+        >>> found = measure_attention(attention, [Position([-2, 2])])["position"]
+        >>> found.offsets, found.mass.shape
+        ((-2, 2), (2, 6, 12))
     """
 
     offsets: tuple[int, ...]

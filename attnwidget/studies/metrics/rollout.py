@@ -33,6 +33,12 @@ class TokenRelevance:
         name: Name of the quantity in figures.
         stack: The stack of layers.
         model_name: Name of the model.
+
+    Example:
+        >>> from attnwidget import attention_rollout, load_model
+        >>> found = attention_rollout(load_model().attend("The cat sat."))
+        >>> found.relevance.shape, found.relevance[-1].sum(1).round(2)
+        ((6, 6, 6), array([1., 1., 1., 1., 1., 1.]))
     """
 
     relevance: NDArray[np.float64]

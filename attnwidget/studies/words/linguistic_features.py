@@ -191,6 +191,13 @@ class FeatureWeights(SentencesResult):
         counts: Number of sentences with each feature, int64 [F].
         variant: "skip absent" or "released".
         first: Name of the first token: "[CLS]", or "first token".
+
+    Example:
+        >>> from attnwidget import load_model, probe_features
+        >>> from attnwidget.demo import demo_treebank
+        >>> found = probe_features(load_model(), demo_treebank()[:2], progress=False)
+        >>> found.features[:3], found.weights.shape
+        (('NOUN', 'PRON', 'VERB'), (9, 6, 12))
     """
 
     features: tuple[str, ...]

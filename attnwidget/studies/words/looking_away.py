@@ -216,6 +216,13 @@ class LookingAway(SentencesResult):
         weights: Mean over words of the weight on all tokens of each of `TARGETS` together, float64
             [2, 3, L, H]: from words with the relation, then from words without it.
         counts: Numbers of words with and without the relation.
+
+    Example:
+        >>> from attnwidget import load_model, probe_looking_away
+        >>> from attnwidget.demo import demo_treebank
+        >>> found = probe_looking_away(load_model(), demo_treebank()[:5], "obj", progress=False)
+        >>> found.relation, found.weights.shape, found.counts
+        ('obj', (2, 3, 6, 12), (3, 82))
     """
 
     relation: str

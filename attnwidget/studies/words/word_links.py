@@ -206,6 +206,14 @@ class LinkWeights(SentencesResult):
         counts: Number of sentences with links of each label, int64 [K].
         pairing: "zip" or "all".
         variant: "skip absent" or "released".
+
+    Example:
+        >>> from attnwidget import load_model, probe_links, subject_verb_links
+        >>> from attnwidget.demo import demo_treebank
+        >>> links = subject_verb_links(demo_treebank()[:3])
+        >>> found = probe_links(load_model(), links, progress=False)
+        >>> found.labels, found.weights.shape
+        (('all', 'SUBJ to VERB', 'VERB to SUBJ'), (3, 6, 12))
     """
 
     labels: tuple[str, ...]
