@@ -244,8 +244,8 @@ class Accumulator(ABC, Generic[R]):
         ...         return self.sums["tokens"]
         >>> model = load_model()
         >>> segments = make_segments(["It slept.", "The cat sat on the mat."], model)
-        >>> measure(model, segments, [Tokens()], progress=False)["tokens"]
-        array([14, 14, 14, 14, 14, 14])
+        >>> measure(model, segments, [Tokens()], progress=False)["tokens"].tolist()
+        [14, 14, 14, 14, 14, 14]
     """
 
     name: ClassVar[str]

@@ -127,8 +127,8 @@ class CoreferenceAccuracies(HeadResult):
         >>> from attnwidget import load_model, probe_coreference
         >>> from attnwidget.demo import demo_documents
         >>> found = probe_coreference(load_model(), demo_documents()[28:29], progress=False)
-        >>> found.accuracy.shape, found.counts
-        ((2, 6, 12, 4), array([3, 3, 0, 0]))
+        >>> found.accuracy.shape, found.counts.tolist()
+        ((2, 6, 12, 4), [3, 3, 0, 0])
     """
 
     documents: tuple[Document, ...]
