@@ -151,7 +151,7 @@ def offline(chart: C) -> C:
 
     Example:
         >>> import altair as alt
-        >>> from attnwidget.charts.offline_chart import offline
+        >>> from attnwidget.charts import offline
         >>> chart = offline(alt.Chart(alt.Data(values=[{"x": 1}])).mark_point().encode(x="x:Q"))
         >>> data, metadata = chart._repr_mimebundle_()
         >>> list(data)

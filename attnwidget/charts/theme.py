@@ -183,10 +183,9 @@ def in_dark(chart: C) -> C:
     """Return a chart of this package in the colours of the dark theme.
 
     Example:
-        >>> import numpy as np
-        >>> from attnwidget.charts.head_heatmap import head_heatmap
-        >>> from attnwidget.charts.theme import in_dark
-        >>> chart = head_heatmap(np.eye(3), title="Three heads", value_title="weight")
+        >>> from attnwidget import load_model
+        >>> from attnwidget.charts import in_dark
+        >>> chart = load_model().predict("The woman washed [MASK] hands.").chart()
         >>> in_dark(chart).to_dict()["config"]["background"]
         '#111111'
     """

@@ -110,6 +110,12 @@ class CopyingScores(HeadResult):
         names: The names.
         top: Number of ranks that count for `copying` and `suppression`.
         model_name: The model.
+
+    Example:
+        >>> from attnwidget import copying_scores, load_model
+        >>> found = copying_scores(load_model("attnwidget/induction"), names=[5, 6, 7])
+        >>> found.copying.shape, list(found.heads())[:2]
+        ((2, 4), ['copying', 'suppression'])
     """
 
     copying: Float64Array

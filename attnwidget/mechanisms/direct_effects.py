@@ -51,6 +51,13 @@ class DirectEffects(HeadResult):
         tokens: The K tokens of the input.
         note: "", or what readers should know.
         model_name: The model.
+
+    Example:
+        >>> from attnwidget import direct_effects, load_model
+        >>> attention = load_model("attnwidget/induction").attend("The cat sat. The c")
+        >>> effects = direct_effects(attention, "##a", "##o")
+        >>> effects.head_effects.shape, effects.mlp_effects.shape
+        ((2, 4), (2,))
     """
 
     head_effects: Float64Array

@@ -51,6 +51,13 @@ class LinkExplanation:
         log_ratio: log a_ij - log a_ij' of the model's own weights in float32.
         model_name: The model.
         note: Why the wavelengths are not known; "" if they are, or if nothing turns.
+
+    Example:
+        >>> from attnwidget import explain_link, load_model
+        >>> attention = load_model(device="cpu").attend("The cat sat on the mat.")
+        >>> found = explain_link(attention, 2, 8, query=2, key=3, versus=1)
+        >>> found.tokens, found.dimensions.shape
+        (('cat', 'sat', 'the'), (20,))
     """
 
     head: Head

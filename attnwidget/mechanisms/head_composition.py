@@ -42,6 +42,12 @@ class HeadComposition(HeadResult):
         random: The score of unrelated circuits, which was subtracted.
         no_scores: "", or why the head has no queries and keys to be fed.
         model_name: The model.
+
+    Example:
+        >>> from attnwidget import head_composition, load_model
+        >>> found = head_composition(load_model("attnwidget/induction"), 1, 0)
+        >>> str(found.head), found.key.shape, list(found.heads())
+        ('L1 H0', (2, 4), ['feeds queries', 'feeds keys', 'feeds values'])
     """
 
     head: Head

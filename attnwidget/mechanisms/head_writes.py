@@ -39,6 +39,13 @@ class HeadWrites:
         layer_output: The output of the layer's attention at the token, float64 [d].
         note: "", or why the bias of the values is part of `vectors`.
         model_name: The model.
+
+    Example:
+        >>> from attnwidget import head_writes, load_model
+        >>> attention = load_model(device="cpu").attend("The cat sat on the mat.")
+        >>> writes = head_writes(attention, 2, 8, position=2)
+        >>> writes.query, writes.vectors.shape
+        ('cat', (9, 240))
     """
 
     head: Head

@@ -43,6 +43,12 @@ class KeyBiplot:
         singular_values: float64, of the centred scores, largest first.
         explained: Share of the squares of the centred scores that the plane shows, from 0 to 1.
         model_name: The model.
+
+    Example:
+        >>> from attnwidget import key_biplot, load_model
+        >>> plot = key_biplot(load_model(device="cpu").attend("The cat sat."), 2, 8)
+        >>> plot.query_tokens, plot.queries.shape
+        (('[CLS]', 'the', 'cat', 'sat', '.', '[SEP]'), (6, 2))
     """
 
     head: Head

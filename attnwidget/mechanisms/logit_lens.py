@@ -52,6 +52,15 @@ class LogitLens:
         answers: The V vocabulary entries.
         top: Number of answers per layer in the table.
         model_name: The model.
+
+    Example:
+        >>> from attnwidget import load_model, logit_lens
+        >>> attention = load_model(device="cpu").attend("The woman washed [MASK] hands.")
+        >>> lens = logit_lens(attention)
+        >>> lens.log_probabilities.shape, lens.probability("her").shape
+        ((7, 1, 8192), (7,))
+        >>> lens.to_frame().query("layer == 5")["answer"].iloc[0]
+        'her'
     """
 
     log_probabilities: Float32Array

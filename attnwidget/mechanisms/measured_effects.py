@@ -69,6 +69,13 @@ class GradientEffects(HeadResult):
         versus: The answer that it competes with.
         position: The token that is predicted.
         model_name: The model.
+
+    Example:
+        >>> from attnwidget import gradient_effects, load_model
+        >>> attention = load_model(device="cpu").attend("The woman washed [MASK] hands.")
+        >>> found = gradient_effects(attention, "her", "his")
+        >>> found.answer, found.versus, found.effects.shape
+        ('her', 'his', (6, 12))
     """
 
     effects: Float64Array

@@ -48,6 +48,13 @@ class ScoresAtDistances:
         content: Part of the score that does not depend on the distance; NaN for learned positions.
         amplitudes, frequencies, phases: float64 [F], of each pair of rotary dimensions.
         model_name: The model.
+
+    Example:
+        >>> from attnwidget import load_model, score_at_distances
+        >>> attention = load_model(device="cpu").attend("The cat sat on the mat.")
+        >>> moved = score_at_distances(attention, 0, 3, query=6, key=2, distances=[4, 5])
+        >>> moved.tokens, moved.distance, moved.weights.shape
+        (('mat', 'cat'), 4, (2,))
     """
 
     head: Head

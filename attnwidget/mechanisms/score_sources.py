@@ -42,6 +42,15 @@ class ScoreSources:
         matrix: float64 [Wq, Wk]; the sum is `total`.
         total: scaling * query . key, less that of the rival key: before soft cap, bias and mask.
         model_name: The model.
+
+    Example:
+        >>> from attnwidget import load_model, score_sources
+        >>> attention = load_model(device="cpu").attend("The cat sat.")
+        >>> sources = score_sources(attention, 1, 3, query=2, key=1)
+        >>> sources.tokens, sources.matrix.shape
+        (('cat', 'the'), (17, 17))
+        >>> bool(abs(sources.matrix.sum() - sources.total) < 1e-4)
+        True
     """
 
     head: Head

@@ -33,6 +33,11 @@ class Writer:
         head: Index of a head within its layer, else -1.
         stack: "self", or "encoder", "decoder" or "cross".
         name: Name of a module that is one of several in its layer; else "".
+
+    Example:
+        >>> from attnwidget.results import Writer
+        >>> str(Writer("head", layer=2, head=8)), str(Writer("mlp", layer=0))
+        ('L2 H8', 'L0 MLP')
     """
 
     kind: WriterKind

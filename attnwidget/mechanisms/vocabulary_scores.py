@@ -114,6 +114,12 @@ class HeadVocabulary(VocabularyScores):
     """Logits of the output of a head for single tokens. Made by `head_vocabulary`.
 
     The result has the attributes of `VocabularyScores`; a score is a logit minus the mean logit.
+
+    Example:
+        >>> from attnwidget import head_vocabulary, load_model
+        >>> found = head_vocabulary(load_model("attnwidget/induction"), 1, 0, tokens=[5, 6], top=3)
+        >>> found.scores.shape, len(found.to_frame())
+        ((2, 254), 12)
     """
 
     SIGNS = ("promoted", "suppressed")
@@ -126,6 +132,12 @@ class AttendedVocabulary(VocabularyScores):
 
     The result has the attributes of `VocabularyScores`; sources are the attending tokens, and a
     score is taken from the mean score of the source.
+
+    Example:
+        >>> from attnwidget import attended_vocabulary, load_model
+        >>> found = attended_vocabulary(load_model("attnwidget/induction"), 0, 1, tokens=[5], top=3)
+        >>> found.scores.shape, len(found.to_frame())
+        ((1, 254), 6)
     """
 
     SIGNS = ("attended", "avoided")

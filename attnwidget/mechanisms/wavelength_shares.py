@@ -43,6 +43,12 @@ class WavelengthShares(HeadResult):
         bias: float64 [H], the share of the bias.
         n_layers: Layers of the stack.
         model_name: The model.
+
+    Example:
+        >>> from attnwidget import load_model, wavelength_shares
+        >>> found = wavelength_shares(load_model("attnwidget/induction").attend("The cat sat."), 0)
+        >>> found.shares.shape, found.shares.sum(1).round(2)
+        ((4, 8), array([1., 1., 1., 1.]))
     """
 
     layer: int

@@ -60,7 +60,7 @@ def load_coreference(path: str | Path, *, skip_invalid: bool = False) -> Loaded[
         OSError: the file cannot be read.
 
     Example:
-        >>> from attnwidget.text.coreference import load_coreference
+        >>> from attnwidget import load_coreference
         >>> documents = load_coreference("en_gum.conllu.gz")  # doctest: +SKIP
     """
     path = Path(path)

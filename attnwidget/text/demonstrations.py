@@ -56,7 +56,7 @@ def demo_prose() -> Path:
     `read_segments` expects. All passages are in the public domain.
 
     Example:
-        >>> from attnwidget.text.demonstrations import demo_prose
+        >>> from attnwidget.demo import demo_prose
         >>> len(demo_prose().read_text(encoding="utf-8").splitlines())
         71
     """
@@ -72,7 +72,7 @@ def demo_treebank() -> list[Sentence]:
     and for publications.
 
     Example:
-        >>> from attnwidget.text.demonstrations import demo_treebank
+        >>> from attnwidget.demo import demo_treebank
         >>> sentence = demo_treebank()[39]
         >>> sentence.text
         'Before you add the milk, mix the flour with a little cold water.'

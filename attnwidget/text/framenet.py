@@ -49,7 +49,7 @@ def load_framenet(
             qualifies.
 
     Example:
-        >>> from attnwidget.text.framenet import load_framenet
+        >>> from attnwidget import load_framenet
         >>> sentences = load_framenet("nltk_data/corpora/framenet_v17")  # doctest: +SKIP
     """
     try:

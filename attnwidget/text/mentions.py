@@ -34,7 +34,7 @@ class Mention:
             mentions.
 
     Example:
-        >>> from attnwidget.text.mentions import Mention
+        >>> from attnwidget import Mention
         >>> Mention(3, 5, cluster="crew", head=5, kind="nominal").words
         (3, 4, 5)
     """
@@ -74,7 +74,7 @@ class Document:
             not fit the words.
 
     Example:
-        >>> from attnwidget.text.mentions import Document
+        >>> from attnwidget import Document
         >>> document = Document.from_spans(["Ann", "saw", "herself"], [(0, 0, "a"), (2, 2, "a")])
         >>> [mention.kind for mention in document.mentions]
         ['nominal', 'pronoun']
@@ -140,7 +140,7 @@ class Document:
             ValueError: as `Document`.
 
         Example:
-            >>> from attnwidget.text.mentions import Document
+            >>> from attnwidget import Document
             >>> words = "The captain told his men .".split()
             >>> document = Document.from_spans(words, [(0, 1, "a"), (3, 3, "a"), (3, 4, "b")])
             >>> [(words[m.head], m.kind) for m in document.mentions]

@@ -23,7 +23,7 @@ class Segment:
     `first` has all special tokens.
 
     Example:
-        >>> from attnwidget.text.segments import Segment
+        >>> from attnwidget import Segment
         >>> len(Segment(("the", "cat", "sat"), ("it", "slept")))
         5
     """
@@ -41,7 +41,7 @@ class Segment:
         """Return the first tokens of text A as a segment.
 
         Example:
-            >>> from attnwidget.text.segments import Segment
+            >>> from attnwidget import Segment
             >>> Segment(("the", "cat", "sat"), ("it", "slept")).beginning(2)
             Segment(first=('the', 'cat'), second=())
         """

@@ -31,7 +31,7 @@ class Sentence:
             placeholders such as "_" in place of the words.
 
     Example:
-        >>> from attnwidget.text.treebank import Sentence
+        >>> from attnwidget import Sentence
         >>> sentence = Sentence(("Cats", "purr"), (2, 0), ("nsubj", "root"))
         >>> sentence.text
         'Cats purr'
@@ -81,7 +81,7 @@ class Sentence:
             TypeError: a governor is not an integer.
 
         Example:
-            >>> from attnwidget.text.treebank import Sentence
+            >>> from attnwidget import Sentence
             >>> Sentence.from_lists(["Cats", "purr"], [2, 0], ["nsubj", "root"]).governors
             (2, 0)
         """

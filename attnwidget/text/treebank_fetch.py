@@ -46,8 +46,7 @@ def fetch_treebank(
         OSError: the folder cannot be written.
 
     Example:
-        >>> from attnwidget.text.treebank_files import load_treebank
-        >>> from attnwidget.text.treebank_fetch import fetch_treebank
+        >>> from attnwidget import fetch_treebank, load_treebank
         >>> len(load_treebank(fetch_treebank("UD_English-EWT")))  # doctest: +SKIP
         2001
     """

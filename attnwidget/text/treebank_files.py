@@ -55,7 +55,7 @@ def load_treebank(
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from attnwidget.text.treebank_files import load_treebank
+        >>> from attnwidget import load_treebank
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "two.txt")
         ...     _ = path.write_text("\n".join(["Cats 2-nsubj", "purr 0-root", "", "Look 0-root"]))

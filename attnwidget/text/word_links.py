@@ -23,7 +23,13 @@ _COLUMNS = ("sentence", "source", "target", "label")
 
 @dataclass(frozen=True)
 class Link:
-    """A link from the attending words `source` to the words `target`, indices from 0."""
+    """A link from the attending words `source` to the words `target`, indices from 0.
+
+    Example:
+        >>> from attnwidget.results import Link
+        >>> Link(source=(0,), target=(3,), label="Experiencer")
+        Link(source=(0,), target=(3,), label='Experiencer')
+    """
 
     source: tuple[int, ...]
     target: tuple[int, ...]
@@ -44,6 +50,13 @@ class LinkedSentence:
     Raises:
         ValueError: no words, a link to a word that does not exist, or `space_after` of another
             length.
+
+    Example:
+        >>> from attnwidget.results import Link, LinkedSentence
+        >>> words = ("he", "was", "becoming", "agitated", ".")
+        >>> sentence = LinkedSentence(words, (Link((0,), (3,), "Experiencer"),))
+        >>> sentence.running.text
+        'he was becoming agitated .'
     """
 
     words: tuple[str, ...]
@@ -93,7 +106,7 @@ def load_links(table: str | Path | pd.DataFrame) -> list[LinkedSentence]:
 
     Example:
         >>> import pandas as pd
-        >>> from attnwidget.text.word_links import load_links
+        >>> from attnwidget import load_links
         >>> rows = [("He was becoming agitated .", "1", "agitated", "Experiencer")]
         >>> table = pd.DataFrame(rows, columns=["sentence", "source", "target", "label"])
         >>> load_links(table)[0].links
@@ -124,8 +137,7 @@ def subject_verb_links(sentences: Iterable[Sentence]) -> list[LinkedSentence]:
     UPOS, Penn tags that begin with VB count. Sentences without a subject are kept without links.
 
     Example:
-        >>> from attnwidget.text.word_links import subject_verb_links
-        >>> from attnwidget.text.treebank import Sentence
+        >>> from attnwidget import Sentence, subject_verb_links
         >>> cats = Sentence.from_lists(["Cats", "purr"], [2, 0], ["nsubj", "root"],
         ...                            tags=["NOUN", "VERB"])
         >>> [link.label for link in subject_verb_links([cats])[0].links]
@@ -153,8 +165,7 @@ def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:
     that is not a pronoun. Sentences without such a pair are kept without links.
 
     Example:
-        >>> from attnwidget.text.word_links import noun_pronoun_links
-        >>> from attnwidget.text.mentions import Document
+        >>> from attnwidget import Document, noun_pronoun_links
         >>> words = "The captain told his men .".split()
         >>> document = Document.from_spans(words, [(0, 1, "a"), (3, 3, "a"), (3, 4, "b")])
         >>> noun_pronoun_links([document])[0].links[0]

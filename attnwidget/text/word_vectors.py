@@ -28,7 +28,7 @@ class WordVectors:
         ValueError: no words, another number of vectors than words, or a number that is not finite.
 
     Example:
-        >>> from attnwidget.text.word_vectors import WordVectors
+        >>> from attnwidget.results import WordVectors
         >>> vectors = WordVectors(["cats", "purr"], [[1, 2], [3, 4]])
         >>> vectors(["Cats", "bark"]).tolist(), vectors.coverage(["Cats", "bark"])
         ([[1.0, 2.0], [0.0, 0.0]], 0.5)

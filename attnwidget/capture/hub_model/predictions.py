@@ -189,6 +189,15 @@ class PredictionChange:
 
     Raises:
         ValueError: if the questions or the vocabularies differ.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> model = load_model(device="cpu")
+        >>> before = model.predict("The woman washed [MASK] hands.")
+        >>> with model.disabled(layers=[5]):
+        ...     after = model.predict("The woman washed [MASK] hands.")
+        >>> (after - before).to_frame().columns.tolist()[-3:]
+        ['before', 'after', 'change']
     """
 
     before: Predictions

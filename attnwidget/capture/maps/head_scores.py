@@ -36,6 +36,14 @@ class HeadScores:
             one, and where the mask hides the key.
         visible: Bool [Q, K], whether the mask lets the query see the key.
         sink: Score of the attention sink of the head, a key without a token; None = no sink.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> scores = load_model().attend("The cat sat.").scores(2, 8)
+        >>> str(scores.head), scores.products.shape
+        ('L2 H8', (6, 6))
+        >>> scores.weights().sum(1).round(2)
+        array([1., 1., 1., 1., 1., 1.])
     """
 
     head: Head

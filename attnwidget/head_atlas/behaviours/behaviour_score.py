@@ -47,6 +47,14 @@ class BehaviourScore:
         random: Largest score minus control of a head with random weights; NaN if no such model was
             read.
         writes: Whether the behaviour is about the output of heads, and not about their attention.
+
+    Example:
+        >>> from attnwidget.demo import demo_atlas
+        >>> score = demo_atlas().table.scores[1]
+        >>> score.name, score.unit, score.score.shape
+        ('previous token', 'text', (6, 12))
+        >>> bool(score.score[0, 2] > score.control[0, 2])
+        True
     """
 
     name: str

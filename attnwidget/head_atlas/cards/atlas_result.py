@@ -42,6 +42,14 @@ class Atlas(HeadResult):
         provenance: Model, weights, tokenizer, texts, seeds and versions.
         complete: False if the study was interrupted before its end.
         notes: Notes of the user by head, which can be changed; an `AtlasView` changes them too.
+
+    Example:
+        >>> from attnwidget.demo import demo_atlas
+        >>> atlas = demo_atlas()
+        >>> str(atlas.find("previous token")[0])
+        'L0 H2'
+        >>> atlas.card(0, 2).name
+        'previous token'
     """
 
     table: BehaviourTable

@@ -59,6 +59,12 @@ class HeadCard:
         feeds: The earlier heads that feed it most.
         model_name: Name of the model.
         note: The note of the user, or "".
+
+    Example:
+        >>> from attnwidget.demo import demo_atlas
+        >>> card = demo_atlas().card(0, 2)
+        >>> str(card.head), card.name, list(card.examples)[:2]
+        ('L0 H2', 'previous token', ['strongest', 'heaviest'])
     """
 
     head: Head

@@ -46,6 +46,12 @@ class HeadEffect:
             NaN with fewer than 5 other heads.
         advantage_low: Lower end of its interval.
         advantage_high: Upper end.
+
+    Example:
+        >>> from attnwidget.demo import demo_atlas
+        >>> effect = demo_atlas().card(0, 2).effect
+        >>> effect.behaviour, effect.low > 0
+        ('previous token', True)
     """
 
     behaviour: str

@@ -23,11 +23,14 @@ class ExampleLink:
             whose heads have no f(x).
 
     Example:
-        >>> from attnwidget.head_atlas.examples.example_link import ExampleLink
-        >>> from attnwidget.text.tokens import Tokens
-        >>> tokens = Tokens.plain(["[CLS]", "the", "cat", "saw", "him", "##self", "[SEP]"])
-        >>> print(ExampleLink(tokens, segment=0, query=4, key=2, weight=0.42, strength=1.5))
-        him → cat (0.42): [CLS] the [cat] saw [him]self [SEP]
+        >>> from attnwidget import head_examples, load_model, make_segments
+        >>> model = load_model()
+        >>> segments = make_segments(["The captain told his men to wait."], model)
+        >>> link = head_examples(model, segments, k=2, progress=False).of(0, 2)[0]
+        >>> link.query - link.key
+        1
+        >>> print(link)
+        captain → the (1.00): [CLS] [the] [captain] told his men to wait …
     """
 
     tokens: Tokens

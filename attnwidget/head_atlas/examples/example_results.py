@@ -44,6 +44,14 @@ class HeadExamples(HeadResult):
             the heaviest links.
         n_segments: Number of texts that were read.
         model_name: Name of the model.
+
+    Example:
+        >>> from attnwidget import head_examples, load_model, make_segments
+        >>> model = load_model()
+        >>> segments = make_segments(["The captain told his men to wait."], model)
+        >>> found = head_examples(model, segments, k=2, progress=False)
+        >>> len(found.of(1, 3, "strongest")), len(found.texts)
+        (2, 1)
     """
 
     arrays: Mapping[str, NDArray[Any]]

@@ -39,6 +39,14 @@ class FoundLinks(HeadResult):
             `load_treebank`), a word has no tokens, a token has several words, or the sentence is
             too long.
         model_name: Name of the model.
+
+    Example:
+        >>> from attnwidget import find_links, load_model
+        >>> from attnwidget.demo import demo_treebank
+        >>> query = {"query": "tag=PRON", "relation": "nsubj"}
+        >>> found = find_links(load_model(), demo_treebank()[:20], **query, progress=False)
+        >>> found.n_places, found.places.shape, found.weights.shape
+        (12, (12, 3), (6, 12))
     """
 
     query: str

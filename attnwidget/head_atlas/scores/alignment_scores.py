@@ -49,6 +49,15 @@ class AlignmentScores(HeadResult):
             over all heads, [L, H].
         n_pairs: Number of pairs of texts.
         model_name: Name of the model.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.results import AlignmentScores
+        >>> score = np.array([[0.8, 0.1]])
+        >>> found = AlignmentScores(score=score, control=0 * score, low=score - 0.2,
+        ...     high=score + 0.2, adjusted=np.array([[0.01, 0.9]]), n_pairs=9, model_name="BART")
+        >>> found.aligned
+        array([[ True, False]])
     """
 
     score: Float64Array

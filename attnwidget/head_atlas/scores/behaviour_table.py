@@ -35,6 +35,12 @@ class BehaviourTable(HeadResult):
         least: Smallest strength of a name.
         n_segments: Number of texts.
         model_name: Name of the model.
+
+    Example:
+        >>> from attnwidget.demo import demo_atlas
+        >>> table = demo_atlas().table
+        >>> table.behaviours[1], str(table.names[0, 2])
+        ('previous token', 'previous token')
     """
 
     scores: tuple[BehaviourScore, ...]

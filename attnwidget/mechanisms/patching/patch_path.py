@@ -56,6 +56,14 @@ class PathPatch(PatchedRuns):
         scores: float64 [3, N], with the path into the receiver's query, key and value patched.
         examples: The N pairs of examples.
         model_name: What was studied.
+
+    Example:
+        >>> from attnwidget import load_model, patch_path
+        >>> clean = ("The woman said that [MASK] was late.", "she")
+        >>> corrupted = ("The man said that [MASK] was late.", "he")
+        >>> path = patch_path(load_model(device="cpu"), clean, corrupted, (2, 1), (5, 8))
+        >>> str(path.sender), str(path.receiver), path.scores.shape
+        ('L2 H1', 'L5 H8', (3, 1))
     """
 
     sender: Head

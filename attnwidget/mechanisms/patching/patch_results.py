@@ -90,6 +90,14 @@ class HeadPatches(PatchedRuns, HeadResult):
         complete: False if the study was interrupted before the last pair.
         note: "", or why every patch took a pass of the whole model.
         model_name: What was studied.
+
+    Example:
+        >>> from attnwidget import load_model, patch_heads
+        >>> clean = ("The woman said that [MASK] was late.", "she")
+        >>> corrupted = ("The man said that [MASK] was late.", "he")
+        >>> found = patch_heads(load_model(device="cpu"), clean, corrupted, progress=False)
+        >>> found.score, found.head_scores.shape, found.of_layers.difference.shape
+        ('logit difference', (6, 12, 1), (6,))
     """
 
     head_scores: Float64Array

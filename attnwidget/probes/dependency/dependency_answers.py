@@ -30,6 +30,13 @@ class CodeLength:
         bits: float64 [K, S], each block's bits, by seed.
         uniform_bits: float64 [K], were every governor equally likely.
         n_words: words of all blocks.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.results import CodeLength
+        >>> code = CodeLength((0, 10, 20), np.array([[80.0], [40.0]]), np.array([80.0, 90.0]), 40)
+        >>> code.bits_a_word, code.uniform_bits_a_word
+        (3.0, 4.25)
     """
 
     bounds: tuple[int, ...]
@@ -60,6 +67,14 @@ class ProbePredictions:
         governors: int64 [m], what the probe answers, from 1, 0 for the root.
         votes: float64 [L, H, 2, m, m + 1], weight times attention of each head and
             direction, whose sum is the score; None where attention is not read.
+
+    Example:
+        >>> from attnwidget.demo import demo_probe, demo_treebank
+        >>> predicted = demo_probe().predictions(demo_treebank()[94])
+        >>> predicted
+        ProbePredictions(8 of 15 right: 'Sorry, I missed your call, my phone was in my other coat.')
+        >>> predicted.probabilities.shape, predicted.governors.shape
+        ((15, 16), (15,))
     """
 
     sentence: Sentence
@@ -83,6 +98,12 @@ class HeadVotes(HeadResult):
         values: float64 [L, H, 2], from the dependent to the governor, and back.
         arc: the arc as text, "governor → dependent".
         model_name: the model whose attention the probe reads.
+
+    Example:
+        >>> from attnwidget.demo import demo_probe, demo_treebank
+        >>> votes = demo_probe().votes(demo_treebank()[94], 1, 2)
+        >>> votes.arc, votes.values.shape
+        (', → Sorry', (6, 12, 2))
     """
 
     values: Float64Array

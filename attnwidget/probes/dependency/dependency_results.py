@@ -66,6 +66,14 @@ class DependencyProbe(HeadResult):
             sentences; or where a baseline was not trained any more.
         model: the model, for `predictions`; None where it was loaded without.
         vectors: the word vectors; likewise.
+
+    Example:
+        >>> from attnwidget.demo import demo_probe, demo_treebank
+        >>> probe = demo_probe()
+        >>> probe.form.n_parameters, len(probe.seeds), list(probe.baselines)
+        (146, 3, ['right-branching', 'offset 1', 'untrained'])
+        >>> probe.predictions(demo_treebank()[94])
+        ProbePredictions(8 of 15 right: 'Sorry, I missed your call, my phone was in my other coat.')
     """
 
     kind: ClassVar[str] = "dependency probe"

@@ -66,6 +66,15 @@ class PairProbe(HeadResult):
         model_name: what was probed.
         model_digest: A fingerprint of the model.
         stack: "self", or "encoder" of an encoder-decoder.
+
+    Example:
+        >>> from attnwidget import load_model, train_pair_probe
+        >>> from attnwidget.demo import demo_treebank
+        >>> trees = demo_treebank()
+        >>> options = {"min_count": 9, "epochs": 1, "progress": False}
+        >>> probe = train_pair_probe(load_model(), trees[:6], trees[6:8], **options)
+        >>> probe.dependency_weights.shape, probe.relations
+        ((2, 6, 12), ('det', 'punct', 'case'))
     """
 
     kind: ClassVar[str] = "probe of pairs"

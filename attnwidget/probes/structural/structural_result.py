@@ -67,6 +67,16 @@ class PredictedTree:
         gold_depths: int64 [m].
         gold_edges: as `edges`, by the gold distances: the tree, where no word hangs on punctuation.
         gold_root: the word that the tree has as its root.
+
+    Example:
+        >>> from attnwidget import load_model, train_structural_probe
+        >>> from attnwidget.demo import demo_treebank
+        >>> model, trees = load_model(), demo_treebank()
+        >>> options = {"layers": [2], "rank": 4, "epochs": 1, "progress": False}
+        >>> probe = train_structural_probe(model, trees[:6], trees[6:8], **options)
+        >>> tree = probe.predictions(trees[39])
+        >>> tree.distances.shape, len(tree.edges)
+        ((15, 15), 12)
     """
 
     sentence: Sentence
@@ -129,6 +139,15 @@ class StructuralProbe:
         model_name: what was probed.
         model_digest: A fingerprint of the model.
         model: the same, for `predictions`; None where it is not at hand.
+
+    Example:
+        >>> from attnwidget import load_model, train_structural_probe
+        >>> from attnwidget.demo import demo_treebank
+        >>> model, trees = load_model(), demo_treebank()
+        >>> options = {"layers": [2, 3], "rank": 4, "epochs": 1, "progress": False}
+        >>> probe = train_structural_probe(model, trees[:6], trees[6:8], **options)
+        >>> probe.ranks, probe.uuas.shape
+        ((4,), (1, 2))
     """
 
     kind: ClassVar[str] = "structural probe"

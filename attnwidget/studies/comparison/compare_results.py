@@ -42,6 +42,14 @@ class ComparedHeads(HeadResult):
         segments: One number per segment by the metric's title, float64 [L, H, N].
         documents: The document of each segment, int64 [N]; None if documents are unknown.
         complete: False if the pass was interrupted before the last segment.
+
+    Example:
+        >>> from attnwidget import compare, load_model, make_segments
+        >>> model, tuned = load_model(), load_model("attnwidget/genre")
+        >>> segments = make_segments(["The cat sat.", "It slept."], model)
+        >>> found = compare(model, tuned, segments, progress=False)
+        >>> found.n_segments, found.segments["cosine"].shape
+        (2, (6, 12, 2))
     """
 
     segments: Mapping[str, Float64Array]
@@ -168,6 +176,14 @@ class ModelComparison(ComparedHeads):
         changes: Number of the second model minus number of the first model, by the title of each
             requested metric of `measure`, float64 [L, H]. Metrics that are not means over segments,
             such as "distances", are only here, and have no intervals.
+
+    Example:
+        >>> from attnwidget import compare, load_model, make_segments
+        >>> model, tuned = load_model(), load_model("attnwidget/genre")
+        >>> segments = make_segments(["The cat sat.", "It slept."], model)
+        >>> found = compare(model, tuned, segments, progress=False)
+        >>> found.model_names, found.cosine.shape
+        (('small BERT (in the package)', 'small BERT for genres (in the package)'), (6, 12))
     """
 
     model_names: tuple[str, str]
@@ -289,6 +305,14 @@ class SeveralComparisons(ComparedHeads):
         each: The comparison of the first model with each other model.
         between: The comparisons between pairs of the other models; empty unless the models are
             seeds.
+
+    Example:
+        >>> from attnwidget import compare, load_model, make_segments
+        >>> model, tuned = load_model(), load_model("attnwidget/genre")
+        >>> segments = make_segments(["The cat sat.", "It slept."], model)
+        >>> found = compare(model, [tuned, model], segments, progress=False)
+        >>> found.names, len(found.each)
+        (['small BERT for genres (in the package)', 'small BERT (in the package)'], 2)
     """
 
     each: tuple[ModelComparison, ...]

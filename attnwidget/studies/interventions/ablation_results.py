@@ -150,6 +150,14 @@ class Ablation(HeadResult):
         complete: False if the study was interrupted before the last example.
         note: The reason why each head took a pass of the whole model, or "".
         model_name: Name of the model.
+
+    Example:
+        >>> from attnwidget import MinimalPair, ablate, load_model
+        >>> pairs = [MinimalPair("The girl washed herself.", "The girl washed himself.")]
+        >>> heads = [(5, 8), (2, 3)]
+        >>> found = ablate(load_model(), pairs, score="minimal pair", heads=heads, progress=False)
+        >>> found.intact, found.of_heads.difference.shape
+        (array([1.]), (6, 12))
     """
 
     score: str

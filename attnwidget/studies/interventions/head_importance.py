@@ -54,6 +54,15 @@ class HeadImportance(HeadResult):
         loss: Mean loss of the examples in nats.
         n_examples: Number of examples.
         model_name: Name of the model.
+
+    Example:
+        >>> from attnwidget import head_importance, load_model
+        >>> examples = [("The woman washed [MASK] hands.", "her")]
+        >>> found = head_importance(load_model(), examples, progress=False)
+        >>> found.variant, found.values.shape
+        ('paper', (6, 12))
+        >>> (found.values**2).sum(1).round(2)
+        array([1., 1., 1., 1., 1., 1.])
     """
 
     values: Float64Array

@@ -47,6 +47,13 @@ class PairScores:
         bad: Score of each unacceptable sentence in nats, float64 [N].
         model_name: The model's name with any disabled heads.
         words: The scored words of each sentence: "differing" or "all".
+
+    Example:
+        >>> from attnwidget import MinimalPair, load_model, score_pairs
+        >>> pair = MinimalPair("The girl washed herself.", "The girl washed himself.")
+        >>> found = score_pairs(load_model(), [pair], progress=False)
+        >>> found.accuracy, found.right, found.words
+        (1.0, array([ True]), 'differing')
     """
 
     pairs: tuple[MinimalPair, ...]

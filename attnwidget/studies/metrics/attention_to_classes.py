@@ -32,6 +32,12 @@ class ClassesResult(SegmentMeansResult):
         sep_to_sep: Mean attention from a [SEP] to all [SEP], [L, H]; NaN without [SEP].
         other_to_sep: Mean attention from all other tokens to all [SEP], [L, H].
         with_class: For each class, the number of documents with a token of the class.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> found = measure_attention(load_model().attend("The cat sat."), ["classes"])["classes"]
+        >>> found.names, found.mass.shape
+        (('[CLS]', '[SEP]', '. ,', 'first token'), (4, 6, 12))
     """
 
     names: tuple[str, ...]
@@ -102,10 +108,8 @@ class Classes(SegmentMeans[ClassesResult]):
         ValueError: an unknown variant.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
-        >>> from attnwidget.studies.metrics.attention_to_classes import Classes
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> from attnwidget.metrics import Classes
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat on the mat."], model)
         >>> found = measure(model, segments, [Classes({"articles": {"the"}})], progress=False)

@@ -41,7 +41,7 @@ def behaviours(
 
     Example:
         >>> import numpy as np
-        >>> from attnwidget.studies.metrics.behaviours import behaviours
+        >>> from attnwidget import behaviours
         >>> behaviours({"next token": np.array([[0.9, 0.1]]), "to [SEP]": np.array([[0, 0.7]])})
         array([['next token', 'to [SEP]']], dtype='<U...')
     """

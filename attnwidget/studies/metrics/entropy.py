@@ -30,6 +30,14 @@ class EntropyResult(SegmentMeansResult):
         entropy_from_first: Mean entropy of the first query, [L, H].
         uniform: Entropy of equal attention to all tokens.
         first: Name of the first token: "[CLS]", or "first token".
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> found = measure_attention(load_model().attend("The cat sat."), ["entropy"])["entropy"]
+        >>> found.entropy.shape, found.first
+        ((6, 12), '[CLS]')
+        >>> round(found.uniform, 2)
+        1.79
     """
 
     entropy: NDArray[np.float64]
@@ -68,9 +76,7 @@ class Entropy(SegmentMeans[EntropyResult]):
         ValueError: `smoothing` is not in its range.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> from attnwidget import load_model, make_segments, measure
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat on the mat."], model)
         >>> found = measure(model, segments, ["entropy"], progress=False)
@@ -132,6 +138,13 @@ class ConfidenceResult(SegmentMeansResult):
     Attributes:
         confidence: Mean largest weight of a query, [L, H].
         excluded: Token classes that do not count as keys.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> attention = load_model().attend("The cat sat.")
+        >>> found = measure_attention(attention, ["confidence"])["confidence"]
+        >>> found.confidence.shape, found.excluded
+        ((6, 12), ())
     """
 
     confidence: NDArray[np.float64]
@@ -166,10 +179,8 @@ class Confidence(SegmentMeans[ConfidenceResult]):
         ValueError: no standard token class has that name.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
-        >>> from attnwidget.studies.metrics.entropy import Confidence
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> from attnwidget.metrics import Confidence
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat on the mat."], model)
         >>> measure(model, segments, [Confidence(["[CLS]", "[SEP]"])], progress=False)["confidence"]

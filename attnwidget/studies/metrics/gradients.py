@@ -41,6 +41,14 @@ class GradientsResult(HeadResult):
         loss_name: "masked-LM" or "causal-LM".
         n_documents: Number of documents with a loss.
         model_name: Name of the model.
+
+    Example:
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat on the mat."], model)
+        >>> found = measure(model, segments, ["gradients"], progress=False)["gradients"]
+        >>> found.loss_name, found.values.shape
+        ('masked-LM', (4, 6, 12))
     """
 
     classes: tuple[str, ...]
@@ -98,9 +106,7 @@ class Gradients(ClassMeans[GradientsResult]):
             encoder-decoder.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> from attnwidget import load_model, make_segments, measure
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat.", "It slept."], model)
         >>> found = measure(model, segments, [Gradients()], progress=False)["gradients"]

@@ -56,6 +56,13 @@ class HeadDistances(HeadResult):
         model_name: Name of the model.
         without_attention: The layers without attention of a hybrid model, whose heads are NaN in
             `distances`.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> attention = load_model().attend("The cat sat.")
+        >>> found = measure_attention(attention, ["distances"])["distances"]
+        >>> found.distances.shape, found.n_tokens, found.cluster(4).shape
+        ((72, 72), 6, (6, 12))
     """
 
     distances: NDArray[np.float64]
@@ -221,9 +228,7 @@ class Distances(Accumulator[HeadDistances]):
         ValueError: `smoothing` is not above 0 and below 1.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> from attnwidget import load_model, make_segments, measure
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat on the mat.", ("Who?", "The cat.")], model)
         >>> found = measure(model, segments, ["distances"], progress=False)["distances"]

@@ -49,6 +49,13 @@ class InductionResult(HeadResult):
             H].
         even: Scores of a head with equal attention to all visible tokens, by title.
         n_documents: Number of documents with a repeated token.
+
+    Example:
+        >>> from attnwidget import induction_scores, load_model
+        >>> model = load_model("attnwidget/induction")
+        >>> found = induction_scores(model, n_sequences=2, length=10, progress=False)
+        >>> found.induction.shape, bool(found.induction.max() > 0.5)
+        ((2, 4), True)
     """
 
     induction: NDArray[np.float64]
@@ -88,7 +95,7 @@ class Induction(SegmentMeans[InductionResult]):
         ValueError: during the measurement, if a query sees a later token.
 
     Example:
-        >>> from attnwidget.studies.metrics.induction import Induction
+        >>> from attnwidget.metrics import Induction
         >>> Induction().name
         'induction'
     """
@@ -171,8 +178,7 @@ def induction_scores(
 
     Example:
         >>> from transformers import GPT2Config, GPT2LMHeadModel
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.induction import induction_scores
+        >>> from attnwidget import induction_scores, load_model
         >>> config = GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=99,
         ...                     bos_token_id=0, eos_token_id=0)
         >>> model = load_model(GPT2LMHeadModel(config))

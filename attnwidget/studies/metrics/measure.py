@@ -112,9 +112,7 @@ def measure(
         KeyboardInterrupt: Ctrl-C before the first batch was done.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> from attnwidget import load_model, make_segments, measure
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat.", "It slept."], model)
         >>> measure(model, segments, ["entropy", "position"], progress=False)

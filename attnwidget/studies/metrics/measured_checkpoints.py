@@ -53,6 +53,14 @@ class MeasuredCheckpoints(HeadResult):
         length: Number of random tokens in a copy.
         complete: False if the study was interrupted before the last checkpoint was measured.
         model_name: Name of the last model.
+
+    Example:
+        >>> from attnwidget import measure_checkpoints
+        >>> from attnwidget.demo import induction_checkpoints
+        >>> steps = induction_checkpoints()[::11]
+        >>> found = measure_checkpoints(steps, n_sequences=2, length=10, progress=False)
+        >>> found.checkpoints, list(found.scores)[:2]
+        (('0', '4000'), ['induction (random tokens)', 'duplicate token (random tokens)'])
     """
 
     checkpoints: tuple[str, ...]

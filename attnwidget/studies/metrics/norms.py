@@ -41,6 +41,14 @@ class NormsResult(HeadResult):
         documents: Number of documents with a token of each class, int64 [C].
         n_documents: Number of all documents.
         model_name: Name of the model.
+
+    Example:
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat."], model)
+        >>> found = measure(model, segments, ["norms"], progress=False)["norms"]
+        >>> found.classes, found.weighted_norms.shape
+        (('[CLS]', '[SEP]', '. ,', 'other tokens'), (4, 6, 12))
     """
 
     classes: tuple[str, ...]
@@ -100,9 +108,7 @@ class Norms(ClassMeans[NormsResult]):
         ValueError: an unknown variant; or, when the measurement starts, a model without f(x).
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> from attnwidget import load_model, make_segments, measure
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat.", "It slept."], model)
         >>> measure(model, segments, [Norms()], progress=False)["norms"].classes

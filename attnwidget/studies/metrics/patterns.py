@@ -42,6 +42,12 @@ class PatternsResult(HeadResult):
         n_pairs: Number of maps of two sentences; only these can show a block.
         method: Classifier of the patterns, "rules" or "cnn"; the scores come from the rules in both
             cases.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> found = measure_attention(load_model().attend("The cat sat."), ["patterns"])["patterns"]
+        >>> found.fractions.shape, found.most_frequent().shape
+        ((5, 6, 12), (6, 12))
     """
 
     fractions: NDArray[np.float64]
@@ -93,10 +99,8 @@ class Patterns(SegmentMeans[PatternsResult]):
         ValueError: an unknown method.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.metrics.patterns import Patterns
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> from attnwidget.metrics import Patterns
         >>> model = load_model()
         >>> segments = make_segments(["The captain told his men to leave the ship."], model)
         >>> found = measure(model, segments, ["patterns"], progress=False)["patterns"]

@@ -34,6 +34,14 @@ class PositionResult(SegmentMeansResult):
         mass: Mean attention to the token at each offset, [K, L, H].
         signed_distance: Mean of key minus query in tokens, [L, H]; negative = to earlier tokens.
         distance: Mean of |key minus query| in tokens, [L, H].
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> from attnwidget.metrics import Position
+        >>> attention = load_model().attend("The cat sat.")
+        >>> found = measure_attention(attention, [Position([-2, 2])])["position"]
+        >>> found.offsets, found.mass.shape
+        ((-2, 2), (2, 6, 12))
     """
 
     offsets: tuple[int, ...]
@@ -78,10 +86,8 @@ class Position(SegmentMeans[PositionResult]):
         ValueError: no offset, or an offset given twice.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
-        >>> from attnwidget.studies.metrics.position import Position
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> from attnwidget.metrics import Position
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat on the mat."], model)
         >>> found = measure(model, segments, [Position(range(-2, 3))], progress=False)

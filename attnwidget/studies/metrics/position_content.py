@@ -36,6 +36,13 @@ class PositionContentResult(HeadResult):
         reach: Offsets beyond `reach` tokens count as one offset.
         n_documents: Segments that were read.
         model_name: The model.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> attention = load_model().attend("The cat sat.")
+        >>> found = measure_attention(attention, ["position_content"])["position_content"]
+        >>> found.explained.shape
+        (6, 12)
     """
 
     explained: NDArray[np.float64]

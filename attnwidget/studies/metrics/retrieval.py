@@ -33,6 +33,14 @@ class RetrievalResult(HeadResult):
         n_tokens: Number of input tokens, without the answer.
         share: Share of the needle's different tokens that the answer has, which is the highest
             possible score.
+
+    Example:
+        >>> from attnwidget import load_model, retrieval_scores
+        >>> model, needle = load_model("attnwidget/induction"), "The key is in the jar."
+        >>> question = "The key is in the"
+        >>> found = retrieval_scores(model, "It rained. " * 5, needle, question, max_new_tokens=3)
+        >>> found.scores.shape, found.needle
+        ((2, 4), (22, 33))
     """
 
     scores: NDArray[np.float64]

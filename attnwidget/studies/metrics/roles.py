@@ -65,6 +65,15 @@ class RolesResult(SegmentMeansResult):
         n_longer: Number of chats with queries in later turns, which only `shares`, `to_turns` and
             `even` contain.
         queries: The chosen queries, in words.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> model = load_model("attnwidget/induction")
+        >>> model.tokenizer.chat_template = "{% for m in messages %}{{ m.content }} {% endfor %}"
+        >>> chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+        >>> found = measure_attention(model.attend(chat), ["roles"])["roles"]
+        >>> found.names[:3], found.shares.shape
+        (('system', 'user', 'assistant'), (8, 2, 4))
     """
 
     names: tuple[str, ...]

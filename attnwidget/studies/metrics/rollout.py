@@ -33,6 +33,12 @@ class TokenRelevance:
         name: Name of the quantity in figures.
         stack: The stack of layers.
         model_name: Name of the model.
+
+    Example:
+        >>> from attnwidget import attention_rollout, load_model
+        >>> found = attention_rollout(load_model().attend("The cat sat."))
+        >>> found.relevance.shape, found.relevance[-1].sum(1).round(2)
+        ((6, 6, 6), array([1., 1., 1., 1., 1., 1.]))
     """
 
     relevance: NDArray[np.float64]
@@ -122,8 +128,7 @@ def attention_rollout(
             sequence.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.rollout import attention_rollout
+        >>> from attnwidget import attention_rollout, load_model
         >>> attention_rollout(load_model().attend("The cat sat.")).relevance.shape
         (6, 6, 6)
     """
@@ -167,8 +172,7 @@ def attention_flow(
             another sequence.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.metrics.rollout import attention_flow
+        >>> from attnwidget import attention_flow, load_model
         >>> attention_flow(load_model().attend("The cat sat."), queries=[0])
         TokenRelevance(Attention flow, L5, 6 tokens)
     """

@@ -27,6 +27,15 @@ class SinksResult(SegmentMeansResult):
     Attributes:
         mass: Mean weight of the queries from K + 1 on, on each of the first K tokens, [K, L, H].
         even: Weight on all K tokens together under equal attention to all visible tokens.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> model = load_model("attnwidget/induction")
+        >>> found = measure_attention(model.attend("The cat sat on the mat."), ["sinks"])["sinks"]
+        >>> found.mass.shape
+        (4, 2, 4)
+        >>> round(found.even, 2)
+        0.47
     """
 
     mass: NDArray[np.float64]

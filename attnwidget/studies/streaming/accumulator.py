@@ -42,6 +42,12 @@ class Subject:
         model_name: the model's name.
         without_attention: The layers without attention of a hybrid model; else empty.
         model: The model, or None if only the maps of an `Attention` are read.
+
+    Example:
+        >>> from attnwidget.metrics import Subject
+        >>> hybrid = Subject(n_layers=4, n_heads=8, without_attention=(0, 2))
+        >>> hybrid.layers.numbers
+        (1, 3)
     """
 
     n_layers: int
@@ -81,6 +87,22 @@ class Batch:
         classes: Members of token classes by name, bool [B, n]. A token may be in several classes;
             padding is in no class. There are always "[CLS]", "[SEP]", ". ," and "first token", and
             accumulators may add classes.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> from attnwidget.metrics import SegmentMeans
+        >>> class ToSeparators(SegmentMeans):
+        ...     name = "separators"
+        ...     of_heads = {"mass": ()}
+        ...     def head_numbers(self, layer):
+        ...         batch = layer.batch
+        ...         received = (batch.row_weights[:, None, None] @ layer.weights)[:, :, 0]
+        ...         return {"mass": (received * batch.classes["[SEP]"][:, None]).sum(-1)}
+        ...     def compute(self):
+        ...         return self.mean("mass")
+        >>> attention = load_model().attend("The cat sat.")
+        >>> measure_attention(attention, [ToSeparators()])["separators"].shape
+        (6, 12)
     """
 
     segments: Sequence[Segment]
@@ -103,6 +125,21 @@ class LayerBatch:
             arbitrary but finite. For long segments, only the rows of some queries, [B, H, r, n].
         seen: The record of the tap: query, key, value, module...; None if there are only maps.
         first: The query of the first row; 0 if all rows are present.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> from attnwidget.metrics import SegmentMeans
+        >>> class Squares(SegmentMeans):
+        ...     name = "squares"
+        ...     of_heads = {"squares": ()}
+        ...     def head_numbers(self, layer):
+        ...         squares = layer.weights.square().sum(-1)
+        ...         return {"squares": (squares * layer.row_weights[:, None]).sum(-1)}
+        ...     def compute(self):
+        ...         return self.mean("squares")
+        >>> attention = load_model().attend("The cat sat.")
+        >>> measure_attention(attention, [Squares()])["squares"].shape
+        (6, 12)
     """
 
     batch: Batch
@@ -191,6 +228,24 @@ class Accumulator(ABC, Generic[R]):
         n_heads: attention heads a layer.
         stack: "self", or the name of a stack where there are several.
         model_name: the model's name.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> from attnwidget.metrics import Accumulator
+        >>> class Tokens(Accumulator):
+        ...     name = "tokens"
+        ...     def start(self, subject):
+        ...         super().start(subject)
+        ...         self.sums = {"tokens": np.zeros(self.n_layers, np.int64)}
+        ...     def update(self, layer):
+        ...         self.sums["tokens"][layer.layer] += int(layer.batch.lengths.sum())
+        ...     def compute(self):
+        ...         return self.sums["tokens"]
+        >>> model = load_model()
+        >>> segments = make_segments(["It slept.", "The cat sat on the mat."], model)
+        >>> measure(model, segments, [Tokens()], progress=False)["tokens"].tolist()
+        [14, 14, 14, 14, 14, 14]
     """
 
     name: ClassVar[str]

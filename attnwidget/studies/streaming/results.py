@@ -24,6 +24,13 @@ class Result(Protocol):
     """A table and a figure: every study, probe and prediction returns such an object.
 
     Results with numbers per head are `HeadResult`s.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> from attnwidget.results import Result
+        >>> entropy = measure_attention(load_model().attend("The cat sat."), ["entropy"])["entropy"]
+        >>> isinstance(entropy, Result), entropy.to_frame().columns.tolist()
+        (True, ['layer', 'head', 'metric', 'value'])
     """
 
     def to_frame(self) -> pd.DataFrame:
@@ -38,6 +45,21 @@ class HeadResult(ABC):
     """A result with numbers per head. Subclasses add arrays with named axes.
 
     A subclass is declared `@dataclass(frozen=True, eq=False, repr=False)`.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> import altair as alt
+        >>> import numpy as np
+        >>> from attnwidget.results import HeadResult
+        >>> @dataclass(frozen=True, eq=False, repr=False)
+        ... class Squares(HeadResult):
+        ...     squares: np.ndarray
+        ...     def heads(self):
+        ...         return {"squares": self.squares}
+        ...     def chart(self):
+        ...         return alt.Chart(self.to_frame()).mark_rect().encode(x="head:O", y="layer:O")
+        >>> Squares(np.ones((2, 4)))
+        Squares(2×4 heads: squares)
     """
 
     @abstractmethod
@@ -73,9 +95,7 @@ class Measurements(Mapping[str, Any]):
         stack: "self", or "encoder" in an encoder-decoder.
 
     Example:
-        >>> from attnwidget.studies.metrics.measure import measure
-        >>> from attnwidget import load_model
-        >>> from attnwidget.text.segments import Segment
+        >>> from attnwidget import Segment, load_model, measure
         >>> segment = Segment(("the", "cat", "sat", "."), ("it", "slept", "."))
         >>> found = measure(load_model(), [segment], ["entropy"], progress=False)
         >>> found["entropy"].heads()["entropy"].shape

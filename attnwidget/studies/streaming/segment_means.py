@@ -45,14 +45,13 @@ class SegmentMeans(Accumulator[R]):
             segments to read, each with an `index` below it, or to 0 to keep only sums.
 
     Example:
-        >>> from attnwidget.kernels.entropy import confidence
-        >>> from attnwidget.studies.streaming.segment_means import SegmentMeans
+        >>> from attnwidget.metrics import SegmentMeans
         >>> class Largest(SegmentMeans):
         ...     name = "largest"
         ...     of_heads = {"largest": ()}
         ...     def head_numbers(self, layer):
         ...         rows = layer.batch.row_weights[:, None]
-        ...         return {"largest": (confidence(layer.weights) * rows).sum(-1)}
+        ...         return {"largest": (layer.weights.amax(-1) * rows).sum(-1)}
         ...     def compute(self):
         ...         return self.mean("largest")
     """

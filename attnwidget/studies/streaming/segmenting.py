@@ -54,8 +54,7 @@ def read_segments(
         OSError: the file cannot be read.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.streaming.segmenting import read_segments
+        >>> from attnwidget import load_model, read_segments
         >>> document = ["The captain spoke to his men.", "They would not leave the ship."]
         >>> read_segments([document], load_model(), max_tokens=12)[0].second
         ('not', 'leave', 'the', 'ship')
@@ -111,8 +110,7 @@ def make_segments(
             `AttentionModel.attend`.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> from attnwidget import load_model, make_segments
         >>> make_segments(["The cat sat.", ("Where is it?", "Here.")], load_model())[1].second
         ('here', '.')
     """

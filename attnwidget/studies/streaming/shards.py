@@ -38,7 +38,7 @@ class WorkersError(RuntimeError):
     """Workers could not finish their work.
 
     Example:
-        >>> from attnwidget.studies.streaming.shards import WorkersError
+        >>> from attnwidget import WorkersError
         >>> issubclass(WorkersError, RuntimeError)
         True
     """

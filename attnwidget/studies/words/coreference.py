@@ -76,9 +76,7 @@ def probe_coreference(
             limit, or no mention with an antecedent in its window.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.words.coreference import probe_coreference
-        >>> from attnwidget.text.coreference import Document
+        >>> from attnwidget import Document, load_model, probe_coreference
         >>> words = "The captain told his men that he would not leave .".split()
         >>> spans = [(0, 1, "captain"), (3, 3, "captain"), (3, 4, "men"), (6, 6, "captain")]
         >>> document = Document.from_spans(words, spans)

@@ -122,6 +122,13 @@ class CoreferenceAccuracies(HeadResult):
             `chosen`.
         left_out: For each document that `load_coreference` left out as invalid, the reason.
         definitions: Definitions of details that the paper leaves open.
+
+    Example:
+        >>> from attnwidget import load_model, probe_coreference
+        >>> from attnwidget.demo import demo_documents
+        >>> found = probe_coreference(load_model(), demo_documents()[28:29], progress=False)
+        >>> found.accuracy.shape, found.counts.tolist()
+        ((2, 6, 12, 4), [3, 3, 0, 0])
     """
 
     documents: tuple[Document, ...]

@@ -39,6 +39,13 @@ class GovernorPredictions:
             out, so rows sum to less than 1.
         by_clitic: Whether a possessor before "'s" takes the governor predicted for "'s" (as
             `probe_relations` does), unless its own prediction is the last word.
+
+    Example:
+        >>> from attnwidget import load_model, predict_governors
+        >>> from attnwidget.demo import demo_treebank
+        >>> predicted = predict_governors(load_model(), demo_treebank()[39])
+        >>> predicted.governors.shape, predicted.map(0, 0).shape
+        ((6, 12, 2, 15), (15, 15))
     """
 
     sentence: Sentence
@@ -115,9 +122,7 @@ def predict_governors(
         RuntimeError: the model was closed.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.words.governors import predict_governors
-        >>> from attnwidget.text.treebank import Sentence
+        >>> from attnwidget import Sentence, load_model, predict_governors
         >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
         >>> predicted = predict_governors(load_model(), cats)
         >>> predicted.governors.shape, predicted.map(0, 0).shape

@@ -75,9 +75,7 @@ def probe_features(
             tokens.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.words.linguistic_features import probe_features
-        >>> from attnwidget.text.treebank import Sentence
+        >>> from attnwidget import Sentence, load_model, probe_features
         >>> cats = Sentence.from_lists(["Cats", "purr", "."], [2, 0, 2],
         ...     ["nsubj", "root", "punct"], tags=["NOUN", "VERB", "PUNCT"])
         >>> found = probe_features(load_model(), [cats], progress=False)
@@ -193,6 +191,13 @@ class FeatureWeights(SentencesResult):
         counts: Number of sentences with each feature, int64 [F].
         variant: "skip absent" or "released".
         first: Name of the first token: "[CLS]", or "first token".
+
+    Example:
+        >>> from attnwidget import load_model, probe_features
+        >>> from attnwidget.demo import demo_treebank
+        >>> found = probe_features(load_model(), demo_treebank()[:2], progress=False)
+        >>> found.features[:3], found.weights.shape
+        (('NOUN', 'PRON', 'VERB'), (9, 6, 12))
     """
 
     features: tuple[str, ...]

@@ -74,9 +74,7 @@ def probe_looking_away(
             tokens.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.words.looking_away import probe_looking_away
-        >>> from attnwidget.text.treebank import Sentence
+        >>> from attnwidget import Sentence, load_model, probe_looking_away
         >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2],
         ...     ["nsubj", "root", "obj"], tags=["NOUN", "VERB", "NOUN"])
         >>> found = probe_looking_away(load_model(), [cats], "obj", progress=False)
@@ -218,6 +216,13 @@ class LookingAway(SentencesResult):
         weights: Mean over words of the weight on all tokens of each of `TARGETS` together, float64
             [2, 3, L, H]: from words with the relation, then from words without it.
         counts: Numbers of words with and without the relation.
+
+    Example:
+        >>> from attnwidget import load_model, probe_looking_away
+        >>> from attnwidget.demo import demo_treebank
+        >>> found = probe_looking_away(load_model(), demo_treebank()[:5], "obj", progress=False)
+        >>> found.relation, found.weights.shape, found.counts
+        ('obj', (2, 3, 6, 12), (3, 82))
     """
 
     relation: str

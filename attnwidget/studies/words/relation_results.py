@@ -66,6 +66,15 @@ class RelationAccuracies(HeadResult):
             copies.
         without_attention: The layers without attention of a hybrid model, which have 0 in `correct`
             and NaN in every share.
+
+    Example:
+        >>> from attnwidget import load_model, probe_relations
+        >>> from attnwidget.demo import demo_treebank
+        >>> found = probe_relations(load_model(), demo_treebank()[:10], progress=False)
+        >>> found.relations[:3], found.accuracy.shape[:3]
+        (('all', 'det', 'punct'), (6, 12, 2))
+        >>> found.best(min_count=5).columns.tolist()[:3]
+        ['relation', 'n', 'layer']
     """
 
     relations: tuple[str, ...]

@@ -107,9 +107,7 @@ def probe_relations(
         RuntimeError: the model was closed.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.words.relations import probe_relations
-        >>> from attnwidget.text.treebank import Sentence
+        >>> from attnwidget import Sentence, load_model, probe_relations
         >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
         >>> found = probe_relations(load_model(), [cats], progress=False)
         >>> found.relations, found.accuracy.shape

@@ -81,9 +81,8 @@ def probe_links(
             several words.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.words.word_links import probe_links
-        >>> from attnwidget.text.word_links import Link, LinkedSentence
+        >>> from attnwidget import load_model, probe_links
+        >>> from attnwidget.results import Link, LinkedSentence
         >>> words = ("he", "was", "becoming", "agitated", ".")
         >>> sentence = LinkedSentence(words, (Link((0,), (3,), "Experiencer"),))
         >>> found = probe_links(load_model(), [sentence], progress=False)
@@ -207,6 +206,14 @@ class LinkWeights(SentencesResult):
         counts: Number of sentences with links of each label, int64 [K].
         pairing: "zip" or "all".
         variant: "skip absent" or "released".
+
+    Example:
+        >>> from attnwidget import load_model, probe_links, subject_verb_links
+        >>> from attnwidget.demo import demo_treebank
+        >>> links = subject_verb_links(demo_treebank()[:3])
+        >>> found = probe_links(load_model(), links, progress=False)
+        >>> found.labels, found.weights.shape
+        (('all', 'SUBJ to VERB', 'VERB to SUBJ'), (3, 6, 12))
     """
 
     labels: tuple[str, ...]

@@ -43,10 +43,7 @@ class CoreferenceView(HeadWidget):
     document that was not part of the study KeyError.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.words.coreference import probe_coreference
-        >>> from attnwidget.text.coreference import Document
-        >>> from attnwidget.widgets.coreference_view.widget import CoreferenceView
+        >>> from attnwidget import CoreferenceView, Document, load_model, probe_coreference
         >>> words = "The captain told his men that he would not leave .".split()
         >>> spans = [(0, 1, "captain"), (3, 3, "captain"), (3, 4, "men"), (6, 6, "captain")]
         >>> document = Document.from_spans(words, spans)

@@ -42,9 +42,7 @@ class DependencyArcs(SentenceArcs, DirectionChoice):
     traitlets.TraitError.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.text.treebank import Sentence
-        >>> from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
+        >>> from attnwidget import DependencyArcs, Sentence, load_model
         >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
         >>> arcs = DependencyArcs(load_model(), [cats], selected=[(2, 4)], relation="obj")
         >>> arcs.predictions.governors[arcs.head[:2]].shape

@@ -139,7 +139,7 @@ def explore(
         OSError: The model does not exist, or a file cannot be read.
 
     Example:
-        >>> from attnwidget.widgets.explorer.widget import explore
+        >>> from attnwidget import explore
         >>> explorer = explore(example="passive")
         >>> explorer.wait()
         True
@@ -168,7 +168,7 @@ class Explorer(ExplorerFigure):
     when they have followed.
 
     Example:
-        >>> from attnwidget.widgets.explorer.widget import Explorer
+        >>> from attnwidget import Explorer
         >>> explorer = Explorer(text="The cat sat.", treebank=False)
         >>> explorer.text = "The cat sat on the mat."
         >>> len(explorer.attention.tokens), explorer.table
@@ -507,7 +507,7 @@ class Explorer(ExplorerFigure):
         """Show an attention in all figures, with its text; "" if the text is not known.
 
         Example:
-            >>> from attnwidget.widgets.explorer.widget import Explorer
+            >>> from attnwidget import Explorer
             >>> explorer = Explorer(text="The cat sat.", treebank=False)
             >>> text = "The cat sat on the mat."
             >>> explorer.show(explorer.model.attend(text), text)
@@ -709,7 +709,7 @@ class Explorer(ExplorerFigure):
 
         Example:
             >>> import json
-            >>> from attnwidget.widgets.explorer.widget import Explorer
+            >>> from attnwidget import Explorer
             >>> explorer = Explorer(text="The cat sat.", treebank=False, selected=[(2, 4)])
             >>> kept = json.dumps(explorer.to_state())
             >>> again = Explorer.from_state(json.loads(kept))

@@ -96,7 +96,7 @@ class HeadMap(HeadWidget):
 
     Example:
         >>> import numpy as np
-        >>> from attnwidget.widgets.head_map.widget import HeadMap
+        >>> from attnwidget import HeadMap
         >>> positions = np.random.default_rng(0).normal(size=(6, 12, 2))
         >>> head_map = HeadMap.from_positions(positions, selected=[(3, 5)])
         >>> head_map
@@ -135,7 +135,7 @@ class HeadMap(HeadWidget):
 
         Example:
             >>> import numpy as np
-            >>> from attnwidget.widgets.head_map.widget import HeadMap
+            >>> from attnwidget import HeadMap
             >>> HeadMap.from_positions(np.zeros((2, 3, 2)), note="principal components").color
             'layer'
         """

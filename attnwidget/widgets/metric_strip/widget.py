@@ -28,8 +28,7 @@ class MetricStrip(HeadWidget):
 
     Example:
         >>> import numpy as np
-        >>> from attnwidget import Head
-        >>> from attnwidget.widgets.metric_strip.widget import MetricStrip
+        >>> from attnwidget import MetricStrip
         >>> strip = MetricStrip({"entropy": np.arange(12.0).reshape(3, 4)}, selected=[(2, 1)])
         >>> strip.to_frame()
             metric  value  percentile

@@ -42,10 +42,7 @@ class RelationTable(DirectionChoice):
     traitlets.TraitError.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.words.relations import probe_relations
-        >>> from attnwidget.text.treebank import Sentence
-        >>> from attnwidget.widgets.relation_table.widget import RelationTable
+        >>> from attnwidget import RelationTable, Sentence, load_model, probe_relations
         >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
         >>> found = probe_relations(load_model(), [cats], progress=False)
         >>> table = RelationTable(found, min_count=1, sort="relation", descending=False)

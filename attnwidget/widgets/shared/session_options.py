@@ -22,7 +22,7 @@ class Options:
         TypeError: the value is of another type.
 
     Example:
-        >>> from attnwidget.widgets.shared.session_options import options
+        >>> from attnwidget import options
         >>> options.static_fallback = False
         >>> options
         options(static_fallback=False)
