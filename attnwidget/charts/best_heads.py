@@ -10,8 +10,8 @@ from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, fitted, publication, text_width
 
 _STEP = 20
-_BESIDE = 8
 """Pixels of a relation's row."""
+_BESIDE = 8
 _TICK = "M0,-1V1"
 """An upright stroke, as a path."""
 _HEAD = "best head"

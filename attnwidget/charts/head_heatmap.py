@@ -25,8 +25,8 @@ _PANEL = 48
 _TALLEST = 640
 _WHOLE = "whole layer"
 _COLUMNS = 3
-_GAP = 12
 """Heat maps in a row."""
+_GAP = 12
 
 
 def head_heatmap(

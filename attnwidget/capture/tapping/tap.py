@@ -332,9 +332,9 @@ def tap(
 
 
 def _whole_stacks(model: nn.Module, sites: list[Site]) -> Iterator[tuple[nn.Module, set[str]]]:
-    """Return the modules that may run alone, and the stacks whose layers then count from the start.
+    """Yield the modules that may run alone, and the stacks whose layers then count from the start.
 
-    Return the model, and each inner model with all layers of a stack: an encoder, a decoder, or the
+    Yield the model, and each inner model with all layers of a stack: an encoder, a decoder, or the
     layers below the prediction head.
     """
     for part in model.modules():

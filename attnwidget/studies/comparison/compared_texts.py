@@ -134,7 +134,7 @@ class _Vocabulary:
 
 
 def _labelled(sentences: Iterable[Any]) -> Iterable[RunningText]:
-    """Return the words of each sentence, with the name of the sentence in errors."""
+    """Yield the words of each sentence, with the name of the sentence in errors."""
     how = "words are compared over sentences of a treebank, or lists of words"
     for number, sentence in enumerate(each_of(sentences, how)):
         words = sentence.words if isinstance(sentence, Sentence) else sentence

@@ -350,7 +350,7 @@ class MapChanges(Accumulator[ModelComparison]):
         return spread.reshape((self.layers.n_layers * self.n_heads,) * 2)
 
     def _cropped(self, first: Sequence[Tensor], others: Sequence[Tensor]) -> list[list[Tensor]]:
-        """Yield the maps of both models for each segment, [heads of all `own`, rows, columns]."""
+        """Return the maps of both models for each segment, [heads of all `own`, rows, columns]."""
         rows = self._axes.n_rows.tolist()
         columns = self._axes.n_columns.tolist()
         return [
