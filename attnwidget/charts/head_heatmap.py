@@ -198,7 +198,7 @@ def _scale(heads: NDArray[np.float64], diverging: bool = False) -> alt.Scale:
 
 
 def _cell(largest: int, room: float, columns: int, rows: int) -> int:
-    """Return the pixels of a side of each cell, so that all cells fit the room."""
+    """Return the largest side of a cell in pixels with which all cells fit."""
     return max(_SMALLEST, min(largest, int(room) // columns, _TALLEST // rows))
 
 

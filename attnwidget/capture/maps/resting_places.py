@@ -44,8 +44,8 @@ def resting_places(attention: Attention) -> Resting:
 
     Figures hide these tokens by default. Their share is the mean over all heads and queries, of
     more than 128 queries over 128 that are spread evenly. The share is large above 10 % and above 3
-    times the even share, which the tokens have if every query attends evenly to the keys that it
-    sees. In a model of several stacks, one stack with a large share is enough. No share is computed
+    times the even share. The even share is the share if every query attends evenly to all visible
+    keys. In a model of several stacks, one stack with a large share is enough. No share is computed
     for a long input, whose first key stands apart in figures.
 
     Args:

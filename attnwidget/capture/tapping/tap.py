@@ -39,7 +39,7 @@ _IMPLEMENTATION = "_attn_implementation_internal"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LayerAttention(Seen):
-    """The record of one attention layer in one forward pass.
+    """The record of an attention layer in a forward pass.
 
     Attributes:
         layer: Number of the layer in its stack, from 0. Layers without attention count; a module
@@ -66,7 +66,7 @@ class LayerAttention(Seen):
 
 @dataclass(frozen=True, eq=False)
 class LongAttention:
-    """The record of one attention layer in one forward pass over a long input.
+    """The record of an attention layer in a forward pass over a long input.
 
     Attributes:
         layer, stack, module: As in `LayerAttention`.

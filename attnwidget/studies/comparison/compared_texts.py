@@ -68,7 +68,7 @@ class ComparedTexts:
 
     @property
     def documents(self) -> NDArray[np.int64] | None:
-        """Return the source document of each text, or None if it is unknown."""
+        """Return the source document of each text, or None if documents are unknown."""
         known = [segment.document for segment in self._segments if segment.document is not None]
         return np.array(known, np.int64) if known and len(known) == len(self) else None
 

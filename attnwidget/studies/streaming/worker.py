@@ -26,8 +26,8 @@ class Answer:
     Attributes:
         found: The result of the work.
         error: The error message; "" without an error.
-        kind: Cause of the error: "input", which fails in every process, "versions", or "" for
-            errors that may not occur in another process.
+        kind: Cause of the error: "input" (fails in every process), "versions", or "" for errors
+            that may not occur in another process.
         type_name: For "input", the name of the error's class.
     """
 

@@ -143,8 +143,8 @@ def _refuse_missing(title: str, values: NDArray[np.float64]) -> None:
 def nearest_heads(metrics: Metrics, n: int) -> NDArray[np.int64]:
     """The `n` heads most like each head, int64 [L * H, n] of layer-major indices, nearest first.
 
-    The distance is Euclidean over the metrics, each standardised over the heads (mean 0, deviation
-    1), so that the units do not matter; ties go to the first head. Heads of layers without
+    The distance is Euclidean over the metrics. Metrics are standardised over the heads (mean 0,
+    deviation 1), so that units do not matter; ties go to the first head. Heads of layers without
     attention (NaN) are near to no head; their own rows are 0.
     """
     columns = [values.ravel() for values in metrics.values()]
@@ -167,7 +167,7 @@ def nearest_heads(metrics: Metrics, n: int) -> NDArray[np.int64]:
 
 
 def metrics_to_wire(metrics: Mapping[str, Metrics], stack: str) -> dict[str, Any] | None:
-    """Return the metrics of one stack for the page, or None if there are none.
+    """Return the metrics of a stack for the page, or None if the stack has no metrics.
 
     Values are float32 [metrics, layers, heads]; `similar` is int32 [layers * heads, N_SIMILAR].
     """
