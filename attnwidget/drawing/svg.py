@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import io
 from html import escape
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnwidget import __version__
 from attnwidget.text.xml_text import xml_text
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def title_of(caption: Caption) -> str:
 
 def creator() -> str:
     """The program that made a file."""
-    return f"attnwidget {__version__}"
+    return f"attnwidget {import_module('attnwidget').__version__}"
 
 
 def _url(pixels: Pixels, density: float) -> str:

@@ -7,11 +7,10 @@ import platform
 import threading
 from dataclasses import dataclass
 from hashlib import blake2b
+from importlib import import_module
 from typing import Any
 
 import torch
-
-from attnwidget import __version__
 
 # Two shards in one process would wait for the same model and share its memory.
 _one_at_a_time = threading.Lock()
@@ -49,7 +48,7 @@ def versions() -> dict[str, str]:
 
     return {
         "python": ".".join(platform.python_version_tuple()[:2]),
-        "attnwidget": __version__,
+        "attnwidget": import_module("attnwidget").__version__,
         "torch": str(torch.__version__).partition("+")[0],
         "transformers": transformers.__version__,
     }
