@@ -92,7 +92,7 @@ THEMES = {"light": LIGHT, "dark": DARK}
 
 
 def theme_named(name: str) -> Theme:
-    """The theme "light" or "dark"; ValueError for another name.
+    """Return the theme "light" or "dark"; ValueError for another name.
 
     Example:
         >>> from attnwidget.charts.theme import theme_named
@@ -153,7 +153,7 @@ def panel_width(width: float, count: int, *, gap: float, axis: float) -> int:
 
 
 def publication(chart: C, title: str, width: float = WIDTH) -> C:
-    """The chart in the light theme, under its title; further lines of it become the subtitle.
+    """Return the chart in the light theme; lines after the first of its title are the subtitle.
 
     Only lines that are longer than the figure of this `width` are wrapped.
 

@@ -58,7 +58,7 @@ def read_metrics(metrics: object, shapes: Shapes | None = None) -> dict[str, Met
             if values.shape != tuple(expected):
                 raise ValueError(
                     f"the metric {title!r} has the shape {list(values.shape)}; expected one number "
-                    f"a head, {list(expected)} = [layers, heads] of {stack!r}"
+                    f"per head, {list(expected)} = [layers, heads] of {stack!r}"
                 )
     return known
 
@@ -118,8 +118,8 @@ def _array(title: object, values: ArrayLike) -> NDArray[np.float64]:
         raise TypeError(f"the metric {title!r} is not an array of numbers: {error}") from None
     if array.ndim != 2 or not array.size:
         raise ValueError(
-            f"the metric {title!r} has the shape {list(array.shape)}; expected one number a head, "
-            "[layers, heads]"
+            f"the metric {title!r} has the shape {list(array.shape)}; "
+            "expected one number per head, [layers, heads]"
         )
     return array
 
