@@ -6,6 +6,8 @@ import ast
 import sys
 from importlib import import_module
 
+from attnwidget.head_atlas.atlas_figure import set_figure as _set_figure_of_atlas
+
 __version__ = "0.1.0"
 
 
@@ -40,3 +42,7 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+# The folder of atlases imports no figure, so `Atlas.save` gets the figure of a page from here.
+_set_figure_of_atlas(lambda atlas: __getattr__("AtlasView")(atlas))

@@ -23,7 +23,7 @@ def default_method(hf_model: Any) -> EditMethod:
     """Return the replacement of head outputs that is used if nobody chooses a method.
 
     In models whose tokens see all tokens, it is "uniform", as in Kovaleva et al. 2019. In causal
-    models and encoder-decoders, it is "zero". Many of their heads rest on the first token, whose
+    models and encoder-decoders, it is "zero". Many of their heads rest on the first token. Its
     value is nearly zero, so these heads add almost nothing. "uniform" would put the mean of all
     values in its place, and the change of the prediction would come from this mean.
 

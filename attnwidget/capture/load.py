@@ -292,9 +292,8 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
         shown = logging.is_progress_bar_enabled()
         logging.disable_progress_bar()
         try:
-            # Eager attention is what the maps are read from, so that layers below a map round alike
-            # outside of the tap and within. The eager BERT of transformers 4 shows no queries and
-            # keys.
+            # Maps are read from eager attention, so that layers below a map round alike with and
+            # without the tap. The eager BERT of transformers 4 shows no queries and keys.
             eager = int(transformers.__version__.split(".")[0]) >= 5
             model, loading = model_class.from_pretrained(
                 weights,
@@ -462,7 +461,7 @@ def _load_weights(
 
 
 def _warn_of_random_weights(name: str | Path, model: Any, missing: Sequence[str]) -> None:
-    """Warn of weights that were not in the files, and of the parts that use them."""
+    """Warn of weights that are missing in the files, and of the parts with these weights."""
     if not missing:
         return
     paths = tuple(f"{site.path}." for site in find_sites(model))

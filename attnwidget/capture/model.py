@@ -66,8 +66,8 @@ class HeadsSeen(NamedTuple):
     """The heads that the layers of a model had in a study.
 
     Attributes:
-        modules: For each attention module its id, and the number of heads that it states. Other
-            values now mean that the model was changed.
+        modules: The id of every attention module, and the number of heads that the module states.
+            Other values now mean that the model was changed.
         n_heads: Number of heads of each layer.
     """
 
@@ -95,10 +95,10 @@ class AttentionModel:
             an object.
         random_parts: Modules whose weights were not in the files of the model, and were initialised
             at random.
-        remark: What readers of figures should know about the files of the model, such as a
-            tokenizer from another folder; "" for nothing.
+        remark: Facts about the files of the model for readers of figures, for example a tokenizer
+            from a different folder; "" for nothing.
         made_by: The call of `load_model` that made the model, as Python code.
-        load_again: A function that loads the model in another process, or None for a model passed
+        load_again: A function that loads the model in a worker process, or None for a model passed
             as an object.
         lock: Lock that is held during forward passes, and while an `Attention` of this model
             computes maps.

@@ -290,7 +290,7 @@ class _Axes:
 
 
 def _common_padding(calls: Sequence[AttentionCall]) -> Tensor | None:
-    """Return the mask of padding of all layers; None if a layer has none or another mask."""
+    """Return the padding mask of all layers; None if a layer lacks a mask or the masks differ."""
     first = calls[0].padding
     if first is None:
         return None

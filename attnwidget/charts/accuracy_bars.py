@@ -15,7 +15,7 @@ _BESIDE = 60
 
 
 def accuracy_bars(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.VConcatChart:
-    """One panel per task, one bar per predictor.
+    """Draw a panel per task and a bar per predictor.
 
     A line shows the interval, and the first bar is coloured.
 

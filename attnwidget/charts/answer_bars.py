@@ -22,7 +22,7 @@ _BESIDE = 24
 def answer_bars(
     frame: pd.DataFrame, *, title: str, value_title: str = "probability", width: int = WIDTH
 ) -> alt.VConcatChart:
-    """One row per answer, one panel per question: the answer's probability, now and before.
+    """Draw a row per answer and a panel per question: the answer's probability, now and before.
 
     Args:
         frame: columns question, answer and probability, drawn in their order; with a column before,

@@ -19,7 +19,7 @@ _HEIGHT = 20
 
 
 def answer_grid(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.LayerChart:
-    """Rows of layers and columns of questions, shaded by the probability of the answer.
+    """Draw a row per layer and a column per question, shaded by the probability of the answer.
 
     Args:
         frame: columns row, question and answer, drawn in their order, and value, a probability.

@@ -10,8 +10,8 @@ from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, fitted, publication, text_width
 
 _STEP = 20
-_BESIDE = 8
 """Pixels of a relation's row."""
+_BESIDE = 8
 _TICK = "M0,-1V1"
 """An upright stroke, as a path."""
 _HEAD = "best head"
@@ -19,14 +19,14 @@ _OFFSET = "best fixed offset"
 
 
 def best_heads(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.LayerChart:
-    """One row a relation: the best head's accuracy with its interval, and the best offset's.
+    """Draw a row per relation: the accuracies of the best head, with its interval, and best offset.
 
     A dot is filled where the head is significantly better than the offset, hollow where not; the
     arrow says whether dependents attend (→) or governors do (←).
 
     Args:
         frame: columns relation, n, layer, head, direction, accuracy, low, high, baseline, offset
-            and significant, one row a relation, drawn in their order; numbers from 0 to 1.
+            and significant, one row per relation, drawn in their order; numbers from 0 to 1.
         title: what is shown; further lines become the subtitle.
         width: pixels of the whole figure.
 
@@ -52,7 +52,7 @@ def best_heads(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.La
     if missing := [name for name in numbers if name not in frame.columns]:
         raise ValueError(f"best_heads needs the columns {', '.join(missing)} as well")
     if table["relation"].duplicated().any():
-        raise ValueError("best_heads draws one head a relation: a relation comes twice")
+        raise ValueError("best_heads draws one head per relation: a relation comes twice")
     table[numbers] = frame[numbers].astype(float).to_numpy()
     looks = table["direction"].str.startswith("dependent").map({True: "→", False: "←"})
     table = table.assign(

@@ -17,7 +17,7 @@ _AXIS = 56
 
 
 def curve_panels(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.HConcatChart:
-    """One panel a quantity, side by side over the same layers: Kobayashi et al. 2020, Figure 3.
+    """Draw a panel per quantity, side by side over the layers: Kobayashi et al. 2020, Figure 3.
 
     Points are heads, lines means over a layer's heads. Quantities have scales of their own.
 

@@ -14,7 +14,7 @@ from attnwidget.charts.theme import HEIGHT, LIGHT, WIDTH, fitted, publication
 def distance_curve(
     frame: pd.DataFrame, *, title: str, value_title: str, marked: float, width: int = WIDTH
 ) -> alt.LayerChart:
-    """A curve over distances, with an upright line at one distance.
+    """Draw a curve over distances, with an upright line at one distance.
 
     Args:
         frame: Columns x, the distance in tokens, and value.

@@ -33,7 +33,7 @@ def emergence_panels(
     title: str,
     width: int = WIDTH,
 ) -> alt.VConcatChart:
-    """Losses of both copies above score minus control of every head: Olsson et al. 2022.
+    """Draw the losses of both copies above score minus control of every head: Olsson et al. 2022.
 
     The heads with the largest final values have colours, bands and a mark where they emerged. Known
     steps are on a logarithmic axis that contains 0.

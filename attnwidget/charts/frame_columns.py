@@ -11,7 +11,7 @@ import pandas as pd
 
 
 def checked(frame: pd.DataFrame, columns: Sequence[str], figure: str) -> pd.DataFrame:
-    """The named columns: layer and head as integers, value, x and y as floats, others as text.
+    """Return named columns: layer and head as integers, value, x and y as floats, others as text.
 
     Rows without a value (NaN) are left out.
 
@@ -50,7 +50,7 @@ def _column(column: pd.Series[Any], name: str, figure: str) -> pd.Series[Any]:
 
 
 def inline(table: pd.DataFrame) -> alt.InlineData:
-    """The rows inside the chart itself, however many: Altair's row limit is for raw data."""
+    """Return all rows as data inside the chart, because Altair limits rows of raw data only."""
     rows: list[dict[str, Any]] = table.to_dict("records")  # type: ignore[assignment]
     # JSON has no NaN: a value that is not there is null.
     absent = [str(name) for name in table.columns[table.isna().any()]]
@@ -60,10 +60,10 @@ def inline(table: pd.DataFrame) -> alt.InlineData:
 
 
 def head_names(table: pd.DataFrame) -> list[str]:
-    """`L7 H9` for each row."""
+    """Return `L7 H9` for each row."""
     return [f"L{layer} H{head}" for layer, head in zip(table["layer"], table["head"], strict=True)]
 
 
 def in_order(values: pd.Series[Any]) -> list[Hashable]:
-    """Distinct values in order of appearance."""
+    """Return the distinct values in order of appearance."""
     return list(dict.fromkeys(values))

@@ -25,8 +25,8 @@ _PANEL = 48
 _TALLEST = 640
 _WHOLE = "whole layer"
 _COLUMNS = 3
-_GAP = 12
 """Heat maps in a row."""
+_GAP = 12
 
 
 def head_heatmap(
@@ -40,7 +40,7 @@ def head_heatmap(
     diverging: bool = False,
     width: int = WIDTH,
 ) -> alt.LayerChart:
-    """Any metric of all heads: one cell a head.
+    """Draw any metric of all heads: one cell per head.
 
     Values of one sign are shaded from 0, which is the page's ground; values of both signs diverge
     from a neutral grey at 0. NaN, a head that was not measured, is a cross.
@@ -115,7 +115,7 @@ def head_heatmap(
 def head_heatmaps(
     values: Mapping[str, ArrayLike], *, title: str, value_title: str, width: int = WIDTH
 ) -> alt.VConcatChart:
-    """One heat map a quantity, layers down and heads across, three in a row.
+    """Draw a heat map per quantity, layers down and heads across, three in a row.
 
     Every panel is shaded from 0 to its largest value, which its title gives: a dark cell in one
     panel can be a small number in the next.
@@ -160,10 +160,10 @@ def head_heatmaps(
 def _checked(values: ArrayLike, layers: ArrayLike | None = None) -> NDArray[np.float64]:
     heads = np.asarray(values, dtype=np.float64)
     if heads.ndim != 2 or not heads.size:
-        raise ValueError(f"head_heatmap takes one number a head, [L, H], not {heads.shape}")
+        raise ValueError(f"head_heatmap takes one number per head, [L, H], not {heads.shape}")
     whole = np.zeros(0) if layers is None else np.asarray(layers, dtype=np.float64)
     if layers is not None and whole.shape != heads.shape[:1]:
-        raise ValueError(f"layers are one number a layer, [{len(heads)}], not {whole.shape}")
+        raise ValueError(f"layers are one number per layer, [{len(heads)}], not {whole.shape}")
     both = np.concatenate([heads.ravel(), whole])
     if np.isinf(both).any() or np.isnan(both).all():
         raise ValueError("head_heatmap needs finite values; these are infinite or all NaN")
@@ -198,7 +198,7 @@ def _scale(heads: NDArray[np.float64], diverging: bool = False) -> alt.Scale:
 
 
 def _cell(largest: int, room: float, columns: int, rows: int) -> int:
-    """Return the pixels of a side of each cell, so that all cells fit the room."""
+    """Return the largest side of a cell in pixels with which all cells fit."""
     return max(_SMALLEST, min(largest, int(room) // columns, _TALLEST // rows))
 
 

@@ -12,7 +12,7 @@ from attnwidget.charts.theme import LABEL, LIGHT, PADDING, WIDTH, publication
 
 
 def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str, width: int = WIDTH) -> alt.Chart:
-    """Heads at given positions, each written as the number of its layer: Clark et al., Figure 6.
+    """Draw heads at given positions by the numbers of their layers: Clark et al., Figure 6.
 
     Only distances have a meaning: the axes of multidimensional scaling have no unit and no
     direction, so the axes are hidden, and both directions have the same scale.

@@ -27,7 +27,7 @@ def layer_curves(
     reference: Mapping[str, float] | None = None,
     width: int = WIDTH,
 ) -> alt.LayerChart:
-    """A value of every head over the layers, one curve a series: Clark et al. 2019, Figures 2 to 4.
+    """Draw a value of all heads over layers, a curve per series: Clark et al. 2019, Figures 2 to 4.
 
     Points are heads; a line is the mean over the layer's heads and carries its series' name.
 
@@ -78,7 +78,7 @@ def curves(
     reference: Mapping[str, float] | None = None,
     legend: alt.Legend | None = None,
 ) -> alt.LayerChart:
-    """Points and lines of a checked table; without a legend lines have their names at the end."""
+    """Draw points and lines of a checked table. Lines have names at their ends without a legend."""
     reference = reference or {}
     means = table.groupby(["series", "layer"], sort=False, as_index=False).agg(
         value=("value", "mean"), heads=("value", "size")
@@ -130,7 +130,7 @@ def curves(
 
 
 def layer_axis() -> alt.X:
-    """The layers, from L0."""
+    """Return the axis of the layers, from L0."""
     axis = alt.Axis(labelExpr="'L' + datum.value", labelOverlap="parity")
     return alt.X("layer:O", title="layer", axis=axis)
 

@@ -28,7 +28,7 @@ _DARK = 0.4
 def named_heads(
     names: ArrayLike, strengths: ArrayLike, *, title: str, width: int = WIDTH
 ) -> alt.LayerChart:
-    """Draw one cell a head: its name, shaded by strength. Heads without a name are empty.
+    """Draw one cell per head: its name, shaded by strength. Heads without a name are empty.
 
     Args:
         names: Name of each head, strings [L, H]; "" = no name. Names are wrapped to two lines and

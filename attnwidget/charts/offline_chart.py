@@ -30,7 +30,7 @@ _VEGA_LITE = alt.SCHEMA_VERSION.rpartition(".")[0]
 
 
 class _Escaped(json.JSONEncoder):
-    """Escape "<", so that no text of a chart, such as a token, can end the page's script."""
+    """Escape "<", so that no text of a chart can end the script of the page."""
 
     def iterencode(self, o: Any, _one_shot: bool = False) -> Iterator[str]:
         return (part.replace("<", "\\u003c") for part in super().iterencode(o, _one_shot))

@@ -19,7 +19,7 @@ _ROUNDING = 1e-3
 
 
 def pattern_sets(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.HConcatChart:
-    """The share of each pattern in each set of texts: Kovaleva et al. 2019, Figure 2.
+    """Draw the share of each pattern in each set of texts: Kovaleva et al. 2019, Figure 2.
 
     A bar a set, a panel a model.
 

@@ -17,7 +17,7 @@ _OPACITY = 0.85
 
 
 def pattern_shares(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.Chart:
-    """The share of each pattern in the maps of each layer: Kovaleva et al. 2019.
+    """Draw the share of each pattern in the maps of each layer: Kovaleva et al. 2019.
 
     Args:
         frame: columns layer (from 0), pattern and value, a fraction; rows of the same layer and

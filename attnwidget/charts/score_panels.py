@@ -30,7 +30,7 @@ def score_panels(
     reference: Mapping[str, Mapping[str, float]] | None = None,
     width: int = WIDTH,
 ) -> alt.VConcatChart:
-    """One panel per measure, two panels per row: values with their intervals, one curve per series.
+    """Draw a panel per measure, two per row: values with their intervals, one curve per series.
 
     Args:
         frame: columns layer, rank or sentences, series, measure, value, low and high; rows without

@@ -20,14 +20,14 @@ MEANINGS = ("[CLS]", "[SEP]", ". ,", "previous token", "next token", "attends br
 
 
 def ordered(names: Iterable[str]) -> list[str]:
-    """The distinct names: known meanings first, then as they come, what is `REST` last."""
+    """Return the distinct names: known meanings first, names in `REST` last."""
     known = {name: place for place, name in enumerate(MEANINGS)}
     ranks = {**known, **dict.fromkeys(REST, len(known) + 1)}
     return sorted(dict.fromkeys(names), key=lambda name: ranks.get(_key(name), len(known)))
 
 
 def colours(names: Sequence[str], figure: str, *, lines: bool = False) -> alt.Scale:
-    """A colour for each name. Series that are `lines` also differ by `shapes` and `dashes`.
+    """Return a colour for each name. Series that are `lines` also differ by `shapes` and `dashes`.
 
     Raises:
         ValueError: there are more names than a reader can tell apart.
@@ -49,7 +49,7 @@ def colours(names: Sequence[str], figure: str, *, lines: bool = False) -> alt.Sc
 
 
 def shapes(names: Sequence[str]) -> alt.Scale:
-    """A shape for each name. Names that share a colour have different shapes."""
+    """Return a shape for each name. Names that share a colour have different shapes."""
     of = _places(names)
     count = len(SHAPES)
     return alt.Scale(
@@ -62,7 +62,7 @@ def shapes(names: Sequence[str]) -> alt.Scale:
 
 
 def dashes(names: Sequence[str]) -> alt.Scale:
-    """A dash of lines for each name: solid for the first names, one for each colour."""
+    """Return a dash of lines for each name: solid for the first names, one for each colour."""
     of = _places(names)
     return alt.Scale(
         domain=list(names),
@@ -99,7 +99,7 @@ def _key(name: str) -> str:
 def spread(
     places: Mapping[str, float], low: float, high: float, height: float = HEIGHT
 ) -> dict[str, float]:
-    """Heights for labels, as near as can be to where they belong and a line of text apart.
+    """Return heights for labels: near their places, and at least a line of text apart.
 
     `places` and the answer are in units of the y axis, which spans `low` to `high` over `height`
     pixels. Least squares under that distance: the pool-adjacent-violators algorithm.

@@ -16,7 +16,7 @@ _ROW = 20
 def share_bars(
     frame: pd.DataFrame, *, title: str, value_title: str, width: int = WIDTH
 ) -> alt.Chart:
-    """One row a head, split into parts in the order of the frame; negative shares go to the left.
+    """Draw a row per head, split into parts in their order; negative shares go to the left.
 
     Args:
         frame: Columns head, part and value.

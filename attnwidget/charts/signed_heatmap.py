@@ -27,7 +27,7 @@ def signed_heatmap(
     column_title: str,
     width: int = WIDTH,
 ) -> alt.Chart:
-    """Numbers in rows and columns with names, shaded by sign and size; 0 is a neutral grey.
+    """Draw numbers in named rows and columns, shaded by sign and size; 0 is a neutral grey.
 
     Args:
         values: [R, C]; NaN cells stay empty.

@@ -1,4 +1,4 @@
-"""The theme of the charts, set on each chart itself so that it affects no other chart."""
+"""The theme of the charts, set on every chart without effect on further charts."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _LONGEST_LINE = 2000
 class Theme:
     """The colours of figures on a light or on a dark ground.
 
-    `series` colours have a contrast of 4.5 with the background, so that labels can use them, and
-    remain distinct under protanopia, deuteranopia and tritanopia; `rest` is the grey of unnamed
-    data. `accent` is for the selection, `second` for a comparison, `right` and `wrong` for
-    predictions, as in the widgets. `layers` go from the first to the last, with the same contrast.
-    `ramp` is the widgets' scale of attention weights and begins with the ground.
+    `series` colours have a contrast of 4.5 with the background, enough for labels, and remain
+    distinct under protanopia, deuteranopia and tritanopia; `rest` is the grey of unnamed data.
+    `accent` is for the selection, `second` for a comparison, `right` and `wrong` for predictions,
+    as in the widgets. `layers` go from the first to the last, with the same contrast. `ramp` is the
+    widgets' scale of attention weights and begins with the ground.
     """
 
     ground: str
@@ -92,7 +92,7 @@ THEMES = {"light": LIGHT, "dark": DARK}
 
 
 def theme_named(name: str) -> Theme:
-    """The theme "light" or "dark"; ValueError for another name.
+    """Return the theme "light" or "dark"; ValueError for another name.
 
     Example:
         >>> from attnwidget.charts.theme import theme_named
@@ -153,7 +153,7 @@ def panel_width(width: float, count: int, *, gap: float, axis: float) -> int:
 
 
 def publication(chart: C, title: str, width: float = WIDTH) -> C:
-    """The chart in the light theme, under its title; further lines of it become the subtitle.
+    """Return the chart in the light theme; lines after the first of its title are the subtitle.
 
     Only lines that are longer than the figure of this `width` are wrapped.
 

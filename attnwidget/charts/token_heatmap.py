@@ -25,7 +25,7 @@ def token_heatmap(
     value_title: str,
     width: int = WIDTH,
 ) -> alt.Chart:
-    """Non-negative values between tokens, such as rollout: one row per query, one column per key.
+    """Draw non-negative values between tokens: a row per query, a column per key.
 
     Values are shaded from 0, which is the page's ground. Cells shrink with the number of tokens;
     where they are too small for a text beside them, tokens show when pointed at.

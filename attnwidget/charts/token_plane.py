@@ -16,7 +16,7 @@ _AXIS = 60
 
 
 def token_plane(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.LayerChart:
-    """Queries and keys as points with their tokens; the inner product of two points is a score.
+    """Draw queries and keys as points with tokens; the inner product of two points is a score.
 
     Args:
         frame: Columns side ("query" or "key"), token, x and y.

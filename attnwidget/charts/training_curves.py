@@ -1,4 +1,4 @@
-"""A value of every head over the checkpoints of a training, one panel a layer."""
+"""A value of every head over the checkpoints of a training, one panel per layer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AXIS = 48
 def training_curves(
     frame: pd.DataFrame, *, title: str, value_title: str, width: int = WIDTH
 ) -> alt.ConcatChart:
-    """Lines over checkpoints: a thin line per head, a thick line for the mean of the layer.
+    """Draw lines over checkpoints: a thin line per head, a thick line for the mean of the layer.
 
     All panels have one scale.
 

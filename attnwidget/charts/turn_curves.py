@@ -24,7 +24,7 @@ _DASHED = [4, 3]
 def turn_curves(
     frame: pd.DataFrame, *, title: str, value_title: str, width: int = WIDTH
 ) -> alt.LayerChart:
-    """One line a series over the turns of chats; "even attention" is dashed and grey.
+    """Draw a line per series over the turns of chats; "even attention" is dashed and grey.
 
     Args:
         frame: Columns turn (the number of the message, from 0), series and value, a fraction.

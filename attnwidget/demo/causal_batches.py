@@ -76,7 +76,7 @@ class CausalBatches:
         return torch.from_numpy(ids), torch.from_numpy(weights)
 
     def _cycle(self, n_tokens: int, longest: int) -> Int:
-        """Random tokens, each of which has one successor, from which the window jumps at times.
+        """Random tokens in a cycle of fixed successors, from which the window jumps at times.
 
         Without jumps, a head could find the successor by counting tokens.
         """

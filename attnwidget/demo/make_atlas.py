@@ -3,8 +3,8 @@
     python -m attnwidget.demo.make_atlas --out atlas.json
     python -m attnwidget.demo.make_atlas --model attnwidget/genre --out atlas_genre.json
 
-An atlas is made from the texts and the treebank of the package. The file has few examples per head
-and rounded numbers, so that it is small.
+An atlas is made from the texts and the treebank of the package. The file is small, because it has
+few examples per head and rounded numbers.
 """
 
 from __future__ import annotations

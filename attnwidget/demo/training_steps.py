@@ -16,7 +16,7 @@ def induction_checkpoints() -> list[tuple[int, Callable[[], AttentionModel]]]:
     """Return the steps of the training of `load_model("attnwidget/induction")` with their weights.
 
     The steps rise from 0, the random weights, to the end of the training. Each step comes with a
-    function that loads the model of that step.
+    function that loads its model.
 
     Example:
         >>> from attnwidget.demo import induction_checkpoints

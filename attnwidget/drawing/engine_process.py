@@ -187,7 +187,7 @@ def _path() -> list[str]:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    # The engine holds nothing that it would have to save.
+    # The engine has no data to save.
     with suppress(OSError):
         child.kill()
     for pipe in (child.stdin, child.stdout):

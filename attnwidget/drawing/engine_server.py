@@ -58,8 +58,8 @@ def serve() -> None:
 def _is_asked(requests: FileIO, parent: int) -> bool:
     """Wait for a request; return False if the parent has died.
 
-    Processes that the parent forked can hold its end of the pipe open, so that the end of the pipe
-    alone does not tell.
+    Forked processes of the parent can hold its end of the pipe open, so the end of the pipe is not
+    enough.
     """
     if os.name != "posix":
         return True

@@ -22,9 +22,9 @@ def join_figures(
 ) -> Picture:
     """Join figures to one picture: `join_figures([view, view, grid]).save("figure.pdf")`.
 
-    Each panel is laid out for its place, so that text has the same size in all panels. A picture
-    with a width, `view.figure(width=300)`, keeps it and the remaining panels share the rest; the
-    panels of an incomplete last row share its width. The caption is that of every panel.
+    Each panel is laid out for its place, and text has the same size in all panels. A picture with a
+    width, `view.figure(width=300)`, keeps it and the remaining panels share the rest; the panels of
+    an incomplete last row share its width. The caption is that of every panel.
 
     Args:
         figures: Widgets, drawn in their current state, and pictures.

@@ -58,8 +58,7 @@ def pdf(svg: str, info: Mapping[str, str]) -> bytes:
 def _sort(part: Any) -> None:
     """Sort names: the converter's own order changes between calls."""
     if isinstance(part, DictionaryObject):
-        # A stream's data is stored beside its entries, so that the entries can be restored one by
-        # one.
+        # A stream's data is stored beside its entries, so every entry can be restored alone.
         entries = sorted(part.items())
         if not isinstance(part, StreamObject):
             part.clear()

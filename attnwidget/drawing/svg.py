@@ -62,8 +62,7 @@ def title_of(caption: Caption) -> str:
 
 def creator() -> str:
     """The program that made a file."""
-    package = __name__.partition(".")[0]
-    return f"{package} {import_module(package).__version__}"
+    return f"attnwidget {import_module('attnwidget').__version__}"
 
 
 def _url(pixels: Pixels, density: float) -> str:

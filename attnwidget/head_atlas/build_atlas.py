@@ -73,12 +73,13 @@ def atlas(
     head only if the score exceeds the control after Holm's correction over all heads and behaviours
     (`score_behaviours`). The half of the data that did not choose the names gives their held-out
     scores, and the effect of each named head: the rise of the loss without the head where its
-    behaviour applies, beside other places and beside other heads of the layer.
+    behaviour applies, compared with other places and with the heads of the same layer.
 
     Args:
         model: A model from `load_model`.
         segments: Texts, as in `measure`; None = the prose of the package.
-        treebank: Sentences for the relations; None = the treebank of the package, () = none.
+        treebank: Sentences for the relations; None = the treebank of the package, () = no
+            relations.
         documents: Documents for pronouns and coreference (`load_coreference`); None = the passages
             of the package (`demo_documents`), which have no coreference of nouns, () = neither.
         behaviours: As in `score_behaviours`; None = all.

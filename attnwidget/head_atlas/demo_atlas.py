@@ -44,7 +44,7 @@ def demo_atlas(model: str = "embedded") -> Atlas:
 
 
 def own_atlas(model: AttentionModel) -> Atlas | None:
-    """Return the atlas of an embedded model; None for other models, and for changed weights.
+    """Return the atlas of an embedded model; None for a further model or changed weights.
 
     Example:
         >>> from attnwidget import load_model

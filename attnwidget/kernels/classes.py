@@ -12,7 +12,7 @@ def class_mass(weights: Tensor, row_weights: Tensor, members: Tensor) -> Tensor:
     class, so it grows with the number of its tokens; 0 where there is none.
 
     `weights` [B, H, n, n], or some of its rows; `row_weights` [B, R, n] of the same queries, 0 at
-    padding, one row a group of queries;
+    padding, one row per group of queries;
     `members` [B, C, n], 1 where a key is in the class. Returns [B, H, R, C].
 
     Example:

@@ -24,8 +24,8 @@ def js_divergences(weights: Tensor, *, smoothing: float = 1e-3) -> Tensor:
     """Jensen-Shannon divergence between the maps of every two heads, summed over queries, in nats.
 
     Rows are first smoothed to p = (1 - smoothing) a + smoothing / K (Clark et al. 2019, section 6,
-    as released). With m = p + q, a cell adds (p log p + q log q - m log m + m log 2) / 2: one
-    addition, one logarithm and one product per pair of heads. Cells that no head sees, as in causal
+    as released). With m = p + q, a cell adds (p log p + q log q - m log m + m log 2) / 2: an
+    addition, a logarithm and a product per pair of heads. Cells that no head sees, as in causal
     maps, contribute 0 and are left out; rows with sinks are compared unchanged, with sums below 1.
     The divergence itself, not its square root; for the mean divide by the queries.
 
@@ -52,7 +52,7 @@ def js_divergences(weights: Tensor, *, smoothing: float = 1e-3) -> Tensor:
 
 
 def js_between(weights: Tensor, others: Tensor, *, smoothing: float = 1e-3) -> Tensor:
-    """Jensen-Shannon divergence between each map and each other map, summed over queries, in nats.
+    """Jensen-Shannon divergence between two sets of maps, summed over queries, in nats.
 
     As `js_divergences`, without the pairs of maps that are on one side: `weights` [H, Q, K] and
     `others` [G, Q, K] of one input. Returns float64 [H, G] on the CPU, 0 or more, exactly 0 where

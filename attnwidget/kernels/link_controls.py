@@ -9,10 +9,10 @@ from torch import Tensor
 def controls_at_offsets(links: Tensor, visible: Tensor) -> tuple[Tensor, Tensor]:
     """Return predicted links, and weights of the other visible links at the same offsets.
 
-    The sum of a map with the weights is the mass that the head would give to the predicted links if
-    each got the mean weight of the other links of its offset. A weight counts in multiples of even
-    attention, because a query of a causal model that sees few tokens gives each more weight.
-    Predicted links whose offset has no other link are left out.
+    The sum of a map with the weights is the mass of the predicted links if each link had the mean
+    weight of the other links of its offset. A weight counts in multiples of even attention, because
+    a query of a causal model that sees few tokens gives each more weight. Predicted links without
+    other links of their offset are left out.
 
     Args:
         links: Predicted links, bool [..., n, n].

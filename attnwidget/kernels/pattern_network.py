@@ -61,8 +61,8 @@ def pattern_images(
     equal width; a token on a border, or one of fewer than `SIDE`, is in several in proportion. The
     channels say of each cell, between 0 and 1:
 
-    0. the square root of the weight that all queries together give to each key, relative to an even
-       spread, so that maps of 10 and of 500 tokens are comparable;
+    0. the square root of the weight of each key from all queries together, relative to an even
+       spread, which makes maps of 10 and of 500 tokens comparable;
     1. the same for keys at most 3 tokens from the query;
     2. the mean of r / (1 + r), r the weight relative to an even spread over what the query sees;
     3. the share of pairs of tokens in the same sentence, 0 everywhere in a single sentence;

@@ -49,9 +49,9 @@ def pattern_scores(
     """Scores of the patterns of Kovaleva et al. 2019 (section 4.1) by this project's own rules.
 
     Their classifier, a convolutional network, and its labels were not published, and this code does
-    not reproduce it. A column is predicted by the mean attention that it receives, relative to an
-    even spread over the visible keys of each query; a sentence by the mean attention that its
-    tokens keep inside the sentence.
+    not reproduce it. A column is predicted by its mean received attention, relative to an even
+    spread over the visible keys of each query; a sentence by the mean attention that its tokens
+    keep inside the sentence.
 
     Args:
         weights: [B, H, n, n], columns of padding 0.
@@ -86,7 +86,8 @@ def pattern_scores(
     excess = (share - _STRIPE * even[:, None]).clamp_min(0)
     vertical = (excess * real[:, None]).sum(-1) / (1 - _STRIPE / length.to(weights)).clamp_min(1e-6)
 
-    # Return each column's weight relative to an even spread, over the rows that see it: [B, H, n].
+    # Return the weight of each column relative to an even spread, over the rows that see the
+    # column: [B, H, n].
     columns = torch.einsum("bi,bhij->bhj", sees * real, weights) / seen_by[:, None]
     columns = columns * real[:, None]
     total = columns.cumsum(-1) if causal else columns.sum(-1, keepdim=True)
@@ -128,8 +129,8 @@ def classify(scores: PatternScores) -> Tensor:
 class _Explained:
     """The map that columns and sentences alone would make, as far as it is asked for.
 
-    The entry (i, j) is columns[j] / total[i], rescaled so that each sentence's tokens keep as much
-    attention inside the sentence as in the map.
+    The entry (i, j) is columns[j] / total[i], rescaled so that the tokens of a sentence keep as
+    much attention inside the sentence as in the map.
     """
 
     def __init__(

@@ -27,9 +27,8 @@ class StrongestLinks(NamedTuple):
 def strongest_links(values: Tensor, real: Tensor, order: Tensor, k: int) -> StrongestLinks:
     """Return the k largest cells of each head over B inputs.
 
-    Of equal cells, the one in the earlier input comes first, then the one with the smaller query,
-    then the one with the smaller key. A large cell makes the largest value of its row large, so
-    only the k rows with the largest values are searched.
+    Equal cells are sorted by input, then by query, then by key. A large cell makes the largest
+    value of its row large, so only the k rows with the largest values are searched.
 
     Args:
         values: Cells, float32 [B, H, n, m], none negative; 0 where there is no link.

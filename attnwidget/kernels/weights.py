@@ -22,7 +22,7 @@ def attention_weights(
     of Hkv and query head h reads key head h // (H / Hkv) (grouped-query attention). `mask` and
     `position_bias` are added to the scores and broadcast to [..., H, Q, K]; `softcap` bounds the
     scores by softcap * tanh(scores / softcap) before that; `sinks` [H] is an additional logit per
-    row whose probability is dropped, so that rows sum to less than 1.
+    row with a dropped probability, so that rows sum to less than 1.
 
     Returns [..., H, Q, K] float32. Raises ValueError where H is no multiple of Hkv.
 

@@ -2,9 +2,9 @@
 
 In the pass, the output of every module that writes to the stream is a variable at the token, and
 every norm has constant statistics. The logit difference is then linear in the variables. The
-product of a variable and its gradient is therefore its exact share. Attention modules, whose
-outputs are variables, are the only way from other tokens to this one. So the outputs at other
-tokens are constants, which saves most of the work.
+product of a variable and its gradient is therefore its exact share. Other tokens reach this token
+only through attention modules, and the outputs of these modules are variables. Outputs at other
+tokens are therefore constants, which saves most of the work.
 """
 
 from __future__ import annotations
@@ -284,7 +284,7 @@ class _Variables:
         self._token = token
         self._paths = {module: path for path, module in hf_model.named_modules()}
         self._variables: list[_Variable] = []
-        # Modules that add their input to their output, so the path leads through them.
+        # Modules that add their input to their output, so the path leads through these modules.
         self._adding: set[nn.Module] = set()
 
     @contextmanager

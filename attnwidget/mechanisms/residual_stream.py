@@ -262,7 +262,7 @@ class ResidualStream:
         )
 
     def _chunks(self) -> Iterator[Sequence[Writer]]:
-        """Return the writers in groups whose states fit the memory together."""
+        """Yield the writers in groups whose states fit the memory together."""
         sizes = [r.tensor.numel() for calls in self._records.of_modules.values() for r in calls]
         size = max(*sizes, self._records.n_heads * self._n_tokens**2)
         step = max(1, _NUMBERS_AT_ONCE // size)

@@ -196,7 +196,7 @@ def _same(states: Tensor, expected: Tensor, tolerance: float) -> bool:
 
 
 def _layouts(n_pairs: int, size: int) -> Iterator[Tensor]:
-    """Return the ways in which models pair the dimensions of a head: halves, or neighbours.
+    """Yield the ways in which models pair the dimensions of a head: halves, or neighbours.
 
     The first or the last dimensions of the head turn.
     """
@@ -209,7 +209,7 @@ def _layouts(n_pairs: int, size: int) -> Iterator[Tensor]:
 
 
 def _tables(hf_model: nn.Module) -> Iterator[Tensor]:
-    """Return the frequencies that a model holds, float64 [F], each once."""
+    """Yield the frequencies that a model holds, float64 [F], each once."""
     seen: list[Tensor] = []
     for name, buffer in hf_model.named_buffers():
         last = name.rpartition(".")[2]

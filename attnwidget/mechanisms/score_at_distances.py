@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoresAtDistances:
-    """The score and weight of a key at other distances from the query, with all other keys fixed.
+    """The score and weight of a key at different distances from the query, beside fixed keys.
 
     In a model with rotary positions the score before soft cap and bias is
     `content` + sum of `amplitudes` * cos(`frequencies` * distance + `phases`).

@@ -1,4 +1,4 @@
-"""What a head writes from one token to another, in words of the vocabulary."""
+"""The output of a head from one token to a second token, in words of the vocabulary."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class WrittenWord(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class WrittenVocabulary:
-    """The direct effect of what a head writes from one token on all logits at another token.
+    """The direct effect of a head's output from one token on all logits at a second token.
 
     Attributes:
         head: The head.
@@ -72,7 +72,7 @@ def written_vocabulary(
     *,
     stack: str | None = None,
 ) -> WrittenVocabulary:
-    """Return the effect on every logit of what a head writes from one token to another.
+    """Return the effect on every logit of a head's output from one token to a second token.
 
     Direct logit attribution (Elhage et al. 2021) for the whole vocabulary: the vector a_j u_j W_O
     goes through all later norms, with the statistics that they have at the query, and the

@@ -59,7 +59,7 @@ class ParseScores:
     """The words whose governor a predictor finds.
 
     Attributes:
-        hits: bool [S, W], one row per seed, or one row for predictors without a random part.
+        hits: bool [S, W], a row per seed, or a single row for predictors without a random part.
         words: the words.
     """
 

@@ -91,10 +91,10 @@ def _treebank() -> tuple[Sentence, ...]:
 def demo_documents() -> list[Document]:
     """Return 60 short passages in which every pronoun has a person: 1,315 words, 207 pronouns.
 
-    The passages were written and annotated for the package. Each passage has three persons or
-    groups, which "he", "she" and "they" tell apart, so that neither the nearest nor the first
-    person is the usual answer. The sentences are short and simple, as in a tale. The passages show
-    how a study of pronouns works; use a corpus for conclusions (`load_coreference`).
+    The passages were written and annotated for the package. The pronouns "he", "she" and "they"
+    distinguish the three persons or groups of a passage. Neither the nearest nor the first person
+    is the usual answer. The sentences are short and simple, as in a tale. The passages show how a
+    study of pronouns works; use a corpus for conclusions (`load_coreference`).
 
     Example:
         >>> from attnwidget.demo import demo_documents

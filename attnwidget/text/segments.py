@@ -56,7 +56,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
         ValueError: a line is not UTF-8, or the .gz file is cut short or is not a .gz file.
         OSError: the file cannot be read.
     """
-    # Import here, so that `Segment` can be used without the modules that read files.
+    # Import here: users of `Segment` do not need the modules that read files.
     from attnwidget.text.decoded_lines import decoded_lines
 
     for line in decoded_lines(Path(path)):

@@ -14,7 +14,7 @@ _UNSPACED = re.compile(
 def is_unspaced(text: str) -> bool:
     """Whether most letters of a text are in scripts without spaces between words.
 
-    Between two spaces of such a text stands a phrase, so it has no words to merge tokens to.
+    In these texts, a phrase stands between two spaces, so there are no words to merge tokens to.
 
     Example:
         >>> from attnwidget.text.unspaced_scripts import is_unspaced

@@ -11,19 +11,20 @@ import pytest
 from prose import sentences
 
 ROOT = Path(__file__).parents[2]
-BUDGET = 0.02
+# Largest share of hard sentences. The README is short: one sentence is more than 2 % of it.
+BUDGETS = {"attnwidget": 0.007, "js/src": 0.02, "docs/pages": 0.015, "README.md": 0.03}
 WIDTH = 100
 PYTHON = sorted((ROOT / "attnwidget").rglob("*.py"))
 TYPESCRIPT = sorted((ROOT / "js" / "src").rglob("*.ts"))
 
 
-@pytest.mark.parametrize("part", ["attnwidget", "js/src", "docs/pages", "README.md"])
+@pytest.mark.parametrize("part", BUDGETS)
 def test_few_sentences_are_hard(part: str) -> None:
     found = list(sentences(ROOT / part))
     hard = [sentence for sentence in found if sentence.is_hard]
     listed = "\n".join(f"{one.path}:{one.line}: {one.text}" for one in hard)
-    # One sentence of the README is more than 2 % of it.
-    assert len(hard) <= max(1, BUDGET * len(found)), f"name the nouns in some of these:\n{listed}"
+    budget = BUDGETS[part] * len(found)
+    assert len(hard) <= budget, f"name the nouns in some of these:\n{listed}"
 
 
 def test_literals_of_typescript_are_written_out() -> None:

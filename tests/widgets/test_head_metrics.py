@@ -97,8 +97,8 @@ def test_a_metric_that_could_not_be_measured_is_left_out_of_a_result() -> None:
 @pytest.mark.parametrize(
     ("metrics", "said"),
     [
-        ({"entropy": np.zeros((L, H + 1))}, r"\[3, 5\]; expected one number a head, \[3, 4\]"),
-        ({"entropy": np.zeros(12)}, r"\[12\]; expected one number a head"),
+        ({"entropy": np.zeros((L, H + 1))}, r"\[3, 5\]; expected one number per head, \[3, 4\]"),
+        ({"entropy": np.zeros(12)}, r"\[12\]; expected one number per head"),
         ({"entropy": [["high"] * H] * L}, "not an array of numbers"),
         ({"entropy": np.where(np.eye(L, H) > 0, np.nan, 0)}, "nan at L0 H0 and 2 more heads"),
         ({"entropy": np.where(np.arange(12).reshape(L, H) == 6, np.inf, 0)}, "inf at L1 H2:"),

@@ -8,6 +8,7 @@ import json
 import re
 from base64 import b64encode
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +180,8 @@ def test_every_folder_of_a_widget_is_registered_with_its_page() -> None:
     assert folders == {path.parent.name for path in widgets.glob("*/page.py")}
     assert folders == {one.name for one in FIGURES}
     for one in FIGURES:
-        assert one.load() is getattr(attnwidget, one.class_name)
+        module = import_module(f"attnwidget.widgets.{one.name}.widget")
+        assert getattr(module, one.class_name) is getattr(attnwidget, one.class_name)
 
 
 def test_arcs_hold_every_heads_predictions_exactly_and_its_maps_rounded(

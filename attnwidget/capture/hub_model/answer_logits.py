@@ -65,7 +65,7 @@ def predicts_masked_words(model_class: Any) -> bool:
 
 
 def _outputs_of(model_class: Any) -> Iterator[Any]:
-    """Return the dataclasses that the forward of a class, or of the class below it, returns."""
+    """Yield the dataclasses that the forward of a class, or of the class below it, returns."""
     for base in model_class.__mro__:
         forward = vars(base).get("forward")
         try:

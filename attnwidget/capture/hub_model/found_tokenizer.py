@@ -140,8 +140,8 @@ def _read_tokenizer(
             name, revision=revision or "main", trust_remote_code=trust_remote_code
         )
     except (ValueError, TypeError, ImportError) as error:
-        # transformers finds no file, lacks a library that reads it, or does not know which class
-        # the tokenizer has. The message may go on with a list of all classes.
+        # transformers finds no file, lacks a library for the file, or does not know the class of
+        # the tokenizer. The message may go on with a list of all classes.
         return None, str(error).strip().partition("\n")[0][:200]
     return (None, _EMPTY) if is_empty(tokenizer) else (tokenizer, "")
 

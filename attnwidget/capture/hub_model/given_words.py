@@ -109,8 +109,8 @@ class TextsOfTokens:
     Attributes:
         tokenizer: The tokenizer that made the encoding.
         encoding: Its answer, with the offset mapping of a fast tokenizer.
-        texts: The text, and the second text of a pair; each as a string or as a list of words,
-            which were read with spaces between them.
+        texts: The text, and the second text of a pair; each as a string, or as a list of words that
+            were read with spaces between the words.
         target: Whether the texts are for the decoder.
     """
 

@@ -70,7 +70,7 @@ def held(holds: Iterable[Hold]) -> Iterator[None]:
 
 
 def unheld(owner: object, name: str) -> Any:
-    """Return the object's own attribute outside all blocks, or None if the object has none."""
+    """Return the attribute of the object outside all blocks, or None if it is missing."""
     entry = _held.get((id(owner), name))
     original = vars(owner).get(name) if entry is None else entry.original
     return None if original is _ABSENT else original

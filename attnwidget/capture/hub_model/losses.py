@@ -231,7 +231,7 @@ def _real(inputs: Mapping[str, Tensor], prefix: str = "") -> Tensor:
 
 
 def language_model_head(hf_model: Any) -> Literal["masked", "causal"] | None:
-    """Return the kind of the model's language-modelling head; None without such a head."""
+    """Return the kind of the model's language-modelling head, or None without this head."""
     from transformers.models.auto import modeling_auto as auto
 
     heads = {

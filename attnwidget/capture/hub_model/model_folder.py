@@ -110,7 +110,7 @@ def _part_of_sentence_transformers(folder: Path) -> Path:
 
 
 def _checkpoints(folder: Path) -> Iterator[tuple[int, Path]]:
-    """Return the checkpoints in a folder with their numbers."""
+    """Yield the checkpoints in a folder with their numbers."""
     for path in folder.iterdir():
         named = _CHECKPOINT.fullmatch(path.name.lower())
         if named and ((path / "config.json").is_file() or (path / ADAPTER_CONFIG).is_file()):

@@ -57,7 +57,7 @@ def _is_nested(parameter: Any) -> bool:
 
 
 def _stored(parameter: Any) -> Iterator[Tensor]:
-    """Return the plain tensors of a parameter; a quantised parameter has several."""
+    """Yield the plain tensors of a parameter; a quantised parameter has several."""
     if not _is_nested(parameter):
         yield parameter
         return

@@ -10,8 +10,8 @@ from typing import Any
 def types_of(encoding: Mapping[str, Any]) -> list[int] | None:
     """Return the token type of each id of an encoding; None if the tokenizer has no token types.
 
-    Some tokenizers in Python count token types without the special tokens. Such types belong to
-    other ids, so they count as none.
+    Some tokenizers in Python count token types without the special tokens. These types belong to
+    different ids, so they do not count.
 
     Example:
         >>> from attnwidget.capture.hub_model.special_token_template import types_of

@@ -11,8 +11,8 @@ from attnwidget.capture.hub_model.vocabulary_spelling import Spelling, readable
 class Vocabulary:
     """The vocabulary of a tokenizer.
 
-    A tokenizer needs microseconds for an entry, as long as a GPU needs for a token. So each entry
-    is kept once it is known.
+    A tokenizer needs microseconds for an entry, as long as a GPU needs for a token. Known entries
+    are therefore kept.
 
     Args:
         tokenizer: A Hugging Face tokenizer.

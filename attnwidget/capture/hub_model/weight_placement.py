@@ -54,6 +54,6 @@ def _run_on(model: nn.Module) -> Iterator[torch.device]:
 
 
 def _hooks(module: nn.Module) -> list[Any]:
-    """Yield the hooks that accelerate runs before and after a module."""
+    """Return the hooks that accelerate runs before and after a module."""
     hook: Any = getattr(module, "_hf_hook", None)
     return list(getattr(hook, "hooks", [hook] if hook is not None else []))

@@ -104,7 +104,7 @@ def _way_out(model: nn.Module) -> str:
 def _inside(
     source: Any, outer: Unwrapped, seen: set[int], has_attention: Callable[[nn.Module], object]
 ) -> Iterator[Unwrapped]:
-    """Return each outermost transformers model inside an object once.
+    """Yield each outermost transformers model inside an object once.
 
     A wrapper of the same model (compiled, parallel, with adapters) adds nothing to the path.
 

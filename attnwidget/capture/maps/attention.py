@@ -210,10 +210,10 @@ class Attention:
         The remark names edited heads, a long input (`is_long`), the number of layers whose weights
         are kept in place of queries and keys, layers without attention, and a stack that is not
         shown because its attention is local or sparse (the encoders of LED and LongT5). It also
-        names modules whose weights were not in the files of the model, and vocabulary ids whose
-        vocabulary does not show where words begin, so that each token is a word. For texts it names
-        special tokens in the text, and for chats messages that the chat template leaves out. The
-        note of a mean or a maximum of heads warns of what it hides.
+        names modules whose weights are missing in the files of the model, and vocabulary ids
+        without known words: if the vocabulary does not show where words begin, every token is a
+        word. For texts it names special tokens in the text, and for chats messages that the chat
+        template leaves out. The note of a mean or a maximum of heads warns of what it hides.
         """
         if self.head_maps.combination is not None:
             return ", ".join(filter(None, self._remarks))
@@ -986,10 +986,10 @@ class Attention:
             long: Whether to compute without whole maps; None = above 1,024 tokens.
 
         Raises:
-            TypeError: if an array has other values than real numbers, or a mask other values than
-                booleans.
-            ValueError: if shapes do not fit each other or the tokens, a value is not finite, a
-                query sees no key, or only one of values and output is given.
+            TypeError: if the values of an array are not real numbers, or the values of a mask are
+                not booleans.
+            ValueError: if shapes disagree or do not fit the tokens, a value is not finite, a query
+                sees no key, or values are given without output or output without values.
 
         Example:
             >>> import numpy as np

@@ -65,7 +65,7 @@ def layers_of_states(
         long: Whether to compute without whole maps; None = above 1,024 tokens.
 
     Raises:
-        TypeError: An array has other values than real numbers, or a mask other values than
+        TypeError: The values of an array are not real numbers, or the values of a mask are not
             booleans.
         ValueError: Shapes do not fit each other or the tokens, a value is not finite, a query sees
             no key, or scores would exceed float32.
@@ -217,7 +217,7 @@ def _kept(products: Products, mask: Tensor | LazyRows | None) -> KeptLayer:
 
 
 def _streamed(products: Products, mask: Tensor | LazyRows | None) -> KeptLayer:
-    """Return a layer after one pass over the rows of its maps, of which none is ever whole."""
+    """Return a layer after one pass over the rows of its maps, without a whole map."""
     bias = products.bias
     n_key_heads, n_key, _ = products.key.shape
     _, streamed = stream_attention(

@@ -57,7 +57,7 @@ def weights_by_stack(
 
 
 def _fields(weights: object) -> dict[str, object] | None:
-    """Return the attention fields of a model output, or None if there are none."""
+    """Return the attention fields of a model output, or None if it has no attention."""
     if isinstance(weights, Mapping):
         stacks = {_STACK_OF_FIELD[k]: v for k, v in weights.items() if k in _STACK_OF_FIELD}
         if not stacks:

@@ -1,4 +1,4 @@
-"""The attention of one layer for one input: queries and keys, or the maps themselves."""
+"""The attention of a layer for one input: queries and keys, or the maps themselves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CELLS_AT_ONCE = 16 * 1024 * 1024
 
 @dataclass(frozen=True, eq=False)
 class KeptLayer:
-    """One layer of one input: `products`, the maps `kept` [H, Q, K], or `combined` heads.
+    """A layer of one input: `products`, the maps `kept` [H, Q, K], or `combined` heads.
 
     Maps are kept if they do not follow from products. Maps of combined heads follow from the maps
     of other layers. Weights that were computed elsewhere are kept

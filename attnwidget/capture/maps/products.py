@@ -1,4 +1,4 @@
-"""Queries and keys of one layer, and the weights that follow from them."""
+"""Queries and keys of a layer, and the attention weights that follow."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ class Call:
     Attributes:
         code: The code of the call.
         imports: The names of this package in the code.
-        unsaid: Names in the code of values that cannot be written as code, each with the call that
-            receives it.
+        unsaid: Values without a form in code: the name of each value, with the call that receives
+            the value.
     """
 
     code: str

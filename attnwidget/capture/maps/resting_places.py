@@ -44,9 +44,9 @@ def resting_places(attention: Attention) -> Resting:
 
     Figures hide these tokens by default. Their share is the mean over all heads and queries, of
     more than 128 queries over 128 that are spread evenly. The first queries of a causal map have
-    few keys to attend to, so only queries that see at least half as many keys as the last one are
-    counted. The share is large above 10 % and above 3 times the even share, which the tokens have
-    if every query attends evenly to the keys that it sees. In a model of several stacks, one stack
+    few visible keys, so only queries with at least half as many visible keys as the last query are
+    counted. The share is large above 10 % and above 3 times the even share. The even share is the
+    share if every query attends evenly to all visible keys. In a model of several stacks, one stack
     with a large share is enough. No share is computed for a long input, whose first key stands
     apart in figures.
 

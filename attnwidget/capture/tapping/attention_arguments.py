@@ -55,7 +55,7 @@ def check_arguments(
     pass as an argument what it adds to the mask under the name "eager".
 
     Raises:
-        ValueError: if an argument is not None, is unknown here, and is not named by the model's own
+        ValueError: if an argument is not None, is unknown here, and is no argument of the model's
             eager attention function.
     """
     known = _WITHOUT_EFFECT | _KNOWN | (_parameters(eager) if eager is not None else frozenset())

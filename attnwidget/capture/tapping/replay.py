@@ -123,7 +123,7 @@ class _Switched(Edits):
 
 
 class Replay:
-    """Runs a model with units of heads off, one unit at a time or several in one batch.
+    """Runs a model with units of heads off, unit by unit or several in a batch.
 
     Layers below a unit do not change, so their outputs are kept from one pass of the intact model.
     If layers cannot be skipped, or skipping changes the result, every unit takes a whole pass, and
@@ -241,7 +241,7 @@ class Replay:
         self._give_up(why)
 
     def _spreads_alike(self, inputs: Mapping[str, Tensor], now: _Pass) -> bool:
-        """Whether the first layer gives the same result for one input and for one copy per unit."""
+        """Whether the first layer gives the same result for an input and for a copy per unit."""
         wanted = _numbers(self._run_units(inputs, now))
         try:
             outputs = _numbers(self._run(inputs, replace(now, spreads=True)))
@@ -255,7 +255,7 @@ class Replay:
         return _SAME.get(dtype, 1e-5) * max(1.0, float(outputs.abs().max()))
 
     def _run_units(self, inputs: Mapping[str, Tensor], now: _Pass, *, spread: bool = False) -> Any:
-        """Run a pass over one copy of `inputs` per unit, or over one input that is to spread."""
+        """Run a pass over a copy of `inputs` per unit, or over a single input that is to spread."""
         if spread and self._spreads and now.repeats > 1:
             try:
                 return self._run(inputs, replace(now, spreads=True))

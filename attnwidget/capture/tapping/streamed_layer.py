@@ -26,7 +26,7 @@ _OUTPUT_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-5, torch.float16: 5e
 
 @dataclass(frozen=True, eq=False)
 class StreamedItem:
-    """One input of a batch in one layer: the source of its maps, and the results of the pass.
+    """An input of a batch in one layer: the source of its maps, and the results of the pass.
 
     Attributes:
         query: [H, Q, D] after position encoding.
@@ -181,7 +181,7 @@ def _check(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
 ) -> None:
-    """Raise an error if a layer's own function gives other weights in some of the checked rows."""
+    """Raise an error if a layer's function gives different weights in some checked rows."""
     query, key, value = (state[item : item + 1] for state in states)
     rows = spread_rows(query.shape[-2], _ROWS_CHECKED)
     keys = slice(0, key.shape[-2])

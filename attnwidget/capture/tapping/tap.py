@@ -39,7 +39,7 @@ _IMPLEMENTATION = "_attn_implementation_internal"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LayerAttention(Seen):
-    """The record of one attention layer in one forward pass.
+    """The record of an attention layer in a forward pass.
 
     Attributes:
         layer: Number of the layer in its stack, from 0. Layers without attention count; a module
@@ -66,7 +66,7 @@ class LayerAttention(Seen):
 
 @dataclass(frozen=True, eq=False)
 class LongAttention:
-    """The record of one attention layer in one forward pass over a long input.
+    """The record of an attention layer in a forward pass over a long input.
 
     Attributes:
         layer, stack, module: As in `LayerAttention`.
@@ -332,9 +332,9 @@ def tap(
 
 
 def _whole_stacks(model: nn.Module, sites: list[Site]) -> Iterator[tuple[nn.Module, set[str]]]:
-    """Return the modules that may run alone, and the stacks whose layers then count from the start.
+    """Yield the modules that may run alone, and the stacks whose layers then count from the start.
 
-    Return the model, and each inner model with all layers of a stack: an encoder, a decoder, or the
+    Yield the model, and each inner model with all layers of a stack: an encoder, a decoder, or the
     layers below the prediction head.
     """
     for part in model.modules():

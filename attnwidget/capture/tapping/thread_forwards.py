@@ -1,4 +1,4 @@
-"""Forwards of modules that are replaced in one thread, while other threads run their own."""
+"""Forwards of modules, replaced in a single thread while other threads run the original."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _restore(entry: _Replaced, thread: int) -> None:
         return
     del _replaced[id(entry.module)]
     attributes = vars(entry.module)
-    # What other code assigned in the meantime stays.
+    # An attribute that other code assigned in the meantime stays.
     if attributes.get("forward") is not entry:
         return
     if entry.written is _ABSENT:

@@ -1,4 +1,4 @@
-"""Hooks of modules that act in the thread that made them."""
+"""Hooks of modules that act only in the thread of their creation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def thread_hook(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a hook that does nothing in other threads, which may use the same model.
+    """Return a hook that acts only in this thread, because other threads may use the same model.
 
     Args:
         hook: A forward hook or forward pre-hook of a module.

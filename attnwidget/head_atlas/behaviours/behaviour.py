@@ -24,7 +24,7 @@ class Behaviour(ABC):
 
     Attributes:
         name: Name of the behaviour, which a head gets if the score exceeds the control.
-        description: What such a head does, as the rest of a sentence: "attends to the token
+        description: Action of the named heads, as the rest of a sentence: "attends to the token
             before".
         source: The paper or the program with the definition.
         needs: Properties of the model and data without which there is no score. "causal" and
@@ -32,7 +32,8 @@ class Behaviour(ABC):
             "documents" are annotated sentences, and documents with coreference. "circuits" are W_V
             and W_O between the stream and the vocabulary.
         resting: Whether heads do this where their function does not apply, as attention to [SEP]
-            (Clark et al. 2019, 3.2). Such a behaviour names a head only if no other behaviour does.
+            (Clark et al. 2019, 3.2). A resting behaviour names a head only if no other behaviour
+            names the head.
         names_heads: Whether the behaviour names heads. If not, it has scores, and no p-values.
     """
 
@@ -52,14 +53,14 @@ class LinkBehaviour(Behaviour, LinkRule):
     """A behaviour that predicts links from the tokens of an input; subclasses define `links`.
 
     The score is the attention of a query to its predicted keys, the mean over the queries with a
-    predicted link, then over texts. The control is the attention to other keys, one for each
-    predicted link:
+    predicted link, then over texts. The control is the attention to different keys, with a key for
+    each predicted link:
 
     - "same offsets": the mean over the other visible pairs of the text at the same offset, in
       multiples of even attention;
     - "neighbouring keys": the mean over the keys before and after the predicted key.
 
-    Links without such other pairs are left out of both.
+    Links without these pairs are left out of score and control.
 
     Attributes:
         control: Choice of the other keys.
@@ -106,7 +107,7 @@ class MapBehaviour(Behaviour):
 
 
 class StudyBehaviour(Behaviour):
-    """One or more behaviours that a study of its own scores, such as the relations of a treebank.
+    """Behaviours that are scored in a separate study, for example the relations of a treebank.
 
     The `name` of the study is not the name of a behaviour: each `BehaviourScore` has a name.
     """

@@ -24,7 +24,7 @@ class BehaviourScore:
 
     Attributes:
         name: Name of the behaviour.
-        description: What such a head does.
+        description: Action of the named heads.
         source: The paper or the program with the definition.
         control_name: The control in words.
         score: The score, usually 0 to 1.
@@ -38,8 +38,8 @@ class BehaviourScore:
         held_out: The score in the other half of the data; NaN without such a half.
         held_out_control: The control there.
         held_out_n: Number of units there.
-        auc: Probability that a predicted link is heavier than another key of the same query, in the
-            other half; NaN for behaviours without predicted links.
+        auc: Probability that a predicted link is heavier than a different key of the same query, in
+            the held-out half; NaN for behaviours without predicted links.
         rule: The rule that predicts the links, or None.
         corpus: Texts in which the rule applies: "segments", "treebank" or "documents"; "" without a
             rule.
@@ -97,7 +97,7 @@ class BehaviourScore:
 def t_interval(
     mean: Float64Array, square: Float64Array, n: int
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Return the 95 % interval of a mean and the one-sided p-value that it is not above 0.
+    """Return the 95 % interval of a mean, and the one-sided p-value of a mean of 0 or less.
 
     Student's t over n texts, whose differences are taken as independent.
 

@@ -14,7 +14,7 @@ class TokenClassBehaviour(LinkBehaviour):
     Args:
         name: Name of the behaviour.
         token_class: Name of the class, as in `Batch.classes`.
-        description: What such a head does.
+        description: Action of the named heads.
         source: The paper with the definition.
         needs: Properties of the model.
     """

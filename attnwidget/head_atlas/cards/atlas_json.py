@@ -126,7 +126,7 @@ def encoded_notes(notes: Mapping[Head, str]) -> dict[str, str]:
 
 
 def decoded_notes(stored: Mapping[str, Any]) -> dict[Head, str]:
-    """Return the notes of an atlas; none if the file has none."""
+    """Return the notes of an atlas; empty if the file has no notes."""
     return {_head(name): str(text) for name, text in stored.get("notes", {}).items()}
 
 

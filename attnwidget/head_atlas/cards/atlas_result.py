@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head
+from attnwidget.head_atlas.atlas_figure import figure_of
 from attnwidget.head_atlas.cards.atlas_json import encoded_notes, encoded_parts
 from attnwidget.head_atlas.cards.head_card import HeadCard, HeadScore
 from attnwidget.head_atlas.cards.head_writes_and_feeds import Feeds, Writes
@@ -216,8 +216,7 @@ class Atlas(HeadResult):
         """
         path = Path(path)
         if path.suffix == ".html":
-            # Figures are in a folder above this folder, so the figure is loaded only for a page.
-            figure = import_module("attnwidget.widgets.atlas_view.widget").AtlasView(self)
+            figure = figure_of(self)
             try:
                 figure.save(path)
             finally:

@@ -1,4 +1,4 @@
-"""The card of one head: names, scores, examples, effect, what it writes and what feeds it."""
+"""The card of a head: names, scores, examples, effect, written words and feeding heads."""
 
 from __future__ import annotations
 

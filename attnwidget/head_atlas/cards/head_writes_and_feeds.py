@@ -1,4 +1,4 @@
-"""What named heads write, in words, and which earlier heads feed them."""
+"""Written words of named heads, and the earlier heads that feed these heads."""
 
 from __future__ import annotations
 

@@ -87,8 +87,8 @@ def outcome_of(
       (interval above 0), and larger than the effect of the best other drawn head of the layer
       (interval above 0).
     - "secondary cause": the interval is above 0, and one of these two comparisons holds.
-    - "correlate": the interval is above 0, and neither comparison holds: the loss rises as it does
-      elsewhere, and as it does without other heads.
+    - "correlate": the interval is above 0, and neither comparison holds: the loss rises as much
+      elsewhere, and as much without other heads.
 
     The intervals have a level of 95 %, so a comparison holds by chance for at most 2.5 % of the
     heads. The best of several heads is often the best by chance. A comparison with fewer than five

@@ -226,7 +226,8 @@ class ExampleLinks(Accumulator[HeadExamples]):
         return state | merged_texts(first, second, np.unique(np.concatenate(lists)))
 
     def restore(self, state: State) -> None:
-        # The number of kept texts differs between states, and the other arrays have one shape.
+        # The number of kept texts differs between states, and all further arrays have the same
+        # shape.
         texts, others = parted(state)
         self.sums = parted(self.sums)[1]
         super().restore(others)

@@ -86,7 +86,7 @@ def text_axes(state: State, tokenizer: Any) -> dict[int, Tokens]:
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers start to start + length of each range, one range after the other."""
+    """Return the numbers from start to start + length of all ranges, range after range."""
     before = np.cumsum(lengths) - lengths
     total = int(lengths.sum())
     return np.arange(total) + np.repeat(starts - before, lengths)

@@ -65,9 +65,9 @@ def find_links(
 ) -> FoundLinks:
     """Measure the mean weight of every head at the places of a corpus that fit a query.
 
-    A place is a pair of words, one of which attends to the other. Weights are summed over the
-    tokens of the attended word and averaged over the tokens of the attending word. All places count
-    equally.
+    A place is a pair of words: the first word attends to the second word. Weights are summed over
+    the tokens of the attended word and averaged over the tokens of the attending word. All places
+    count equally.
 
     Args:
         model: A model from `load_model`.
@@ -280,7 +280,8 @@ class PlaceWeights(Accumulator[FoundLinks]):
         return state | merged_texts(first, second, np.unique(state["sample place"][:, 0]))
 
     def restore(self, state: State) -> None:
-        # The number of kept texts differs between states, and the other arrays have one shape.
+        # The number of kept texts differs between states, and all further arrays have the same
+        # shape.
         texts, others = parted(state)
         self.sums = parted(self.sums)[1]
         super().restore(others)

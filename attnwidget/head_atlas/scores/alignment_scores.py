@@ -109,8 +109,8 @@ def alignment_scores(
     The score is the monotonicity of a map: Spearman's rank correlation between the position of a
     token of the target and the mean position of the source tokens that it attends to. Attention to
     special tokens is left out. The control is the same source with the target of the next pair: a
-    head that moves forward in every text keeps its score there, and a head that finds the
-    counterparts of words does not. The test is Student's t over pairs, of score minus control.
+    head that moves forward in every text keeps its score, but a head that finds the counterparts of
+    words loses its score. The test is Student's t over pairs, of score minus control.
 
     The score fits languages of similar word order, and speech. A language with another order has
     alignment heads with a small score.

@@ -75,12 +75,12 @@ def score_behaviours(
 ) -> BehaviourTable:
     """Score every head for every behaviour, each with a control in the same row.
 
-    One half of the data scores heads, and the other half checks the scores. Documents take turns
+    Half of the data scores heads, and the held-out half checks the scores. Documents take turns
     between the halves, and so do segments without a document, sentences and names. A behaviour
     names a head if its score exceeds the control after Holm's correction over all heads and
     behaviours, exceeds what equally sharp heads with random weights reach, and is strong enough.
-    Behaviours of attention come before copying. A behaviour of heads at rest, such as attention to
-    [SEP], names a head only if no other does.
+    Behaviours of attention come before copying. A behaviour of heads at rest, for example attention
+    to [SEP], names a head only if no other behaviour does.
 
     Args:
         model: A model from `load_model`.

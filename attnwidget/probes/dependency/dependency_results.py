@@ -142,7 +142,7 @@ class DependencyProbe(HeadResult):
         return {self.form.kind: self.scores, **self.baselines}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a predictor: its score with its interval, spread over seeds, and by relation.
+        """Return a row per predictor: score with interval, spread over seeds, and by relation.
 
         Columns predictor, uas, low, high, spread, with punctuation, and one a relation.
         `attrs["model"]` is the model's name.
@@ -202,7 +202,7 @@ class DependencyProbe(HeadResult):
         return accuracy_bars(frame, title=f"{title}\n{about}{ended}", width=width)
 
     def curve_frame(self) -> pd.DataFrame:
-        """One row a size of `curve`: sentences, series, measure, value, low, high."""
+        """Return a row per size of `curve`: sentences, series, measure, value, low, high."""
         import pandas as pd
 
         rows = [

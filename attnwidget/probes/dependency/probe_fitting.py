@@ -213,7 +213,7 @@ class Fits:
 def train_on(
     form: Form, parameters: Tensor, adam: torch.optim.Adam, example: TrainingExample
 ) -> None:
-    """One step on one sentence, separately for the probe of each seed."""
+    """Make a training step on one sentence, separately for the probe of each seed."""
     scores = form.scores(form.named(parameters), example.maps, example.vectors)
     loss = cross_entropy(
         scores.flatten(0, 1), example.governors.repeat(len(scores)), reduction="sum"

@@ -45,7 +45,7 @@ def pairs_of(
     """All dependencies of a sentence, and as many ordered pairs of words that have none.
 
     Pairs without a dependency in either direction are drawn uniformly without replacement.
-    Sentences of one or two words have no such pair.
+    Sentences of one or two words have no pair without a dependency.
 
     Args:
         sentence: whose root's dependency is left out: it has no second word.

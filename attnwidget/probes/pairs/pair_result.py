@@ -124,7 +124,7 @@ class PairProbe(HeadResult):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a task and predictor: n (dev pairs), value (accuracy), low, high, alpha.
+        """Return a row per task and predictor: n (dev pairs), value (accuracy), low, high, alpha.
 
         `attrs["model"]` is the model's name. Coefficients are in `heads()`.
         """
@@ -141,7 +141,7 @@ class PairProbe(HeadResult):
         return frame
 
     def confusions(self) -> pd.DataFrame:
-        """The confusion table: a row a relation, a column what it is taken for; counts."""
+        """Return the confusion counts, a row per relation, a column per predicted relation."""
         import pandas as pd
 
         names = list(self.relations)

@@ -210,7 +210,7 @@ class StructuralProbe:
         return self.scores[:, 0, MEASURES.index("NSpr")]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a predictor, rank, layer and measure: value, low, high, deviation over seeds.
+        """Return a row per predictor, rank, layer, measure: value, low, high, deviation over seeds.
 
         Predictors are "probe", "untrained" and "chain"; the chain has no rank and no layer.
         `attrs["model"]` is the model's name.

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Metrics = Sequence[str | Accumulator[Any]]
 Texts = Iterable[Segment] | Iterable[Sentence | Sequence[str]]
 
-# Each comparison locks several models, and two comparisons at once could block each other.
+# A comparison locks several models, and two comparisons at once could block each other.
 _comparing = threading.Lock()
 _MAPS_MB = 2000
 
@@ -98,7 +98,7 @@ def compare(
     minus the mean distance between pairs of seeds. The distance is 1 - cosine, or the divergence.
     The change is 0 if seeds differ from each other as much as from `a`.
 
-    Memory holds the maps of one batch of `a`, and one layer of `b`: 4 L B H n^2 bytes, 75 MB for 8
+    Memory holds the maps of a batch of `a`, and of a layer of `b`: 4 L B H n^2 bytes, 75 MB for 8
     segments of 128 tokens in 12 layers of 12 heads. With `seeds` or `across_layers`, memory holds
     all layers of `b`. With `resident=1`, one model is in memory at a time. `a` reads segments until
     their maps fill `maps_mb`, then `b` is loaded and reads the same segments, and so on. The

@@ -68,7 +68,7 @@ class ComparedTexts:
 
     @property
     def documents(self) -> NDArray[np.int64] | None:
-        """Return the source document of each text, or None if it is unknown."""
+        """Return the source document of each text, or None if documents are unknown."""
         known = [segment.document for segment in self._segments if segment.document is not None]
         return np.array(known, np.int64) if known and len(known) == len(self) else None
 
@@ -134,7 +134,7 @@ class _Vocabulary:
 
 
 def _labelled(sentences: Iterable[Any]) -> Iterable[RunningText]:
-    """Return the words of each sentence, with the name of the sentence in errors."""
+    """Yield the words of each sentence, with the name of the sentence in errors."""
     how = "words are compared over sentences of a treebank, or lists of words"
     for number, sentence in enumerate(each_of(sentences, how)):
         words = sentence.words if isinstance(sentence, Sentence) else sentence

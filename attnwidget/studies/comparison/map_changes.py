@@ -125,7 +125,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
     `others` is set before `start`. Each of these models is compared with the kept maps.
 
     Args:
-        read: The words that each other model reads, by segment.
+        read: The words that the further models read, by segment.
         unit: Unit of the compared maps.
         metrics: The accumulators of the first model.
         options: Settings that checkpoints must agree on, in addition to the readers.
@@ -227,7 +227,7 @@ class MapChanges(Accumulator[ModelComparison]):
 
     Args:
         first: The accumulator that kept the first model's maps.
-        documents: The source document of each segment, or None if it is unknown.
+        documents: The source document of each segment, or None if documents are unknown.
         n_segments: Number of segments of the study.
         unit: Unit of the compared maps.
         padded: Number of tokens to which maps are padded for a further cosine; None = without this
@@ -350,7 +350,7 @@ class MapChanges(Accumulator[ModelComparison]):
         return spread.reshape((self.layers.n_layers * self.n_heads,) * 2)
 
     def _cropped(self, first: Sequence[Tensor], others: Sequence[Tensor]) -> list[list[Tensor]]:
-        """Yield the maps of both models for each segment, [heads of all `own`, rows, columns]."""
+        """Return the maps of both models for each segment, [heads of all `own`, rows, columns]."""
         rows = self._axes.n_rows.tolist()
         columns = self._axes.n_columns.tolist()
         return [

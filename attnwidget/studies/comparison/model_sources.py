@@ -16,17 +16,17 @@ Source: TypeAlias = AttentionModel | str | Path | Callable[[], AttentionModel]
 
 
 def refuse_no_source(source: Any) -> None:
-    """Raise TypeError if `given` is neither a model nor a source of a model."""
+    """Raise TypeError if `source` is neither a model nor a source of a model."""
     if isinstance(source, (str, Path)) or (callable(source) and not isinstance(source, nn.Module)):
         return
     refuse_no_model(source)
 
 
 def loaded(source: Source) -> AttentionModel:
-    """Return the model, loaded if `given` is a source.
+    """Return `source` if it is a model, and load the model otherwise.
 
     Raises:
-        TypeError: a function that does not return a model.
+        TypeError: `source` is a function that does not return a model.
         OSError: as `load_model`.
 
     Example:

@@ -15,7 +15,7 @@ from attnwidget.studies.metrics.repeated_tokens import RepeatedTokens
 
 @dataclass(frozen=True, eq=False)
 class CheckpointNumbers:
-    """What was measured at one checkpoint.
+    """Numbers that were measured at a checkpoint.
 
     Attributes:
         label: Label of the checkpoint.
@@ -23,7 +23,7 @@ class CheckpointNumbers:
         model_name: Name of the model.
         metrics: Metrics over segments by title, float64 [L, H] each; may be empty.
         n_segments: Number of segments; 0 = no segments were read.
-        repeated: Scores and losses on repeated random tokens; None if none were read.
+        repeated: Scores and losses on repeated random tokens; None if no random tokens were read.
         sequences: Hash of these tokens; "" without tokens.
         length: Number of tokens of a copy.
     """

@@ -242,8 +242,8 @@ def sequence_result(
     Args:
         model: A causal model.
         ids: The sequence that the model reads.
-        repeated: Another sequence of the same length, whose repetitions give the places that are
-            scored: the control of `ids` without repetitions. None = `ids`.
+        repeated: A sequence of the same length. Its repetitions give the scored places: the control
+            of `ids` without repetitions. None = `ids`.
 
     Raises:
         ValueError: The model is an encoder-decoder or not causal.

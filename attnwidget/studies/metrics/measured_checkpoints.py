@@ -47,7 +47,7 @@ class MeasuredCheckpoints(HeadResult):
             no such tokens were read.
         controls: Control of each score, [T, L, H, S].
         losses: Mean loss of the tokens in the first and in the second copy, in nats, [T, 2, S];
-            NaN for a model without a language-model head. None if no such tokens were read.
+            NaN for a model without a language-model head. None if no random tokens were read.
         equal: Labels of checkpoints with equal weights, a tuple for each group of two or more.
         n_segments: Number of segments.
         length: Number of random tokens in a copy.
@@ -204,7 +204,7 @@ class MeasuredCheckpoints(HeadResult):
     def chart(self, metric: str | None = None, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw one metric over the checkpoints.
 
-        A score on repeated random tokens has one panel for the losses of both copies, and one for
+        A score on repeated random tokens has a panel for the losses of both copies, and a panel for
         score minus control: the strongest heads in colours with 95 % intervals, a mark where each
         emerged, and all other heads in grey. Another metric has one panel per layer.
 

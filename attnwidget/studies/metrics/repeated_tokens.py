@@ -53,7 +53,7 @@ class RepeatedTokens:
 def repeated_and_other(
     model: AttentionModel, n_sequences: int, length: int, seed: int
 ) -> list[Pair]:
-    """Return pairs of a sequence that repeats random tokens, and one with other tokens there.
+    """Return pairs of a sequence with repeated random tokens, and a sequence with other tokens.
 
     A sequence is the beginning-of-text token, if the model has one, `length` different random
     tokens, and the same tokens again. The other sequence of the pair has further random tokens in

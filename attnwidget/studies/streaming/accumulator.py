@@ -150,7 +150,7 @@ class LayerBatch:
 
     @property
     def row_weights(self) -> Tensor:
-        """Return values [B, n] of the batch for the queries whose rows are present, [B, r]."""
+        """Return the batch's `row_weights` of the queries whose rows are present, [B, r]."""
         return self.of_rows(self.batch.row_weights)
 
     def of_rows(self, values: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ Item = TypeVar("Item", bound=HasEncoded)
 
 
 def of_one_length(inputs: Sequence[Item], batch_size: int) -> Iterator[Sequence[Item]]:
-    """Return batches of at most `batch_size` consecutive inputs of equal length."""
+    """Yield batches of at most `batch_size` consecutive inputs of equal length."""
     start = 0
     while start < len(inputs):
         length = len(inputs[start].encoded.ids)

@@ -56,7 +56,7 @@ class ReadInputs:
         return type(self), (self.model, self.read, dict(self.model.edits.changes))
 
     def results(self, batches: Sequence[Sequence[Any]], executor: Executor | None) -> Results:
-        """Return a reader of batches: one by one in this process, or by workers of an executor."""
+        """Return a reader of batches, in this process or by workers of an executor."""
         workers = None if executor is None else Workers(executor, self)
 
         def read_from(n_done: int) -> Generator[tuple[Sequence[Any], Numbers]]:

@@ -247,7 +247,7 @@ class ModelReader:
 
     @contextmanager
     def without_segments(self) -> Iterator[None]:
-        """Return fresh copies of the accumulators, without what they store per segment."""
+        """Keep the accumulators without their numbers of single segments during the block."""
         kept = [dict(vars(accumulator)) for accumulator in self._accumulators]
         try:
             for accumulator in self._accumulators:

@@ -143,7 +143,7 @@ class SegmentMeans(Accumulator[R]):
     def _checked(
         self, numbers: Mapping[str, Tensor], declared: str, *first: tuple[int, ...]
     ) -> Iterator[tuple[str, Tensor]]:
-        """Return the numbers of a batch; the axes after the first begin with one of `first`."""
+        """Yield the numbers of a batch; the axes after the first begin with one of `first`."""
         shapes: Shapes = getattr(self, declared)
         if numbers.keys() != shapes.keys():
             raise ValueError(
@@ -165,7 +165,7 @@ class SegmentMeans(Accumulator[R]):
         return int(self.sums["segments"])
 
     def each(self) -> list[R]:
-        """Yield the result of each segment alone, in the order of the segments' indices.
+        """Return the result of each segment alone, in the order of the segments' indices.
 
         Raises:
             ValueError: `n_kept` was not set before `start`.

@@ -25,8 +25,8 @@ class Answer:
     Attributes:
         found: The result of the work.
         error: The error message; "" without an error.
-        kind: Cause of the error: "input", which fails in every process, "versions", or "" for
-            errors that may not occur in another process.
+        kind: Cause of the error: "input" (fails in every process), "versions", or "" for errors
+            that may not occur in another process.
         type_name: For "input", the name of the error's class.
     """
 
@@ -46,10 +46,9 @@ def versions() -> dict[str, str]:
     """
     import transformers
 
-    package = __name__.partition(".")[0]
     return {
         "python": ".".join(platform.python_version_tuple()[:2]),
-        package: import_module(package).__version__,
+        "attnwidget": import_module("attnwidget").__version__,
         "torch": str(torch.__version__).partition("+")[0],
         "transformers": transformers.__version__,
     }

@@ -33,10 +33,10 @@ class AtlasView(HeadWidget):
 
     A row of the table has the name of a head, the strength of the name, its held-out score and the
     outcome of its effect. The card has the scores of the head with their controls, its effect on
-    the loss, example links, what the head writes, and which heads feed it. A linked figure shows
-    the head that is chosen here, and an example that is opened: the figure reads the text of the
-    example, and the two tokens of the link are locked. Options are the traits, passed as keywords.
-    The head with the strongest name is selected at first.
+    the loss, example links, the words that the head writes, and the heads that feed it. A linked
+    figure shows the head that is chosen here, and an example that is opened: the figure reads the
+    text of the example, and the two tokens of the link are locked. Options are the traits, passed
+    as keywords. The head with the strongest name is selected at first.
 
     Args:
         atlas: The atlas, from `atlas`, `load_atlas` or `demo.demo_atlas`.

@@ -130,7 +130,7 @@ class CoreferenceView(HeadWidget):
             step: 1 for the next mention, -1 for the previous one.
 
         Returns:
-            The mention, or None if there is no other such mention or no head is selected.
+            The mention, or None if no further mention exists or no head is selected.
 
         Raises:
             ValueError: another outcome or step.

@@ -61,7 +61,7 @@ class PageAnswers:
 
 
 class Answerer(ABC):
-    """Something that answers which word governs each word of a sentence: heads, or a probe.
+    """A source of predicted governors for the words of a sentence: heads, or a probe.
 
     Not safe for threads: the figure holds its lock during each call.
 
@@ -109,7 +109,7 @@ class Answerer(ABC):
 
     @abstractmethod
     def forget(self) -> None:
-        """Forget all answers, so that the next request computes them."""
+        """Forget all answers, so that the next request computes new answers."""
 
     def opening(self, traits: Mapping[str, Any]) -> dict[str, Any]:
         """Return options that the figure opens with, beside the given `traits`."""

@@ -8,7 +8,7 @@ from attnwidget.widgets.pages.page_part import Page, Part
 
 
 def page(arcs: SentenceArcs) -> Page:
-    """The sentence shown, with what the answerer says of it and of others."""
+    """The shown sentence, and the answers for it and for further sentences."""
     answers = arcs._answerer.page_answers(arcs.sentences, arcs.sentence, arcs._arcs_options())
     state = state_of(arcs, without=("_drawn", "_measured"))
     if answers.drawn is not None:

@@ -62,8 +62,8 @@ class SentenceArcs(RelationChoice):
             step: 1 for the next sentence, -1 for the previous one.
 
         Returns:
-            The sentence's index, or None if no other sentence has such a word or no head is
-            selected.
+            The index of the sentence, or None if no further sentence has a fitting word or no head
+            is selected.
 
         Raises:
             ValueError: another outcome or step.

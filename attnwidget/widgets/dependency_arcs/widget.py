@@ -29,11 +29,11 @@ from attnwidget.widgets.shared.widget_code import chosen_options
 class DependencyArcs(SentenceArcs, DirectionChoice):
     """A sentence with its annotated arcs above, and those that the selected head predicts below.
 
-    A head predicts each word's governor: the word that it attends to most, or the word that attends
-    to it most (`direction`; Clark et al. 2019, section 4.2). Predicted arcs are solid where the
-    governor is the annotated one, dashed elsewhere; the stronger the weight, the thicker and the
-    more opaque. Point at a word for its attention to all others. The governor of the root is no
-    word, so the root has no prediction.
+    A head predicts each word's governor: the most attended word, or the word with the most
+    attention to this word (`direction`; Clark et al. 2019, section 4.2). Predicted arcs are solid
+    where the governor is the annotated one, dashed elsewhere; the stronger the weight, the thicker
+    and the more opaque. Point at a word for its attention to all others. The governor of the root
+    is no word, so the root has no prediction.
 
     `model` is the result of `load_model`, `sentences` are sentences of a treebank. With the
     `accuracies` from `probe_relations`, the figure uses its definition of words, the title gives

@@ -36,7 +36,7 @@ def quick_effects(attention: Attention) -> EffectsOf | None:
 
 
 def answer_effects(attention: Attention) -> EffectsOf | None:
-    """Return how to measure the effects of heads on the next word; None without such a word.
+    """Return how to measure the effects of heads on the next word; None without a prediction.
 
     A gradient estimates the effects of all heads, and the heads with the largest estimates are
     switched off. This takes about as long as eight readings of the text.

@@ -117,7 +117,7 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
     _painted = traitlets.Bool(False).tag(sync=True)
     # The number of requests for the sentence of the arcs.
     _sentence_asked = traitlets.Int(0).tag(sync=True)
-    # What the page offers if an input cannot be read, such as "read the first 512 tokens"; else "".
+    # The offer of the page for an input that cannot be read: "read the first 512 tokens", or "".
     _way_out = traitlets.Unicode().tag(sync=True)
     # The number of times that the offer was taken.
     _way_out_taken = traitlets.Int(0).tag(sync=True)

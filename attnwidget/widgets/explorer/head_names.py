@@ -38,8 +38,8 @@ class HeadNames:
         status: What its page says.
         background: Its jobs, "card" among them.
         model: The model.
-        atlas: The atlas. None = the atlas that comes with the model or was kept for it; without
-            such an atlas, the page has a button that names the heads. False = no atlas.
+        atlas: The atlas. None = the embedded or kept atlas of the model; without such an atlas, the
+            page has a button that names the heads. False = no atlas.
         shapes: Numbers of layers and heads of the explorer.
         seconds_per_token: Duration of reading the text of the explorer, per token.
 

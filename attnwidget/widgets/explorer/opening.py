@@ -122,7 +122,7 @@ def opening_of(
         attention: The attention.
         names: Names of heads, as an atlas gives them (`names_in`).
         heads: Heads to choose from; () = all heads of the first stack, or of the cross-attention.
-        mask: The mask token, as the vocabulary spells it; None = the model has none.
+        mask: The mask token, as the vocabulary spells it; None = a model without a mask token.
         effects: Changes of the answer's probability without heads; None = compare links only.
 
     Example:
@@ -311,7 +311,7 @@ class _Words:
         ]
 
     def usual(self, weights: Float32Array) -> Float32Array:
-        """Return the mean weight of each key over the words that see it, [H, 1, k]."""
+        """Return the mean weight of each key over the words that see the key, [H, 1, k]."""
         seen = self._asking[:, None] & (self.even > 0)
         sums = np.where(seen, weights, 0).sum(-2, keepdims=True)
         usual: Float32Array = sums / np.maximum(seen.sum(-2), 1)
@@ -486,7 +486,7 @@ def _answering(words: _Words, effects: EffectsOf, chosen: Sequence[Head] | None)
 def _classes_of(
     axis: Tokens, groups: Sequence[Sequence[int]], hidden: Sequence[str]
 ) -> tuple[list[WordClass], Bools]:
-    """Return the class of each word, and whether it is a word that is not hidden.
+    """Return the class of each word, and whether the word is visible.
 
     The patches of a picture have no letters, and count as words of content.
     """

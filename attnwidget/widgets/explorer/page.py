@@ -25,7 +25,7 @@ def page(explorer: Explorer) -> Page:
     if waits:
         names = ", ".join(TAB_NAMES.get(panel, panel) for panel in waits)
         notes.append(f"written before these were measured: {names}")
-    # A reader of the page may select another head, and nobody writes another line there.
+    # A reader of the page may select another head, but the line of the page does not change.
     line = next(iter(explorer.caption.notes), "")
     look = "" if line.startswith("panels: ") else f"As saved: {line}"
     text = "\n".join(filter(None, [*explorer._shown.values(), look]))

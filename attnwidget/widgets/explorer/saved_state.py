@@ -137,7 +137,7 @@ def _described_atlas(made: Arguments) -> str | bool:
 
 
 def _atlas(described: str | bool | None, atlas: Atlas | None) -> Atlas | Literal[False] | None:
-    """Return the argument `atlas` of the explorer. States of earlier versions have None for none.
+    """Return the argument `atlas` of the explorer; None = no atlas, in states of earlier versions.
 
     Raises:
         ValueError: The state has an atlas that the user passed, and the caller passed none.

@@ -85,7 +85,7 @@ def explore(
     atlas: Atlas | Literal[False] | None = None,
     **traits: Any,
 ) -> Explorer:
-    """Show all heads, one head, and comparisons of heads for one text, in one widget.
+    """Show all heads, a single head, and comparisons of heads for a text, in one widget.
 
     Choose an example, or edit the text and run it. Step through the layers and select heads in any
     panel; the other panels follow. Slow measurements (the distances between heads, the accuracy of
@@ -94,9 +94,9 @@ def explore(
     On the embedded model, an example opens on a head that suits it. One word is locked, and a
     sentence explains the picture. In another text, the explorer opens on the link between two words
     that stands out most: from a pronoun, a content word, or the last word of a causal model, in a
-    head whose name suits the word. A causal model that predicts the next word opens on the head
-    that carries this word, where it is found fast enough. `selected` or `layer` choose another
-    head.
+    head whose name suits the word. For a causal model that predicts the next word, the explorer
+    opens on the head that carries this word, if the search is fast enough. `selected` or `layer`
+    choose another head.
 
     Args:
         model: A model from `load_model`, or an argument of `load_model`. None = the model of an
@@ -111,7 +111,7 @@ def explore(
         versus_text: A second text, which is compared with the first text. The second model reads
             it, or the same model if there is no second model.
         max_new_tokens: Largest number of tokens that the model writes after the text, greedily. The
-            view then has a slider over the tokens that it wrote. None = the model writes nothing.
+            view then has a slider over the tokens that it wrote. None = do not write.
         treebank: Sentences to measure relations on: the path of a CoNLL-U file, a list of
             `Sentence`s, the result of `probe_relations`, or `(accuracies, sentences)`. True =
             `demo_treebank()`. False = no relations. None = `demo_treebank()` for the embedded
@@ -122,8 +122,8 @@ def explore(
         metrics: Metrics in the forms of `HeadGrid`, for example the result of `measure`. The map of
             heads uses their distances. None = measure the shown text; the panels say so.
         atlas: An atlas of the model, made with `atlas(model)`. The tab "this head" has the card of
-            the shown head, the sentence says what the head does, and the names of heads are labels
-            where `labels` has none. None = the atlas that comes with an embedded model
+            the shown head, the sentence says what the head does, and heads without an entry in
+            `labels` get their names as labels. None = the atlas that comes with an embedded model
             (`demo_atlas`) or was kept for the model (`keep_names`); else the page has a button that
             names the heads. False = no atlas.
         traits: Options of the explorer: `example`, `selected`, `layer`, `quantity`, `tab`, …
@@ -160,12 +160,12 @@ class Explorer(ExplorerFigure):
 
     `grid`, `view`, `lens`, `strip`, `head_map`, `why`, `card`, `table` and `arcs` are widgets with
     options, for example `explorer.view.mode = "matrix"`. `grid` and `view` exist from the start.
-    The others are None until the page shows the grid and the view and the measurements are done;
-    `table` and `arcs` stay None without a treebank, and `card` without an atlas. Assign `example`,
-    `text`, `pair` or `target` to read another input. If the model cannot read an input, ValueError
-    is raised and the figures do not change. Predictions need one more pass of the model: while
-    their tab is closed, they follow another input after the other figures, and `wait()` returns
-    when they have followed.
+    All further figures are None until the page shows the grid and the view and the measurements are
+    done; `table` and `arcs` stay None without a treebank, and `card` without an atlas. Assign
+    `example`, `text`, `pair` or `target` to read another input. If the model cannot read an input,
+    ValueError is raised and the figures do not change. Predictions need one more pass of the model:
+    while their tab is closed, they follow a new input after the other figures, and `wait()` returns
+    after this pass.
 
     Example:
         >>> from attnwidget import Explorer
@@ -181,7 +181,7 @@ class Explorer(ExplorerFigure):
 
     kind = "explorer"
 
-    # Whether a text that has words is read between words after one that has none.
+    # Whether a text with words is read between words after a text without words.
     _is_word_by_word: bool = False
 
     def __init__(
@@ -523,7 +523,7 @@ class Explorer(ExplorerFigure):
         self.show(attention, text, pair)
 
     def _show(self, attention: Attention, shown: dict[str, Any]) -> None:
-        """Change all figures together, with one computation and one message per figure.
+        """Change all figures together, with a single computation and message per figure.
 
         The message of the explorer comes last.
         """
@@ -559,7 +559,7 @@ class Explorer(ExplorerFigure):
             self._compare_with(other)
             if other is None:
                 self._tell(attention, demo if tells else None)
-            # Another thread may have requested another input meanwhile, which is read here.
+            # A further input may have been requested by another thread, and is read here.
             with self.hold_trait_notifications():
                 for name, value in shown.items():
                     setattr(self, name, value)
@@ -810,7 +810,7 @@ def _has_words(attention: Attention) -> bool:
 
 
 def _input_of(texts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an input whose further texts are None where they are empty."""
+    """Return an input with None in place of empty further texts."""
     return {name: text if name == "text" else text or None for name, text in texts.items()}
 
 

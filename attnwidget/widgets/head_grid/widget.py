@@ -92,7 +92,7 @@ class HeadGrid(MetricChoice, Versus):
         '"maps" = the whole maps, as without a lock.',
     ).tag(sync=True)
 
-    # What heads with a tested name do, in one word, as [head, family]; the figure around sets it.
+    # The action of heads with a tested name in one word, [head, family]; an explorer sets it.
     _families: traitlets.List[list[Any]] = traitlets.List().tag(sync=True)
     # What was off when the metrics were given.
     _metrics_of = traitlets.Unicode().tag(sync=True)
@@ -156,7 +156,7 @@ class HeadGrid(MetricChoice, Versus):
         drawn = self._draw(shown, minus, times_keys)
         thumbnails = replace(drawn, values=drawn.values.copy(), maxima=drawn.maxima.copy())
         if shown is self.attention:
-            # A head that is off looks nowhere, and what stands in its place is no change of it.
+            # A disabled head has neither weights nor a change, so its thumbnail is empty.
             off = self._off(self.stack)
             thumbnails.values[off] = 0 if minus is None else 128
             thumbnails.maxima[off] = 0

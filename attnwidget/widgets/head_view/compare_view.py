@@ -17,7 +17,7 @@ class CompareView(HeadView):
 
     The attentions come from one model and two texts, or from two models or checkpoints with equal
     numbers of layers and heads. Their tokens share one axis: common tokens (a longest common
-    subsequence) appear once, and tokens of only one attention are hatched in the other map; nothing
+    subsequence) appear once, and tokens of a single attention are hatched in the other map; nothing
     is resampled. Pointing at a cell or locking a token acts on all three maps. The difference is
     the first minus the second, on one diverging scale round grey.
 

@@ -26,8 +26,8 @@ def generation_steps(
     """Return the steps of a generation as the page draws them; None if no model wrote the text.
 
     In each step the model read all tokens before the chosen token. The step therefore belongs to
-    the query just before the chosen token. Probabilities are those of the model, before options of
-    the generation such as a temperature. They are empty if the model cannot be asked, and `problem`
+    the query just before the chosen token. Probabilities come from the model, before options of the
+    generation such as a temperature. They are empty if the model cannot be asked, and `problem`
     then says why.
 
     Args:

@@ -1,4 +1,4 @@
-"""The maps that a view of a long input draws, and what crosses of them to its page."""
+"""Maps that a view of a long input draws, and the parts that are sent to its page."""
 
 from __future__ import annotations
 
@@ -99,11 +99,11 @@ class LongMaps:
     def tile_to_wire(
         self, window: Part | None, *, lines: bool, top_mass: float = 1.0
     ) -> dict[str, Any]:
-        """What is in sight, as at most 256 x 256 cells, and as much beside it as there is room for.
+        """Return the visible part, widened on all sides to at most 256 x 256 cells.
 
         Cells are blocks of `step` queries and keys, a power of two; with a step of 1 all weights
-        are there. With `lines` the strongest links in sight come with it, of those that make up
-        `top_mass` of their rows.
+        are there. With `lines`, the result has the strongest visible links among the links that
+        make up `top_mass` of their rows.
         """
         part = q0, q1, k0, k1 = self.part_of(window)
         most = TILE if len(self.maps) <= _FEW else TILE_OF_MANY

@@ -1,4 +1,4 @@
-"""Long inputs in a HeadView: what its page gets in place of whole maps, and what it asks for."""
+"""Long inputs in a HeadView: the data and the requests of its page in place of whole maps."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class TokenCells:
 class WordCells:
     """A map between words: sums over an attended word's tokens, means over an attending word's.
 
-    A word may see another if one of its tokens may see one of the other's.
+    A word may see a second word if any token of the first may see any token of the second.
     """
 
     cells: MapCells
@@ -127,7 +127,7 @@ class WordCells:
 
 @dataclass(frozen=True)
 class SharedCells:
-    """A map on axes that it shares with another: NaN for tokens of the other alone.
+    """A map on axes that are shared with another map: NaN for tokens of the other alone.
 
     `places` are where its queries and keys lie on the common axes of `size`.
     """
@@ -138,7 +138,7 @@ class SharedCells:
 
     @cached_property
     def _own(self) -> list[Places]:
-        """The own place of each common one, -1 where there is none."""
+        """Return this map's index of every shared place, -1 for tokens of the other map."""
         own = [np.full(count, -1, np.int64) for count in self.size]
         for at, places in zip(own, self.places, strict=True):
             at[list(places)] = np.arange(len(places))

@@ -177,7 +177,7 @@ class ShownParts:
 
     @cached_property
     def _pass(self) -> _Pass:
-        """What one pass over all rows has found."""
+        """The numbers from a pass over all rows."""
         n_query, n_key = self.size
         every = np.arange(self.cells.size[1])
         sums = np.ones(n_query, np.float32)

@@ -70,7 +70,7 @@ def heads_together(
 def maps_to_wire(
     attention: Attention, heads: Sequence[Head], quantity: str, unit: str
 ) -> dict[str, Any]:
-    """Return the maps of heads of one stack in one array [heads, query, key].
+    """Return the maps of heads of a stack in one array [heads, query, key].
 
     They are float32 with NaN where a query may not see a key; many of them are bytes, as a page
     without a kernel holds them.

@@ -264,7 +264,7 @@ class HeadView(TokenSize, LongInput):
 
     @computed("attention", "versus")
     def _steps(self) -> dict[str, Any] | None:
-        """The steps in which the model wrote the text; None if it wrote none of it."""
+        """The steps in which the model wrote the text; None without generated tokens."""
         two = self._two()
         if two is not None and not two.is_same("tokens"):
             return None

@@ -1,1 +1,1 @@
-"""LinkView: why a head attends from one token to another, and what it carries."""
+"""LinkView: why a head attends to a token, and what it carries."""

@@ -32,7 +32,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, eq=False)
 class Answer(Generic[Found]):
-    """What was found about a link, or why nothing was found.
+    """The answer to a question about a link, or the reason of a missing answer.
 
     Attributes:
         link: The link.
@@ -83,7 +83,7 @@ def sources(link: ShownLink) -> Answer[ScoreSources]:
 
 
 def writes(link: ShownLink) -> Answer[HeadWrites]:
-    """Return what the head writes at the query, by the tokens that it reads."""
+    """Return the output of the head at the query, split by the tokens that the head reads."""
     layer, head, stack = link.head
     return answered(
         link,
@@ -221,7 +221,7 @@ def _largest(parts: Sequence[tuple[str, float]], count: int) -> tuple[list[list[
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """All answers about one link; None for an answer that is not there yet."""
+    """All answers about one link; None for an answer that is still computed."""
 
     distances: Answer[ScoresAtDistances] | None = None
     sources: Answer[ScoreSources] | None = None

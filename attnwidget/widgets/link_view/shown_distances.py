@@ -12,7 +12,7 @@ from attnwidget.mechanisms.score_at_distances import ScoresAtDistances, score_at
 # Distances that are shown at least, if positions are rotary or a bias with a slope, and at most.
 _LEAST = 64
 _MOST = 1024
-# Distances that are shown at most if the model has to run for each of them.
+# Largest number of shown distances if the model has to run for every distance.
 _MOST_RUN = 128
 
 

@@ -21,10 +21,10 @@ class ShownLink:
     Attributes:
         attention: The attention of the input.
         head: The head.
-        query, key, versus: Places of the tokens; `versus` is None if the query sees no other key.
+        query, key, versus: Places of the tokens; `versus` is None if the query sees a single key.
         is_strongest: Whether the key was not locked, and is the key with most weight.
         is_runner_up: Whether the rival was not chosen, and is the other key with most weight.
-        rivals: The other keys that the query sees, those with most weight first.
+        rivals: Further keys that the query sees, in the order of falling weight.
         weights: Weights of the head from the query to all keys, float32 [K], NaN where no key is
             seen.
     """

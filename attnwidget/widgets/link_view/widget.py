@@ -1,4 +1,4 @@
-"""LinkView: why a head attends from one token to another, and what it carries."""
+"""LinkView: why a head attends to a token, and what it carries."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ _QUESTIONS: dict[str, Callable[[ShownLink], Answer[Any]]] = {
 
 
 class LinkView(AttentionWidget):
-    """Why a head attends from one token to another, who wrote the link, and what it carries.
+    """Why a head attends to a token, who wrote the link, and what the link carries.
 
     A link is a head, a query and a key: the last selected head, and the last locked tokens. Linked
     to a `HeadView`, a click on a line or a cell chooses the link. The figure splits the difference
-    between the scores of the key and of a rival key, shows the weight that the key would have at
-    other distances, the strongest pairs of writers of the query and the key, the share of the key
-    in the output of the head, and the words that this part promotes. Parts that have no exact
+    between the scores of the key and of a rival key. It also shows the weight of the key at
+    different distances, the strongest pairs of writers of the query and the key, the share of the
+    key in the output of the head, and the words that this part promotes. Parts that have no exact
     decomposition in a model are refused with the reason.
 
     The answers of the first link are there when the figure appears. Answers of later links follow
@@ -312,7 +312,7 @@ class LinkView(AttentionWidget):
         self._background.start()
 
     def _answer_job(self, link: ShownLink) -> Job:
-        """Answer what needs the model, one question after the other."""
+        """Answer the questions that need the model, in their order."""
         for name, ask in _QUESTIONS.items():
             known: Answer[Any] | None = getattr(self._answers, name)
             if known and known.link.has_same_ends(link, with_rival=name == "sources"):

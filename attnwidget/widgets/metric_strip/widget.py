@@ -71,7 +71,7 @@ class MetricStrip(HeadWidget):
         return metrics_to_wire(self.metrics, self._stack)
 
     def to_frame(self) -> pd.DataFrame:
-        """The shown head's numbers, a row a metric: metric, value, percentile.
+        """Return the numbers of the shown head, a row per metric: metric, value, percentile.
 
         The percentile is the share of the other heads that have a smaller value, ties by half.
         """

@@ -1,15 +1,18 @@
-"""The figures there are, each under the name of its folder. Knows where they are, imports none."""
+"""The figures of the package by the names of their folders.
+
+The code of a figure's page is imported when a page needs it, so the page of one figure does not
+import other figures.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from attnwidget.widgets.pages.page_part import Page
 
-#: Each figure's module and style sheet, under the figure's name.
+#: Folder with the module and the style sheet of each figure, under the name of the figure.
 STATIC = Path(__file__).parents[1] / "static"
 
 
@@ -18,8 +21,8 @@ class Figure:
     """One figure.
 
     Attributes:
-        name: of its folder, here and in the pages' code.
-        class_name: of its widget.
+        name: Name of its folder, in Python and in the code of pages.
+        class_name: Name of the class of its widget.
         label: Name of the figure on a page; "" for a figure that contains others.
     """
 
@@ -27,21 +30,12 @@ class Figure:
     class_name: str
     label: str
 
-    @property
-    def module(self) -> str:
-        """Where its widget is."""
-        return f"attnwidget.widgets.{self.name}.widget"
-
-    def load(self) -> Any:
-        """Its widget's class."""
-        return getattr(import_module(self.module), self.class_name)
-
     def shows(self, widget: object) -> bool:
-        """Whether a widget is one of this kind."""
+        """Return whether a widget is this figure."""
         return bool(getattr(type(widget), "kind", None) == self.name)
 
 
-#: In the order of a page that has several.
+#: The figures, in their order on a page with several figures.
 FIGURES = (
     Figure("head_grid", "HeadGrid", "all heads"),
     Figure("head_view", "HeadView", "one head"),
@@ -59,7 +53,7 @@ FIGURES = (
 
 
 def figure(name: str) -> Figure:
-    """The figure of that name.
+    """Return the figure with this name.
 
     Example:
         >>> from attnwidget.widgets.pages.registry import figure
@@ -70,10 +64,10 @@ def figure(name: str) -> Figure:
 
 
 def page_of(widget: object) -> Page:
-    """What a page of a widget must hold; `page` of the figure's `page.py` says it.
+    """Return the data that a page of a widget needs, from `page.py` in the figure's folder.
 
     Raises:
-        TypeError: it is none of the figures.
+        TypeError: The widget is no figure of the package.
     """
     for kind in FIGURES:
         if kind.shows(widget):

@@ -11,7 +11,7 @@ from attnwidget.widgets.prediction_view.shown_question import Answered
 
 
 class FoundLens(NamedTuple):
-    """The answers after each layer, or why there are none.
+    """The answers after every layer, or the reason of their absence.
 
     Attributes:
         rows: For the embeddings and each layer its name, the likeliest answer, the probability of

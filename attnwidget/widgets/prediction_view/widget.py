@@ -96,13 +96,13 @@ class PredictionView(StackChoice):
     """A model's answer to one question, and the heads on which the answer depends.
 
     The question is a masked word, the next token or the class. With heads off (`disabled`, shared
-    with a linked `HeadGrid`) the figure shows the answers before and after; the map shows, for each
-    head, the change in one answer's probability if that head is switched off too. These effects are
-    first estimated by one backward pass, and then computed in the background with one pass per
-    head: `wait()` returns when they are done. With `effects_by="direct"` the map shows the exact
-    share of each head in the difference of two logits instead. With `effects_by="patch"` and a
-    second text in `corrupted`, the map shows how much of the answer each head carries over: its
-    outputs are put into a pass over the second text. `lens=True` adds the answer after each layer.
+    with a linked `HeadGrid`) the figure shows the answers before and after; for each head, the map
+    shows the change in an answer's probability if this head is switched off too. These effects are
+    first estimated by a backward pass, and then computed in the background, with a pass per head:
+    `wait()` returns when they are done. With `effects_by="direct"` the map shows the exact share of
+    each head in the difference of two logits instead. With `effects_by="patch"` and a second text
+    in `corrupted`, the map shows how much of the answer each head carries over: its outputs are put
+    into a pass over the second text. `lens=True` adds the answer after each layer.
 
     Linked to a `HeadView` or `TokenLens`, the last query locked there is the token asked about; of
     a causal model what follows that token. Options are the traits, as keywords. An unknown one
@@ -305,7 +305,7 @@ class PredictionView(StackChoice):
         self._forget_question()
 
     def _forget_question(self) -> None:
-        """Return to the question by default: a choice for one text says nothing about another."""
+        """Return to the default question: a choice for a text does not apply to the next text."""
         with self._together():
             self.position = None
             self.answer = None
@@ -414,7 +414,7 @@ class PredictionView(StackChoice):
         )
 
     def _rival(self, answered: Answered) -> int | None:
-        """The id of the other answer; None if there is none, or the second text gives it."""
+        """The id of the other answer; None if it is not needed, or follows from the second text."""
         if self.effects_by not in ("direct", "patch"):
             return None
         if self.versus is not None:

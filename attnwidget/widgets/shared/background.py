@@ -40,9 +40,9 @@ class _Call:
 class Background:
     """Jobs by name, in the given `order`; a job gives way to earlier jobs before each of its steps.
 
-    A job computes in the thread. The functions that it yields open and change widgets. Where the
-    host keeps a session for each page, these functions run in the session of the page, because
-    other threads cannot open widgets there (see `page_session`).
+    A job computes in the thread. The functions that it yields open and change widgets. If the host
+    keeps a session for each page, these functions run in the session of the page, because other
+    threads cannot open widgets (see `page_session`).
 
     Nothing runs before `start()` or `wait()`. A job added under the name of an unfinished one takes
     its place, also of its exception. An exception ends its job and is kept for `wait()`.
@@ -112,7 +112,7 @@ class Background:
         self.start()
         limit = None if timeout is None else time.monotonic() + timeout
         while True:
-            # The thread of the session waits here, so it makes the calls that wait for it.
+            # The thread of the session waits here, so it makes the waiting calls.
             if self._session is not None and self._session.is_here:
                 self._make_calls()
             with self._changed:

@@ -22,7 +22,7 @@ Value = TypeVar("Value")
 
 
 class Computed(traitlets.TraitType[Value, Value], Generic[Value]):
-    """A read-only trait whose value a method computes from other traits; see `computed`."""
+    """A read-only trait with a value that a method computes from other traits; see `computed`."""
 
     default_value = None
 
@@ -47,10 +47,10 @@ def computed(
 ) -> Callable[[Callable[[Any], Value]], Computed[Value]]:
     """Make a method a trait that is computed from other traits.
 
-    The trait has the method's name and the value that the method returns. The widget computes it
-    when it opens, and later once for each block of changes of the named traits. An error is shown
-    on the figure, and the trait keeps its value. A subclass replaces the trait by a trait of the
-    same name.
+    The trait has the method's name and the value that the method returns. The widget computes the
+    trait when it opens, and later once for each block of changes of the named traits. An error is
+    shown on the figure, and the trait keeps its value. A subclass replaces the trait by a trait of
+    the same name.
 
     Reading a computed trait takes the widget's lock if the value is stale. A thread that holds the
     model's lock must therefore not read one: a computation may wait for the model.
@@ -163,7 +163,7 @@ class ComputedTraits(ThreadMessages):
 
     @contextmanager
     def _together(self) -> Iterator[None]:
-        """Make several changes that are answered once, and that no other thread interrupts."""
+        """Make several changes that are answered once, without interruption by other threads."""
         with self._lock, self._batched():
             yield
 
@@ -186,7 +186,7 @@ class ComputedTraits(ThreadMessages):
             self._compute_stale()
 
     def _compute_stale(self) -> None:
-        """Compute all stale traits, or none of them if one fails."""
+        """Compute all stale traits; after an error, no trait changes."""
         with self._lock, self.hold_sync(), plain_torch():
             if self._is_computing:  # a method that computes a trait reads another computed trait
                 return
@@ -220,7 +220,7 @@ class _Plan:
     """The computed traits of a class.
 
     Attributes:
-        order: Names, each after the computed traits that it depends on.
+        order: Names in the order of computation: every name after the names of its inputs.
         methods: What computes each.
         dependents: Names of the computed traits that depend on a trait.
     """

@@ -222,7 +222,7 @@ class Exporting:
         self._publish_picture(self._fallback(), secrets.token_hex(8), update=False)
 
     def _publish_picture(self, picture: _Bundle | None, display_id: str, *, update: bool) -> None:
-        """Put a picture out as an output of its own, or in place of the one with this name."""
+        """Display a picture as a new output, or in place of the output with this name."""
         from IPython.display import publish_display_data
 
         from attnwidget.drawing.kept_picture import kept_picture
@@ -244,7 +244,7 @@ class Exporting:
                 self._publish_picture(picture, display_id, update=True)
 
     def _fallback(self, *, brief: bool = True) -> _Bundle | None:
-        """Return picture and table as notebooks hold them, or None where they are not wanted.
+        """Return picture and table in the form of notebooks, or None where these are not wanted.
 
         If the picture cannot be drawn, the reason stands in its place.
         """

@@ -254,7 +254,7 @@ class HeadWidget(Exporting, ComputedTraits):
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """Handle one change at a time, with one message; the widget shows errors in its place."""
+        """Handle one change at a time, with a single message; the widget shows an error instead."""
         with self._lock, self.hold_sync():
             try:
                 yield
@@ -309,8 +309,7 @@ class HeadWidget(Exporting, ComputedTraits):
 
     def _handle_custom_msg(self, content: Any, buffers: Any) -> None:
         if isinstance(content, dict) and content.keys() == {"asked"}:
-            # Answer after the changes that the page sent before its request, so that the page knows
-            # that they arrived.
+            # Answer after all earlier changes of the page, so that the page knows of their arrival.
             self.send(content)
             return
         super()._handle_custom_msg(content, buffers)

@@ -31,7 +31,7 @@ from attnwidget.widgets.shared.stack_choice import StackChoice
 
 
 class MetricChoice(StackChoice):
-    """A figure that shows a metric for each head, and sorts and filters the heads by it."""
+    """A figure that shows a metric for each head, and sorts and filters the heads by the metric."""
 
     metrics = traitlets.Any(
         None,
@@ -63,7 +63,7 @@ class MetricChoice(StackChoice):
         ["dim", "remove"], "dim", help="What becomes of heads outside the filter."
     ).tag(sync=True)
 
-    # What the caption says about metrics of another model, until another attention is shown.
+    # Note of the caption about metrics of another model, until the figure shows a new attention.
     _left_out = traitlets.Unicode()
 
     @traitlets.validate("metrics")

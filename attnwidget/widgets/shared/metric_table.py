@@ -58,7 +58,7 @@ def read_metrics(metrics: object, shapes: Shapes | None = None) -> dict[str, Met
             if values.shape != tuple(expected):
                 raise ValueError(
                     f"the metric {title!r} has the shape {list(values.shape)}; expected one number "
-                    f"a head, {list(expected)} = [layers, heads] of {stack!r}"
+                    f"per head, {list(expected)} = [layers, heads] of {stack!r}"
                 )
     return known
 
@@ -118,8 +118,8 @@ def _array(title: object, values: ArrayLike) -> NDArray[np.float64]:
         raise TypeError(f"the metric {title!r} is not an array of numbers: {error}") from None
     if array.ndim != 2 or not array.size:
         raise ValueError(
-            f"the metric {title!r} has the shape {list(array.shape)}; expected one number a head, "
-            "[layers, heads]"
+            f"the metric {title!r} has the shape {list(array.shape)}; "
+            "expected one number per head, [layers, heads]"
         )
     return array
 
@@ -143,8 +143,8 @@ def _refuse_missing(title: str, values: NDArray[np.float64]) -> None:
 def nearest_heads(metrics: Metrics, n: int) -> NDArray[np.int64]:
     """The `n` heads most like each head, int64 [L * H, n] of layer-major indices, nearest first.
 
-    The distance is Euclidean over the metrics, each standardised over the heads (mean 0, deviation
-    1), so that the units do not matter; ties go to the first head. Heads of layers without
+    The distance is Euclidean over the metrics. Metrics are standardised over the heads (mean 0,
+    deviation 1), so that units do not matter; ties go to the first head. Heads of layers without
     attention (NaN) are near to no head; their own rows are 0.
     """
     columns = [values.ravel() for values in metrics.values()]
@@ -167,7 +167,7 @@ def nearest_heads(metrics: Metrics, n: int) -> NDArray[np.int64]:
 
 
 def metrics_to_wire(metrics: Mapping[str, Metrics], stack: str) -> dict[str, Any] | None:
-    """Return the metrics of one stack for the page, or None if there are none.
+    """Return the metrics of a stack for the page, or None if the stack has no metrics.
 
     Values are float32 [metrics, layers, heads]; `similar` is int32 [layers * heads, N_SIMILAR].
     """

@@ -1,4 +1,4 @@
-"""Metrics of heads at each checkpoint of a training, of which a figure shows one checkpoint."""
+"""Metrics of heads at all checkpoints of a training. A figure shows one checkpoint."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SteppedMetrics(dict[str, Metrics]):
 
 
 def steps_in(metrics: object) -> list[str]:
-    """Return the labels of the checkpoints of metrics; none if they are of one model."""
+    """Return the labels of the checkpoints of metrics; empty if they belong to a single model."""
     return list(metrics.by_step) if isinstance(metrics, SteppedMetrics) else []
 
 

@@ -20,8 +20,8 @@ STACK = "self"
 def figures_of_texts(figures: Sequence[object]) -> list[AttentionWidget]:
     """Return the figures that can show another text.
 
-    A figure needs a model that reads the text. Figures that compare two attentions keep them, and
-    the panels of another figure get their attention from this figure.
+    A figure needs a model that reads the text. Figures that compare two attentions keep both, and
+    panels get their attention from the figure that contains them.
     """
     able = [
         figure
@@ -38,8 +38,8 @@ def figures_of_texts(figures: Sequence[object]) -> list[AttentionWidget]:
 def open_example(figures: Sequence[AttentionWidget], example: ExampleLink) -> None:
     """Show the text of an example in figures, with its query and its key locked.
 
-    Figures of the same model get the same attention, so that each model reads the text once. All
-    texts are read before the first figure changes.
+    Figures of the same model get the same attention, so a model reads the text only once. All texts
+    are read before the first figure changes.
 
     Raises:
         ValueError: A model has another vocabulary than the example, or cannot read its text.

@@ -1,7 +1,7 @@
 """Sessions of hosts in which widgets belong to a page: Shiny, and the Bokeh server of Panel.
 
-Such a host opens a widget in the session of a page, which is known only to the code that the host
-calls for this page. Another thread can neither open a widget nor send its messages.
+Such a host opens a widget in the session of a page. Only the code that the host calls for this page
+knows the session. Another thread can neither open a widget nor send its messages.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _BokehSession(_Session):
 
 
 def current_session() -> PageSession | None:
-    """Return the session whose code is running; None in a host without such sessions."""
+    """Return the session whose code is running; None in a host without sessions."""
     shiny = sys.modules.get("shiny.session")
     if shiny is not None:
         session = shiny.get_current_session()

@@ -18,7 +18,7 @@ class _Held(threading.local):
 class ThreadMessages(anywidget.AnyWidget):
     """A widget whose `hold_sync` holds back the messages of the calling thread only.
 
-    ipywidgets keeps one set of names for all threads. One thread could clear the names that another
+    ipywidgets keeps one set of names for all threads. A thread could clear the names that another
     thread has just added, and the page would never receive these values.
     """
 

@@ -20,7 +20,7 @@ _MOST_IN_FULL = 6000
 
 
 class TokenLens(StackChoice):
-    """The weights of every head from one word to each token, or from each token to the word.
+    """The weights of every head from a word to all tokens, or from all tokens to the word.
 
     With one token locked (`tokens`) it shows tokens x heads, the heads of the layer or of the model
     (`of`). With a query and a key locked it shows layers x heads, one square a head: the weight

@@ -1,4 +1,4 @@
-"""The traits that linked widgets share, and the part of a value that each widget accepts."""
+"""Shared traits of linked widgets, and the part of a value that each widget accepts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def fitting(
         name: of the trait.
         value: what the linked figure has; labels as a mapping, or as the pairs that a page has.
         shapes: layers and heads of each stack of the figure.
-        relations: The relations of the figure, or None if it shows none.
+        relations: The relations of the figure, or None for a figure without relations.
         layers: the layers with attention of each stack; None if every layer has attention.
 
     Example:
