@@ -6,7 +6,7 @@ import type { Reading } from "./sentence/reading.js";
 
 /** From these widths on, in pixels, answers stand in two columns of three, or three of two. */
 const TWO_COLUMNS = 420;
-const THREE_COLUMNS = 760;
+const THREE_COLUMNS = 640;
 
 /** A bar on a fixed scale from 0 to 100 %. */
 const bar = (share: number, kind: string) =>
@@ -55,7 +55,8 @@ export function answersView(
       >${hint}</p></div>`;
   const { answers, isOff, most } = guess;
   const without = isOff ? "with heads off" : `without ${headName(reading.head)}`;
-  const rows = width > THREE_COLUMNS ? 2 : width > TWO_COLUMNS ? 3 : answers.length;
+  const isNarrow = width > THREE_COLUMNS;
+  const rows = isNarrow ? 2 : width > TWO_COLUMNS ? 3 : answers.length;
   const hasAfter = answers.some(({ after }) => after !== undefined);
   return html`<div class="attnw-ex-guess">
     <h4><span class="attnw-ex-guess-title">${titleOf(guess, reading)}</span>
@@ -72,7 +73,8 @@ export function answersView(
               @click=${() => select(most.head)}>${headName(most.head)}</button></span>`
           : nothing
       }</h4>
-    <ul class="attnw-ex-answers" style=${`grid-template-rows: repeat(${rows}, auto)`}
+    <ul class=${isNarrow ? "attnw-ex-answers attnw-ex-narrow" : "attnw-ex-answers"}
+      style=${`grid-template-rows: repeat(${rows}, auto)`}
       >${answers.map((answer) => answerView(answer, isOff))}</ul>
   </div>`;
 }
