@@ -45,22 +45,30 @@ FIRST_PIXELS = """async () => {
     if (performance.now() - start > 60000) return Infinity;
   }
 }"""
-# The same from Ctrl+Enter until both show the other text. The view counts the tokens that it shows,
-# without [CLS] and [SEP] where the explorer hides them.
+# The same from Ctrl+Enter until sentence, lines and grid show the other text. Where the explorer
+# hides [CLS] and [SEP], the lines have two tokens less. A row of pixels stands for the grid.
 RERUN = """async ([text, count]) => {
   const root = document.querySelector(".attnw-ex-root");
+  const grid = root.querySelector("canvas.attnw-grid");
+  const pixels = () => {
+    const row = grid.getContext("2d").getImageData(0, grid.height >> 1, grid.width, 1);
+    return row.data.join();
+  };
+  const before = pixels();
   const area = root.querySelector("textarea");
   area.value = text;
   area.dispatchEvent(new Event("input"));
   const start = performance.now();
   area.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true }));
-  const shows = (name) => {
-    const text = root.querySelector(name).textContent;
-    return text.includes(` ${text.includes("hidden: [CLS]") ? count - 2 : count} tokens`);
+  const shows = () => {
+    const words = root.querySelectorAll(".attnw-ex-sentence [role=toolbar] button").length;
+    const lines = root.querySelector("canvas.attnw-lines")?.dataset.layout ?? "{}";
+    const drawn = JSON.parse(lines).rows;
+    return words === count && (drawn === count || drawn === count - 2);
   };
   for (;;) {
     await new Promise(requestAnimationFrame);
-    if (shows(".attnw-grid-caption") && shows(".attnw-caption")) return performance.now() - start;
+    if (shows() && pixels() !== before) return performance.now() - start;
     if (performance.now() - start > 60000) return Infinity;
   }
 }"""
