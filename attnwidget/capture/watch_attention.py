@@ -20,7 +20,7 @@ from attnwidget.capture.tapping.attention_calls import (
     attention_calls,
 )
 from attnwidget.capture.tapping.attention_sites import is_named_cross
-from attnwidget.capture.tapping.stack_names import is_cross, stack_roles
+from attnwidget.capture.tapping.stack_names import StackRole, is_cross, stack_roles
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
 from attnwidget.text.tokens import Tokens
@@ -73,13 +73,18 @@ class WatchedAttention:
 
         The maps are those of `need_weights=True, average_attn_weights=False`, to 1e-6 in float32.
         If the module was training with dropout, the maps are weights before dropout: rows sum to
-        1. `note` then says "weights before dropout".
+        1. `note` then says "weights before dropout". A part that runs several times in a call of
+        the module has a layer for each run, and `note` says so: two sentences that pass the same
+        encoder are not told from two layers with the same weights.
 
         Args:
             tokens: The attending tokens, also of padding; or without the padding, which then is in
-                no map. In an encoder-decoder, the decoder's tokens. None takes positions.
+                no map. In an encoder-decoder, the decoder's tokens. None takes positions. Further
+                towers, such as "vision", have positions.
             key_tokens: The attended tokens if they differ from `tokens`: the tokens of the encoder,
-                and the keys of cross-attention.
+                and the keys of cross-attention. A call of scaled_dot_product_attention does not
+                tell whether queries and keys are of the same sequence. If their numbers of tokens
+                are equal, the call is cross-attention only with `key_tokens`, or by its path.
             item: Number of the input in the batch.
             call: Number of the call of the module, from 0; may be left out for a single call.
 
@@ -100,16 +105,15 @@ class WatchedAttention:
             (Attention(MultiheadAttention, cross 1×2, 3 tokens), array([0.25, 0.25, 0.25, 0.25], ...
         """
         calls = self._pass(call)
-        roles = stack_roles(
-            [one.path for one in calls],
-            [one.is_cross or is_named_cross(one.path) for one in calls],
-        )
+        roles = _roles(calls, has_key_tokens=key_tokens is not None)
         stacks: dict[str, list[AttentionCall]] = {}
         owners: dict[str, str] = {}
-        for one, role in zip(calls, roles, strict=True):
-            if one.problem:
-                raise ValueError(f"the attention of {_said(one.path)} is not known: {one.problem}")
-            stacks.setdefault(role.stack, []).append(_of_item(one, item))
+        for part, role in zip(calls, roles, strict=True):
+            if part.problem:
+                raise ValueError(
+                    f"the attention of {_said(part.path)} is not known: {part.problem}"
+                )
+            stacks.setdefault(role.stack, []).append(_of_item(part, item))
             owners[role.stack] = role.queries
         order = sorted(
             stacks,
@@ -127,27 +131,35 @@ class WatchedAttention:
         for name in order:
             _check_alike(name, stacks[name])
             shown = axes.shown(name, owners[name], stacks[name])
-            kept = [_among(one, *shown) for one in stacks[name]]
+            kept = [_among(part, *shown) for part in stacks[name]]
             first = kept[0]
             named[name] = axes.of(name, first)
-            with_norms = all(one.output is not None for one in calls)
+            with_norms = all(part.output is not None for part in calls)
             layers[name] = layers_of_states(
-                [one.query for one in kept],
-                [one.key for one in kept],
+                [part.query for part in kept],
+                [part.key for part in kept],
                 (first.query.shape[-2], first.key.shape[-2]),
-                scale=[one.scaling for one in kept],
-                bias=_of_layers([one.bias for one in kept], kept, 0.0),
-                mask=_of_layers([one.visible for one in kept], kept, True),
-                values=[one.value for one in kept] if with_norms else None,
-                output=[one.output for one in kept] if with_norms else None,
+                scale=[part.scaling for part in kept],
+                bias=_of_layers([part.bias for part in kept], kept, 0.0),
+                mask=_of_layers([part.visible for part in kept], kept, True),
+                values=[part.value for part in kept] if with_norms else None,
+                output=[part.output for part in kept] if with_norms else None,
             )
-        trains = any(one.dropout for one in calls)
+        paths = [part.path for part in calls]
+        again = next((path for path in paths if paths.count(path) > 1), None)
+        remarks = []
+        if any(part.dropout for part in calls):
+            remarks.append("weights before dropout")
+        if again is not None:
+            remarks.append(
+                f"{_said(again)} ran {counted(paths.count(again), 'time')}, and each run is a layer"
+            )
         return Attention(
             layers,
             named,
             model_name=self._name,
             no_norms="" if with_norms else _NO_OUTPUT,
-            remarks=("weights before dropout",) if trains else (),
+            remarks=tuple(remarks),
         )
 
     def _pass(self, number: int | None) -> list[AttentionCall]:
@@ -159,7 +171,7 @@ class WatchedAttention:
                 f"inside of the block, in the same thread. Seen are {_SEEN}; load_model reads "
                 "models of transformers"
             )
-        outside = [one.path for one in self._calls.outside]
+        outside = [part.path for part in self._calls.outside]
         whole = any(self._calls.passes)
         twice = next((path for path in outside if whole or outside.count(path) > 1), None)
         if twice is not None:
@@ -236,6 +248,8 @@ class _Axes:
 
     def _sides(self, stack: str) -> tuple[Tokens | None, Tokens | None]:
         """Return the named tokens for the queries and keys of a stack; None for positions."""
+        if stack not in _ORDER:
+            return None, None
         keys = self._tokens if self._key_tokens is None else self._key_tokens
         if is_cross(stack):
             return self._tokens, keys
@@ -275,18 +289,32 @@ class _Axes:
         axes = []
         sides = zip(("queries", "keys"), self._sides(stack), counts, strict=True)
         for side, tokens, count in sides:
-            if tokens is not None and len(tokens) != count and stack in _ORDER:
+            if tokens is not None and len(tokens) != count:
                 raise ValueError(
                     f"{stack!r} has {count} {side}, and the tokens for them are {len(tokens)}: "
                     "pass all tokens that the module has read (and key_tokens= if the attended "
                     "tokens differ)"
                 )
-            fits = tokens is not None and len(tokens) == count
-            axes.append(tokens if tokens is not None and fits else position_axis(count))
+            axes.append(position_axis(count) if tokens is None else tokens)
         query, key = axes
         if call.added:
             key = plain_axis([*key.text, *call.added])
         return query, query if key == query else key
+
+
+def _roles(calls: Sequence[AttentionCall], *, has_key_tokens: bool) -> list[StackRole]:
+    """Return the stack of each call.
+
+    Calls that do not tell whether their keys are of the same sequence are cross-attention if there
+    are key tokens for them alone.
+    """
+    paths = [call.path for call in calls]
+    crosses = [bool(call.is_cross) or is_named_cross(call.path) for call in calls]
+    roles = stack_roles(paths, crosses)
+    stacks = {role.stack for role in roles}
+    if has_key_tokens and len(stacks) == 1 and all(call.is_cross is None for call in calls):
+        return stack_roles(paths, [True] * len(calls))
+    return roles
 
 
 def _common_padding(calls: Sequence[AttentionCall]) -> Tensor | None:
@@ -294,7 +322,7 @@ def _common_padding(calls: Sequence[AttentionCall]) -> Tensor | None:
     first = calls[0].padding
     if first is None:
         return None
-    alike = (one.padding is not None and torch.equal(one.padding, first) for one in calls)
+    alike = (call.padding is not None and torch.equal(call.padding, first) for call in calls)
     return first if all(alike) else None
 
 
@@ -339,13 +367,13 @@ def _among(call: AttentionCall, queries: Tensor | None, keys: Tensor | None) -> 
 
 def _check_alike(stack: str, calls: Sequence[AttentionCall]) -> None:
     """Check that the layers of a stack have the same numbers of heads, queries and keys."""
-    sizes = [(one.query.shape[0], one.query.shape[1], one.key.shape[1]) for one in calls]
-    for one, size in zip(calls, sizes, strict=True):
+    sizes = [(call.query.shape[0], call.query.shape[1], call.key.shape[1]) for call in calls]
+    for call, size in zip(calls, sizes, strict=True):
         if size != sizes[0]:
             heads, queries, keys = sizes[0]
             raise ValueError(
                 f"the layers of {stack!r} differ: {_said(calls[0].path)} has {heads} heads, "
-                f"{queries} queries and {keys} keys, {_said(one.path)} {size[0]}, {size[1]} and "
+                f"{queries} queries and {keys} keys, {_said(call.path)} {size[0]}, {size[1]} and "
                 f"{size[2]}: watch a part with equal layers, watch_attention(module.part)"
             )
 
@@ -354,13 +382,13 @@ def _of_layers(
     given: Sequence[Tensor | None], calls: Sequence[AttentionCall], nothing: bool | float
 ) -> list[Tensor] | None:
     """Return an array per layer, filled with `nothing` for a layer without an array."""
-    if all(one is None for one in given):
+    if all(array is None for array in given):
         return None
     return [
         call.query.new_full((call.query.shape[1], call.key.shape[1]), nothing, dtype=_type(nothing))
-        if one is None
-        else one
-        for one, call in zip(given, calls, strict=True)
+        if array is None
+        else array
+        for array, call in zip(given, calls, strict=True)
     ]
 
 

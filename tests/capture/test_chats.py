@@ -163,14 +163,15 @@ def test_a_message_that_is_in_a_chat_twice_has_two_turns(chatml: AttentionModel)
     ("written", "reason"),
     [
         ("{% for m in messages %}{{ m['content'] }} {{ m['content'] }}{% endfor %}", "2 times"),
-        ("{{ messages | map(attribute='content') | join('') | upper }}", "leaves out"),
+        ("{{ messages | map(attribute='content') | join('') | upper }}", "changes the content of"),
+        ("{% for m in messages %}{{ m['content'] | replace('q', 'k') }}{% endfor %}", "changes"),
+        (
+            "{% for m in messages %}{% if m['content'] | length > 6 %}{{ m['content'] }}{% endif %}"
+            "{% endfor %}",
+            "changes the content of message 0",
+        ),
         ("{{ raise_exception('roles must alternate') }}", "refuses the messages: roles must"),
         ("", "no chat template"),
-        (
-            "{% for m in messages %}{{ m['content'] | length }}{{ m['content'] }}{% endfor %}"
-            "{{ messages[0]['content'] | length }}",
-            "mixes messages 0 and 1",
-        ),
     ],
 )
 def test_a_template_without_places_of_messages_is_refused_with_the_reason(
@@ -178,11 +179,66 @@ def test_a_template_without_places_of_messages_is_refused_with_the_reason(
 ) -> None:
     model = chat_model(written)
     chat = [*QUESTION, {"role": "assistant", "content": "So."}]
-    if reason == "leaves out":
-        assert reason in model.attend(chat).note
-        return
     with pytest.raises(ValueError, match=reason):
         model.attend(chat)
+
+
+SWITCH = (
+    "{% set state = namespace(thinks=true) %}{% for m in messages %}"
+    "{% if '/no_think' in m['content'] %}{% set state.thinks = false %}{% endif %}"
+    "<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
+    "<|im_start|>assistant\n{% if not state.thinks %}({% endif %}"
+)
+FULL_STOP = (
+    "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}"
+    "{% if not m['content'].endswith('.') %}.{% endif %}\n{% endfor %}"
+)
+LENGTHS = (
+    "{% for m in messages %}{{ m['content'] | length }} {{ m['content'] }}\n{% endfor %}"
+    "{{ messages[0]['content'] | length }}"
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "contents"),
+    [
+        (SWITCH, ["be nice", "quit it /no_think"]),
+        (SWITCH, ["/no_think", "quit it"]),
+        (FULL_STOP, ["be nice", "quit it."]),
+        (LENGTHS, ["be nice", "quit it"]),
+        ("{% for m in messages %}[{{ m['content'] }}]{% endfor %}", ["   ", "quit it"]),
+    ],
+)
+def test_a_message_that_changes_the_text_around_it_keeps_its_tokens(
+    written: str, contents: list[str]
+) -> None:
+    roles = ("system", "user")
+    messages = [
+        {"role": role, "content": content} for role, content in zip(roles, contents, strict=True)
+    ]
+    tokens = axis(chat_model(written).attend(messages))
+    for role, content in zip(roles, contents, strict=True):
+        pieces = zip(tokens.roles, tokens.added, strict=True)
+        found = "".join(piece for own, piece in pieces if own == role)
+        # A token of a word may begin with the space before the word.
+        assert found == content or found.lstrip() == content
+
+
+def test_a_message_whose_place_is_in_another_message_is_refused() -> None:
+    written = "{{ messages[0]['content'] | length }}{{ messages[1]['content'] }}"
+    chat = [{"role": "user", "content": "So"}, {"role": "assistant", "content": "So."}]
+    with pytest.raises(ValueError, match="changes the content of message 0"):
+        chat_model(written).attend(chat)
+
+
+def test_contents_that_a_template_cuts_are_read_as_strings() -> None:
+    def read(content: str, end: int) -> str:
+        model = chat_model(f"{{% for m in messages %}}{{{{ m['content'][:{end}] }}}}{{% endfor %}}")
+        return "".join(axis(model.attend([{"role": "user", "content": content}])).added)
+
+    assert read("quit it", 20) == "quit it"
+    with pytest.raises(ValueError, match="changes the content of message 0"):
+        read("quit it", 4)
 
 
 @pytest.mark.parametrize(
@@ -244,6 +300,30 @@ def test_an_unfinished_answer_is_continued(chatml: AttentionModel) -> None:
     assert set(tokens.turns[attention.n_prompt :]) <= {1, None}
     finished = chatml.generate(begun, max_new_tokens=2, add_generation_prompt=True)
     assert "".join(axis(finished).added[: finished.n_prompt]).endswith("assistant\n")
+
+
+@pytest.mark.parametrize("content", ["", None, [], [{"type": "text", "text": ""}]])
+def test_an_empty_answer_is_begun_and_never_the_question_continued(
+    chatml: AttentionModel, content: Any
+) -> None:
+    begun = [*QUESTION, {"role": "assistant", "content": content}]
+    opened = chatml.tokenizer.apply_chat_template(
+        QUESTION, tokenize=False, add_generation_prompt=True
+    )
+    for attention in (
+        chatml.generate(begun, max_new_tokens=2),
+        chatml.replay(begun, "Nobody"),
+    ):
+        tokens = axis(attention)
+        assert "".join(tokens.added[: attention.n_prompt]) == opened
+        assert set(tokens.turns[attention.n_prompt :]) <= {1, None}
+
+
+def test_an_answer_that_is_not_the_end_of_the_text_is_not_continued() -> None:
+    model = chat_model("{% for m in messages | reverse %}{{ m['content'] }}|{% endfor %}")
+    begun = [*QUESTION, {"role": "assistant", "content": "So"}]
+    with pytest.raises(ValueError, match="cannot be continued: leave it out"):
+        model.generate(begun, max_new_tokens=2)
 
 
 def test_a_chat_that_is_too_long_is_refused_or_cut() -> None:

@@ -334,6 +334,73 @@ def test_calls_are_numbered_and_shared_modules_are_layers() -> None:
     (maps,) = expected.values()
     check_maps(watched.attention(call=0), maps[:2])
     check_maps(watched.attention(call=1), maps[2:])
+    # Two sentences that pass one encoder look the same, so the note says what a layer is.
+    assert (
+        watched.attention(call=0).note == "'layer.self_attn' ran 2 times, and each run is a layer"
+    )
+
+
+class FromMemory(nn.Module):
+    """Attention from states to a memory, by scaled_dot_product_attention."""
+
+    def forward(self, x: Tensor, memory: Tensor) -> Tensor:
+        query, key = (y.unflatten(-1, (2, 4)).transpose(1, 2) for y in (x, memory))
+        return functional.scaled_dot_product_attention(query, key, key)
+
+
+def test_key_tokens_say_that_a_memory_of_equal_length_is_another_sequence() -> None:
+    module = FromMemory()
+    with watch_attention(module) as watched:
+        module(states(1, 5, 8), states(1, 5, 8, seed=2))
+    keys = [f"m{i}" for i in range(5)]
+    found = watched.attention(TOKENS, key_tokens=keys).stacks["cross"]
+    assert list(found.query.text) == TOKENS and list(found.key.text) == keys
+    assert list(watched.attention(TOKENS).stacks) == ["self"]
+
+
+def test_tokens_of_a_text_name_no_patches_of_a_picture() -> None:
+    class TwoTowers(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.image = encoder(2)
+            self.text = encoder(2)
+
+        def forward(self, image: Tensor, text: Tensor) -> Tensor:
+            found: Tensor = self.image(image).mean(1) @ self.text(text).mean(1).T
+            return found
+
+    module = TwoTowers().eval()
+    with watch_attention(module) as watched:
+        module(states(1, 5, 8), states(1, 5, 8, seed=2))
+    stacks = watched.attention(TOKENS).stacks
+    assert list(stacks["self"].query.text) == TOKENS
+    assert list(stacks["vision"].query.text) == ["0", "1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    ("name", "stack"),
+    [("seq_attn", "self"), ("freq_attn", "self"), ("q_attn", "cross"), ("cross_attn", "cross")],
+)
+def test_only_a_whole_name_says_that_attention_is_to_another_sequence(
+    name: str, stack: str
+) -> None:
+    module = nn.ModuleDict({name: nn.MultiheadAttention(8, 2, batch_first=True)})
+    given = states(1, 5, 8)
+    with watch_attention(module) as watched:
+        module[name](given, given, given)
+    assert list(watched.attention(TOKENS).stacks) == [stack]
+
+
+def test_a_window_with_a_hint_of_causality_is_read_in_training_with_dropout() -> None:
+    module = nn.MultiheadAttention(8, 2, dropout=0.1, batch_first=True)
+    given = states(1, 5, 8)
+    far = torch.ones(5, 5, dtype=torch.bool)
+    window = far.triu(1) | far.tril(-2)
+    with watch_attention(module) as watched:
+        module(given, given, given, attn_mask=window, is_causal=True)
+    module.eval()
+    wanted = module(given, given, given, attn_mask=window, average_attn_weights=False)[1]
+    np.testing.assert_allclose(watched.attention().weights(0), wanted.detach()[0], atol=1e-6)
 
 
 def test_parts_may_be_called_outside_of_the_module_once() -> None:

@@ -18,6 +18,9 @@ ASSISTANT = "assistant"
 # A text that a template writes unchanged: it has no spaces to strip, and no characters that JSON or
 # HTML would write otherwise.
 _MARK = "Xq0vXq"
+_WITHOUT_TURNS = (
+    "pass tokenizer.apply_chat_template(..., tokenize=False) to read the text without turns"
+)
 _TEXT_FIELDS = ("content", "reasoning_content", "reasoning", "thinking")
 
 
@@ -145,13 +148,14 @@ class ChatText:
     def of(cls, tokenizer: Any, chat: Chat) -> ChatText:
         """Write a chat, and find its messages in the text.
 
-        The template runs once for the text, and once more for each part of a message, with another
-        text in the place of the part. The characters that differ belong to the part, also if the
-        template strips, moves or shortens the part.
+        The template runs once for the text, and once more for each part of a message, with a mark
+        in the place of the part. The characters that differ belong to the part, also if the
+        template strips, moves or shortens the part. If a part changes the text around it, its
+        characters are found by their own text.
 
         Raises:
-            ValueError: There is no template, it refuses the messages, or the place of a message
-                cannot be told from its text.
+            ValueError: There is no template, it refuses the messages, the place of a message is
+                not known, or the message to continue is not the end of the text.
         """
         write = _Writer(tokenizer, chat)
         messages = write.form()
@@ -170,27 +174,31 @@ class ChatText:
                 if len(path) == 1 and written.count(mark) > 1:
                     raise ValueError(
                         f"the chat template writes {named} {counted(written.count(mark), 'time')}, "
-                        "so the tokens of the message are unknown: pass "
-                        "tokenizer.apply_chat_template(..., tokenize=False) to read the text "
-                        "without turns"
+                        f"so the tokens of the message are not known: {_WITHOUT_TURNS}"
                     )
-                start, end = _difference(text, written, mark)
+                own = None if path[0][0] == "tool_calls" else _at(message, path[0])
+                found = _place_of(text, written, mark, own)
+                if found is None:
+                    raise ValueError(
+                        f"the chat template changes {named}, or the text around it with it, so the "
+                        f"tokens of the message are not known: {_WITHOUT_TURNS}"
+                    )
+                start, end = found
                 if start < end:
                     places.append(_Place(start, end, turn, str(message["role"])))
-                else:
+                elif own is None or own.strip():
                     left_out.append(named)
         places.sort(key=lambda place: (place.start, place.end))
         for first, second in pairwise(places):
             if second.start < first.end:
                 raise ValueError(
                     f"the chat template mixes messages {first.turn} and {second.turn}: the text of "
-                    "one message changes the other message, so the turns of their tokens are "
-                    "unknown. Pass tokenizer.apply_chat_template(..., tokenize=False) to read the "
-                    "text without turns"
+                    "one message changes the other message, so the turns of their tokens are not "
+                    f"known: {_WITHOUT_TURNS}"
                 )
         next_turn = len(messages)
-        if chat.goes_on and places:
-            text = text[: places[-1].end]
+        if chat.goes_on:
+            text = text[: _end_of_last(write, messages, text, places, mark)]
             next_turn -= 1
         remark = f"the chat template leaves out {', '.join(left_out)}" if left_out else ""
         return cls(text, tuple(places), next_turn, remark)
@@ -259,8 +267,7 @@ class ChatText:
         raise ValueError(
             f"{type(texts.tokenizer).__name__} reports no places of tokens and has a token across "
             f"the beginning or end of a message, near {self.text[:cut][-20:]!r}, so the turns are "
-            "not known: pass tokenizer.apply_chat_template(..., tokenize=False) to read the text "
-            "without turns"
+            f"not known: {_WITHOUT_TURNS}"
         )
 
     def _place_of_span(self, start: int, end: int) -> _Place | None:
@@ -330,7 +337,10 @@ class _Writer:
         """Whether the template writes the text of a content in this form, and nothing around it."""
         written = self._written_with(messages, content)
         as_string = self._written_with(messages, _MARK)
-        return written == as_string if _MARK in as_string else _MARK in written
+        if _MARK in as_string:
+            return written == as_string
+        # A template that writes strings may write a list as Python does.
+        return _MARK in written and "'type'" not in written and '"type"' not in written
 
     def _written_with(self, messages: list[dict[str, Any]], content: Any) -> str:
         """Return the text with one content for all messages; "" if the template refuses it."""
@@ -345,9 +355,10 @@ def _check_message(number: int, message: Mapping[str, Any]) -> None:
     role = message.get("role")
     if not isinstance(role, str) or not role:
         keys = ", ".join(map(repr, message)) or "nothing"
+        given = f"the role {role!r}" if "role" in message else keys
         raise ValueError(
-            f'message {number} has no "role": expected {{"role": "user", "content": "…"}}, got '
-            f"{keys}"
+            f'message {number} has no "role" that is a string: expected {{"role": "user", '
+            f'"content": "…"}}, got {given}'
         )
     content = message.get("content")
     if content is None:
@@ -380,13 +391,13 @@ def _parts(message: Mapping[str, Any]) -> list[tuple[str, list[_Path]]]:
     parts: list[tuple[str, list[_Path]]] = []
     for name in _TEXT_FIELDS:
         value = message.get(name)
-        if isinstance(value, str) and value.strip():
+        if isinstance(value, str) and value:
             parts.append((name, [(name,)]))
         elif isinstance(value, list):
             parts += [
                 (name, [(name, place, "text")])
                 for place, part in enumerate(value)
-                if part["text"].strip()
+                if isinstance(part, Mapping) and part.get("text")
             ]
     for place, call in enumerate(message.get("tool_calls") or ()):
         inside = ("function",) if isinstance(call.get("function"), Mapping) else ()
@@ -413,20 +424,69 @@ def _put(message: dict[str, Any], paths: Sequence[_Path], mark: str) -> None:
         owner[path[-1]] = {mark: mark} if is_mapping else mark
 
 
-def _difference(text: str, changed: str, mark: str) -> tuple[int, int]:
-    """Return the characters of a text that differ from the text with marks in their place.
+def _at(message: Mapping[str, Any], path: _Path) -> str:
+    """Return the text of a part of a message."""
+    value: Any = message
+    for key in path:
+        value = value[key]
+    return str(value)
 
-    The result is empty if there are no marks.
+
+def _place_of(text: str, changed: str, mark: str, own: str | None) -> tuple[int, int] | None:
+    """Return the first character and the end of a part; None if they are not known.
+
+    Both are the same if the template leaves the part out.
+
+    Args:
+        text: The text of the chat.
+        changed: The text of the chat with marks in the place of the part.
+        mark: The mark.
+        own: The text of the part; None for a tool call, which a template writes in its own form.
     """
     first, last = changed.find(mark), changed.rfind(mark)
     if first < 0:
-        return 0, 0
+        return (0, 0) if changed == text else None
     before, after = changed[:first], changed[last + len(mark) :]
-    start = first if text.startswith(before) else _n_common(text, before)
-    n_after = len(after)
-    if not text.endswith(after):
-        n_after = _n_common(text[::-1], after[::-1])
-    return start, len(text) - n_after
+    stripped = "" if own is None else own.strip()
+    if text.startswith(before) and text.endswith(after) and len(before) + len(after) <= len(text):
+        start, end = len(before), len(text) - len(after)
+        # A template may write a character, such as a full stop, only after texts without it.
+        return start, max(end, start + len(stripped)) if text.startswith(stripped, start) else end
+    start, end = _n_common(text, before), len(text) - _n_common(text[::-1], after[::-1])
+    if own is None:
+        return start, end
+    if stripped and text.count(stripped, start, end) == 1:
+        start = text.index(stripped, start, end)
+        return start, start + len(stripped)
+    return None
+
+
+def _end_of_last(
+    write: _Writer, messages: list[dict[str, Any]], text: str, places: list[_Place], mark: str
+) -> int:
+    """Return the end of the last message, which a model continues.
+
+    An empty message ends where its content would begin.
+
+    Raises:
+        ValueError: The last message is not the end of the text.
+    """
+    last = len(messages) - 1
+    if places and places[-1].turn == last:
+        return places[-1].end
+    if all(place.turn != last for place in places):
+        changed = copy.deepcopy(messages)
+        is_list = isinstance(changed[last].get("content"), list)
+        changed[last]["content"] = [{"type": "text", "text": mark}] if is_list else mark
+        written = write(changed, f"the content of message {last} ({ASSISTANT})")
+        end = written.find(mark)
+        is_last = all(place.end <= end for place in places)
+        if end >= 0 and is_last and text.startswith(written[:end]):
+            return end
+    raise ValueError(
+        f"the chat template does not write message {last} ({ASSISTANT}) at the end of the text, so "
+        "the message cannot be continued: leave it out, and the template begins an answer"
+    )
 
 
 def _n_common(first: str, second: str) -> int:

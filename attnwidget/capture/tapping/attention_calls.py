@@ -35,7 +35,8 @@ class AttentionCall:
         key: [B, Hkv, K, D], H a multiple of Hkv.
         value: [B, Hkv, K, Dv].
         scaling: Factor of the products.
-        is_cross: Whether queries and keys were made of different tensors.
+        is_cross: Whether queries and keys were made of different tensors; None if the call does not
+            tell.
         visible: Bool, broadcastable to [B, H, Q, K]; None if every query sees every key.
         bias: Numbers added to the scores, broadcastable to [B, H, Q, K]; None for nothing.
         padding: Bool [B, K], True for keys that are no padding; None without a mask of padding.
@@ -50,7 +51,7 @@ class AttentionCall:
     key: Tensor
     value: Tensor
     scaling: float
-    is_cross: bool
+    is_cross: bool | None
     visible: Tensor | None = None
     bias: Tensor | None = None
     padding: Tensor | None = None
@@ -205,7 +206,7 @@ def _whole_attention(
         return call
     expected = result
     if dropout:
-        given |= {"training": False, "need_weights": False}
+        given |= {"training": False}
         expected = func(*bound.args, **bound.kwargs)[0]
     merged = call.outputs().permute(2, 0, 1, 3).flatten(2)
     output = functional.linear(merged, given["out_proj_weight"], given["out_proj_bias"])
@@ -296,7 +297,6 @@ def _fused_attention(
     enable_gqa: bool = False,
 ) -> AttentionCall:
     """Return the record of a call of `scaled_dot_product_attention`; arguments as of torch."""
-    is_cross = query.shape[-2] != key.shape[-2]
     scaling = query.shape[-1] ** -0.5 if scale is None else scale
     visible: Tensor | None = None
     bias: Tensor | None = None
@@ -322,7 +322,8 @@ def _fused_attention(
         key=key,
         value=value,
         scaling=scaling,
-        is_cross=is_cross,
+        # Queries and keys are made before the call, so equal numbers of tokens tell nothing.
+        is_cross=True if query.shape[-2] != key.shape[-2] else None,
         visible=visible,
         bias=bias,
         dropout=dropout_p,

@@ -24,7 +24,7 @@ _PROBABILITY_OPS = {
 }
 _ATTENTION = re.compile(r"att(ention|n)", re.IGNORECASE)
 _CROSS = re.compile(
-    r"cross_?att|encoder_attn|EncDecAttention|cross_attn|q_attn|encoder_decoder_att", re.IGNORECASE
+    r"cross_?att|encoder_attn|EncDecAttention|(?<![a-z])q_attn|encoder_decoder_att", re.IGNORECASE
 )
 _HEAD_COUNTS = ("num_attention_heads", "num_heads", "n_heads", "n_head", "num_attn_heads")
 
