@@ -14,7 +14,9 @@ import torch
 import transformers
 
 from attnwidget import load_model
+from attnwidget.capture.hub_model.model_folder import ModelFolderError
 from fixtures import zoo
+from fixtures.small_models import bert
 from fixtures.vocabularies import byte_level, word_tokenizer, wordpiece
 
 TEXT = "the cat sat on the mat ."
@@ -35,19 +37,6 @@ def llama(**options: Any) -> Any:
         **options,
     )
     return transformers.LlamaForCausalLM(config)
-
-
-def bert(name: str = "BertForMaskedLM", **options: Any) -> Any:
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=48,
-        vocab_size=200,
-        **options,
-    )
-    return getattr(transformers, name)(config)
 
 
 def saved(folder: Path, model: Any, tokenizer: Any = None) -> Path:
@@ -95,6 +84,33 @@ def test_the_folder_of_an_adapter_is_the_base_model_with_the_adapter(
     change = loaded.attend(TEXT).weights() - load_model(base).attend(TEXT).weights()
     assert np.abs(change).max() > 1e-3
     assert not loaded.random_parts and loaded.predict(TEXT).task == "next"
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [({"num_hidden_layers": 1}, "has no layer for 4 weights"), ({"hidden_size": 64}, "do not fit")],
+)
+def test_an_adapter_of_another_base_model_is_refused(
+    tmp_path: Path, options: dict[str, int], reason: str
+) -> None:
+    base = saved(tmp_path / "base", llama(), byte_level())
+    plain = transformers.AutoModelForCausalLM.from_pretrained(base)
+    folder = saved(tmp_path / "lora", trained(plain, target_modules=["q_proj", "v_proj"]))
+    other = transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(**(plain.config.to_dict() | options))
+    )
+    saved(base, other)
+    with pytest.raises(ModelFolderError, match=reason):
+        load_model(folder)
+
+
+@pytest.mark.parametrize(("text", "reason"), [("{", "is no JSON"), ("[1]", "holds a list")])
+def test_a_broken_configuration_of_an_adapter_is_named(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    (tmp_path / "adapter_config.json").write_text(text)
+    with pytest.raises(ModelFolderError, match=rf"adapter_config.json {reason}"):
+        load_model(tmp_path)
 
 
 def test_an_adapter_for_labels_has_the_labels_of_its_training(tmp_path: Path) -> None:

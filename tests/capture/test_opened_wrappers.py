@@ -17,22 +17,11 @@ from torch import Tensor, nn
 
 from attnwidget import load_model
 from fixtures import zoo
+from fixtures.small_models import bert
 from fixtures.vocabularies import wordpiece
 
 TEXT = "the cat sat on the mat ."
 NEEDED = "needs sentence-transformers and lightning: pip install -e '.[wrappers]'"
-
-
-def bert(name: str = "BertModel") -> Any:
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=48,
-        vocab_size=200,
-    )
-    return getattr(transformers, name)(config)
 
 
 def folder_with(tmp_path: Path, name: str) -> Any:
@@ -80,7 +69,7 @@ def test_a_trainer_is_opened_with_its_tokenizer(tmp_path: Path) -> None:
 
 
 def test_a_module_of_a_user_is_opened_at_any_depth() -> None:
-    inner = bert()
+    inner = bert("BertModel")
     network = Network(bert=inner)
     opened = load_model(network, wordpiece())
     assert opened.hf_model is inner
@@ -108,18 +97,18 @@ class Reversing(Network):
 
 
 def test_a_module_with_a_config_of_its_own_is_opened_too() -> None:
-    network = Network(bert=bert())
+    network = Network(bert=bert("BertModel"))
     for config in ({"learning_rate": 0.1}, types.SimpleNamespace(learning_rate=0.1)):
         network.config = config
         assert load_model(network, wordpiece()).hf_model is network.bert
-    unnamed = Unnamed(bert=bert())
+    unnamed = Unnamed(bert=bert("BertModel"))
     unnamed.config = unnamed.bert.config
     assert load_model(unnamed, wordpiece()).hf_model is unnamed.bert
 
 
 @pytest.mark.parametrize("kind", [Network, Reversing])
 def test_a_module_that_is_called_like_a_model_is_read_as_a_whole(kind: type[Network]) -> None:
-    network = kind(bert=bert())
+    network = kind(bert=bert("BertModel"))
     network.config = network.bert.config
     network.tokenizer = wordpiece()
     for holder in (network, nn.DataParallel(network), nn.Sequential(network)):
@@ -134,7 +123,7 @@ def test_a_module_that_is_called_like_a_model_is_read_as_a_whole(kind: type[Netw
 
 def test_adapters_inside_of_a_module_stay_active() -> None:
     tokenizer = wordpiece()
-    adapted = peft.get_peft_model(bert(), peft.LoraConfig(r=2, target_modules=["query"]))
+    adapted = peft.get_peft_model(bert("BertModel"), peft.LoraConfig(r=2, target_modules=["query"]))
     with torch.no_grad():
         for name, parameter in adapted.named_parameters():
             if "lora_" in name:
@@ -152,7 +141,7 @@ def test_adapters_inside_of_a_module_stay_active() -> None:
 
 
 def test_the_tokenizer_of_the_innermost_wrapper_is_taken_and_a_given_one_wins() -> None:
-    inner = Network(bert=bert())
+    inner = Network(bert=bert("BertModel"))
     inner.tokenizer = wordpiece()
     outer = Network(part=inner)
     outer.tokenizer = wordpiece()
@@ -170,7 +159,7 @@ def test_the_tokenizer_of_the_innermost_wrapper_is_taken_and_a_given_one_wins() 
 
 
 def test_several_models_are_refused_with_the_paths_to_pass() -> None:
-    both = Network(encoder=bert(), decoder=Network(lm=zoo.build("gpt2")))
+    both = Network(encoder=bert("BertModel"), decoder=Network(lm=zoo.build("gpt2")))
     with pytest.raises(
         TypeError, match=r"contains 2 transformers models: pass one of them, x\.encoder or x\.decod"
     ) as error:
@@ -183,7 +172,7 @@ def test_a_network_without_attention_beside_the_model_changes_nothing() -> None:
     pictures = transformers.ResNetModel(
         transformers.ResNetConfig(embedding_size=8, hidden_sizes=[8, 8], depths=[1, 1])
     )
-    network = Network(pictures=pictures, bert=bert())
+    network = Network(pictures=pictures, bert=bert("BertModel"))
     assert load_model(network, wordpiece()).hf_model is network.bert
 
 
@@ -192,7 +181,7 @@ def test_a_module_without_a_transformers_model_is_refused_with_a_way_out() -> No
         load_model(nn.Linear(2, 2))
     with pytest.raises(TypeError, match=r"Encoder contains no transformers model.*watch_attention"):
         load_model(nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, batch_first=True), 1))
-    for nothing in ([bert()], types.SimpleNamespace(model="bert"), 3):
+    for nothing in ([bert("BertModel")], types.SimpleNamespace(model="bert"), 3):
         with pytest.raises(TypeError, match=f"such as a pipeline; got {type(nothing).__name__}"):
             load_model(nothing)
 
@@ -227,7 +216,7 @@ def test_an_object_with_a_model_and_a_tokenizer_is_opened() -> None:
 
     class Holder:
         def __init__(self) -> None:
-            self.model = bert()
+            self.model = bert("BertModel")
             self.wrapped = nn.DataParallel(self.model)
             self.tokenizer = wordpiece()
 
@@ -245,7 +234,7 @@ def test_a_module_of_lightning_is_opened(package: str) -> None:
     class Module(lightning.LightningModule):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__()
-            self.bert = bert()
+            self.bert = bert("BertModel")
             self.tokenizer = wordpiece()
             self.head = nn.Linear(32, 2)
 

@@ -197,6 +197,8 @@ def test_queries_can_be_chosen(model: AttentionModel) -> None:
         Roles("robot")
     with pytest.raises(ValueError, match="max_turns is at least 1"):
         Roles(max_turns=0)
+    with pytest.raises(TypeError, match="integer"):
+        Roles(max_turns=2.5)
 
 
 def test_other_names_of_roles_are_known() -> None:
@@ -290,5 +292,7 @@ def test_charts_and_tables_name_roles_turns_and_heads(model: AttentionModel) -> 
     for wrong in ("system prompt", "other roles"):
         with pytest.raises(ValueError, match="no chat has tokens of"):
             found.turn_chart(wrong)
-    with pytest.raises(ValueError, match="there is no head L9 H0"):
+    with pytest.raises(ValueError, match="layer 9 is not among 0 to 1"):
         found.turn_chart(heads=[(9, 0)])
+    with pytest.raises(ValueError, match=r"a head is \(layer, head\)"):
+        found.turn_chart(heads=[3])

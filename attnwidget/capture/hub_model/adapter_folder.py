@@ -13,6 +13,7 @@ from attnwidget.capture.hub_model.model_folder import (
     model_folder,
 )
 from attnwidget.capture.hub_model.wrapped_models import unwrapped
+from attnwidget.text.counted import counted
 
 _WEIGHTS = "adapter_model.safetensors"
 # The class of the base model for a task of peft.
@@ -34,13 +35,27 @@ LoadBase = Callable[[str, str | None, Any, Any], tuple[Any, Sequence[str]]]
 
 
 def adapter_settings(name: str | Path, revision: str | None) -> Mapping[str, Any] | None:
-    """Return the configuration of the adapter in a folder or on the hub; None without one."""
+    """Return the configuration of the adapter in a folder or on the hub; None without one.
+
+    Raises:
+        ModelFolderError: The configuration is no JSON object.
+    """
     from transformers.utils.peft_utils import find_adapter_config_file
 
     path = find_adapter_config_file(str(name), revision=revision or "main")
     if path is None:
         return None
-    settings: Mapping[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+    try:
+        settings = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ModelFolderError(
+            f"{path} is no JSON ({error}): save the adapter again with save_pretrained(folder)"
+        ) from error
+    if not isinstance(settings, dict):
+        raise ModelFolderError(
+            f"{path} holds a {type(settings).__name__}, expected the settings of an adapter as an "
+            "object: save the adapter again with save_pretrained(folder)"
+        )
     return settings
 
 
@@ -57,8 +72,8 @@ def load_adapter(
 
     Raises:
         ImportError: peft is not installed.
-        ModelFolderError: The configuration names no base model, the base model cannot be loaded, or
-            the weights of the adapter are not safetensors.
+        ModelFolderError: The configuration names no base model, the base model cannot be loaded or
+            has no layers for the adapter, or the weights of the adapter are not safetensors.
         TypeError: The adapter is outside of the layers, such as prefix tuning.
     """
     kind = settings.get("peft_type", "adapter")
@@ -96,7 +111,21 @@ def load_adapter(
     if rows != embeddings.weight.shape[0]:
         model.resize_token_embeddings(rows, mean_resizing=False)
     options: dict[str, Any] = {} if revision is None else {"revision": revision}
-    adapted = peft.PeftModel.from_pretrained(model, str(name), **options).eval()
+    try:
+        adapted = peft.PeftModel.from_pretrained(model, str(name), **options).eval()
+    except RuntimeError as error:
+        raise ModelFolderError(
+            f"{what}, and its weights do not fit this model: {error}. Correct "
+            f"base_model_name_or_path in {ADAPTER_CONFIG}. {by_hand}"
+        ) from error
+    # peft leaves weights out that the base model has no layer for.
+    unused = sorted(shapes.keys() - peft.get_peft_model_state_dict(adapted).keys())
+    if unused:
+        raise ModelFolderError(
+            f"{what}, and this model has no layer for {counted(len(unused), 'weight')} of the "
+            f"adapter, such as {unused[0]}: correct base_model_name_or_path in {ADAPTER_CONFIG}. "
+            f"{by_hand}"
+        )
     lacking = tuple(key for key in missing if f"{_BASE}{key}" not in shapes)
     return unwrapped(adapted).hf_model, files, lacking
 

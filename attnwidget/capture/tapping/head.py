@@ -60,7 +60,8 @@ def named_head(
         >>> named_head((3, 5), {"encoder": (6, 12)})
         Head(layer=3, head=5, stack='encoder')
     """
-    if isinstance(value, (str, Mapping)) or not 2 <= len(value) <= 3:
+    is_list = hasattr(value, "__len__") and not isinstance(value, (str, Mapping))
+    if not is_list or not 2 <= len(value) <= 3:
         raise ValueError(f"a head is (layer, head) or (layer, head, stack), got {value!r}")
     names = ", ".join(map(repr, shapes))
     stack = str(value[2]) if len(value) == 3 else default_stack(shapes)

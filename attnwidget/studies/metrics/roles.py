@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index as as_index
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.kernels.classes import class_mass
 from attnwidget.studies.argument_checks import one_of
 from attnwidget.studies.streaming.accumulator import Batch, LayerBatch, LayerRows, Wanted
@@ -170,14 +171,10 @@ class RolesResult(SegmentMeansResult):
             order = np.argsort(np.where(np.isnan(share), -1, share), axis=None)[::-1][:_NAMED]
             chosen = [divmod(int(at), share.shape[1]) for at in order]
         else:
-            chosen = [(head[0], head[1]) for head in heads]
+            shape = share.shape[0], share.shape[1]
+            chosen = [named_head(head, {"self": shape})[:2] for head in heads]
         rows: list[dict[str, Any]] = []
         for layer, head in chosen:
-            if not (0 <= layer < share.shape[0] and 0 <= head < share.shape[1]):
-                raise ValueError(
-                    f"there is no head L{layer} H{head}: the model has {share.shape[0]} layers of "
-                    f"{share.shape[1]} heads"
-                )
             rows += self._rows(f"L{layer} H{head}", by_turn[:, layer, head])
         with np.errstate(invalid="ignore"):
             rows += self._rows("mean of heads", _mean_of_heads(by_turn))
@@ -243,6 +240,7 @@ class Roles(SegmentMeans[RolesResult]):
     def __init__(self, queries: str | None = None, *, max_turns: int = 40) -> None:
         if queries is not None:
             one_of("queries", queries, _QUERIES)
+        max_turns = as_index(max_turns)
         if max_turns < 1:
             raise ValueError(f"max_turns is at least 1, got {max_turns}")
         self.queries = queries
