@@ -6,7 +6,7 @@ import ast
 import sys
 from importlib import import_module
 
-from attnwidget.head_atlas.atlas_figure import set_figure as _set_figure_of_atlas
+from attnwidget.behaviours.atlas.atlas_figure import set_figure as _set_figure_of_atlas
 
 __version__ = "0.1.0"
 

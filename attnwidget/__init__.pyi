@@ -8,6 +8,13 @@ from . import charts as charts
 from . import demo as demo
 from . import metrics as metrics
 from . import results as results
+from .behaviours.atlas.atlas_file import load_atlas as load_atlas
+from .behaviours.atlas.build_atlas import atlas as atlas
+from .behaviours.behaviour import LinkBehaviour as LinkBehaviour
+from .behaviours.examples.head_examples import head_examples as head_examples
+from .behaviours.places.find_links import find_links as find_links
+from .behaviours.scores.alignment_scores import alignment_scores as alignment_scores
+from .behaviours.scores.score_behaviours import score_behaviours as score_behaviours
 from .capture.load import load_model as load_model
 from .capture.maps.attention import Attention as Attention
 from .capture.maps.stack_axes import Stack as Stack
@@ -15,15 +22,19 @@ from .capture.model import AttentionModel as AttentionModel
 from .capture.tapping.head import Head as Head
 from .capture.watch_attention import WatchedAttention as WatchedAttention
 from .capture.watch_attention import watch_attention as watch_attention
+from .comparison.compare import compare as compare
+from .corpus.merge_checkpoints import merge_checkpoints as merge_checkpoints
+from .corpus.results import Measurements as Measurements
+from .corpus.segmenting import make_segments as make_segments
+from .corpus.segmenting import read_segments as read_segments
+from .corpus.shards import WorkersError as WorkersError
 from .drawing.join_figures import join_figures as join_figures
-from .head_atlas.behaviours.behaviour import LinkBehaviour as LinkBehaviour
-from .head_atlas.build_atlas import atlas as atlas
-from .head_atlas.cards.atlas_file import load_atlas as load_atlas
-from .head_atlas.examples.head_examples import head_examples as head_examples
-from .head_atlas.places.find_links import find_links as find_links
-from .head_atlas.scores.alignment_scores import alignment_scores as alignment_scores
-from .head_atlas.scores.score_behaviours import score_behaviours as score_behaviours
 from .installed_versions import versions as versions
+from .interventions.ablation import ablate as ablate
+from .interventions.head_importance import head_importance as head_importance
+from .interventions.minimal_pairs import score_pairs as score_pairs
+from .interventions.patch_heads import patch_heads as patch_heads
+from .interventions.patch_path import patch_path as patch_path
 from .mechanisms.copying import copying_scores as copying_scores
 from .mechanisms.direct_effects import direct_effects as direct_effects
 from .mechanisms.explain_link import explain_link as explain_link
@@ -34,8 +45,6 @@ from .mechanisms.head_writes import head_writes as head_writes
 from .mechanisms.key_biplot import key_biplot as key_biplot
 from .mechanisms.logit_lens import logit_lens as logit_lens
 from .mechanisms.measured_effects import gradient_effects as gradient_effects
-from .mechanisms.patching.patch_heads import patch_heads as patch_heads
-from .mechanisms.patching.patch_path import patch_path as patch_path
 from .mechanisms.score_at_distances import score_at_distances as score_at_distances
 from .mechanisms.score_sources import score_sources as score_sources
 from .mechanisms.wavelength_shares import wavelength_shares as wavelength_shares
@@ -51,6 +60,14 @@ from .metrics import Position as Position
 from .metrics import PositionContent as PositionContent
 from .metrics import Roles as Roles
 from .metrics import Sinks as Sinks
+from .metrics.clark_labels import clark_labels as clark_labels
+from .metrics.induction import induction_scores as induction_scores
+from .metrics.measure import measure as measure
+from .metrics.measure import measure_attention as measure_attention
+from .metrics.measure_checkpoints import measure_checkpoints as measure_checkpoints
+from .metrics.retrieval import retrieval_scores as retrieval_scores
+from .metrics.rollout import attention_flow as attention_flow
+from .metrics.rollout import attention_rollout as attention_rollout
 from .probes.dependency.train_dependency_probe import (
     train_dependency_probe as train_dependency_probe,
 )
@@ -126,29 +143,6 @@ from .results import TokenRelevance as TokenRelevance
 from .results import WavelengthShares as WavelengthShares
 from .results import WordVectors as WordVectors
 from .results import Writer as Writer
-from .studies.comparison.compare import compare as compare
-from .studies.interventions.ablation import ablate as ablate
-from .studies.interventions.head_importance import head_importance as head_importance
-from .studies.interventions.minimal_pairs import score_pairs as score_pairs
-from .studies.metrics.behaviours import behaviours as behaviours
-from .studies.metrics.induction import induction_scores as induction_scores
-from .studies.metrics.measure import measure as measure
-from .studies.metrics.measure import measure_attention as measure_attention
-from .studies.metrics.measure_checkpoints import measure_checkpoints as measure_checkpoints
-from .studies.metrics.retrieval import retrieval_scores as retrieval_scores
-from .studies.metrics.rollout import attention_flow as attention_flow
-from .studies.metrics.rollout import attention_rollout as attention_rollout
-from .studies.streaming.merge_checkpoints import merge_checkpoints as merge_checkpoints
-from .studies.streaming.results import Measurements as Measurements
-from .studies.streaming.segmenting import make_segments as make_segments
-from .studies.streaming.segmenting import read_segments as read_segments
-from .studies.streaming.shards import WorkersError as WorkersError
-from .studies.words.coreference import probe_coreference as probe_coreference
-from .studies.words.governors import predict_governors as predict_governors
-from .studies.words.linguistic_features import probe_features as probe_features
-from .studies.words.looking_away import probe_looking_away as probe_looking_away
-from .studies.words.relations import probe_relations as probe_relations
-from .studies.words.word_links import probe_links as probe_links
 from .text.coreference import load_coreference as load_coreference
 from .text.framenet import load_framenet as load_framenet
 from .text.mentions import Document as Document
@@ -183,5 +177,11 @@ from .widgets.relation_table.widget import RelationTable as RelationTable
 from .widgets.shared.linking import link as link
 from .widgets.shared.session_options import options as options
 from .widgets.token_lens.widget import TokenLens as TokenLens
+from .words.coreference import probe_coreference as probe_coreference
+from .words.governors import predict_governors as predict_governors
+from .words.linguistic_features import probe_features as probe_features
+from .words.looking_away import probe_looking_away as probe_looking_away
+from .words.relations import probe_relations as probe_relations
+from .words.word_links import probe_links as probe_links
 
 __version__: str

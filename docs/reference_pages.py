@@ -10,20 +10,35 @@ from typing import Any
 
 import attnwidget
 from attnwidget import charts, demo, metrics
-from attnwidget.studies.streaming.results import HeadResult
+from attnwidget.corpus.results import HeadResult
 
 # What each folder of the package offers, in the order of the reference's index.
 SECTIONS = {
     "widgets": "Widgets",
     "capture": "Models and attention",
-    "studies": "Measuring and probing",
+    "corpus": "Texts of a study, and what was measured",
+    "metrics": "Metrics of heads",
+    "words": "Words, relations, coreference",
+    "comparison": "Comparing models and texts",
+    "interventions": "Heads off, replaced and patched",
     "probes": "Training on attention",
     "mechanisms": "Why a head attends, what it writes",
-    "head_atlas": "What every head does",
+    "behaviours": "What every head does",
     "text": "Texts, treebanks, documents",
     "drawing": "Pictures",
     "installed_versions": "Reports about errors",
 }
+# Folders whose modules define results.
+_STUDIES = (
+    "corpus",
+    "metrics",
+    "words",
+    "comparison",
+    "interventions",
+    "probes",
+    "mechanisms",
+    "behaviours",
+)
 # Public modules with pages in the reference, besides `attnwidget`.
 MODULES = {"Metrics": metrics, "Charts": charts, "Demo texts and models": demo}
 _MODULE_OF = {name: module for module in MODULES.values() for name in module.__all__}
@@ -33,13 +48,13 @@ TYPES = (
     "attnwidget.capture.tapping.edits.Edits",
     "attnwidget.capture.hub_model.predictions.PredictionChange",
     "attnwidget.capture.hub_model.predictions.Predictions",
-    "attnwidget.head_atlas.examples.example_link.ExampleLink",
+    "attnwidget.behaviours.examples.example_link.ExampleLink",
     "attnwidget.drawing.caption.Caption",
     "attnwidget.drawing.picture.Picture",
     "attnwidget.drawing.static_figure.StaticFigure",
     "attnwidget.mechanisms.head_writes.HeadWrites",
     "attnwidget.mechanisms.logit_lens.LogitLens",
-    "attnwidget.mechanisms.patching.patch_path.PathPatch",
+    "attnwidget.interventions.patch_path.PathPatch",
     "attnwidget.mechanisms.vocabulary_scores.AttendedVocabulary",
     "attnwidget.mechanisms.vocabulary_scores.HeadVocabulary",
     "attnwidget.mechanisms.vocabulary_scores.VocabularyScores",
@@ -58,11 +73,11 @@ TYPES = (
     "attnwidget.probes.dependency.dependency_answers.CodeLength",
     "attnwidget.probes.dependency.dependency_answers.ProbePredictions",
     "attnwidget.probes.parse_scores.ParseScores",
-    "attnwidget.studies.metrics.clustering.HeadEmbedding",
-    "attnwidget.studies.words.coreference_results.AntecedentChoices",
-    "attnwidget.studies.words.governors.GovernorPredictions",
-    "attnwidget.studies.interventions.minimal_pairs.PairScores",
-    "attnwidget.studies.metrics.rollout.TokenRelevance",
+    "attnwidget.metrics.clustering.HeadEmbedding",
+    "attnwidget.words.coreference_results.AntecedentChoices",
+    "attnwidget.words.governors.GovernorPredictions",
+    "attnwidget.interventions.minimal_pairs.PairScores",
+    "attnwidget.metrics.rollout.TokenRelevance",
     "attnwidget.text.word_links.Link",
     "attnwidget.text.word_links.LinkedSentence",
     "attnwidget.text.tokens.Tokens",
@@ -78,10 +93,9 @@ def public_names() -> list[str]:
 
 def type_paths() -> list[str]:
     """Full names of the types with a page of their own, by their short names."""
-    for folder in ("studies", "probes", "mechanisms", "head_atlas"):
-        for module in pkgutil.iter_modules(
-            importlib.import_module(f"attnwidget.{folder}").__path__
-        ):
+    for folder in _STUDIES:
+        package = importlib.import_module(f"attnwidget.{folder}")
+        for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"attnwidget.{folder}.{module.name}")
     results = (f"{kind.__module__}.{kind.__qualname__}" for kind in _below(HeadResult))
     public = {_identifier(name) for name in public_names()}

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from attnwidget import Attention, Head, MetricStrip, TokenLens
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.kernels.least_lines import least_lines
-from attnwidget.studies.significance import wilson_interval
+from attnwidget.kernels.significance import wilson_interval
 from attnwidget.text.tokens import Tokens
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.head_view.several import drawn_heads

@@ -6,8 +6,8 @@ Example:
     115
 """
 
+from attnwidget.behaviours.atlas.demo_atlas import demo_atlas
 from attnwidget.demo.training_steps import induction_checkpoints
-from attnwidget.head_atlas.demo_atlas import demo_atlas
 from attnwidget.probes.demo_probe import demo_probe
 from attnwidget.text.demonstrations import (
     demo_documents,

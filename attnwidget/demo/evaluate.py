@@ -30,9 +30,9 @@ from attnwidget.demo.batches import (
     read_chapters,
     split_chapters,
 )
-from attnwidget.studies.words.relations import RelationAccuracies, probe_relations
 from attnwidget.text.segments import read_lines
 from attnwidget.text.treebank_files import load_treebank
+from attnwidget.words.relations import RelationAccuracies, probe_relations
 
 WINDOW = 126
 """Wordpieces of a sequence without [CLS] and [SEP]."""

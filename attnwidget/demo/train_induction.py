@@ -33,7 +33,7 @@ from attnwidget.demo.vocabulary import (
     new_causal_model,
     read_vocabulary,
 )
-from attnwidget.studies.metrics.induction import induction_scores
+from attnwidget.metrics.induction import induction_scores
 from attnwidget.text.demonstrations import demo_prose
 
 EMBEDDED = Path(__file__).parent

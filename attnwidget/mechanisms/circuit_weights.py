@@ -24,6 +24,7 @@ from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.projection import Projections, projection_of
 from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.kernels.linear_maps import linear_map, unit_probes
 from attnwidget.kernels.norm_gains import NormGain
 from attnwidget.mechanisms.module_calls import ModuleCall, first_tensor, recorded_calls
@@ -33,7 +34,6 @@ from attnwidget.mechanisms.norm_modules import (
     norm_with_output,
     norms_of,
 )
-from attnwidget.studies.argument_checks import refuse_no_model
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel

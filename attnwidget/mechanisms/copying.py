@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnwidget.corpus.argument_checks import one_of
+from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.copying import (
     eigenvalue_copying,
@@ -22,8 +24,6 @@ from attnwidget.mechanisms.circuit_weights import CircuitWeights
 from attnwidget.mechanisms.head_vocabulary import read_vectors
 from attnwidget.mechanisms.single_tokens import single_tokens, token_of_word
 from attnwidget.mechanisms.token_vectors import TokenVectors
-from attnwidget.studies.argument_checks import one_of
-from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
 
 if TYPE_CHECKING:
     import altair as alt

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.array_library import joined
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.asked_answers import AskedAnswers, asked_answers
 from attnwidget.mechanisms.direct_path import DirectPath, direct_path
 from attnwidget.mechanisms.measured_effects import total_effects
-from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
 
 if TYPE_CHECKING:
     import altair as alt

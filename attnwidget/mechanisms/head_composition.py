@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.corpus.argument_checks import one_of
+from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.composition import composition, random_composition
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.circuit_weights import CircuitWeights, HeadCircuits
-from attnwidget.studies.argument_checks import one_of
-from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
 
 if TYPE_CHECKING:
     import altair as alt

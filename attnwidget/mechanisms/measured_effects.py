@@ -19,12 +19,12 @@ from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import replaying
 from attnwidget.capture.tapping.tap import LayerAttention, open_edits
+from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.array_library import joined
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.gradients import output_products
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.asked_answers import AskedAnswers, asked_answers
-from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
 
 if TYPE_CHECKING:
     import altair as alt

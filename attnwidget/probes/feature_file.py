@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.corpus.file_lock import one_writer
 from attnwidget.kernels.arrays import FloatArray
-from attnwidget.studies.streaming.file_lock import one_writer
 from attnwidget.text.atomic_file import named_errors, remove_unfinished, replacing
 
 FeatureKind = Literal["maps", "hidden"]

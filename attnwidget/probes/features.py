@@ -15,23 +15,23 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.hub_model.free_memory import give_memory_back
+from attnwidget.corpus.accumulator import LayerBatch
+from attnwidget.corpus.argument_checks import all_of, one_of, refuse_no_model
+from attnwidget.corpus.batches import batched
+from attnwidget.corpus.checkpoint import digest_of
+from attnwidget.corpus.model_reader import ModelReader
+from attnwidget.corpus.progress_bar import progress_bar
+from attnwidget.corpus.shards import Executor, Workers
 from attnwidget.kernels.arrays import FloatArray
 from attnwidget.kernels.word_maps import WordMaps, word_means
 from attnwidget.probes.feature_file import FeatureFile, FeatureKind, Layout, Precision
-from attnwidget.studies.argument_checks import all_of, one_of, refuse_no_model
-from attnwidget.studies.streaming.accumulator import LayerBatch
-from attnwidget.studies.streaming.batches import batched
-from attnwidget.studies.streaming.checkpoint import digest_of
-from attnwidget.studies.streaming.model_reader import ModelReader
-from attnwidget.studies.streaming.progress_bar import progress_bar
-from attnwidget.studies.streaming.shards import Executor, Workers
-from attnwidget.studies.words.word_segments import (
+from attnwidget.text.segments import Segment
+from attnwidget.text.treebank import Sentence
+from attnwidget.words.word_segments import (
     WordSegment,
     WordSegmenter,
     word_owners,
 )
-from attnwidget.text.segments import Segment
-from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.corpus.argument_checks import each_once
 from attnwidget.probes.features import extract_features
-from attnwidget.studies.argument_checks import each_once
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:

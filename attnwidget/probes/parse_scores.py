@@ -10,7 +10,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.studies.significance import bootstrap_ratio_interval
+from attnwidget.kernels.significance import bootstrap_ratio_interval
 from attnwidget.text.treebank import Sentence
 
 Integers = NDArray[np.int64]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.probes.features import model_digest
-from attnwidget.studies.argument_checks import refuse_no_model
 from attnwidget.text.stored_arrays import stored_arrays, write_arrays
 
 if TYPE_CHECKING:

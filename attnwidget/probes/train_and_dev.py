@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attnwidget.studies.argument_checks import all_of
+from attnwidget.corpus.argument_checks import all_of
 from attnwidget.text.treebank import Sentence
 
 #: Sentences of so many words are not written twice by chance; "Thank you." is.

@@ -14,7 +14,7 @@ import torch
 from attnwidget import Segment, ablate, load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.demo import demo_prose
-from attnwidget.studies.interventions.inputs_with_answers import asked_of, batch_of
+from attnwidget.interventions.inputs_with_answers import asked_of, batch_of
 
 
 def least(*runs: Callable[[], object], times: int = 5) -> list[float]:

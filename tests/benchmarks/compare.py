@@ -19,8 +19,8 @@ from surface import BATCH
 from attnwidget import compare, load_model, read_segments
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.tap import tap
+from attnwidget.corpus.batches import BatchMaker, batched
 from attnwidget.demo import demo_prose
-from attnwidget.studies.streaming.batches import BatchMaker, batched
 
 
 def beside_two_forward_passes(a: AttentionModel, b: AttentionModel, count: int) -> None:

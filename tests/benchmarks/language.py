@@ -19,12 +19,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from attnwidget import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.tap import LayerAttention, tap
-from attnwidget.studies.streaming.accumulator import Batch, LayerBatch, Subject
-from attnwidget.studies.streaming.batches import BatchMaker, batched
-from attnwidget.studies.words.relations import Relations, probe_relations
-from attnwidget.studies.words.word_segments import WordSegment, WordSegmenter
+from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
+from attnwidget.corpus.batches import BatchMaker, batched
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.treebank_files import load_treebank
+from attnwidget.words.relations import Relations, probe_relations
+from attnwidget.words.word_segments import WordSegment, WordSegmenter
 from references import reference_language
 
 BATCH_SIZE = 32

@@ -15,7 +15,7 @@ import transformers
 from attnwidget import direct_effects, head_writes, load_model, patch_heads
 from attnwidget.capture.disabled import changed
 from attnwidget.capture.model import AttentionModel
-from attnwidget.mechanisms.patching.patched_passes import outputs_of_heads, patch
+from attnwidget.interventions.patched_passes import outputs_of_heads, patch
 
 
 def least(*runs: Callable[[], object], times: int = 5) -> list[float]:

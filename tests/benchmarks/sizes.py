@@ -28,7 +28,7 @@ import transformers
 from ipywidgets.widgets.widget import _remove_buffers
 
 import attnwidget as aw
-from attnwidget.studies.metrics.measure import measure_attention
+from attnwidget.metrics.measure import measure_attention
 from attnwidget.text.segments import Segment
 
 LAYERS = 48

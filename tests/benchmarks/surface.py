@@ -26,10 +26,10 @@ import transformers
 from attnwidget import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.tap import tap
+from attnwidget.corpus.batches import BatchMaker, batched
 from attnwidget.kernels.divergence import js_divergences
 from attnwidget.kernels.rollout import attention_flow
-from attnwidget.studies.metrics.measure import measure
-from attnwidget.studies.streaming.batches import BatchMaker, batched
+from attnwidget.metrics.measure import measure
 from attnwidget.text.segments import Segment
 
 TOKENS = 128

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 # Mentions in brackets, the first with its cluster: nested twice, and one mentioned once.
 FIGURES = """
-from attnwidget.studies.words.coreference import probe_coreference
+from attnwidget.words.coreference import probe_coreference
 from attnwidget.text.mentions import Document
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
 def read(text, name):

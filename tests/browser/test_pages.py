@@ -13,10 +13,6 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, load_model
-from attnwidget.studies.words.coreference import probe_coreference
-from attnwidget.studies.words.coreference_results import CoreferenceAccuracies
-from attnwidget.studies.words.governors import GovernorPredictions, predict_governors
-from attnwidget.studies.words.relations import RelationAccuracies, probe_relations
 from attnwidget.text.coreference import Document
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
@@ -28,6 +24,10 @@ from attnwidget.widgets.pages.registry import FIGURES
 from attnwidget.widgets.pages.write_page import write_page
 from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.words.coreference import probe_coreference
+from attnwidget.words.coreference_results import CoreferenceAccuracies
+from attnwidget.words.governors import GovernorPredictions, predict_governors
+from attnwidget.words.relations import RelationAccuracies, probe_relations
 from browser.axe import AXE, INJECT
 from browser.figures import GridOnPage, inked, open_menu
 from browser.pages import watched

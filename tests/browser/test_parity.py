@@ -26,9 +26,9 @@ from attnwidget import (
     train_structural_probe,
 )
 from attnwidget.demo import demo_treebank
-from attnwidget.studies.words.relations import RelationAccuracies, probe_relations
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.words.relations import RelationAccuracies, probe_relations
 from browser.parity import Desk, assert_all_alike
 from capture.test_predict import words
 from fixtures import zoo

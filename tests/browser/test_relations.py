@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 # A sentence of 5 words, one of 7, and one of 60: the first joined by "and" eight times over.
 FIGURES = """
-from attnwidget.studies.words.relations import probe_relations
+from attnwidget.words.relations import probe_relations
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.relation_table.widget import RelationTable

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 
 LOST = "Not connected: run the cell again"
 BAR = """
-from attnwidget.studies.streaming.progress_bar import progress_bar
+from attnwidget.corpus.progress_bar import progress_bar
 with progress_bar(2, "segment") as bar:
     bar.update(2)
 """
@@ -166,7 +166,7 @@ def test_a_busy_kernel_is_waited_for(in_notebook7: OpenNotebook) -> None:
 def test_long_work_shows_a_notice_until_it_is_done(in_lab: OpenNotebook) -> None:
     notebook = in_lab(
         [
-            "from attnwidget.studies.streaming.progress_bar import said_when_slow\nimport time",
+            "from attnwidget.corpus.progress_bar import said_when_slow\nimport time",
             "with said_when_slow('Reading the text …'):\n    time.sleep(3)",
         ]
     )

@@ -11,7 +11,7 @@ import pytest
 from attnwidget import Attention, Head, HeadGrid, HeadView, load_model, measure_attention
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.model import AttentionModel
-from attnwidget.studies.metrics.rollout import attention_rollout
+from attnwidget.metrics.rollout import attention_rollout
 from fixtures import zoo
 
 TEXT = "The otters purred because they were happy."

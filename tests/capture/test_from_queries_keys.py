@@ -28,7 +28,7 @@ from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.projection import projection_of, projection_weight
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.capture.tapping.torch_functions import visible_in
-from attnwidget.studies.metrics.measure import measure_attention
+from attnwidget.metrics.measure import measure_attention
 from fixtures import zoo
 from fixtures.mechanism_models import READABLE, build
 

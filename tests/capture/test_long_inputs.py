@@ -16,7 +16,7 @@ from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.model import AttentionModel
 from attnwidget.kernels.pooling import SIDE
 from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
-from attnwidget.studies.metrics.measure import measure, measure_attention
+from attnwidget.metrics.measure import measure, measure_attention
 from attnwidget.text.segments import Segment
 from fixtures import zoo
 from fixtures.tiers import only_first_is_fast
@@ -279,7 +279,7 @@ def test_metrics_over_rows_are_those_over_whole_maps(
     segments = [Segment(words), Segment(words[:70]), Segment(words[20:50])]
     expected = measure(model, segments, [metric], progress=False, batch_size=2)
     monkeypatch.setattr(collect_long, "LONG_FROM", 20)
-    monkeypatch.setattr("attnwidget.studies.streaming.model_reader._CELLS", 30_000)
+    monkeypatch.setattr("attnwidget.corpus.model_reader._CELLS", 30_000)
     found = measure(model, segments, [metric], progress=False, batch_size=2)
     for title, values in expected.heads().items():
         np.testing.assert_allclose(

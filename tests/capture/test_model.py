@@ -15,7 +15,7 @@ from tokenizers import normalizers
 
 import attnwidget
 from attnwidget import AttentionModel, HeadView, load_model, measure
-from attnwidget.studies.streaming.segmenting import make_segments
+from attnwidget.corpus.segmenting import make_segments
 from fixtures import zoo
 from fixtures.vocabularies import word_tokenizer
 

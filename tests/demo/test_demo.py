@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from attnwidget import AttentionModel
+from attnwidget.corpus.segmenting import read_segments
 from attnwidget.demo import demo_texts
-from attnwidget.studies.streaming.segmenting import read_segments
 from attnwidget.text.demonstrations import demo_prose
 from attnwidget.text.segments import read_lines, split_documents
 

@@ -9,9 +9,9 @@ from importlib.resources import files
 import pytest
 
 from attnwidget import load_model
-from attnwidget.studies.words.word_segments import WordSegmenter
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.text.treebank import Sentence
+from attnwidget.words.word_segments import WordSegmenter
 
 SENTENCES = demo_treebank()
 SOURCE = files("attnwidget").joinpath("demo/treebank.conllu").read_text("utf-8").splitlines()

@@ -26,8 +26,8 @@ from attnwidget.demo.patterns_cnn import (
 )
 from attnwidget.kernels.pattern_network import SIDE, classify_images, pattern_images
 from attnwidget.kernels.patterns import BLOCK, PATTERNS, classify, pattern_scores
-from attnwidget.studies.metrics.measure import measure_attention
-from attnwidget.studies.metrics.patterns import Patterns, pattern_network
+from attnwidget.metrics.measure import measure_attention
+from attnwidget.metrics.patterns import Patterns, pattern_network
 from fixtures.random_batches import random_batch, random_maps, seen
 
 DATA = Path(__file__).parents[1] / "data"

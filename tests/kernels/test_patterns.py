@@ -27,7 +27,7 @@ from attnwidget.kernels.patterns import (
     classify,
     pattern_scores,
 )
-from attnwidget.studies.metrics.patterns import Patterns
+from attnwidget.metrics.patterns import Patterns
 from fixtures.random_batches import HEADS, LAYERS, random_batch, random_maps, seen
 from references import reference_heads as reference
 

@@ -12,7 +12,7 @@ from attnwidget import Attention, load_model
 from attnwidget.kernels.rollout import attention_flow as flow_of
 from attnwidget.kernels.rollout import head_rollout, with_residual
 from attnwidget.kernels.rollout import rollout as rollout_of
-from attnwidget.studies.metrics.rollout import attention_flow, attention_rollout
+from attnwidget.metrics.rollout import attention_flow, attention_rollout
 from references import reference_heads as reference
 
 seeds = st.integers(0, 2**31 - 1)

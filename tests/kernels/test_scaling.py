@@ -8,8 +8,8 @@ from sklearn.manifold import smacof as of_sklearn
 
 from attnwidget.kernels import scaling
 from attnwidget.kernels.scaling import minimise_stress, smacof
-from attnwidget.studies.metrics import clustering
-from attnwidget.studies.metrics.clustering import embed_distances
+from attnwidget.metrics import clustering
+from attnwidget.metrics.clustering import embed_distances
 
 
 def distances_of(n: int, dimensions: int = 5) -> np.ndarray:

@@ -19,8 +19,8 @@ from attnwidget.probes.pairs.pair_classifiers import PairClassifier, right, trai
 from attnwidget.probes.pairs.pair_examples import FARTHEST, PairExamples, pairs_of
 from attnwidget.probes.pairs.pair_result import PairProbe, pair_scores
 from attnwidget.probes.pairs.train_pair_probe import relation_counts
-from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.word_vectors import WordVectors
+from attnwidget.words.relation_results import DIRECTIONS
 from fixtures.annotated_sentences import SENTENCES, maps_of
 
 N_HEADS = 6

@@ -9,8 +9,8 @@ import pytest
 
 import attnwidget
 from attnwidget import charts, demo, metrics, results
-from attnwidget.studies.metrics.measure import METRICS
-from attnwidget.studies.streaming.accumulator import Accumulator
+from attnwidget.corpus.accumulator import Accumulator
+from attnwidget.metrics.measure import METRICS
 
 
 def test_every_name_is_where_the_table_says() -> None:
@@ -50,7 +50,11 @@ def test_a_name_loads_its_module_and_no_other() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     # `import attnwidget` says which figure an atlas has; this file imports nothing.
-    figure = ["attnwidget.head_atlas", "attnwidget.head_atlas.atlas_figure"]
+    figure = [
+        "attnwidget.behaviours",
+        "attnwidget.behaviours.atlas",
+        "attnwidget.behaviours.atlas.atlas_figure",
+    ]
     assert run.stdout.strip() == str([*figure, "attnwidget.text", "attnwidget.text.segments"])
 
 

@@ -41,9 +41,9 @@ from attnwidget import (
     train_pair_probe,
     train_structural_probe,
 )
+from attnwidget.corpus import checkpoint
 from attnwidget.probes import features
 from attnwidget.probes.dependency import probe_fitting as fitting
-from attnwidget.studies.streaming import checkpoint
 from attnwidget.text.treebank import Sentence
 from fixtures import zoo
 from fixtures.planted_probes import sentences

@@ -20,7 +20,7 @@ from attnwidget import (
     train_dependency_probe,
     train_structural_probe,
 )
-from attnwidget.studies.streaming.segmenting import make_segments
+from attnwidget.corpus.segmenting import make_segments
 from fixtures import zoo
 from fixtures.planted_probes import sentences
 from fixtures.probed_sentences import reader as small_model

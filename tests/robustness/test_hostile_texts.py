@@ -29,7 +29,7 @@ from attnwidget import (
     probe_coreference,
     probe_relations,
 )
-from attnwidget.studies.streaming.segmenting import make_segments
+from attnwidget.corpus.segmenting import make_segments
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from robustness.saved_work import model

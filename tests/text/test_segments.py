@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from attnwidget import load_model
 from attnwidget.capture.hub_model.special_token_template import Template
 from attnwidget.capture.hub_model.vocabulary import Vocabulary
-from attnwidget.studies.streaming.batches import batched
-from attnwidget.studies.streaming.segmenting import make_segments, read_segments
-from attnwidget.studies.streaming.token_classes import TokenClasses
+from attnwidget.corpus.batches import batched
+from attnwidget.corpus.segmenting import make_segments, read_segments
+from attnwidget.corpus.token_classes import TokenClasses
 from attnwidget.text.demonstrations import demo_prose
 from attnwidget.text.segments import Segment, cut_segments, read_lines, split_documents
 from fixtures.vocabularies import MAKERS

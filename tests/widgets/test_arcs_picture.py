@@ -12,9 +12,9 @@ import pytest
 from attnwidget import AttentionModel
 from attnwidget.charts.theme import DARK, LIGHT, Theme
 from attnwidget.drawing.picture import Picture
-from attnwidget.studies.words.relations import DIRECTIONS, probe_relations
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
+from attnwidget.words.relations import DIRECTIONS, probe_relations
 from fixtures.svg_picture import elements, fills, number, offset, strokes, texts
 
 pytestmark = pytest.mark.usefixtures("recording")

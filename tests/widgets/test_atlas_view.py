@@ -23,9 +23,9 @@ from attnwidget import (
     load_atlas,
     load_model,
 )
+from attnwidget.behaviours.atlas.atlas_result import Atlas
+from attnwidget.behaviours.examples.example_link import ExampleLink
 from attnwidget.demo import demo_atlas
-from attnwidget.head_atlas.cards.atlas_result import Atlas
-from attnwidget.head_atlas.examples.example_link import ExampleLink
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.atlas_view.card_wire import card_to_wire, example_to_wire
 from attnwidget.widgets.atlas_view.head_rows import COLUMNS

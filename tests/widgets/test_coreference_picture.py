@@ -12,9 +12,9 @@ import pytest
 from attnwidget import AttentionModel
 from attnwidget.charts.theme import DARK, LIGHT
 from attnwidget.drawing.picture import Picture
-from attnwidget.studies.words.coreference import CoreferenceAccuracies, probe_coreference
 from attnwidget.text.mentions import Document
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
+from attnwidget.words.coreference import CoreferenceAccuracies, probe_coreference
 from fixtures.coreference_passages import PASSAGES
 from fixtures.svg_picture import elements, fills, number, offset, strokes, texts
 

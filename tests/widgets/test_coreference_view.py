@@ -9,9 +9,9 @@ import pytest
 import traitlets
 
 from attnwidget import AttentionModel, Head, HeadGrid, link
-from attnwidget.studies.words.coreference import CoreferenceAccuracies, probe_coreference
 from attnwidget.text.mentions import Document
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
+from attnwidget.words.coreference import CoreferenceAccuracies, probe_coreference
 from fixtures.coreference_passages import PASSAGES
 from fixtures.recording import from_page, updates
 

@@ -16,8 +16,7 @@ import pytest
 import traitlets
 
 from attnwidget import Attention, AttentionModel, Head, load_model, measure
-from attnwidget.studies.streaming.segmenting import make_segments
-from attnwidget.studies.words.relations import RelationAccuracies, probe_relations
+from attnwidget.corpus.segmenting import make_segments
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
@@ -25,6 +24,7 @@ from attnwidget.widgets.explorer.measures import probe_in_parts, text_distances,
 from attnwidget.widgets.explorer.panels import PANELS
 from attnwidget.widgets.explorer.widget import Explorer, explore
 from attnwidget.widgets.shared.background import Background
+from attnwidget.words.relations import RelationAccuracies, probe_relations
 from fixtures.recording import from_page, on_page, updates
 from fixtures.svg_picture import elements, offset, texts
 

@@ -10,10 +10,10 @@ import torch
 from transformers import BertConfig, BertForMaskedLM
 
 from attnwidget import Attention, AttentionModel, Head, load_model
+from attnwidget.behaviours.atlas.demo_atlas import own_atlas
+from attnwidget.behaviours.scores.name_families import name_family
 from attnwidget.capture.maps.resting_places import resting_places
 from attnwidget.demo import demo_atlas
-from attnwidget.head_atlas.demo_atlas import own_atlas
-from attnwidget.head_atlas.scores.name_families import name_family
 from attnwidget.text.word_classes import plain_word, word_classes
 from attnwidget.widgets.explorer.answer_effects import quick_effects
 from attnwidget.widgets.explorer.atlas_told import names_in

@@ -16,7 +16,7 @@ import traitlets
 from attnwidget import Attention, Head, HeadGrid, link
 from attnwidget.charts.series_style import MEANINGS
 from attnwidget.charts.theme import DARK, LIGHT
-from attnwidget.studies.metrics.head_distances import HeadDistances
+from attnwidget.metrics.head_distances import HeadDistances
 from attnwidget.widgets.head_map.widget import KNOWN, HeadMap
 from fixtures.recording import from_page, updates
 

@@ -15,8 +15,8 @@ from hypothesis.extra.numpy import arrays
 from transformers.utils import ModelOutput
 
 from attnwidget import Attention, Head, HeadGrid, link
-from attnwidget.studies.metrics.measured_checkpoints import MeasuredCheckpoints
-from attnwidget.studies.streaming.results import Measurements
+from attnwidget.corpus.results import Measurements
+from attnwidget.metrics.measured_checkpoints import MeasuredCheckpoints
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.pages.registry import page_of
 from attnwidget.widgets.shared.metric_table import nearest_heads, read_metrics

@@ -19,13 +19,6 @@ from ipywidgets.widgets.widget import _instances
 import attnwidget
 from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, load_model, save_page
 from attnwidget.demo import demo_atlas
-from attnwidget.studies.words.coreference import probe_coreference
-from attnwidget.studies.words.coreference_results import CoreferenceAccuracies
-from attnwidget.studies.words.relations import (
-    RelationAccuracies,
-    predict_governors,
-    probe_relations,
-)
 from attnwidget.text.coreference import Document
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.atlas_view.widget import AtlasView
@@ -43,6 +36,13 @@ from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.token_lens.widget import TokenLens
+from attnwidget.words.coreference import probe_coreference
+from attnwidget.words.coreference_results import CoreferenceAccuracies
+from attnwidget.words.relations import (
+    RelationAccuracies,
+    predict_governors,
+    probe_relations,
+)
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
 

@@ -16,9 +16,9 @@ from attnwidget.charts.theme import DARK, LIGHT
 from attnwidget.drawing.engine import ThemeName
 from attnwidget.drawing.picture import Picture
 from attnwidget.drawing.static_figure import static_figure
-from attnwidget.studies.words.relations import RelationAccuracies, probe_relations
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.relation_table.widget import RelationTable
+from attnwidget.words.relations import RelationAccuracies, probe_relations
 from fixtures.svg_picture import css, elements, fills, number, offset, ramp_table, strokes, texts
 
 pytestmark = pytest.mark.usefixtures("recording")

@@ -13,16 +13,16 @@ import pytest
 import traitlets
 
 from attnwidget import AttentionModel, Head, HeadGrid, HeadView, link
-from attnwidget.studies.words.relations import (
+from attnwidget.text.treebank import Sentence
+from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
+from attnwidget.widgets.relation_table.widget import COLUMNS, RelationTable
+from attnwidget.widgets.shared.relation_words import words_of
+from attnwidget.words.relations import (
     DIRECTIONS,
     RelationAccuracies,
     predict_governors,
     probe_relations,
 )
-from attnwidget.text.treebank import Sentence
-from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
-from attnwidget.widgets.relation_table.widget import COLUMNS, RelationTable
-from attnwidget.widgets.shared.relation_words import words_of
 from fixtures.recording import from_page, on_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.charts.head_heatmap import head_heatmap
+from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
-from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.treebank import Sentence
+from attnwidget.words.relation_results import DIRECTIONS
 
 if TYPE_CHECKING:
     import altair as alt

@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from attnwidget.corpus.argument_checks import one_of, refuse_no_model
+from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.dependency_scores import map_votes, word_factors
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -21,12 +23,10 @@ from attnwidget.probes.dependency.dependency_form import Form
 from attnwidget.probes.features import sentence_maps
 from attnwidget.probes.parse_scores import JudgedWords, ParseScores
 from attnwidget.probes.saved_arrays import refuse_other_model, write_probe
-from attnwidget.studies.argument_checks import one_of, refuse_no_model
-from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
-from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.counted import counted
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.word_vectors import WordVectors
+from attnwidget.words.relation_results import DIRECTIONS
 
 if TYPE_CHECKING:
     import altair as alt

@@ -15,11 +15,11 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from attnwidget.capture.hub_model.free_memory import give_memory_back
+from attnwidget.corpus.checkpoint import Checkpoint, Progress, digest_of
+from attnwidget.corpus.model_reader import one_thread
+from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.probes.dependency.dependency_form import Form
 from attnwidget.probes.features import StoredFeatures
-from attnwidget.studies.streaming.checkpoint import Checkpoint, Progress, digest_of
-from attnwidget.studies.streaming.model_reader import one_thread
-from attnwidget.studies.streaming.progress_bar import progress_bar
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.word_vectors import WordVectors
 

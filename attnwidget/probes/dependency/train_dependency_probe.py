@@ -13,6 +13,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from attnwidget.corpus.argument_checks import each_once, one_of, refuse_no_model
+from attnwidget.corpus.file_lock import one_writer
+from attnwidget.corpus.model_reader import one_thread
+from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.spanning_tree import best_tree
 from attnwidget.probes.dependency.dependency_answers import CodeLength
@@ -30,10 +34,6 @@ from attnwidget.probes.parse_scores import (
 )
 from attnwidget.probes.train_and_dev import train_and_dev
 from attnwidget.probes.untrained_model import untrained_like
-from attnwidget.studies.argument_checks import each_once, one_of, refuse_no_model
-from attnwidget.studies.streaming.file_lock import one_writer
-from attnwidget.studies.streaming.model_reader import one_thread
-from attnwidget.studies.streaming.shards import Executor
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.word_vectors import WordVectors
 

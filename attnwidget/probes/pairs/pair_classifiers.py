@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.linear_model import SGDClassifier
 from tqdm.std import tqdm
 
+from attnwidget.corpus.checkpoint import Checkpoint, Progress
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.probes.pairs.pair_examples import PairBlock, PairExamples
-from attnwidget.studies.streaming.checkpoint import Checkpoint, Progress
 
 TASKS = ("dependency", "relation")
 PREDICTORS = ("attention", "offset", "distance")

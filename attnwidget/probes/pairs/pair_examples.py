@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.kernels.pair_vectors import pair_vectors
-from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.treebank import Sentence
+from attnwidget.words.relation_results import DIRECTIONS
 
 Integers = NDArray[np.int64]
 

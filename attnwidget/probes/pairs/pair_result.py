@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.charts.accuracy_bars import accuracy_bars
+from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.significance import FEWEST_UNITS, percentile_tails
 from attnwidget.probes.pairs.pair_classifiers import PREDICTORS, TASKS, PairClassifier, right
 from attnwidget.probes.pairs.pair_examples import PairExamples
 from attnwidget.probes.saved_arrays import refuse_other_model, write_probe
-from attnwidget.studies.significance import FEWEST_UNITS, percentile_tails
-from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:

@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.corpus.argument_checks import one_of, refuse_no_model
+from attnwidget.corpus.checkpoint import Checkpoint, digest_of
+from attnwidget.corpus.file_lock import one_writer
+from attnwidget.corpus.progress_bar import progress_bar
+from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.features import extract_features
 from attnwidget.probes.layer_vectors import cache_folder
@@ -22,13 +27,8 @@ from attnwidget.probes.pairs.pair_classifiers import (
 from attnwidget.probes.pairs.pair_examples import PairExamples
 from attnwidget.probes.pairs.pair_result import PairProbe, pair_scores
 from attnwidget.probes.train_and_dev import train_and_dev
-from attnwidget.studies.argument_checks import one_of, refuse_no_model
-from attnwidget.studies.streaming.checkpoint import Checkpoint, digest_of
-from attnwidget.studies.streaming.file_lock import one_writer
-from attnwidget.studies.streaming.progress_bar import progress_bar
-from attnwidget.studies.streaming.shards import Executor
-from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.treebank import Sentence
+from attnwidget.words.relation_results import DIRECTIONS
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel

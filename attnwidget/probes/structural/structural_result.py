@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.charts.score_panels import score_panels
+from attnwidget.corpus.argument_checks import all_of, one_of
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -18,7 +19,6 @@ from attnwidget.probes.layer_vectors import layer_vectors
 from attnwidget.probes.saved_arrays import refuse_other_model, write_probe
 from attnwidget.probes.structural.structural_runs import StructuralRun
 from attnwidget.probes.structural.structural_scores import MEASURES, GoldTree, Punctuation
-from attnwidget.studies.argument_checks import all_of, one_of
 from attnwidget.text.counted import counted
 from attnwidget.text.treebank import Sentence
 

@@ -10,12 +10,12 @@ import torch
 from numpy.typing import NDArray
 from tqdm.std import tqdm
 
+from attnwidget.corpus.checkpoint import Checkpoint, Progress
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.structural_probe import squared_distances, squared_lengths
 from attnwidget.probes.structural.structural_scores import MEASURES, GoldTree, TreeScores
 from attnwidget.probes.structural.structural_training import StructuralTraining, VectorTrees
-from attnwidget.studies.streaming.checkpoint import Checkpoint, Progress
 
 Maps = NDArray[np.float32]
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
 from attnwidget.kernels.rank_correlation import spearman
+from attnwidget.kernels.significance import FEWEST_UNITS, percentile_tails
 from attnwidget.kernels.tree_distances import tree_depths, tree_distances
-from attnwidget.studies.significance import FEWEST_UNITS, percentile_tails
 from attnwidget.text.treebank import Sentence
 
 Edges = set[tuple[int, int]]

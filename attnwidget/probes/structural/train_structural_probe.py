@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from attnwidget.corpus.argument_checks import refuse_no_model
+from attnwidget.corpus.checkpoint import Checkpoint, digest_of
+from attnwidget.corpus.file_lock import one_writer
+from attnwidget.corpus.progress_bar import progress_bar
+from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.features import extract_features
 from attnwidget.probes.layer_vectors import cache_folder, chosen_layers
@@ -17,11 +22,6 @@ from attnwidget.probes.structural.structural_scores import GoldTree, chain_score
 from attnwidget.probes.structural.structural_training import VectorTrees
 from attnwidget.probes.train_and_dev import train_and_dev
 from attnwidget.probes.untrained_model import untrained_like
-from attnwidget.studies.argument_checks import refuse_no_model
-from attnwidget.studies.streaming.checkpoint import Checkpoint, digest_of
-from attnwidget.studies.streaming.file_lock import one_writer
-from attnwidget.studies.streaming.progress_bar import progress_bar
-from attnwidget.studies.streaming.shards import Executor
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:

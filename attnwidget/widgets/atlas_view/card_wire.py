@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from attnwidget.head_atlas.cards.head_card import HeadCard, HeadScore
-from attnwidget.head_atlas.effects.head_effect import HeadEffect
-from attnwidget.head_atlas.examples.example_link import ExampleLink
+from attnwidget.behaviours.atlas.head_card import HeadCard, HeadScore
+from attnwidget.behaviours.effects.head_effect import HeadEffect
+from attnwidget.behaviours.examples.example_link import ExampleLink
 
 #: Largest number of examples of each kind on the page.
 MOST_EXAMPLES = 20
@@ -47,7 +47,7 @@ def example_to_wire(link: ExampleLink) -> dict[str, Any]:
         words that are left out. `query` and `key`: indices of pieces. `weight`: attention weight.
 
     Example:
-        >>> from attnwidget.head_atlas.examples.example_link import ExampleLink
+        >>> from attnwidget.behaviours.examples.example_link import ExampleLink
         >>> from attnwidget.text.tokens import Tokens
         >>> from attnwidget.widgets.atlas_view.card_wire import example_to_wire
         >>> tokens = Tokens.plain(["[CLS]", "the", "cat", "saw", "him", "##self", "[SEP]"])

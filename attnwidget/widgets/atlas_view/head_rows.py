@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from attnwidget.head_atlas.cards.atlas_result import Atlas
-from attnwidget.head_atlas.effects.head_effect import Outcome
+from attnwidget.behaviours.atlas.atlas_result import Atlas
+from attnwidget.behaviours.effects.head_effect import Outcome
 from attnwidget.widgets.wire.values import to_wire
 
 if TYPE_CHECKING:

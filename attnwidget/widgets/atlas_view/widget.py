@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import traitlets
 
+from attnwidget.behaviours.atlas.atlas_result import Atlas
+from attnwidget.behaviours.examples.example_link import ExampleLink
+from attnwidget.behaviours.examples.example_results import ExampleKind
 from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.head import Head
-from attnwidget.head_atlas.cards.atlas_result import Atlas
-from attnwidget.head_atlas.examples.example_link import ExampleLink
-from attnwidget.head_atlas.examples.example_results import ExampleKind
 from attnwidget.text.counted import counted
 from attnwidget.widgets.atlas_view.card_wire import MOST_EXAMPLES, card_to_wire
 from attnwidget.widgets.atlas_view.head_rows import COLUMNS, rows_to_wire, shown_rows

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from attnwidget.capture.tapping.head import Head
-from attnwidget.studies.words.coreference_results import CoreferenceAccuracies, EvaluatedWindow
 from attnwidget.text.antecedents import BASELINES
 from attnwidget.text.mentions import Document
 from attnwidget.widgets.wire.values import to_wire
+from attnwidget.words.coreference_results import CoreferenceAccuracies, EvaluatedWindow
 
 #: A window, and the row of its first mention in the accuracies.
 Read = tuple[EvaluatedWindow, int]

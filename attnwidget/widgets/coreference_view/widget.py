@@ -9,11 +9,6 @@ import traitlets
 
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
-from attnwidget.studies.words.coreference_results import (
-    AMONG,
-    CoreferenceAccuracies,
-    Evaluated,
-)
 from attnwidget.text.antecedents import BASELINES
 from attnwidget.text.mentions import Document
 from attnwidget.widgets.coreference_view.study_windows import (
@@ -26,6 +21,11 @@ from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
 from attnwidget.widgets.shared.traits import Jump
 from attnwidget.widgets.shared.widget_code import chosen_options
+from attnwidget.words.coreference_results import (
+    AMONG,
+    CoreferenceAccuracies,
+    Evaluated,
+)
 
 
 class CoreferenceView(HeadWidget):

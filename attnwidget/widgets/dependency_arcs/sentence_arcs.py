@@ -10,7 +10,6 @@ import traitlets
 
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
-from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.answerer import Answerer, ArcsOptions
 from attnwidget.widgets.dependency_arcs.search import next_index
@@ -19,6 +18,7 @@ from attnwidget.widgets.shared.head_widget import Shapes
 from attnwidget.widgets.shared.relation_choice import ALL, ROOT, RelationChoice
 from attnwidget.widgets.shared.relation_words import checked_sentences, relation_names
 from attnwidget.widgets.shared.traits import Jump
+from attnwidget.words.relation_results import DIRECTIONS
 
 #: Seconds that a search may keep the page waiting.
 _PATIENCE = 5.0

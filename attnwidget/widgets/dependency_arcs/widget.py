@@ -8,8 +8,6 @@ from typing import Any
 
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.model import AttentionModel
-from attnwidget.studies.words.governors import GovernorPredictions
-from attnwidget.studies.words.relation_results import RelationAccuracies
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.answerer import ArcsOptions
 from attnwidget.widgets.dependency_arcs.heads_answerer import HeadsAnswerer
@@ -24,6 +22,8 @@ from attnwidget.widgets.shared.relation_choice import (
     refuse_other_model,
 )
 from attnwidget.widgets.shared.widget_code import chosen_options
+from attnwidget.words.governors import GovernorPredictions
+from attnwidget.words.relation_results import RelationAccuracies
 
 
 class DependencyArcs(SentenceArcs, DirectionChoice):

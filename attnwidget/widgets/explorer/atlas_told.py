@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from attnwidget.behaviours.atlas.atlas_result import Atlas
 from attnwidget.capture.tapping.head import Head
-from attnwidget.head_atlas.cards.atlas_result import Atlas
 from attnwidget.widgets.shared.head_widget import Shapes
 
 #: The stack whose heads an atlas describes.

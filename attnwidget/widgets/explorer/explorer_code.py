@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from attnwidget.behaviours.atlas.kept_atlas import known_atlas
 from attnwidget.capture.maps.python_call import YOURS, Call, literal
 from attnwidget.capture.model import AttentionModel
-from attnwidget.head_atlas.kept_atlas import known_atlas
 from attnwidget.widgets.explorer.arguments import Arguments
 from attnwidget.widgets.explorer.atlas_told import names_in
 from attnwidget.widgets.explorer.examples import is_embedded

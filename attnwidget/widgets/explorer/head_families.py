@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from attnwidget.head_atlas.scores.name_families import name_family
+from attnwidget.behaviours.scores.name_families import name_family
 
 #: Names of behaviours as the line of the explorer says them.
 _SAID = {

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from attnwidget.behaviours.atlas.atlas_result import Atlas
+from attnwidget.behaviours.atlas.build_atlas import atlas as make_atlas
+from attnwidget.behaviours.atlas.kept_atlas import keep_atlas, known_atlas
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
-from attnwidget.head_atlas.build_atlas import atlas as make_atlas
-from attnwidget.head_atlas.cards.atlas_result import Atlas
-from attnwidget.head_atlas.kept_atlas import keep_atlas, known_atlas
 from attnwidget.text.counted import counted
 from attnwidget.widgets.atlas_view.widget import AtlasView
 from attnwidget.widgets.explorer.atlas_told import STACK, names_in, refuse_other_heads

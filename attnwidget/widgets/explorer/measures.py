@@ -11,15 +11,15 @@ from torch import Tensor
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.model import AttentionModel
+from attnwidget.corpus.token_classes import axis_classes
 from attnwidget.kernels.entropy import confidence
-from attnwidget.studies.metrics.head_distances import HeadDistances
-from attnwidget.studies.metrics.measure import measure, measure_attention
-from attnwidget.studies.streaming.token_classes import axis_classes
-from attnwidget.studies.words.relation_results import RelationAccuracies
-from attnwidget.studies.words.relations import Relations
-from attnwidget.studies.words.word_segments import WordSegmenter
+from attnwidget.metrics.head_distances import HeadDistances
+from attnwidget.metrics.measure import measure, measure_attention
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.metric_table import Metrics
+from attnwidget.words.relation_results import RelationAccuracies
+from attnwidget.words.relations import Relations
+from attnwidget.words.word_segments import WordSegmenter
 
 #: Sentences that are read before anything else may use the model.
 _AT_A_TIME = 32

@@ -8,7 +8,6 @@ from typing import Any
 from attnwidget.capture.model import AttentionModel
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
-from attnwidget.studies.words.relation_results import RelationAccuracies
 from attnwidget.widgets.dependency_arcs.probe_view import ProbeView
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
@@ -21,6 +20,7 @@ from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.relation_choice import ALL, ROOT
 from attnwidget.widgets.shared.relation_words import relation_names, words_of
+from attnwidget.words.relation_results import RelationAccuracies
 
 _OFFER = "measure on the 115 demonstration sentences"
 #: Seconds that a search for a sentence may take.

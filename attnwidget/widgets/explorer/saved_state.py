@@ -8,10 +8,10 @@ from typing import Any, Literal, TypeVar
 import ipywidgets
 import numpy as np
 
+from attnwidget.behaviours.atlas.atlas_result import Atlas
 from attnwidget.capture.load import EMBEDDED, load_model
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
-from attnwidget.head_atlas.cards.atlas_result import Atlas
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.arguments import Arguments

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.studies.metrics.head_distances import HeadDistances
+from attnwidget.metrics.head_distances import HeadDistances
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.measures import text_distances, text_metrics

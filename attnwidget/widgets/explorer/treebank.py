@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from attnwidget.capture.model import AttentionModel
-from attnwidget.studies.words.relation_results import RelationAccuracies
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.treebank_files import load_treebank
 from attnwidget.widgets.explorer.examples import is_embedded
 from attnwidget.widgets.shared.relation_choice import refuse_other_model
 from attnwidget.widgets.shared.relation_words import checked_sentences
+from attnwidget.words.relation_results import RelationAccuracies
 
 #: How a state names the treebank that comes with the package.
 DEMO = "demo_treebank()"

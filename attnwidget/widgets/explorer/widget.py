@@ -10,16 +10,16 @@ from typing import Any, Literal
 
 import traitlets
 
+from attnwidget.behaviours.atlas.atlas_result import Atlas
 from attnwidget.capture.hub_model.text_encoder import TooLongError
 from attnwidget.capture.load import load_model
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.comparable_maps import refuse_incomparable
 from attnwidget.capture.model import AttentionModel
-from attnwidget.head_atlas.cards.atlas_result import Atlas
+from attnwidget.corpus.progress_bar import said_when_slow
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
-from attnwidget.studies.streaming.progress_bar import said_when_slow
 from attnwidget.text.counted import counted
 from attnwidget.text.demonstrations import DemoText
 from attnwidget.text.unspaced_scripts import is_unspaced

@@ -89,7 +89,7 @@ class HeadMap(HeadWidget):
 
     `distances` are Jensen-Shannon distances between heads; their metric MDS embedding is drawn
     (Clark et al. 2019, section 6, Figure 6). `behaviours` [layers, heads] are labels: names, for
-    example from `behaviours(...)`, or cluster numbers, for example from `distances.cluster(8)`.
+    example from `clark_labels(...)`, or cluster numbers, for example from `distances.cluster(8)`.
     Heads are coloured by `color`, "layer" or "behaviour", and marked by layer number or shape as
     well. `HeadMap.from_positions` draws given positions. Further options are the traits below, as
     keywords. An unknown one raises TypeError, a value out of range traitlets.TraitError.

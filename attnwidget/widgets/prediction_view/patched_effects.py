@@ -12,8 +12,8 @@ from attnwidget.capture.hub_model.advised_error import AdvisedError
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.predict import prediction_task
+from attnwidget.interventions.patch_heads import patch_heads
 from attnwidget.mechanisms.model_reading import whole_reading_of
-from attnwidget.mechanisms.patching.patch_heads import patch_heads
 from attnwidget.widgets.prediction_view.shown_question import ShownQuestion
 
 

@@ -10,7 +10,6 @@ import traitlets
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
-from attnwidget.studies.words.relation_results import DIRECTIONS, RelationAccuracies
 from attnwidget.text.counted import counted
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import Shapes
@@ -20,6 +19,7 @@ from attnwidget.widgets.shared.relation_choice import (
     shown_relations,
 )
 from attnwidget.widgets.wire.values import to_wire
+from attnwidget.words.relation_results import DIRECTIONS, RelationAccuracies
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -175,7 +175,7 @@ class AttentionWidget(HeadWidget):
         if changed_by_page():
             return nullcontext()
         # A figure of given maps needs no progress bars, and imports none.
-        from attnwidget.studies.streaming.progress_bar import said_when_slow
+        from attnwidget.corpus.progress_bar import said_when_slow
 
         return said_when_slow(self._edit_told())
 

@@ -208,7 +208,7 @@ class Exporting:
         A host shows one format of an output: without the model, JupyterLab would show an error and
         not the picture.
         """
-        from attnwidget.studies.streaming.notebook_outputs import in_notebook
+        from attnwidget.corpus.notebook_outputs import in_notebook
 
         bundle = super()._repr_mimebundle_()  # type: ignore[misc]
         if bundle is None or not options.static_fallback or not in_notebook():

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import torch
 
+from attnwidget.behaviours.examples.example_link import ExampleLink
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
-from attnwidget.head_atlas.examples.example_link import ExampleLink
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
 

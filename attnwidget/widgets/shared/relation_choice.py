@@ -8,8 +8,8 @@ import numpy as np
 import traitlets
 
 from attnwidget.capture.tapping.head import Head
-from attnwidget.studies.words.relation_results import DIRECTIONS, RelationAccuracies
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.words.relation_results import DIRECTIONS, RelationAccuracies
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel

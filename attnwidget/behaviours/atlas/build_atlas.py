@@ -1,0 +1,237 @@
+"""The atlas of a model: what every head does, with the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from attnwidget.behaviours.atlas.atlas_result import Atlas
+from attnwidget.behaviours.atlas.head_writes_and_feeds import feeds_of, writes_of
+from attnwidget.behaviours.behaviour import Behaviour
+from attnwidget.behaviours.behaviour_score import BehaviourScore
+from attnwidget.behaviours.corpus_texts import CORPORA, corpus_texts
+from attnwidget.behaviours.effects.measure_effects import MeasuredEffects, measure_effects
+from attnwidget.behaviours.evidence import Evidence, Run
+from attnwidget.behaviours.examples.example_link import ExampleLink
+from attnwidget.behaviours.examples.example_links import ExampleLinks
+from attnwidget.behaviours.examples.example_results import KINDS, HeadExamples
+from attnwidget.behaviours.registry import chosen_behaviours
+from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
+from attnwidget.behaviours.scores.score_behaviours import evidence_of, scored
+from attnwidget.capture.hub_model.pickled_model import weights_digest
+from attnwidget.capture.tapping.head import Head
+from attnwidget.corpus.checkpoint import digest_of
+from attnwidget.corpus.progress_bar import OnProgress
+from attnwidget.corpus.shards import Executor
+from attnwidget.corpus.worker import versions
+from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.metrics.measure import measure
+from attnwidget.text.mentions import Document
+from attnwidget.text.segments import Segment
+from attnwidget.text.treebank import Sentence
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+#: Number of texts in which links are looked for that a name predicts and its head does not make.
+MISSED_TEXTS = 64
+#: Number of texts of each corpus for the effects of heads of a masked language model.
+EFFECT_TEXTS = 64
+#: The same for a causal model, which predicts six times as many tokens of a text.
+CAUSAL_EFFECT_TEXTS = 16
+
+Examples = dict[Head, dict[str, tuple[ExampleLink, ...]]]
+
+
+@in_plain_torch
+def atlas(
+    model: AttentionModel,
+    segments: Iterable[Segment] | None = None,
+    *,
+    treebank: Iterable[Sentence] | None = None,
+    documents: Iterable[Document] | None = None,
+    behaviours: Iterable[str | Behaviour] | None = None,
+    examples: bool = True,
+    effects: bool = True,
+    k: int = 20,
+    effect_texts: int | None = None,
+    level: float = 0.05,
+    least: float = 0.25,
+    random_models: int | None = None,
+    seed: int = 0,
+    batch_size: int = 8,
+    checkpoint: str | Path | None = None,
+    progress: bool | OnProgress = True,
+    executor: Executor | None = None,
+) -> Atlas:
+    """Describe what every head of a model does, with the evidence.
+
+    Every head gets a score for each behaviour, with a control in the same row. A behaviour names a
+    head only if the score exceeds the control after Holm's correction over all heads and behaviours
+    (`score_behaviours`). The half of the data that did not choose the names gives their held-out
+    scores, and the effect of each named head: the rise of the loss without the head where its
+    behaviour applies, compared with other places and with the heads of the same layer.
+
+    Args:
+        model: A model from `load_model`.
+        segments: Texts, as in `measure`; None = the prose of the package.
+        treebank: Sentences for the relations; None = the treebank of the package, () = no
+            relations.
+        documents: Documents for pronouns and coreference (`load_coreference`); None = the passages
+            of the package (`demo_documents`), which have no coreference of nouns, () = neither.
+        behaviours: As in `score_behaviours`; None = all.
+        examples: Whether to collect example links of every head (`head_examples`).
+        effects: Whether to measure the effects of named heads. The model needs a
+            language-modelling head.
+        k: Largest number of examples of each kind.
+        effect_texts: Largest number of texts of each corpus for the effects; None = 64, or 16 for a
+            causal model, which predicts every token of a text.
+        level: As in `score_behaviours`, like the following arguments.
+        least: Smallest strength of a name.
+        random_models: Number of models with random weights; None = 2 or more.
+        seed: Seed of everything drawn at random.
+        batch_size: Number of texts in one pass of the model.
+        checkpoint: A folder that keeps finished work; a repeated call continues.
+        progress: Whether to show progress bars; or a function that is called with the number of
+            inputs read and their number (None if unknown).
+        executor: Executor whose workers read the texts, as in `measure`.
+
+    Returns:
+        The atlas. Ctrl-C during the examples or effects returns it without the missing parts;
+        `complete` is then False.
+
+    Raises:
+        ValueError, TypeError, RuntimeError, OSError, WorkersError: As in `score_behaviours`.
+        KeyboardInterrupt: Ctrl-C before all heads have scores. The checkpoint has the finished
+            work.
+
+    Example:
+        >>> from attnwidget import atlas, load_model, make_segments
+        >>> model = load_model()
+        >>> texts = make_segments(["The cat sat on the mat.", "It slept there."] * 4, model)
+        >>> found = atlas(model, texts, treebank=(), behaviours=["previous token", "[SEP]"],
+        ...     effects=False, random_models=0, progress=False)
+        >>> found.find("previous")[0]
+        Head(layer=0, head=2, stack='self')
+    """
+    folder = None if checkpoint is None else Path(checkpoint)
+    run = Run(batch_size, folder, progress, executor)
+    evidence = evidence_of(model, segments, treebank, documents, seed, random_models, run)
+    chosen = chosen_behaviours(behaviours)
+    collected = [ExampleLinks(k, seed=seed)] if examples and evidence.segments else []
+    scores, left_out = scored(evidence, chosen, collected)
+    table = BehaviourTable(
+        scores=tuple(scores),
+        left_out=left_out,
+        level=level,
+        least=least,
+        n_segments=len(evidence.segments),
+        model_name=model.name,
+    )
+    names = _names(table)
+    links: Examples = _examples(collected[0].compute()) if collected else {}
+    complete = True
+    if links:
+        complete = _add_missed(links, evidence, names, k)
+    measured = MeasuredEffects({}, "", True)
+    if effects and complete:
+        usual = CAUSAL_EFFECT_TEXTS if evidence.causal else EFFECT_TEXTS
+        n_texts = usual if effect_texts is None else effect_texts
+        measured = measure_effects(evidence, names, n_texts=n_texts)
+    strongest = {head: links[head]["strongest"] for head in names if head in links}
+    writes, no_writes = writes_of(model, strongest)
+    feeds, no_feeds = feeds_of(model, names)
+    parts = {"effects": measured.without, "writes": no_writes, "feeds": no_feeds}
+    return Atlas(
+        table=table,
+        examples=links,
+        effects=measured.effects,
+        writes=writes,
+        feeds=feeds,
+        reasons={part: reason for part, reason in parts.items() if reason} | left_out,
+        provenance=_provenance(evidence),
+        complete=complete and measured.complete,
+    )
+
+
+def _names(table: BehaviourTable) -> dict[Head, BehaviourScore]:
+    """Return the behaviour that names each named head."""
+    return {
+        Head(int(layer), int(head)): table[str(table.names[layer, head])]
+        for layer, head in np.argwhere(table.names != "")
+    }
+
+
+def _examples(found: HeadExamples) -> Examples:
+    kinds = [kind for kind in KINDS if kind != "missed"]
+    shape = found.arrays["heaviest rank"].shape[:2]
+    return {
+        Head(layer, head): {kind: tuple(found.of(layer, head, kind)) for kind in kinds}
+        for layer, head in np.ndindex(*shape)
+    }
+
+
+def _add_missed(
+    links: Examples, evidence: Evidence, names: Mapping[Head, BehaviourScore], k: int
+) -> bool:
+    """Add the links that the name of a head predicts, and the head does not make.
+
+    Returns False if the pass was interrupted.
+    """
+    model = evidence.model
+    run = evidence.run
+    for corpus in CORPORA:
+        chosen = {head: score for head, score in names.items() if score.corpus == corpus}
+        rules = {score.name: score.rule for score in chosen.values() if score.rule is not None}
+        if not rules:
+            continue
+        texts = [text for _, text in corpus_texts(evidence, corpus)][:MISSED_TEXTS]
+        rule_of = np.full((model.n_layers, model.n_heads), -1)
+        for head, score in chosen.items():
+            rule_of[head.layer, head.head] = list(rules).index(score.name)
+        metric = ExampleLinks(k, seed=evidence.seed, rules=list(rules.values()), rule_of=rule_of)
+        try:
+            measured = measure(
+                model,
+                texts,
+                [metric],
+                batch_size=run.batch_size,
+                checkpoint=run.checkpoint(f"missed-{corpus}"),
+                progress=run.progress,
+                executor=run.executor,
+            )
+        except KeyboardInterrupt:
+            return False
+        found = cast("HeadExamples", measured[metric.name])
+        for head in chosen:
+            links[head]["missed"] = tuple(found.of(head.layer, head.head, "missed"))
+        if not measured.complete:
+            return False
+    return True
+
+
+def _provenance(evidence: Evidence) -> dict[str, Any]:
+    model = evidence.model
+    tokenizer = model.tokenizer
+    vocabulary = sorted(tokenizer.get_vocab().items())
+    return {
+        "model": model.name,
+        "class": type(model.hf_model).__name__,
+        "weights": weights_digest(model.hf_model),
+        "edits": model.edits.digest,
+        "tokenizer": type(tokenizer).__name__,
+        "vocabulary": digest_of([vocabulary]),
+        "texts": digest_of((text.first, text.second) for text in evidence.segments),
+        "n_texts": len(evidence.segments),
+        "treebank": digest_of(
+            (one.words, one.governors, one.relations) for one in evidence.treebank
+        ),
+        "n_sentences": len(evidence.treebank),
+        "n_documents": len(evidence.documents),
+        "seed": evidence.seed,
+        "random_models": evidence.random_models,
+        "versions": versions(),
+    }

@@ -1,0 +1,118 @@
+"""The card of a head: names, scores, examples, effect, written words and feeding heads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attnwidget.behaviours.atlas.head_writes_and_feeds import Feeds, Writes
+from attnwidget.behaviours.effects.head_effect import HeadEffect
+from attnwidget.behaviours.examples.example_link import ExampleLink
+from attnwidget.capture.tapping.head import Head
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class HeadScore:
+    """One row of a card: a behaviour with score, control and tests of the head.
+
+    The numbers are the same as in `BehaviourScore`, for one head.
+    """
+
+    behaviour: str
+    description: str
+    control_name: str
+    score: float
+    control: float
+    low: float
+    high: float
+    adjusted: float
+    names: bool
+    strength: float
+    n: int
+    unit: str
+    held_out: float
+    held_out_control: float
+    auc: float
+    random: float
+    source: str
+
+
+@dataclass(frozen=True, repr=False)
+class HeadCard:
+    """The evidence about one head. Made by `Atlas.card`.
+
+    Attributes:
+        head: The head.
+        name: Its name, "" without a name.
+        runner_up: The behaviour beside the name, or "", as in `BehaviourTable.runners_up`.
+        scores: A row for each behaviour with a score.
+        examples: Example links by kind, as in `HeadExamples.of`; "missed" are links that the rule
+            of the name predicts.
+        effect: The effect on the loss where the name applies; None without a rule or effects.
+        writes: What the head writes when it reads its most attended tokens.
+        feeds: The earlier heads that feed it most.
+        model_name: Name of the model.
+        note: The note of the user, or "".
+
+    Example:
+        >>> from attnwidget.demo import demo_atlas
+        >>> card = demo_atlas().card(0, 2)
+        >>> str(card.head), card.name, list(card.examples)[:2]
+        ('L0 H2', 'previous token', ['strongest', 'heaviest'])
+    """
+
+    head: Head
+    name: str
+    runner_up: str
+    scores: tuple[HeadScore, ...]
+    examples: Mapping[str, Sequence[ExampleLink]]
+    effect: HeadEffect | None
+    writes: tuple[Writes, ...]
+    feeds: tuple[Feeds, ...]
+    model_name: str
+    note: str = ""
+
+    @property
+    def named_by(self) -> HeadScore | None:
+        """The row of the name; None without a name."""
+        return next((row for row in self.scores if row.behaviour == self.name), None)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the scores of the head as a table, one row per behaviour."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(row) for row in self.scores])
+
+    def __repr__(self) -> str:
+        row = self.named_by
+        if row is None:
+            lines = [f"{self.head}: no name"]
+        else:
+            lines = [
+                f"{self.head}: {row.behaviour}, {row.score:.2f} against {row.control:.2f} by "
+                f"{row.control_name}; held out {row.held_out:.2f} against "
+                f"{row.held_out_control:.2f}"
+            ]
+        if self.note:
+            lines.append(f"note: {self.note}")
+        if self.runner_up:
+            lines.append(f"also: {self.runner_up}")
+        if self.effect is not None and self.effect.outcome:
+            effect = self.effect
+            lines.append(
+                f"{effect.outcome}: loss {effect.effect:+.3f} nats where it applies "
+                f"({effect.low:+.3f} to {effect.high:+.3f}), {effect.matched:+.3f} elsewhere"
+            )
+        for kind in ("strongest", "top tenth", "missed"):
+            lines += [f"{kind}: {link}" for link in list(self.examples.get(kind, ()))[:_SHOWN]]
+        for item in self.writes[:_SHOWN]:
+            lines.append(f"reads {item.source}, promotes {', '.join(item.promoted)}")
+        for feeder in self.feeds:
+            lines.append(f"{feeder.head} feeds its {feeder.fed} ({feeder.score:.3f})")
+        return "\n".join(lines)

@@ -1,0 +1,117 @@
+"""What a behaviour of heads is: a name, its source, and what is needed to score it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from torch import Tensor
+
+from attnwidget.behaviours.link_rule import LinkRule
+from attnwidget.corpus.accumulator import LayerBatch
+
+if TYPE_CHECKING:
+    from attnwidget.behaviours.behaviour_score import BehaviourScore
+    from attnwidget.behaviours.evidence import Evidence
+
+Need = Literal["causal", "bidirectional", "pairs", "treebank", "documents", "circuits"]
+Control = Literal["same offsets", "neighbouring keys"]
+
+
+class Behaviour(ABC):
+    """A kind of attention head with a score and a control.
+
+    Attributes:
+        name: Name of the behaviour, which a head gets if the score exceeds the control.
+        description: Action of the named heads, as the rest of a sentence: "attends to the token
+            before".
+        source: The paper or the program with the definition.
+        needs: Properties of the model and data without which there is no score. "causal" and
+            "bidirectional" are kinds of models. "pairs" are inputs of two texts. "treebank" and
+            "documents" are annotated sentences, and documents with coreference. "circuits" are W_V
+            and W_O between the stream and the vocabulary.
+        resting: Whether heads do this where their function does not apply, as attention to [SEP]
+            (Clark et al. 2019, 3.2). A resting behaviour names a head only if no other behaviour
+            names the head.
+        names_heads: Whether the behaviour names heads. If not, it has scores, and no p-values.
+    """
+
+    name: str
+    description: str
+    source: str
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    resting: ClassVar[bool] = False
+    names_heads: ClassVar[bool] = True
+
+    def prepare(self, evidence: Evidence) -> Behaviour:
+        """Return the behaviour with what it must know of all texts; usually itself."""
+        return self
+
+
+class LinkBehaviour(Behaviour, LinkRule):
+    """A behaviour that predicts links from the tokens of an input; subclasses define `links`.
+
+    The score is the attention of a query to its predicted keys, the mean over the queries with a
+    predicted link, then over texts. The control is the attention to different keys, with a key for
+    each predicted link:
+
+    - "same offsets": the mean over the other visible pairs of the text at the same offset, in
+      multiples of even attention;
+    - "neighbouring keys": the mean over the keys before and after the predicted key.
+
+    Links without these pairs are left out of score and control.
+
+    Attributes:
+        control: Choice of the other keys.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget import LinkBehaviour
+        >>> class ToFirstHalf(LinkBehaviour):
+        ...     name = "first half"
+        ...     description = "attends to the first half of the text"
+        ...     source = "this example"
+        ...     def links(self, batch):
+        ...         places = torch.arange(batch.real.shape[1], device=batch.real.device)
+        ...         first = places < batch.lengths[:, None] / 2
+        ...         return first[:, None].expand(-1, len(places), -1)
+        >>> ToFirstHalf().control
+        'same offsets'
+    """
+
+    control: ClassVar[Control] = "same offsets"
+
+    @property
+    def control_name(self) -> str:
+        """The control in words."""
+        pairs = {
+            "same offsets": "other tokens at the same offsets",
+            "neighbouring keys": "the tokens beside the predicted token",
+        }
+        return pairs[self.control]
+
+
+class MapBehaviour(Behaviour):
+    """A behaviour with a number for each map, which is no mass on predicted links.
+
+    Attributes:
+        control_name: The control in words.
+    """
+
+    control_name: str
+
+    @abstractmethod
+    def numbers(self, layer: LayerBatch, *, causal: bool) -> tuple[Tensor, Tensor]:
+        """Return score and control of every map of a layer, [B, H] each."""
+
+
+class StudyBehaviour(Behaviour):
+    """Behaviours that are scored in a separate study, for example the relations of a treebank.
+
+    The `name` of the study is not the name of a behaviour: each `BehaviourScore` has a name.
+    """
+
+    @abstractmethod
+    def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
+        """Run the study, and return the scores of its behaviours."""

@@ -1,0 +1,87 @@
+"""Example links of every head in a corpus, in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sized
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from attnwidget.behaviours.examples.example_links import ExampleLinks
+from attnwidget.behaviours.examples.example_results import HeadExamples
+from attnwidget.behaviours.examples.numbered_segments import numbered
+from attnwidget.behaviours.link_rule import LinkRule
+from attnwidget.corpus.argument_checks import each_of, refuse_no_model
+from attnwidget.corpus.batches import HOW, TokenTypes
+from attnwidget.corpus.segmenting import rows_as_segments
+from attnwidget.corpus.shards import Executor
+from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.metrics.measure import measure
+from attnwidget.text.segments import Segment
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+
+@in_plain_torch
+def head_examples(
+    model: AttentionModel,
+    segments: Iterable[Segment],
+    k: int = 20,
+    *,
+    rule: LinkRule | None = None,
+    seed: int = 0,
+    batch_size: int = 8,
+    checkpoint: str | Path | None = None,
+    progress: bool = True,
+    token_types: TokenTypes = None,
+    executor: Executor | None = None,
+) -> HeadExamples:
+    """Collect example links of every head over a corpus, in one pass.
+
+    A link is a query and a key with the weight between them. The strongest links alone would show a
+    head at its best, so the result also has links drawn at random: from the strongest tenth of all
+    links, and from the middle. Strength is the weight times the length of the transported vector,
+    ||a f(x)|| (Kobayashi et al. 2020), because heads can put large weights on tokens without
+    content. Memory does not grow with the corpus: the links of the tenths come from a random sample
+    of 100 k places, which are the same for all heads.
+
+    Args:
+        model: A model from `load_model`.
+        segments: Segments, as in `measure`; an iterator is read during the pass.
+        k: Largest number of examples of each kind.
+        rule: A rule that predicts links from the tokens, such as a behaviour of the atlas. The
+            result then has queries for which a head misses the predicted link.
+        seed: Seed of the random examples.
+        batch_size: Number of segments in one pass of the model.
+        checkpoint: An .npz file from which an interrupted pass continues, as in `measure`.
+        progress: Whether to show a progress bar.
+        token_types: As in `measure`.
+        executor: Executor whose workers read the segments, as in `measure`. The result is the same
+            to the last bit for any number of workers.
+
+    Raises:
+        ValueError: `k` is below 1; or as `measure`.
+        TypeError, RuntimeError, OSError, WorkersError, KeyboardInterrupt: As in `measure`.
+
+    Example:
+        >>> from attnwidget import head_examples, load_model, make_segments
+        >>> model = load_model()
+        >>> segments = make_segments(["The captain told his men to wait."], model)
+        >>> found = head_examples(model, segments, k=2, progress=False)
+        >>> [len(found.of(1, 3, kind)) for kind in ("strongest", "top tenth", "middle")]
+        [2, 2, 2]
+    """
+    refuse_no_model(model)
+    rows = numbered(rows_as_segments(each_of(segments, HOW), model))
+    metric = ExampleLinks(k, seed=seed, rules=() if rule is None else [rule])
+    measured = measure(
+        model,
+        list(rows) if isinstance(segments, Sized) else rows,
+        [metric],
+        batch_size=batch_size,
+        checkpoint=checkpoint,
+        progress=progress,
+        token_types=token_types,
+        executor=executor,
+    )
+    return cast("HeadExamples", measured[metric.name])

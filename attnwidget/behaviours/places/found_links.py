@@ -1,0 +1,105 @@
+"""Result of `find_links`: the weights of all heads at the places that fit a query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.behaviours.examples.example_link import ExampleLink
+from attnwidget.charts.head_heatmap import head_heatmap
+from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.text.counted import counted
+from attnwidget.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FoundLinks(HeadResult):
+    """The weights of all heads at the places that fit a query. Made by `find_links`.
+
+    Attributes:
+        query: The query in words.
+        weights: Mean weight from the attending to the attended word over all places, float64 [L,
+            H]; NaN without places.
+        even: The same mean for a head that attends to all visible tokens equally.
+        n_places: Number of places.
+        places: Text, first token of the attending word and first token of the attended word of at
+            most k places, drawn at random, int64 [K, 3].
+        place_weights: Weight of every head between the words of these places, float32 [L, H, K].
+        texts: The tokens of the texts with these places, by their number in the corpus.
+        n_segments: Number of texts that were read.
+        n_skipped: Number of sentences left out because they are invalid (`skip_invalid` of
+            `load_treebank`), a word has no tokens, a token has several words, or the sentence is
+            too long.
+        model_name: Name of the model.
+
+    Example:
+        >>> from attnwidget import find_links, load_model
+        >>> from attnwidget.demo import demo_treebank
+        >>> query = {"query": "tag=PRON", "relation": "nsubj"}
+        >>> found = find_links(load_model(), demo_treebank()[:20], **query, progress=False)
+        >>> found.n_places, found.places.shape, found.weights.shape
+        (12, (12, 3), (6, 12))
+    """
+
+    query: str
+    weights: Float64Array
+    even: float
+    n_places: int
+    places: NDArray[np.int64]
+    place_weights: NDArray[np.float32]
+    texts: Mapping[int, Tokens]
+    n_segments: int
+    n_skipped: int
+    model_name: str
+
+    def of(self, layer: int, head: int) -> list[ExampleLink]:
+        """Return the drawn places with the weights of one head, the largest weight first.
+
+        The strength of a link is not measured, and is NaN.
+
+        Raises:
+            IndexError: There is no such head.
+        """
+        weights = self.place_weights[layer, head]
+        return [
+            ExampleLink(
+                tokens=self.texts[int(segment)],
+                segment=int(segment),
+                query=int(query),
+                key=int(key),
+                weight=float(weight),
+                strength=float("nan"),
+            )
+            for weight, (segment, query, key) in sorted(
+                zip(weights.tolist(), self.places.tolist(), strict=True),
+                key=lambda row: (-row[0], row[1]),
+            )
+        ]
+
+    def heads(self) -> HeadMetrics:
+        """Return the mean weight of each head at the places, [L, H]."""
+        return {f"weight at {self.query}": self.weights}
+
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """Draw the mean weight of every head at the places; `width` in pixels.
+
+        Raises:
+            ValueError: No place fits the query.
+        """
+        if not self.n_places:
+            raise ValueError(f"no place of the texts fits the query {self.query}")
+        return head_heatmap(
+            self.weights,
+            title=f"Weight at {self.query}: {self.model_name}\n"
+            f"{counted(self.n_places, 'place')}; even attention: {self.even:.2g}",
+            value_title="mean weight",
+            width=width,
+        )

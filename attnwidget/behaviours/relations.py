@@ -1,0 +1,151 @@
+"""Heads that follow a dependency relation of a treebank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnwidget.behaviours.behaviour import Need, StudyBehaviour
+from attnwidget.behaviours.behaviour_score import BehaviourScore
+from attnwidget.behaviours.evidence import Evidence
+from attnwidget.behaviours.link_rule import LinkRule
+from attnwidget.corpus.accumulator import Batch
+from attnwidget.kernels.significance import paired_interval
+from attnwidget.text.treebank import Sentence
+from attnwidget.words.relation_results import DIRECTIONS, RelationAccuracies
+from attnwidget.words.relations import probe_relations
+from attnwidget.words.word_segments import WordAxes
+
+_LEFT_OUT = ("all", "root", "punct")
+
+
+class RelationRule(LinkRule):
+    """A rule that predicts the links of a relation of a treebank, between all tokens of two words.
+
+    Args:
+        name: Name of the behaviour.
+        sentences: The sentences; a batch has `WordSegment`s with their indices.
+        relation: The relation with its subtype.
+        direction: Who attends to whom (`DIRECTIONS`).
+    """
+
+    def __init__(
+        self, name: str, sentences: Sequence[Sentence], relation: str, direction: str
+    ) -> None:
+        self.name = name
+        self._sentences = sentences
+        self._relation = relation
+        self._reverse = direction != DIRECTIONS[0]
+
+    def links(self, batch: Batch) -> Tensor:
+        n = batch.real.shape[1]
+        links = torch.zeros(len(batch.real), n, n, dtype=torch.bool, device="cpu")
+        axes = WordAxes(batch)
+        for item, segment in enumerate(axes.segments):
+            sentence = self._sentences[segment.index]
+            for word, (label, governor) in enumerate(
+                zip(sentence.relations, sentence.governors, strict=True)
+            ):
+                if label == self._relation and governor:
+                    ends = axes.tokens(item, word), axes.tokens(item, governor - 1)
+                    for query, key in product(*(ends[::-1] if self._reverse else ends)):
+                        links[item, query, key] = True
+        return links.to(batch.real.device)
+
+
+class Relations(StudyBehaviour):
+    """Accuracy of a head on each frequent relation, against the best fixed offset.
+
+    The study is `probe_relations`. From a word to its governor, the predicted governor is the word
+    that the word attends to most; from a governor to a word, it is the word that attends most to
+    the word. Both directions of a relation are behaviours of their own. The test is McNemar's exact
+    test.
+
+    Args:
+        min_count: Smallest number of words of a relation in the half that scores heads.
+    """
+
+    name = "relations"
+    description = "attends along a dependency relation"
+    source = "Clark et al. 2019, 4.2"
+    needs: frozenset[Need] = frozenset({"treebank"})  # type: ignore[misc]
+
+    def __init__(self, min_count: int = 20) -> None:
+        self._min_count = min_count
+
+    def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
+        halves = [evidence.treebank[::2], evidence.treebank[1::2] or evidence.treebank[:1]]
+        first, second = (
+            probe_relations(
+                evidence.model,
+                half,
+                skip_unaligned=True,
+                batch_size=evidence.run.batch_size,
+                progress=evidence.run.progress,
+                checkpoint=evidence.run.checkpoint(f"relations-{number}"),
+                executor=evidence.run.executor,
+            )
+            for number, half in enumerate(halves)
+        )
+        if not (first.complete and second.complete):
+            raise KeyboardInterrupt
+        return [
+            self._score(first, second, r, direction, evidence.treebank)
+            for r, relation in enumerate(first.relations)
+            if first.counts[r] >= self._min_count
+            and relation not in _LEFT_OUT
+            and not relation.endswith("(all)")
+            for direction in range(len(DIRECTIONS))
+        ]
+
+    def _score(
+        self,
+        first: RelationAccuracies,
+        second: RelationAccuracies,
+        r: int,
+        direction: int,
+        treebank: Sequence[Sentence],
+    ) -> BehaviourScore:
+        relation = first.relations[r]
+        n = int(first.counts[r])
+        of_first = (slice(None), slice(None), direction, r)
+        score = first.accuracy[of_first]
+        only_head, only_offset = (counts[of_first] for counts in first.only_one_right)
+        low, high = paired_interval(only_head.astype(float), only_offset.astype(float), n)
+        held_out = np.full(score.shape, np.nan)
+        held_out_control = held_out.copy()
+        held_out_n = 0
+        if relation in second.relations:
+            other = second.relations.index(relation)
+            held_out = second.accuracy[:, :, direction, other]
+            held_out_control[:] = second.baseline[other]
+            held_out_n = int(second.counts[other])
+        ends = (relation, "governor") if direction == 0 else ("governor", relation)
+        name = " to ".join(ends)
+        return BehaviourScore(
+            name=name,
+            description=(
+                f"attends from a word with the relation {relation} to its governor"
+                if direction == 0
+                else f"attends from a governor to a word with the relation {relation}"
+            ),
+            source=self.source,
+            control_name=f"the best fixed offset ({first.baseline_offset[r]:+d})",
+            score=score,
+            control=np.full(score.shape, first.baseline[r]),
+            low=low,
+            high=high,
+            p=first.single_p_values[of_first],
+            n=n,
+            unit="word",
+            held_out=held_out,
+            held_out_control=held_out_control,
+            held_out_n=held_out_n,
+            auc=np.full(score.shape, np.nan),
+            rule=RelationRule(name, treebank, relation, DIRECTIONS[direction]),
+            corpus="treebank",
+        )

@@ -1,0 +1,220 @@
+"""Cross-attention heads that align the tokens of a target with the tokens of its source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.behaviours.behaviour_score import t_interval
+from attnwidget.capture.model import AttentionModel
+from attnwidget.charts.head_heatmap import head_heatmap
+from attnwidget.corpus.argument_checks import refuse_no_model
+from attnwidget.corpus.checkpoint import digest_of
+from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
+from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.shards import Executor
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.monotonicity import monotonicity
+from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.kernels.significance import holm
+from attnwidget.text.counted import counted
+from attnwidget.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_FEWEST = 3
+_SHORTEST = 3
+
+Asked = tuple[str, str, str]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AlignmentScores(HeadResult):
+    """How well each cross-attention head follows the order of the source. See `alignment_scores`.
+
+    L and H are the numbers of layers and heads of the decoder's cross-attention.
+
+    Attributes:
+        score: Monotonicity, the mean over the pairs, -1 to 1, float64 [L, H].
+        control: Monotonicity with the target of another pair, [L, H].
+        low: Lower end of the 95 % interval of score minus control, [L, H].
+        high: Its upper end, [L, H].
+        adjusted: One-sided p-value that score minus control is not above 0, after Holm's correction
+            over all heads, [L, H].
+        n_pairs: Number of pairs of texts.
+        model_name: Name of the model.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.results import AlignmentScores
+        >>> score = np.array([[0.8, 0.1]])
+        >>> found = AlignmentScores(score=score, control=0 * score, low=score - 0.2,
+        ...     high=score + 0.2, adjusted=np.array([[0.01, 0.9]]), n_pairs=9, model_name="BART")
+        >>> found.aligned
+        array([[ True, False]])
+    """
+
+    score: Float64Array
+    control: Float64Array
+    low: Float64Array
+    high: Float64Array
+    adjusted: Float64Array
+    n_pairs: int
+    model_name: str
+
+    @property
+    def aligned(self) -> NDArray[np.bool_]:
+        """Whether the adjusted p-value of a head is at most 0.05, [L, H]."""
+        return np.asarray(self.adjusted <= 0.05)
+
+    def heads(self) -> HeadMetrics:
+        """Return "alignment" and "alignment, control": float64 [L, H]."""
+        return {"alignment": self.score, "alignment, control": self.control}
+
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """Draw score minus control of every head; dots mark aligned heads.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
+        return head_heatmap(
+            self.score - self.control,
+            title=f"Alignment of cross-attention: {self.model_name}\n"
+            f"control: the target of another pair; {counted(self.n_pairs, 'pair')}; "
+            "dots: above the control",
+            value_title="score - control",
+            marked=self.aligned,
+            diverging=True,
+            width=width,
+        )
+
+
+@in_plain_torch
+def alignment_scores(
+    model: AttentionModel,
+    pairs: Iterable[tuple[str, str]],
+    *,
+    checkpoint: str | Path | None = None,
+    progress: bool = True,
+    executor: Executor | None = None,
+) -> AlignmentScores:
+    """Score every cross-attention head of an encoder-decoder for alignment with the source.
+
+    The score is the monotonicity of a map: Spearman's rank correlation between the position of a
+    token of the target and the mean position of the source tokens that it attends to. Attention to
+    special tokens is left out. The control is the same source with the target of the next pair: a
+    head that moves forward in every text keeps its score, but a head that finds the counterparts of
+    words loses its score. The test is Student's t over pairs, of score minus control.
+
+    The score fits languages of similar word order, and speech. A language with another order has
+    alignment heads with a small score.
+
+    Args:
+        model: An encoder-decoder with a tokenizer, such as a model for translation or summaries.
+        pairs: Source and target texts, 3 pairs or more; each target is read as the decoder's text.
+        checkpoint: An .npz file that keeps finished work; a repeated call continues.
+        progress: Whether to show a progress bar.
+        executor: Executor whose workers read the pairs, as in `measure`.
+
+    Raises:
+        TypeError: Not a model, or pairs that are not two texts each.
+        ValueError: A model without cross-attention, fewer than 3 pairs, or a text with fewer than 3
+            ordinary tokens; or as `AttentionModel.attend`.
+        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has the finished work.
+        RuntimeError, OSError, WorkersError: As in `measure`.
+
+    Example:
+        >>> from transformers import BartConfig, BartForConditionalGeneration
+        >>> from attnwidget import alignment_scores, load_model
+        >>> tokenizer = load_model().tokenizer
+        >>> config = BartConfig(vocab_size=len(tokenizer), d_model=16, encoder_layers=1,
+        ...     decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2,
+        ...     encoder_ffn_dim=16, decoder_ffn_dim=16)
+        >>> model = load_model(BartForConditionalGeneration(config), tokenizer, device="cpu")
+        >>> pairs = [("The cat sat.", "It sat there."), ("He went home.", "They went home."),
+        ...     ("She saw the ship.", "The ship was seen.")]
+        >>> alignment_scores(model, pairs, progress=False).score.shape
+        (2, 2)
+    """
+    refuse_no_model(model)
+    if not getattr(model.hf_model.config, "is_encoder_decoder", False):
+        raise ValueError(
+            f"{type(model.hf_model).__name__} has no cross-attention: pass an encoder-decoder, for "
+            "example a model for translation"
+        )
+    asked = _with_other_targets(pairs)
+    batches = [[one] for one in asked]
+    numbers, complete = input_numbers(
+        "alignment",
+        {"inputs": digest_of(asked)},
+        model,
+        ReadInputs(model, _pair_numbers).results(batches, executor),
+        batches,
+        checkpoint=checkpoint,
+        progress=progress,
+        unit="pair",
+    )
+    if not complete:
+        raise KeyboardInterrupt
+    score, control = numbers.mean(-1)
+    differences = numbers[0] - numbers[1]
+    low, high, p = t_interval(differences.mean(-1), (differences**2).mean(-1), len(asked))
+    return AlignmentScores(
+        score=score,
+        control=control,
+        low=low,
+        high=high,
+        adjusted=holm(p),
+        n_pairs=len(asked),
+        model_name=model.name,
+    )
+
+
+def _with_other_targets(pairs: Iterable[tuple[str, str]]) -> list[Asked]:
+    """Return source, target and the target of the next pair, for each pair."""
+    listed = list(pairs)
+    for number, pair in enumerate(listed):
+        if (
+            not isinstance(pair, (tuple, list))
+            or len(pair) != 2
+            or not all(isinstance(text, str) for text in pair)
+        ):
+            raise TypeError(f"pair {number} is {pair!r:.80}: pass (source, target), two texts")
+    if len(listed) < _FEWEST:
+        raise ValueError(f"{len(listed)} pairs are too few for a test: pass {_FEWEST} or more")
+    following = [*listed[1:], listed[0]]
+    return [
+        (source, target, other)
+        for (source, target), (_, other) in zip(listed, following, strict=True)
+    ]
+
+
+def _pair_numbers(model: AttentionModel, batch: Sequence[Asked]) -> NDArray[np.float64]:
+    """Return score and control of one pair, [2, L, H, 1]."""
+    ((source, target, other),) = batch
+    return np.array([_of_texts(model, source, read) for read in (target, other)])[..., None]
+
+
+def _of_texts(model: AttentionModel, source: str, target: str) -> Float64Array:
+    """Return the monotonicity of every cross-attention head, [L, H]."""
+    attention = model.attend(source, target=target)
+    stack = attention.stacks["cross"]
+    queries, keys = (_ordinary(axis) for axis in (stack.query, stack.key))
+    for text, places in ((target, queries), (source, keys)):
+        if len(places) < _SHORTEST:
+            raise ValueError(
+                f"{text!r:.60} has {len(places)} ordinary tokens: pass texts of {_SHORTEST} tokens "
+                "or more"
+            )
+    return monotonicity(attention.weights(stack="cross")[..., queries, :][..., keys])
+
+
+def _ordinary(axis: Tokens) -> list[int]:
+    """Return the positions of the tokens that are not special."""
+    return [place for place, word in enumerate(axis.words) if word is not None]

@@ -1,0 +1,184 @@
+"""Result of `score_behaviours`: every head with every behaviour, and the names that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.behaviours.behaviour_score import BehaviourScore
+from attnwidget.behaviours.scores.head_names import HeadNames, head_names
+from attnwidget.charts.head_heatmap import head_heatmap
+from attnwidget.charts.named_heads import named_heads
+from attnwidget.corpus.argument_checks import one_of
+from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BehaviourTable(HeadResult):
+    """Scores of every head for every behaviour. Made by `score_behaviours`.
+
+    Attributes:
+        scores: The D behaviours with their scores, controls, intervals and tests.
+        left_out: The behaviours without a score, and the reason for each.
+        level: Largest corrected p-value of a name.
+        least: Smallest strength of a name.
+        n_segments: Number of texts.
+        model_name: Name of the model.
+
+    Example:
+        >>> from attnwidget.demo import demo_atlas
+        >>> table = demo_atlas().table
+        >>> table.behaviours[1], str(table.names[0, 2])
+        ('previous token', 'previous token')
+    """
+
+    scores: tuple[BehaviourScore, ...]
+    left_out: Mapping[str, str]
+    level: float
+    least: float
+    n_segments: int
+    model_name: str
+
+    def __getitem__(self, name: str) -> BehaviourScore:
+        """Return one behaviour; KeyError if it has no score."""
+        for score in self.scores:
+            if score.name == name:
+                return score
+        reason = self.left_out.get(name, f"only {', '.join(self.behaviours)} have scores")
+        raise KeyError(f"{name!r} has no score: {reason}")
+
+    @property
+    def behaviours(self) -> tuple[str, ...]:
+        """The names of the D behaviours."""
+        return tuple(score.name for score in self.scores)
+
+    @cached_property
+    def named(self) -> HeadNames:
+        """The behaviours that name each head."""
+        return head_names(self.scores, level=self.level, least=self.least)
+
+    @cached_property
+    def names(self) -> NDArray[np.str_]:
+        """The name of each head, "" for a head without a name, [L, H]."""
+        return self._named_as(lambda behaviours: behaviours[:1])
+
+    @cached_property
+    def runners_up(self) -> NDArray[np.str_]:
+        """The behaviour beside the name of each head, "" without another behaviour, [L, H].
+
+        Copying comes first if the head is named by its attention. Otherwise, the runner-up is the
+        next behaviour in the order of names.
+        """
+        writes = [score.writes for score in self.scores]
+        return self._named_as(
+            lambda behaviours: sorted(behaviours[1:], key=lambda number: not writes[number])
+        )
+
+    def _named_as(self, chosen: Callable[[list[int]], list[int]]) -> NDArray[np.str_]:
+        """Return the first of the chosen behaviours of each head, which get the best first."""
+        shape = self.scores[0].score.shape
+        names = np.full(shape, "", dtype=f"<U{max(map(len, self.behaviours))}")
+        for layer, head in np.ndindex(*shape):
+            for number in chosen(self.named.of(layer, head))[:1]:
+                names[layer, head] = self.behaviours[number]
+        return names
+
+    @property
+    def strengths(self) -> Float64Array:
+        """Strength of the name of each head, [L, H]; 0 without a name."""
+        strengths = np.zeros(self.scores[0].score.shape)
+        for at in np.ndindex(*strengths.shape):
+            found = self.named.of(*at)
+            if found:
+                strengths[at] = self.scores[found[0]].strength[at]
+        return strengths
+
+    def heads(self) -> HeadMetrics:
+        """Return score minus control of every behaviour: float64 [L, H] by name."""
+        return {score.name: score.excess for score in self.scores}
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per head and behaviour.
+
+        Columns: layer, head, behaviour, score, control, low, high (of score minus control), p,
+        adjusted, names (whether the behaviour may name the head), n, unit, held_out,
+        held_out_control, auc. `attrs["model"]` is the name of the model.
+        """
+        import pandas as pd
+
+        frames = []
+        for number, score in enumerate(self.scores):
+            layer, head = (index.ravel() for index in np.indices(score.score.shape))
+            columns = (
+                "score",
+                "control",
+                "low",
+                "high",
+                "p",
+                "held_out",
+                "held_out_control",
+                "auc",
+            )
+            frame = pd.DataFrame({name: getattr(score, name).ravel() for name in columns})
+            frame.insert(0, "layer", layer)
+            frame.insert(1, "head", head)
+            frame.insert(2, "behaviour", score.name)
+            frame.insert(8, "adjusted", self.named.adjusted[number].ravel())
+            frame.insert(9, "names", self.named.significant[number].ravel())
+            frame.insert(10, "n", score.n)
+            frame.insert(11, "unit", score.unit)
+            frames.append(frame[~np.isnan(score.score.ravel())])
+        table = pd.concat(frames, ignore_index=True)
+        table.attrs["model"] = self.model_name
+        return table
+
+    def chart(self, behaviour: str | None = None, *, width: int = 640) -> alt.LayerChart:
+        """Draw the name and strength of every head, or the excess of all heads for one behaviour.
+
+        Args:
+            behaviour: Name of the behaviour; None = the names of all heads.
+            width: Pixels of the whole figure.
+
+        Raises:
+            ValueError: The behaviour has no score.
+        """
+        if behaviour is not None:
+            one_of("behaviour", behaviour, self.behaviours)
+            score = self[behaviour]
+            return head_heatmap(
+                score.excess,
+                title=f"{behaviour}, score minus control: {self.model_name}\n"
+                f"control: {score.control_name}; {counted(score.n, score.unit)}; "
+                "dots: the behaviour may name the head",
+                value_title="score - control",
+                marked=self.named.significant[self.behaviours.index(behaviour)],
+                diverging=True,
+                width=width,
+            )
+        n_named = int((self.names != "").sum())
+        return named_heads(
+            self.names,
+            self.strengths,
+            title=f"What the heads do: {self.model_name}\n"
+            f"{n_named} of {counted(self.names.size, 'head')} have a name; "
+            f"{counted(self.n_segments, 'text')}",
+            width=width,
+        )
+
+    def __repr__(self) -> str:
+        n_named = int((self.names != "").sum())
+        return (
+            f"BehaviourTable({self.model_name}, {counted(len(self.scores), 'behaviour')}, "
+            f"{n_named} of {counted(self.names.size, 'head')} named)"
+        )

@@ -1,0 +1,319 @@
+"""Scores of all heads for all behaviours, with controls, intervals and tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from attnwidget.behaviours.behaviour import (
+    Behaviour,
+    LinkBehaviour,
+    MapBehaviour,
+    StudyBehaviour,
+)
+from attnwidget.behaviours.behaviour_score import BehaviourScore, t_interval
+from attnwidget.behaviours.evidence import Evidence, Run
+from attnwidget.behaviours.examples.numbered_segments import numbered
+from attnwidget.behaviours.matched_sharpness import exponents_over_texts
+from attnwidget.behaviours.not_applicable import NotApplicableError
+from attnwidget.behaviours.random_heads import RandomHeads
+from attnwidget.behaviours.registry import chosen_behaviours
+from attnwidget.behaviours.scores.behaviour_means import (
+    BehaviourMeans,
+    BehaviourSums,
+    TextBehaviour,
+)
+from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
+from attnwidget.behaviours.shuffled_model import shuffled_like
+from attnwidget.capture.default_method import is_causal_model
+from attnwidget.corpus.accumulator import Accumulator
+from attnwidget.corpus.argument_checks import all_of, each_of, refuse_no_model
+from attnwidget.corpus.batches import HOW
+from attnwidget.corpus.progress_bar import OnProgress
+from attnwidget.corpus.segmenting import read_segments, rows_as_segments
+from attnwidget.corpus.shards import Executor
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.metrics.measure import measure
+from attnwidget.text.demonstrations import demo_documents, demo_prose, demo_treebank
+from attnwidget.text.mentions import Document
+from attnwidget.text.segments import Segment
+from attnwidget.text.treebank import Sentence
+from attnwidget.words.word_segments import WordSegmenter
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+#: Number of texts that models with random weights read.
+RANDOM_TEXTS = 64
+#: Smallest number of heads with random weights, where the number of models is not asked for.
+RANDOM_HEADS = 48
+
+
+@in_plain_torch
+def score_behaviours(
+    model: AttentionModel,
+    segments: Iterable[Segment] | None = None,
+    behaviours: Iterable[str | Behaviour] | None = None,
+    *,
+    treebank: Iterable[Sentence] | None = None,
+    documents: Iterable[Document] | None = None,
+    level: float = 0.05,
+    least: float = 0.25,
+    random_models: int | None = None,
+    seed: int = 0,
+    batch_size: int = 8,
+    checkpoint: str | Path | None = None,
+    progress: bool | OnProgress = True,
+    executor: Executor | None = None,
+) -> BehaviourTable:
+    """Score every head for every behaviour, each with a control in the same row.
+
+    Half of the data scores heads, and the held-out half checks the scores. Documents take turns
+    between the halves, and so do segments without a document, sentences and names. A behaviour
+    names a head if its score exceeds the control after Holm's correction over all heads and
+    behaviours, exceeds what equally sharp heads with random weights reach, and is strong enough.
+    Behaviours of attention come before copying. A behaviour of heads at rest, for example attention
+    to [SEP], names a head only if no other behaviour does.
+
+    Args:
+        model: A model from `load_model`.
+        segments: Texts, as in `measure`; None = the prose of the package (`demo_prose`), () = no
+            behaviours of texts.
+        behaviours: Names of behaviours, or objects of your own (`LinkBehaviour`); None = all
+            behaviours of the package. Behaviours that the model or the data do not allow are left
+            out, and the result has the reasons.
+        treebank: Sentences for the relations; None = the treebank of the package
+            (`demo_treebank`), () = no relations.
+        documents: Documents for pronouns and coreference (`load_coreference`); None = the passages
+            of the package (`demo_documents`), which have no coreference of nouns, () = neither.
+        level: Largest corrected p-value of a name.
+        least: Smallest strength of a name: score minus control, as a share of the possible excess
+            1 - control. Score minus control of a name is also at least 0.05.
+        random_models: Number of models of the same form whose weights are in random order, which
+            read the first 64 texts, with maps as sharp as the maps of the model; 0 = none; None =
+            at least 2 models and 48 heads.
+        seed: Seed of random weights and random tokens.
+        batch_size: Number of texts in one pass of the model.
+        checkpoint: A folder that keeps finished work of each study; a repeated call continues.
+        progress: Whether to show progress bars; or a function that is called with the number of
+            inputs read and their number (None if unknown).
+        executor: Executor whose workers read the texts, as in `measure`.
+
+    Raises:
+        ValueError: An unknown behaviour, or no behaviour applies; or as `measure`.
+        TypeError: Not a model, segments or sentences; or as `measure`.
+        RuntimeError, OSError, WorkersError: As in `measure`.
+        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has the finished work.
+
+    Example:
+        >>> from attnwidget import load_model, make_segments, score_behaviours
+        >>> model = load_model()
+        >>> texts = make_segments(["The cat sat on the mat.", "It slept there."] * 4, model)
+        >>> found = score_behaviours(model, texts, ["previous token", "[SEP]"], random_models=0,
+        ...     progress=False)
+        >>> found
+        BehaviourTable(small BERT (in the package), 2 behaviours, ... of 72 heads named)
+    """
+    evidence = evidence_of(
+        model,
+        segments,
+        treebank,
+        documents,
+        seed,
+        random_models,
+        Run(batch_size, None if checkpoint is None else Path(checkpoint), progress, executor),
+    )
+    chosen = chosen_behaviours(behaviours)
+    scores, left_out = scored(evidence, chosen)
+    return BehaviourTable(
+        scores=tuple(scores),
+        left_out=left_out,
+        level=level,
+        least=least,
+        n_segments=len(evidence.segments),
+        model_name=model.name,
+    )
+
+
+def evidence_of(
+    model: AttentionModel,
+    segments: Iterable[Segment] | None,
+    treebank: Iterable[Sentence] | None,
+    documents: Iterable[Document] | None,
+    seed: int,
+    random_models: int | None,
+    run: Run,
+) -> Evidence:
+    """Return the model with its data, or with the data of the package.
+
+    Raises:
+        TypeError, ValueError: As `score_behaviours`.
+        OSError: The folder of checkpoints cannot be made.
+    """
+    refuse_no_model(model)
+    texts = read_segments(demo_prose(), model) if segments is None else segments
+    listed = list(numbered(rows_as_segments(each_of(texts, HOW), model)))
+    sentences = demo_treebank() if treebank is None else treebank
+    passages = _readable(model, demo_documents()) if documents is None else documents
+    if run.folder is not None:
+        run.folder.mkdir(parents=True, exist_ok=True)
+    if random_models is None:
+        random_models = max(2, math.ceil(RANDOM_HEADS / (model.n_layers * model.n_heads)))
+    return Evidence(
+        model=model,
+        causal=is_causal_model(model.hf_model),
+        segments=listed,
+        treebank=all_of(Sentence, sentences, "read them with load_treebank(path)"),
+        documents=all_of(Document, passages, "read them with load_coreference(path)"),
+        seed=seed,
+        random_models=random_models,
+        run=run,
+    )
+
+
+def _readable(model: AttentionModel, documents: Sequence[Document]) -> list[Document]:
+    """Return the documents of which a model knows and reads every word, in one window."""
+    try:
+        segmenter = WordSegmenter(model)
+    except ValueError:  # the model has no tokenizer
+        return []
+    unknown = model.tokenizer.unk_token
+    found = []
+    for document in documents:
+        with suppress(ValueError):
+            if unknown not in segmenter(document.running).first:
+                found.append(document)
+    return found
+
+
+def scored(
+    evidence: Evidence,
+    behaviours: Sequence[Behaviour],
+    beside: Sequence[Accumulator[Any]] = (),
+) -> tuple[list[BehaviourScore], dict[str, str]]:
+    """Return the scores of behaviours, and the reasons of behaviours that are left out.
+
+    Args:
+        evidence: The model and data.
+        behaviours: The behaviours.
+        beside: Further metrics of the pass over the texts.
+
+    Raises:
+        ValueError: No behaviour applies.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    left_out = {b.name: why for b in behaviours if (why := evidence.lacks(b.needs))}
+    fitting = [b.prepare(evidence) for b in behaviours if b.name not in left_out]
+    of_texts = [b for b in fitting if isinstance(b, (LinkBehaviour, MapBehaviour))]
+    scores = _text_scores(evidence, of_texts, beside, left_out)
+    for study in fitting:
+        if isinstance(study, StudyBehaviour):
+            try:
+                scores += study.scores(evidence)
+            except NotApplicableError as error:
+                left_out[study.name] = str(error)
+    if not scores:
+        reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
+        raise ValueError(f"no behaviour applies to {evidence.model.name}: {reasons}")
+    return scores, left_out
+
+
+def _text_scores(
+    evidence: Evidence,
+    behaviours: Sequence[TextBehaviour],
+    beside: Sequence[Accumulator[Any]],
+    left_out: dict[str, str],
+) -> list[BehaviourScore]:
+    if not evidence.segments:
+        left_out |= {behaviour.name: "there are no texts" for behaviour in behaviours}
+        return []
+    if not behaviours and not beside:
+        return []
+    metric = BehaviourSums(behaviours, seed=evidence.seed)
+    found = _measured(evidence, evidence.model, evidence.segments, [metric, *beside], "texts")
+    by_name = {behaviour.name: behaviour for behaviour in behaviours}
+    random: list[BehaviourMeans] = []
+    for number in range(evidence.random_models if behaviours else 0):
+        model = shuffled_like(evidence.model, seed=evidence.seed + number)
+        texts = evidence.segments[:RANDOM_TEXTS]
+        exponents = exponents_over_texts(
+            evidence.model, model, texts, batch_size=evidence.run.batch_size
+        )
+        again = BehaviourSums(behaviours, seed=evidence.seed, exponents=exponents)
+        random.append(_measured(evidence, model, texts, [again], f"random-{number}"))
+    scores = []
+    for d, name in enumerate(found.names):
+        if found.counts[0, d] == 0:
+            left_out[name] = "no text of the first half has a predicted link"
+            continue
+        heads = [(means.score[0, d], means.control[0, d]) for means in random]
+        scores.append(_of_behaviour(found, d, by_name[name], heads))
+    return scores
+
+
+def _of_behaviour(
+    found: BehaviourMeans,
+    d: int,
+    behaviour: TextBehaviour,
+    random: Sequence[tuple[Float64Array, Float64Array]],
+) -> BehaviourScore:
+    score, held_out = found.score[:, d]
+    control, held_out_control = found.control[:, d]
+    n, held_out_n = (int(count) for count in found.counts[:, d])
+    low, high, p = t_interval(score - control, found.square[0, d], n)
+    p = np.where(np.isnan(score) | (not behaviour.names_heads), np.nan, p)
+    made = BehaviourScore(
+        name=behaviour.name,
+        description=behaviour.description,
+        source=behaviour.source,
+        control_name=behaviour.control_name,
+        score=score,
+        control=control,
+        low=low,
+        high=high,
+        p=p,
+        n=n,
+        unit="text",
+        held_out=held_out,
+        held_out_control=held_out_control,
+        held_out_n=held_out_n,
+        auc=found.auc[1, d],
+        rule=behaviour if isinstance(behaviour, LinkBehaviour) else None,
+        corpus="segments" if isinstance(behaviour, LinkBehaviour) else "",
+        resting=behaviour.resting,
+    )
+    heads = RandomHeads.of(random)
+    if heads is None:
+        return made
+    p = np.maximum(p, heads.p_values(score, control))
+    return replace(made, p=p, random=heads.largest)
+
+
+def _measured(
+    evidence: Evidence,
+    model: AttentionModel,
+    segments: Sequence[Segment],
+    metrics: Sequence[Accumulator[Any]],
+    study: str,
+) -> BehaviourMeans:
+    """Read texts; raise KeyboardInterrupt if the pass was interrupted."""
+    run = evidence.run
+    measured = measure(
+        model,
+        segments,
+        metrics,
+        batch_size=run.batch_size,
+        checkpoint=run.checkpoint(study),
+        progress=run.progress,
+        executor=run.executor,
+    )
+    if not measured.complete:
+        raise KeyboardInterrupt
+    return cast("BehaviourMeans", measured[metrics[0].name])

@@ -1,0 +1,278 @@
+"""Comparison of models over the same segments, head by head."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
+
+from attnwidget.capture.model import AttentionModel
+from attnwidget.comparison.compare_results import (
+    ModelComparison,
+    SeveralComparisons,
+    several_comparisons,
+)
+from attnwidget.comparison.compared_texts import ComparedTexts
+from attnwidget.comparison.map_changes import (
+    KeptMaps,
+    MapChanges,
+    MapSource,
+    Other,
+    Unit,
+    with_metrics,
+)
+from attnwidget.comparison.model_sources import Source, loaded, refuse_no_source
+from attnwidget.comparison.one_model_in_memory import StoredMaps, Turn, read_one_at_a_time
+from attnwidget.corpus.accumulator import Accumulator
+from attnwidget.corpus.argument_checks import one_of
+from attnwidget.corpus.model_reader import ModelReader
+from attnwidget.corpus.segment_means import SegmentMeans
+from attnwidget.corpus.shards import Executor
+from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.metrics.measure import accumulators_of, read_all
+from attnwidget.text.segments import Segment
+from attnwidget.text.treebank import Sentence
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Metrics = Sequence[str | Accumulator[Any]]
+Texts = Iterable[Segment] | Iterable[Sentence | Sequence[str]]
+
+# A comparison locks several models, and two comparisons at once could block each other.
+_comparing = threading.Lock()
+_MAPS_MB = 2000
+
+
+class _Options(TypedDict, total=False):
+    metrics: Metrics
+    seeds: bool
+    unit: Unit
+    matches: bool
+    across_layers: bool
+    padded: int | None
+    batch_size: int
+    progress: bool
+    checkpoint: str | Path | None
+    resident: Literal[1] | None
+    maps_mb: float | None
+    executor: Executor | None
+
+
+@overload
+def compare(
+    a: Source, b: Source, segments: Texts, **options: Unpack[_Options]
+) -> ModelComparison: ...
+@overload
+def compare(
+    a: Source, b: list[Any] | tuple[Any, ...], segments: Texts, **options: Unpack[_Options]
+) -> SeveralComparisons: ...
+@in_plain_torch
+def compare(
+    a: Source,
+    b: Source | list[Any] | tuple[Any, ...],
+    segments: Texts,
+    *,
+    metrics: Metrics = (),
+    seeds: bool = False,
+    unit: Unit = "tokens",
+    matches: bool = False,
+    across_layers: bool = False,
+    padded: int | None = None,
+    batch_size: int = 8,
+    progress: bool = True,
+    checkpoint: str | Path | None = None,
+    resident: Literal[1] | None = None,
+    maps_mb: float | None = None,
+    executor: Executor | None = None,
+) -> ModelComparison | SeveralComparisons:
+    """Compare every head of a model with the same head of other models, over the same segments.
+
+    The models may be a model and its fine-tuned copy, two seeds, or steps of one training (Kovaleva
+    et al. 2019, section 4.3). All numbers are means over segments, without padding. Intervals are
+    over documents if segments have documents, as with `read_segments`, else over segments.
+
+    With several seeds, the change beyond their spread is the mean distance from `a` to the seeds,
+    minus the mean distance between pairs of seeds. The distance is 1 - cosine, or the divergence.
+    The change is 0 if seeds differ from each other as much as from `a`.
+
+    Memory holds the maps of a batch of `a`, and of a layer of `b`: 4 L B H n^2 bytes, 75 MB for 8
+    segments of 128 tokens in 12 layers of 12 heads. With `seeds` or `across_layers`, memory holds
+    all layers of `b`. With `resident=1`, one model is in memory at a time. `a` reads segments until
+    their maps fill `maps_mb`, then `b` is loaded and reads the same segments, and so on. The
+    numbers are the same, and each model is loaded once per `maps_mb` of maps. Ctrl-C ends the pass
+    and returns the result so far.
+
+    Args:
+        a: A model, or a way to load one: a name or folder for `load_model`, or a function that
+            returns a model.
+        b: A second model with the same numbers of layers and heads, whose tokenizer has the same
+            tokens; or a list of models.
+        segments: Segments made with one of the models (`read_segments`, `make_segments`); with
+            `unit="words"`, sentences of a treebank or lists of words.
+        metrics: Metrics of `measure`, by name, or unused accumulators: each model is measured, and
+            the result has the difference (`b` minus `a`), with intervals for means over segments.
+        seeds: Whether the models of `b` are seeds of one training; if True, seeds are compared with
+            each other as well.
+        unit: "words" compares maps between words, so that tokenizers may differ: weights to the
+            tokens of a word are summed, weights from them averaged, and all special tokens become
+            one key without a query.
+        matches: Whether to compare each head with every head of its layer, as `match()` requires:
+            two to three times as slow.
+        across_layers: Whether to compare heads of different layers as well, as
+            `match(across_layers=True)` requires: several times as slow.
+        padded: Number of tokens to which maps are padded for a further cosine, which includes rows
+            of padding, as in the released code (200); None = without this cosine.
+        batch_size: Number of segments in one pass of the models.
+        progress: Whether to show a progress bar.
+        checkpoint: An .npz file that keeps the sums. If it exists, the pass continues after its
+            last batch, with the same result to the last bit.
+        resident: 1 keeps one model in memory at a time, loaded from a name, a folder or a function;
+            None keeps all models in memory.
+        maps_mb: With `resident=1`, megabytes of memory for maps; None = 2,000, which is enough for
+            210 segments of 128 tokens in 12 layers of 12 heads. With `seeds`, they hold the maps of
+            all models except the last one.
+        executor: Executor whose workers read the segments, as in `measure`.
+
+    Raises:
+        TypeError: an argument that is not a model, or not segments; with `resident=1`, a model that
+            is already in memory.
+        OSError: a model cannot be loaded.
+        ValueError: models with different numbers of layers or heads, or different tokens; no
+            segments; a segment that is too long for a model or for `padded`; a word without tokens;
+            `padded` with words; `seeds` with a single model; a metric as in `measure`; a checkpoint
+            of another study; a checkpoint or an executor with `resident=1`; maps of one batch that
+            are larger than `maps_mb`.
+        WorkersError: as in `measure`.
+        KeyboardInterrupt: Ctrl-C before the first batch was done.
+
+    Example:
+        >>> from attnwidget import compare, load_model, make_segments
+        >>> model, tuned = load_model(), load_model("attnwidget/genre")
+        >>> segments = make_segments(["The cat sat on the mat.", "She washed her hands."], model)
+        >>> found = compare(model, tuned, segments, progress=False)
+        >>> found.cosine.shape, bool((found.cosine < 1).all())
+        ((6, 12), True)
+        >>> compare(model, model, segments, progress=False).cosine.min()
+        np.float64(1.0)
+        >>> compare(model, [tuned, model], segments, progress=False).names
+        ['small BERT for genres (in the package)', 'small BERT (in the package)']
+        >>> alone = compare(load_model, "attnwidget/genre", segments, resident=1, progress=False)
+        >>> bool((alone.cosine == found.cosine).all())
+        True
+    """
+    several = isinstance(b, (list, tuple))
+    sources: list[Source] = [a, *b] if isinstance(b, (list, tuple)) else [a, b]
+    for source in sources:
+        refuse_no_source(source)
+    if len(sources) < (3 if seeds else 2):
+        raise ValueError(
+            "seeds are compared with each other: pass a list of two models or more as b"
+            if seeds
+            else "b is a model, or a list of one model or more; got an empty list"
+        )
+    one_of("unit", unit, ("tokens", "words"))
+    if padded is not None and padded < 1:
+        raise ValueError(f"padded is None or a number of tokens, for example 200; got {padded}")
+    if padded is not None and unit == "words":
+        raise ValueError("maps between words have no padding: leave padded out, or compare tokens")
+    if batch_size < 1:
+        raise ValueError(f"batch_size is at least 1, got {batch_size}")
+    _check_resident(sources, resident, maps_mb, checkpoint, executor)
+    texts = ComparedTexts(segments, unit)
+    accumulators = deepcopy(accumulators_of(metrics)) if metrics else []
+    for accumulator in accumulators:
+        if isinstance(accumulator, SegmentMeans):
+            accumulator.n_kept = len(texts)
+
+    def changes(firsts: Sequence[MapSource], keep: bool = False) -> list[MapChanges]:
+        """Return the accumulator that compares a model with all earlier models."""
+        return [
+            MapChanges(
+                first,
+                texts.documents,
+                len(texts),
+                unit,
+                padded=padded,
+                matches=matches and not place,
+                across_layers=across_layers and not place,
+                keep=keep and not place,
+                number=place,
+            )
+            for place, first in enumerate(firsts)
+        ]
+
+    if resident is not None:
+        turns: list[Turn] = []
+        for number, source in enumerate(sources):
+            before = [turn.stored for turn in turns if turn.stored is not None]
+            needed = number < len(sources) - 1 if seeds else not number
+            turns.append(Turn(source, changes(before), StoredMaps(unit) if needed else None))
+        with _comparing:
+            read_one_at_a_time(
+                turns,
+                texts,
+                accumulators,
+                padded=padded,
+                batch_size=batch_size,
+                maps_mb=_MAPS_MB if maps_mb is None else maps_mb,
+                progress=progress,
+            )
+        each = [
+            with_metrics(turn.changes[0], turns[0].measured, turn.measured) for turn in turns[1:]
+        ]
+        between = [change.compute() for turn in turns for change in turn.changes[1:]]
+        return several_comparisons(each, between) if several else each[0]
+
+    models = [loaded(source) for source in sources]
+    segments_of = [texts.of(model) for model in models]
+    options = {"segments": len(texts), "unit": unit, "padded": padded}
+    options |= {"matches": matches, "across_layers": across_layers, "seeds": seeds}
+    measures = [deepcopy(accumulators) for _ in models]
+    read = zip(*segments_of[1:], strict=True)
+    kept = KeptMaps(read, unit, measures[0], options, several=several)
+    for model, measure in zip(models[1:], measures[1:], strict=True):
+        earlier = [other.changes for other in kept.others] if seeds else []
+        compared = changes([kept, *earlier], keep=seeds)
+        reader = ModelReader(model, [*measure, *compared], None, padded)
+        kept.others.append(Other(reader, measure, compared[0]))
+        kept.between += compared[1:]
+    with _comparing:
+        read_all(
+            ModelReader(models[0], [*measures[0], kept], None, padded),
+            segments_of[0],
+            len(texts),
+            batch_size=batch_size,
+            checkpoint=checkpoint,
+            progress=progress,
+            executor=executor,
+        )
+    return kept.compute()
+
+
+def _check_resident(
+    sources: Sequence[Source],
+    resident: object,
+    maps_mb: float | None,
+    checkpoint: object,
+    executor: object,
+) -> None:
+    """TypeError or ValueError where models cannot be in memory one at a time, as was asked for."""
+    one_of("resident", resident, (None, 1))
+    if resident is None:
+        if maps_mb is not None:
+            raise ValueError("maps_mb is the memory for maps of resident=1: pass both, or neither")
+        return
+    for source in sources:
+        if isinstance(source, AttentionModel):
+            raise TypeError(
+                f"{source!r} is in memory already: for resident=1 pass names, folders, or "
+                "functions that load a model"
+            )
+    for name, value in (("checkpoint", checkpoint), ("executor", executor)):
+        if value is not None:
+            raise ValueError(f"resident=1 has no {name}: leave one of the two out")
+    if maps_mb is not None and not maps_mb > 0:
+        raise ValueError(f"maps_mb is a number of megabytes above 0, got {maps_mb}")

@@ -1,0 +1,382 @@
+"""Results of comparisons head by head: means, intervals, matching heads, charts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.corpus.argument_checks import one_of
+from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.significance import bootstrap_interval
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+_VALUES = {
+    "divergence": "Jensen-Shannon divergence (nats)",
+    "entropy change": "change of entropy (nats)",
+    "divergence beyond seeds": "divergence beyond seeds (nats)",
+}
+# Titles of the changes beyond the spread of several seeds, by metric.
+_BEYOND = {
+    "cosine": "change beyond seeds",
+    "cosine without special tokens": "change beyond seeds without special tokens",
+    "divergence": "divergence beyond seeds",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComparedHeads(HeadResult):
+    """Numbers for every head and segment, with means, intervals and charts.
+
+    Attributes:
+        segments: One number per segment by the metric's title, float64 [L, H, N].
+        documents: The document of each segment, int64 [N]; None if documents are unknown.
+        complete: False if the pass was interrupted before the last segment.
+
+    Example:
+        >>> from attnwidget import compare, load_model, make_segments
+        >>> model, tuned = load_model(), load_model("attnwidget/genre")
+        >>> segments = make_segments(["The cat sat.", "It slept."], model)
+        >>> found = compare(model, tuned, segments, progress=False)
+        >>> found.n_segments, found.segments["cosine"].shape
+        (2, (6, 12, 2))
+    """
+
+    segments: Mapping[str, Float64Array]
+    documents: NDArray[np.int64] | None
+    complete: bool
+
+    @property
+    @abstractmethod
+    def model_name(self) -> str:
+        """Names of the compared models."""
+
+    @property
+    def n_segments(self) -> int:
+        """Number of segments."""
+        return next(iter(self.segments.values())).shape[-1]
+
+    @property
+    def drawn(self) -> str:
+        """Unit of the bootstrap: "documents" if segments have documents, else "segments"."""
+        return "segments" if self.documents is None else "documents"
+
+    @cached_property
+    def intervals(self) -> dict[str, tuple[Float64Array, Float64Array]]:
+        """Return low and high of the means, [L, H] by metric: 95 % bootstrap intervals.
+
+        Whole documents are drawn if segments have documents, because segments of one document are
+        not independent. Otherwise, segments are drawn. NaN for fewer than six.
+        """
+        bounds = {}
+        for metric, values in self.segments.items():
+            known = self._known(metric)
+            samples = values[..., known]
+            groups = None if self.documents is None else self.documents
+            groups = None if groups is None else groups[known]
+            bounds[metric] = bootstrap_interval(samples, groups=groups)
+        return bounds
+
+    def heads(self) -> HeadMetrics:
+        return {metric: self._mean(metric) for metric in self.segments}
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per head and metric: layer and head (from 0), metric, value, low, high.
+
+        `low` and `high` come from `intervals`. `attrs` has the names of the models ("model") and
+        the unit of the bootstrap ("drawn").
+        """
+        frame = super().to_frame()
+        unsure = np.full(next(iter(self.segments.values())).shape[:2], np.nan)
+        for column, side in (("low", 0), ("high", 1)):
+            bounds = {
+                metric: self.intervals[metric][side] if metric in self.segments else unsure
+                for metric in self.heads()
+            }
+            frame[column] = heads_frame(bounds)["value"]
+        frame.attrs["drawn"] = self.drawn
+        return frame
+
+    def chart(self, metric: str = "cosine", *, width: int = 640) -> alt.LayerChart:
+        """Draw all heads, darker for larger changes (Kovaleva et al. 2019, Figure 5).
+
+        Args:
+            metric: One of `heads()`; for a cosine, 1 - cosine is drawn.
+            width: Pixels of the whole figure.
+
+        Raises:
+            ValueError: an unknown metric.
+        """
+        from attnwidget.charts.head_heatmap import head_heatmap
+
+        heads = self.heads()
+        one_of("metric", metric, list(heads))
+        cosine = metric.startswith("cosine")
+        return head_heatmap(
+            1 - heads[metric] if cosine else heads[metric],
+            title=self._title,
+            value_title=f"1 − {metric}" if cosine else _VALUES.get(metric, metric),
+            diverging=not cosine and metric != "divergence",
+            width=width,
+        )
+
+    @property
+    def _title(self) -> str:
+        return f"What changed in each head\n{self.model_name}, {self._read}{self._stopped}"
+
+    @property
+    def _read(self) -> str:
+        read = counted(self.n_segments, "segment")
+        if self.documents is None:
+            return read
+        return f"{read} of {counted(len(set(self.documents.tolist())), 'document')}"
+
+    @property
+    def _stopped(self) -> str:
+        return "" if self.complete else ", interrupted"
+
+    def _known(self, metric: str) -> NDArray[np.bool_]:
+        """The segments that have a number: no word, no cosine without special tokens."""
+        return np.asarray(~np.isnan(self.segments[metric]).any((0, 1)))
+
+    def _mean(self, metric: str) -> Float64Array:
+        values = self.segments[metric][..., self._known(metric)]
+        if not values.shape[-1]:
+            return np.full(values.shape[:2], np.nan)
+        mean: Float64Array = values.mean(-1)
+        return mean
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelComparison(ComparedHeads):
+    """Comparison of the heads of two models (Kovaleva et al. 2019, section 4.3).
+
+    Attributes:
+        segments: One number per segment by the metric's title, float64 [L, H, N]: "cosine", "cosine
+            without special tokens", "divergence" and "entropy change" in nats, "cosine padded to
+            200" if requested, and "... change" of metrics of `measure` that are means over
+            segments.
+        documents: The document of each segment, int64 [N]; None if documents are unknown.
+        complete: False if the pass was interrupted before the last segment.
+        model_names: Names of the first and the second model.
+        pairs: Divergence of each head of the first model from each head of the same layer of the
+            second model in nats, mean over segments, float64 [L, H, H]; None without `matches`.
+        across: The same divergences for heads of all layers, float64 [L H, L H]; head h of layer l
+            has the index l H + h. None without `across_layers`.
+        changes: Number of the second model minus number of the first model, by the title of each
+            requested metric of `measure`, float64 [L, H]. Metrics that are not means over segments,
+            such as "distances", are only here, and have no intervals.
+
+    Example:
+        >>> from attnwidget import compare, load_model, make_segments
+        >>> model, tuned = load_model(), load_model("attnwidget/genre")
+        >>> segments = make_segments(["The cat sat.", "It slept."], model)
+        >>> found = compare(model, tuned, segments, progress=False)
+        >>> found.model_names, found.cosine.shape
+        (('small BERT (in the package)', 'small BERT for genres (in the package)'), (6, 12))
+    """
+
+    model_names: tuple[str, str]
+    pairs: Float64Array | None = None
+    across: Float64Array | None = None
+    changes: Mapping[str, Float64Array] = field(default_factory=dict)
+
+    @property
+    def model_name(self) -> str:
+        """The names of both models."""
+        return " → ".join(self.model_names)
+
+    @property
+    def cosine(self) -> Float64Array:
+        """Cosine of all rows and columns of the two maps, [L, H]; 1 for equal maps."""
+        return self._mean("cosine")
+
+    @property
+    def cosine_without_special(self) -> Float64Array:
+        """Cosine without the rows and columns of special tokens, [L, H]."""
+        return self._mean("cosine without special tokens")
+
+    @property
+    def divergence(self) -> Float64Array:
+        """Jensen-Shannon divergence of the rows in nats, [L, H], 0 to ln 2 = 0.693."""
+        return self._mean("divergence")
+
+    @property
+    def entropy_change(self) -> Float64Array:
+        """Entropy in the second model minus entropy in the first model in nats, [L, H]."""
+        return self._mean("entropy change")
+
+    def heads(self) -> HeadMetrics:
+        by_title = super().heads()
+        changes = {f"{title} change": values for title, values in self.changes.items()}
+        return by_title | {title: v for title, v in changes.items() if title not in by_title}
+
+    def match(self, *, across_layers: bool = False) -> pd.DataFrame:
+        """Match each head of the first model with the most similar head of the second model.
+
+        Every head is matched once, so that the sum of all divergences is minimal (linear
+        assignment). In models that were trained independently, the order of heads is arbitrary.
+
+        Args:
+            across_layers: Whether heads of all layers are candidates, instead of heads of the same
+                layer.
+
+        Returns:
+            One row per head: layer, head, other_layer, other_head, divergence in nats, and margin.
+            The margin is the divergence from the second-best candidate minus the divergence. Near
+            0, two candidates fit about equally well. Below 0, the most similar head was matched
+            with a different head. NaN if there is only one candidate.
+
+        Raises:
+            ValueError: if heads were not compared with all candidates, because `compare` was called
+                without `matches` or `across_layers`.
+        """
+        import pandas as pd
+        from scipy.optimize import linear_sum_assignment
+
+        n_heads = self.cosine.shape[1]
+        blocks = self.pairs
+        if across_layers:
+            blocks = None if self.across is None else self.across[None]
+        if blocks is None:
+            which = "of different layers "
+            option = "across_layers"
+            raise ValueError(
+                f"heads {which if across_layers else ''}were not compared pairwise, because it "
+                "takes several times as long: call compare(a, b, segments, "
+                f"{option if across_layers else 'matches'}=True)"
+            )
+        rows = []
+        for block, every in enumerate(blocks):
+            # Layers without attention have no heads to match.
+            measured = np.flatnonzero(~np.isnan(every).all(1))
+            divergences = every[np.ix_(measured, measured)]
+            for first, other in zip(*linear_sum_assignment(divergences), strict=True):
+                chosen = divergences[first, other]
+                rest = np.delete(divergences[first], other)
+                layer, head = divmod(block * n_heads + measured[first], n_heads)
+                other_layer, other_head = divmod(block * n_heads + measured[other], n_heads)
+                margin = rest.min() - chosen if len(rest) else np.nan
+                rows.append((layer, head, other_layer, other_head, chosen, margin))
+        columns = ["layer", "head", "other_layer", "other_head", "divergence", "margin"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def curves(self) -> alt.LayerChart:
+        """Draw 1 - cosine over the layers, with and without special tokens."""
+        from attnwidget.charts.layer_curves import layer_curves
+
+        series = {
+            "all tokens": 1 - self.cosine,
+            "without special tokens": 1 - self.cosine_without_special,
+        }
+        frame = heads_frame(series).rename(columns={"metric": "series"})
+        return layer_curves(frame, title=self._title, value_title="1 − cosine")
+
+    def __repr__(self) -> str:
+        cosine = self.cosine
+        layer, head = np.unravel_index(np.nanargmin(cosine), cosine.shape)
+        size = "×".join(map(str, cosine.shape))
+        return (
+            f"ModelComparison({self.model_name}, {size} heads, {self._read}{self._stopped}: "
+            f"mean cosine {np.nanmean(cosine):.3f}, least L{layer} H{head} {np.nanmin(cosine):.3f})"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeveralComparisons(ComparedHeads):
+    """Comparison of a model with several models: steps of one training, or seeds of a training.
+
+    Attributes:
+        segments: Numbers by the metric's title, float64 [L, H, N]: the mean over the models for
+            each metric of `each` and, for seeds, "change beyond seeds" (of 1 - cosine), "change
+            beyond seeds without special tokens" and "divergence beyond seeds".
+        documents: The document of each segment, int64 [N]; None if documents are unknown.
+        complete: False if the pass was interrupted before the last segment.
+        each: The comparison of the first model with each other model.
+        between: The comparisons between pairs of the other models; empty unless the models are
+            seeds.
+
+    Example:
+        >>> from attnwidget import compare, load_model, make_segments
+        >>> model, tuned = load_model(), load_model("attnwidget/genre")
+        >>> segments = make_segments(["The cat sat.", "It slept."], model)
+        >>> found = compare(model, [tuned, model], segments, progress=False)
+        >>> found.names, len(found.each)
+        (['small BERT for genres (in the package)', 'small BERT (in the package)'], 2)
+    """
+
+    each: tuple[ModelComparison, ...]
+    between: tuple[ModelComparison, ...] = ()
+
+    @property
+    def model_name(self) -> str:
+        """The name of the first model, and the number of other models."""
+        return f"{self.each[0].model_names[0]} → {counted(len(self.each), 'model')}"
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the other models, numbered if two names are equal."""
+        names = [comparison.model_names[1] for comparison in self.each]
+        if len(set(names)) == len(names):
+            return names
+        return [f"{name} ({number})" for number, name in enumerate(names, 1)]
+
+    def heads(self) -> HeadMetrics:
+        by_title = super().heads()
+        each = [comparison.heads() for comparison in self.each]
+        rest = {title: np.mean([heads[title] for heads in each], axis=0) for title in each[0]}
+        return by_title | {title: v for title, v in rest.items() if title not in by_title}
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per model, head and metric: layer, head, metric, value, low, high, model.
+
+        `model` is one of `names`, or "all" for means over the models and for changes beyond seeds.
+        """
+        import pandas as pd
+
+        frames = [comparison.to_frame() for comparison in self.each] + [super().to_frame()]
+        named = zip([*self.names, "all"], frames, strict=True)
+        frame = pd.concat([table.assign(model=name) for name, table in named], ignore_index=True)
+        frame.attrs = dict(frames[-1].attrs)
+        return frame
+
+    def __repr__(self) -> str:
+        size = "×".join(map(str, self.each[0].cosine.shape))
+        listed = ", ".join(
+            f"{name} {np.nanmean(comparison.cosine):.3f}"
+            for name, comparison in zip(self.names, self.each, strict=True)
+        )
+        return (
+            f"SeveralComparisons({self.model_name}, {size} heads, {self._read}{self._stopped}: "
+            f"mean cosine {listed})"
+        )
+
+
+def several_comparisons(
+    each: Sequence[ModelComparison], between: Sequence[ModelComparison]
+) -> SeveralComparisons:
+    """Combine comparisons of a model with several models, and between these models."""
+    segments = {
+        title: np.mean([comparison.segments[title] for comparison in each], axis=0)
+        for title in each[0].segments
+        if all(title in comparison.segments for comparison in each)
+    }
+    if between:
+        for title, beyond in _BEYOND.items():
+            spread = np.mean([comparison.segments[title] for comparison in between], axis=0)
+            moved = segments[title] - spread
+            segments[beyond] = moved if title == "divergence" else -moved
+    first = each[0]
+    return SeveralComparisons(
+        segments, first.documents, first.complete, tuple(each), tuple(between)
+    )

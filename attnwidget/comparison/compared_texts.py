@@ -1,0 +1,146 @@
+"""The same texts in the tokens of each compared model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.hub_model.advised_error import AdvisedError, on_page
+from attnwidget.capture.hub_model.special_token_template import Template
+from attnwidget.comparison.map_changes import NumberedSegment, Unit
+from attnwidget.corpus.argument_checks import all_of, each_of
+from attnwidget.text.running_text import RunningText
+from attnwidget.text.segments import Segment
+from attnwidget.text.treebank import Sentence
+from attnwidget.words.word_segments import WordSegmenter
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+_HOW = "read segments with read_segments(path, model), or cut texts with make_segments"
+_ADVICE = (
+    "compare models that share a tokenizer, such as a model and its fine-tuned copy, or pass "
+    'sentences, lists of words, and unit="words", which compares maps between words'
+)
+
+
+class ComparedTexts:
+    """Texts for several models that are read in turn. The models are not kept.
+
+    Args:
+        given: Segments; with words, sentences of a treebank or lists of words.
+        unit: Unit of the compared maps, "tokens" or "words".
+
+    Raises:
+        TypeError: texts of another kind.
+        ValueError: no segments.
+    """
+
+    def __init__(self, texts: Iterable[Any], unit: Unit) -> None:
+        self._unit = unit
+        self._first: _Vocabulary | None = None
+        self._segments: Sequence[Segment] = []
+        self._words: list[RunningText] = []
+        if unit == "words":
+            self._words = list(_labelled(texts))
+            return
+        segments = all_of(Segment, texts, _HOW)
+        if not segments:
+            raise ValueError("there are no segments to compare models over")
+        self._segments = [
+            NumberedSegment(
+                segment.first,
+                segment.second,
+                index,
+                document=segment.document,
+                roles=segment.roles,
+                turns=segment.turns,
+            )
+            for index, segment in enumerate(segments)
+        ]
+
+    def __len__(self) -> int:
+        return len(self._words) or len(self._segments)
+
+    @property
+    def documents(self) -> NDArray[np.int64] | None:
+        """Return the source document of each text, or None if documents are unknown."""
+        known = [segment.document for segment in self._segments if segment.document is not None]
+        return np.array(known, np.int64) if known and len(known) == len(self) else None
+
+    def of(self, model: AttentionModel) -> Sequence[Segment]:
+        """Return the texts in the tokens of a model, in order.
+
+        Raises:
+            ValueError: a word without tokens, or a segment that the first model reads as other
+                words.
+        """
+        if self._unit == "words":
+            try:
+                return WordSegmenter(model).segments(self._words, False)[0]
+            except AdvisedError as error:
+                raise ValueError(
+                    f"{on_page(error)}: leave the sentence out, or pass sentence.with_spaces() if "
+                    "a token is part of several words"
+                ) from None
+        vocabulary = _Vocabulary.of(model, self._segments)
+        if self._first is None:
+            self._first = vocabulary
+        self._first.refuse_other(vocabulary)
+        return self._segments
+
+
+@dataclass(frozen=True)
+class _Vocabulary:
+    """A model's view of some segments: their ids and the special tokens around them."""
+
+    name: str
+    ids: dict[str, int | None]
+    templates: list[Template]
+
+    @classmethod
+    def of(cls, model: AttentionModel, segments: Sequence[Segment]) -> _Vocabulary:
+        tokens = sorted(
+            {token for segment in segments for token in (*segment.first, *segment.second)}
+        )
+        if model.tokenizer is None:
+            raise ValueError(
+                f"{model.name} has no tokenizer that could put special tokens around segments: "
+                "pass one to load_model(model, tokenizer)"
+            )
+        ids = model.tokenizer.convert_tokens_to_ids(tokens)
+        pairs = sorted({bool(segment.second) for segment in segments if not segment.roles})
+        templates = [model.texts.template(pair=pair) for pair in pairs]
+        return cls(model.name, dict(zip(tokens, ids, strict=True)), templates)
+
+    def refuse_other(self, other: _Vocabulary) -> None:
+        """Raise ValueError if two models would read different ids, including special tokens."""
+        differing = [token for token, number in self.ids.items() if other.ids[token] != number]
+        if differing:
+            shown = ", ".join(map(repr, differing[:3]))
+            raise ValueError(
+                f"{self.name} and {other.name} do not have the same tokens: {len(differing)} of "
+                f"{len(self.ids)} ids in the segments ({shown}) differ or are missing; {_ADVICE}"
+            )
+        if self.templates != other.templates:
+            raise ValueError(
+                f"{self.name} and {other.name} put different special tokens or token types around "
+                f"a text: {_ADVICE}"
+            )
+
+
+def _labelled(sentences: Iterable[Any]) -> Iterable[RunningText]:
+    """Yield the words of each sentence, with the name of the sentence in errors."""
+    how = "words are compared over sentences of a treebank, or lists of words"
+    for number, sentence in enumerate(each_of(sentences, how)):
+        words = sentence.words if isinstance(sentence, Sentence) else sentence
+        if isinstance(sentence, Segment) or not all_of(str, words, how):
+            raise TypeError(f"expected a list of words at {number}, got {sentence!r}: {how}")
+        if isinstance(sentence, Sentence):
+            yield sentence.running
+        else:
+            yield RunningText(tuple(words), label=f"sentence {number}")

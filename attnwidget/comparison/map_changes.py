@@ -1,0 +1,420 @@
+"""Comparison of a model's maps of a batch with other models' maps of the same texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.comparison.compare_results import (
+    ModelComparison,
+    SeveralComparisons,
+    several_comparisons,
+)
+from attnwidget.corpus.accumulator import (
+    Accumulator,
+    Batch,
+    LayerBatch,
+    State,
+    Subject,
+    refuse_kept_maps,
+)
+from attnwidget.corpus.checkpoint import States
+from attnwidget.corpus.model_reader import ModelReader
+from attnwidget.corpus.results import HeadMetrics
+from attnwidget.corpus.segment_means import SegmentMeans
+from attnwidget.kernels.divergence import js_between
+from attnwidget.kernels.map_pairs import map_cosines, map_divergences, pair_sums
+from attnwidget.text.segments import Segment
+from attnwidget.words.word_segments import WordAxes, WordSegment
+
+Unit: TypeAlias = Literal["tokens", "words"]
+# Result of `measured` for each metric.
+Measured: TypeAlias = list[tuple[HeadMetrics, list[HeadMetrics]]]
+# Smoothing as for entropy, which only avoids logarithms of 0.
+_SMOOTHING = 1e-4
+
+
+@dataclass(frozen=True)
+class NumberedSegment(Segment):
+    """A segment with its index, because batches change the order."""
+
+    index: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class MapAxes:
+    """Rows and columns of the maps for the comparison of two models.
+
+    Attributes:
+        rows: The queries that count, bool [B, m].
+        apart: Special tokens, bool [B, m].
+        n_rows: Number of queries that count, int64 [B].
+        n_columns: Number of keys of each segment, int64 [B].
+        words: Factors of token maps on both sides, float32 [B, m, n] and [B, n, m]; None if tokens
+            are compared.
+    """
+
+    rows: Tensor
+    apart: Tensor
+    n_rows: Tensor
+    n_columns: Tensor
+    words: tuple[Tensor, Tensor] | None = None
+
+    @classmethod
+    def of(cls, batch: Batch, unit: Unit) -> MapAxes:
+        """Return the axes of a batch's maps.
+
+        With words, rows and columns are words. The column after the last word has the weight on all
+        special tokens together, so that rows still sum to 1.
+        """
+        if unit == "tokens":
+            special = batch.classes["[CLS]"] | batch.classes["[SEP]"]
+            return cls(batch.real, special, batch.lengths, batch.lengths)
+        axes = WordAxes(batch)
+        counts = [segment.words[-1] + 1 for segment in axes.segments]
+        n_words = torch.tensor(counts, dtype=torch.long, device=batch.real.device)
+        places = torch.arange(axes.n_words + 1, dtype=torch.long, device=batch.real.device)
+        apart = places == n_words[:, None]
+        columns = torch.nn.functional.pad(axes.columns, (0, 1))
+        columns += (batch.real.float() - columns.sum(-1))[..., None] * apart[:, None]
+        rows = torch.nn.functional.pad(axes.rows([range(n) for n in counts]), (0, 0, 0, 1))
+        return cls(places < n_words[:, None], apart, n_words, n_words + 1, (rows, columns))
+
+    def maps(self, weights: Tensor) -> Tensor:
+        """Return maps [B, H, m, m] from weights between tokens [B, H, n, n]."""
+        if self.words is None:
+            return weights
+        rows, columns = self.words
+        return rows[:, None] @ weights @ columns[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Other:
+    """A model that is compared with the first model.
+
+    Attributes:
+        reader: Reads the model's segments into `metrics`, `changes`, and the comparisons with
+            seeds.
+        metrics: The accumulators of the model, with the same metrics as the first model.
+        changes: The accumulator that compares it with the first model.
+    """
+
+    reader: ModelReader
+    metrics: Sequence[Accumulator[Any]]
+    changes: MapChanges
+
+
+class MapSource(Protocol):
+    """Accumulator that keeps the maps of a batch by layer, for comparison with another model."""
+
+    maps: list[Tensor]
+    n_layers: int
+    n_heads: int
+    model_name: str
+
+
+class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
+    """Accumulator that keeps a model's maps of a batch, then lets other models read the batch.
+
+    `others` is set before `start`. Each of these models is compared with the kept maps.
+
+    Args:
+        read: The words that the further models read, by segment.
+        unit: Unit of the compared maps.
+        metrics: The accumulators of the first model.
+        options: Settings that checkpoints must agree on, in addition to the readers.
+        several: Whether the result compares several models.
+
+    Attributes:
+        maps: The maps of the last batch, one entry per layer.
+        others: The models that the first model is compared with.
+        between: The accumulators that compare pairs of these models.
+    """
+
+    name: ClassVar[str] = "comparison"
+    by_segment = ("_read",)
+
+    def __init__(
+        self,
+        read: Iterable[tuple[Segment, ...]],
+        unit: Unit,
+        metrics: Sequence[Accumulator[Any]],
+        options: Mapping[str, Any],
+        *,
+        several: bool,
+    ) -> None:
+        self._read = dict(enumerate(read))
+        self._unit = unit
+        self._metrics = metrics
+        self._options = options
+        self._several = several
+        self.maps: list[Tensor] = []
+        self._places: list[Tensor] = []
+        self.others: list[Other] = []
+        self.between: list[MapChanges] = []
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {**self._options, "others": [other.reader.about() for other in self.others]}
+
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        for other, segment in zip(self.others, next(iter(self._read.values())), strict=True):
+            other.reader.start(segment)
+
+    def update(self, layer: LayerBatch) -> None:
+        """Keep the layer's maps until the other models have read the batch."""
+        if layer.layer == 0:
+            self._axes = MapAxes.of(layer.batch, self._unit)
+        maps = self._axes.maps(layer.weights)
+        if layer.layer == 0:
+            held = sum(place.nbytes for place in self._places)
+            refuse_kept_maps(self.name, maps, self.n_layers, held=held)
+        self.maps[layer.layer :] = [self._stored(layer.layer, maps)]
+
+    def _stored(self, layer: int, maps: Tensor) -> Tensor:
+        """Copy into the same memory for each batch: new memory would cost as much as comparing."""
+        if layer == len(self._places):
+            self._places.append(maps.new_empty(0))
+        if self._places[layer].numel() < maps.numel():
+            self._places[layer] = torch.empty_like(maps).flatten()
+        return self._places[layer][: maps.numel()].view(maps.shape).copy_(maps)
+
+    def end_batch(self, batch: Batch) -> None:
+        segments = zip(*(self._read[place] for place in places_of(batch.segments)), strict=True)
+        for other, segments_of_other in zip(self.others, segments, strict=True):
+            other.reader.add(segments_of_other)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return _flat([other.reader.states() for other in self.others])
+
+    def restore(self, state: State) -> None:
+        for other, state_of_other in zip(self.others, self._of_others(state), strict=True):
+            other.reader.restore(state_of_other)
+
+    def merged(self, first: State, second: State) -> dict[str, NDArray[Any]]:
+        both = zip(self.others, self._of_others(first), self._of_others(second), strict=True)
+        return _flat([other.reader.merged(a, b) for other, a, b in both])
+
+    def _of_others(self, state: State) -> list[dict[str, dict[str, NDArray[Any]]]]:
+        """Return the states of the accumulators of all models, in a dict with names by `_flat`."""
+        states: list[dict[str, dict[str, NDArray[Any]]]] = [{} for _ in self.others]
+        for key, values in state.items():
+            number, name, entry = key.split("/", 2)
+            states[int(number)].setdefault(name, {})[entry] = values
+        return states
+
+    def compute(self) -> ModelComparison | SeveralComparisons:
+        before = measured(self._metrics)
+        each = [
+            with_metrics(other.changes, before, measured(other.metrics)) for other in self.others
+        ]
+        if not self._several:
+            return each[0]
+        return several_comparisons(each, [change.compute() for change in self.between])
+
+
+class MapChanges(Accumulator[ModelComparison]):
+    """Accumulator that compares a model's maps with the maps of another accumulator.
+
+    Its sums have an entry for each segment, because bootstrap intervals need all numbers.
+
+    Args:
+        first: The accumulator that kept the first model's maps.
+        documents: The source document of each segment, or None if documents are unknown.
+        n_segments: Number of segments of the study.
+        unit: Unit of the compared maps.
+        padded: Number of tokens to which maps are padded for a further cosine; None = without this
+            cosine.
+        matches: Whether to compare each head with every head of its layer.
+        across_layers: Whether to compare each head with the heads of all layers.
+        keep: Whether further models are compared with this model.
+        number: Number of the comparison, if there are several.
+    """
+
+    name = "comparison"
+
+    def __init__(
+        self,
+        first: MapSource,
+        documents: NDArray[np.int64] | None,
+        n_segments: int,
+        unit: Unit,
+        *,
+        padded: int | None,
+        matches: bool,
+        across_layers: bool,
+        keep: bool,
+        number: int = 0,
+    ) -> None:
+        self.name = f"comparison {number}"  # type: ignore[misc]  # one model may have several
+        self._first = first
+        self._documents = documents
+        self._n_segments = n_segments
+        self._unit = unit
+        self._padded = padded
+        self._matches = matches
+        self._across_layers = across_layers
+        self._keep = keep or across_layers
+        self.maps: list[Tensor] = []
+
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        size = self.n_layers, self.n_heads
+        first = self._first
+        if size != (first.n_layers, first.n_heads):
+            raise ValueError(
+                f"{first.model_name} has {first.n_layers} layers of {first.n_heads} heads, "
+                f"{subject.model_name} {size[0]} of {size[1]}: compare models of "
+                "one architecture, such as a model and its fine-tuned copy"
+            )
+        names = ["cosine", "words", "divergence", "entropy"]
+        names += ["padded"] if self._padded is not None else []
+        self.sums = {name: np.zeros((*size, self._n_segments)) for name in names}
+        self.sums["read"] = np.zeros(self._n_segments, np.int64)
+        if self._matches:
+            self.sums["pairs"] = np.zeros((*size, size[1]))
+        if self._across_layers:
+            self.sums["across"] = np.zeros((size[0] * size[1],) * 2)
+
+    def update(self, layer: LayerBatch) -> None:
+        if layer.layer == 0:
+            self.maps = []
+            self._places = places_of(layer.batch.segments)
+            self._axes = MapAxes.of(layer.batch, self._unit)
+        map_of_first = self._first.maps[layer.layer]
+        axes = self._axes
+        others = axes.maps(layer.weights).to(map_of_first.device)
+        if self._keep and layer.layer == 0:
+            cropped = {"times": 3, "beside": 6} if self._across_layers else {}
+            refuse_kept_maps(self.name, others, self.n_layers, **cropped)
+        if self._keep:
+            self.maps.append(others)
+        sums = pair_sums(map_of_first, others, axes.apart, axes.n_columns, smoothing=_SMOOTHING)
+        mean = axes.rows[:, None] / axes.n_rows.double()[:, None, None]
+        divergence, entropy = (
+            torch.linalg.vecdot(logs, mean) for logs in map_divergences(sums.logs)
+        )
+        totals = {
+            "cosine": map_cosines(sums.whole, axes.rows),
+            "words": map_cosines(sums.without, axes.rows & ~axes.apart),
+            "divergence": divergence,
+            "entropy": entropy,
+        }
+        if self._padded is not None:
+            totals["padded"] = map_cosines(sums.whole, torch.ones_like(axes.rows))
+        for name, values in totals.items():
+            self.sums[name][layer.layer][:, self._places] += values.T.cpu().numpy()
+        if self._matches:
+            for first, second in self._cropped([map_of_first], [others]):
+                self.sums["pairs"][layer.layer] += _between(first, second)
+
+    def end_batch(self, batch: Batch) -> None:
+        if self._across_layers:
+            for first, second in self._cropped(self._first.maps, self.maps):
+                self.sums["across"] += _between(first, second)
+        self.sums["read"][self._places] += 1
+        if not self._keep:
+            self.maps = []
+
+    def compute(self) -> ModelComparison:
+        read = self.sums["read"] > 0
+        n_read = int(read.sum())
+        titles = {"cosine": "cosine", "words": "cosine without special tokens"}
+        titles |= {"divergence": "divergence", "entropy": "entropy change"}
+        titles |= {} if self._padded is None else {"padded": f"cosine padded to {self._padded}"}
+        return ModelComparison(
+            segments={
+                title: self.layers.spread(self.sums[name][..., read])
+                for name, title in titles.items()
+            },
+            documents=None if self._documents is None else self._documents[read],
+            complete=n_read == self._n_segments,
+            model_names=(self._first.model_name, self.model_name),
+            pairs=self.layers.spread(self.sums["pairs"] / n_read) if self._matches else None,
+            across=self._of_all_layers(self.sums["across"] / n_read)
+            if self._across_layers
+            else None,
+        )
+
+    def _of_all_layers(self, across: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Spread [L H, L H] of the layers with attention over rows and columns of all layers."""
+        by_layer = across.reshape((self.n_layers, self.n_heads) * 2)
+        spread = self.layers.spread(self.layers.spread(by_layer), axis=2)
+        return spread.reshape((self.layers.n_layers * self.n_heads,) * 2)
+
+    def _cropped(self, first: Sequence[Tensor], others: Sequence[Tensor]) -> list[list[Tensor]]:
+        """Return the maps of both models for each segment, [heads of all `own`, rows, columns]."""
+        rows = self._axes.n_rows.tolist()
+        columns = self._axes.n_columns.tolist()
+        return [
+            [torch.cat([layer[i, :, :m, :n].cpu() for layer in side]) for side in (first, others)]
+            for i, (m, n) in enumerate(zip(rows, columns, strict=True))
+        ]
+
+
+def _flat(states: Iterable[States]) -> dict[str, NDArray[Any]]:
+    return {
+        f"{number}/{name}/{entry}": values
+        for number, state in enumerate(states)
+        for name, sums in state.items()
+        for entry, values in sums.items()
+    }
+
+
+def measured(metrics: Sequence[Accumulator[Any]]) -> Measured:
+    """Return one number per head for each metric over all segments, and per segment for means.
+
+    Numbers per segment are empty if a metric is not a `SegmentMeans`.
+    """
+    return [
+        (
+            metric.compute().heads(),
+            [result.heads() for result in metric.each()]
+            if isinstance(metric, SegmentMeans)
+            else [],
+        )
+        for metric in metrics
+    ]
+
+
+def with_metrics(changes: MapChanges, before: Measured, after: Measured) -> ModelComparison:
+    """Return the result of `changes`, with differences of metrics over all and by segment."""
+    comparison = changes.compute()
+    totals: HeadMetrics = {}
+    segments = dict(comparison.segments)
+    for (first, firsts), (second, seconds) in zip(before, after, strict=True):
+        differences = {title: second[title] - first[title] for title in first if title in second}
+        totals |= differences
+        for title, total in differences.items() if firsts else ():
+            # A segment without the tokens of a number has no value, or counts as 0.
+            for absent in (np.nan, 0.0):
+                none = np.full_like(total, absent)
+                pairs = zip(firsts, seconds, strict=True)
+                apart = [b.get(title, none) - a.get(title, none) for a, b in pairs]
+                values = np.stack(apart, -1)
+                known = ~np.isnan(values[~np.isnan(total)]).any(0)
+                mean = values[..., known].mean(-1)
+                if known.any() and np.allclose(mean, total, atol=1e-9, equal_nan=True):
+                    segments.setdefault(f"{title} change", values)
+                    break
+    return replace(comparison, segments=segments, changes=totals)
+
+
+def places_of(segments: Sequence[Segment]) -> list[int]:
+    """Return the indices of these segments in the study."""
+    return [
+        segment.index for segment in segments if isinstance(segment, (NumberedSegment, WordSegment))
+    ]
+
+
+def _between(first: Tensor, others: Tensor) -> NDArray[np.float64]:
+    """Return the divergences between all maps of two models, in nats per query."""
+    between: NDArray[np.float64] = js_between(first, others, smoothing=_SMOOTHING).numpy()
+    return between / first.shape[1]

@@ -1,0 +1,41 @@
+"""Sources of models that a study loads: a name, a folder or a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from torch import nn
+
+from attnwidget.capture.load import load_model
+from attnwidget.capture.model import AttentionModel
+from attnwidget.corpus.argument_checks import refuse_no_model
+
+Source: TypeAlias = AttentionModel | str | Path | Callable[[], AttentionModel]
+
+
+def refuse_no_source(source: Any) -> None:
+    """Raise TypeError if `source` is neither a model nor a source of a model."""
+    if isinstance(source, (str, Path)) or (callable(source) and not isinstance(source, nn.Module)):
+        return
+    refuse_no_model(source)
+
+
+def loaded(source: Source) -> AttentionModel:
+    """Return `source` if it is a model, and load the model otherwise.
+
+    Raises:
+        TypeError: `source` is a function that does not return a model.
+        OSError: as `load_model`.
+
+    Example:
+        >>> from attnwidget.comparison.model_sources import loaded
+        >>> loaded("attnwidget/genre").n_heads
+        12
+    """
+    if isinstance(source, AttentionModel):
+        return source
+    model = load_model(source) if isinstance(source, (str, Path)) else source()
+    refuse_no_model(model)
+    return model

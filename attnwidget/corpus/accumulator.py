@@ -1,0 +1,418 @@
+"""Accumulators: the sums of a study over segments, which can be merged, stored and continued."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isqrt
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.hub_model.free_memory import refuse_no_room
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.capture.tapping.tap import LayerAttention
+from attnwidget.corpus.results import HeadResult
+from attnwidget.corpus.token_classes import TokenClass
+from attnwidget.text.counted import counted
+from attnwidget.text.segments import Segment
+from attnwidget.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from attnwidget.capture.model import AttentionModel
+
+State = Mapping[str, NDArray[Any]]
+R = TypeVar("R", bound=HeadResult, covariant=True)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The model and stack whose heads an accumulator will see.
+
+    Attributes:
+        n_layers: Number of layers of the stack, L, including layers without attention.
+        n_heads: attention heads a layer.
+        stack: "self", or the name of a stack where there are several.
+        model_name: the model's name.
+        without_attention: The layers without attention of a hybrid model; else empty.
+        model: The model, or None if only the maps of an `Attention` are read.
+
+    Example:
+        >>> from attnwidget.metrics import Subject
+        >>> hybrid = Subject(n_layers=4, n_heads=8, without_attention=(0, 2))
+        >>> hybrid.layers.numbers
+        (1, 3)
+    """
+
+    n_layers: int
+    n_heads: int
+    stack: str = "self"
+    model_name: str = ""
+    model: AttentionModel | None = None
+    without_attention: tuple[int, ...] = ()
+
+    @property
+    def layers(self) -> LayerNumbers:
+        """The numbers of the layers with attention."""
+        return LayerNumbers.without(self.without_attention, self.n_layers)
+
+    def needed_model(self, metric: str) -> AttentionModel:
+        """Return the model for a metric that needs more than maps; ValueError without a model."""
+        if self.model is None:
+            raise ValueError(
+                f"{metric} are not told by maps alone: measure them with the model that made the "
+                "maps, measure(model, segments)"
+            )
+        return self.model
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """B segments in one pass of the model, padded on the right to n tokens.
+
+    Attributes:
+        segments: The B segments.
+        tokens: The tokens of each segment, as an axis of its maps.
+        inputs: Inputs of the model, such as input_ids and attention_mask, [B, n].
+        lengths: Number of tokens of each segment without padding, int64 [B].
+        real: False at padding, bool [B, n].
+        row_weights: 1 / lengths[b] at real tokens and 0 at padding, float32 [B, n]. A sum with
+            these weights is the mean over the queries of each document.
+        classes: Members of token classes by name, bool [B, n]. A token may be in several classes;
+            padding is in no class. There are always "[CLS]", "[SEP]", ". ," and "first token", and
+            accumulators may add classes.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> from attnwidget.metrics import SegmentMeans
+        >>> class ToSeparators(SegmentMeans):
+        ...     name = "separators"
+        ...     of_heads = {"mass": ()}
+        ...     def head_numbers(self, layer):
+        ...         batch = layer.batch
+        ...         received = (batch.row_weights[:, None, None] @ layer.weights)[:, :, 0]
+        ...         return {"mass": (received * batch.classes["[SEP]"][:, None]).sum(-1)}
+        ...     def compute(self):
+        ...         return self.mean("mass")
+        >>> attention = load_model().attend("The cat sat.")
+        >>> measure_attention(attention, [ToSeparators()])["separators"].shape
+        (6, 12)
+    """
+
+    segments: Sequence[Segment]
+    tokens: Sequence[Tokens]
+    inputs: Mapping[str, Tensor]
+    lengths: Tensor
+    real: Tensor
+    row_weights: Tensor
+    classes: Mapping[str, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class LayerBatch:
+    """The attention of a layer in a batch.
+
+    Attributes:
+        batch: The segments.
+        layer: Index of the layer among the layers with attention of its stack, from 0.
+        weights: Weights, float32 [B, H, n, n]. Columns of padding are 0, and rows of padding
+            arbitrary but finite. For long segments, only the rows of some queries, [B, H, r, n].
+        seen: The record of the tap: query, key, value, module...; None if there are only maps.
+        first: The query of the first row; 0 if all rows are present.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> from attnwidget.metrics import SegmentMeans
+        >>> class Squares(SegmentMeans):
+        ...     name = "squares"
+        ...     of_heads = {"squares": ()}
+        ...     def head_numbers(self, layer):
+        ...         squares = layer.weights.square().sum(-1)
+        ...         return {"squares": (squares * layer.row_weights[:, None]).sum(-1)}
+        ...     def compute(self):
+        ...         return self.mean("squares")
+        >>> attention = load_model().attend("The cat sat.")
+        >>> measure_attention(attention, [Squares()])["squares"].shape
+        (6, 12)
+    """
+
+    batch: Batch
+    layer: int
+    weights: Tensor
+    seen: LayerAttention | None
+    first: int = 0
+
+    @property
+    def row_weights(self) -> Tensor:
+        """Return the batch's `row_weights` of the queries whose rows are present, [B, r]."""
+        return self.of_rows(self.batch.row_weights)
+
+    def of_rows(self, values: Tensor) -> Tensor:
+        """Return values [..., n] for the queries whose rows are present, [..., r]."""
+        return values[..., self.first : self.first + self.weights.shape[-2]]
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """The sums over the keys of every query that an accumulator needs in place of maps.
+
+    Attributes:
+        columns: Numbers of the keys, [B, C, n]; None = none.
+        offsets, distances, smoothings: As in `kernels.row_sums.RowQuestions`.
+    """
+
+    columns: Tensor | None = None
+    offsets: tuple[int, ...] = ()
+    distances: bool = False
+    smoothings: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class LayerRows:
+    """Sums over the keys of every query of a layer in a batch of long segments without padding.
+
+    Attributes:
+        batch: The segments.
+        layer: Index of the layer among the layers with attention of its stack, from 0.
+        largest: The largest weight, float32 [B, H, n].
+        columns: Sums of the `columns` that the accumulator wants, float32 [B, H, n, C].
+        offsets, distances, later, entropies: As in `kernels.row_sums.RowSums`, with B in front.
+    """
+
+    batch: Batch
+    layer: int
+    largest: Tensor
+    columns: Tensor
+    offsets: Mapping[int, Tensor]
+    distances: Tensor
+    later: Tensor
+    entropies: Mapping[float, Tensor]
+
+    def mean(self, values: Tensor) -> Tensor:
+        """Return the mean of values [B, H, n] over the queries of each document, float64 [B, H].
+
+        Sums of thousands of queries would lose digits in float32.
+        """
+        return torch.linalg.vecdot(values.double(), self.batch.row_weights.double()[:, None])
+
+
+class Accumulator(ABC, Generic[R]):
+    """Sums over segments: `update` adds a layer, `merge` adds sums, `compute` returns the result.
+
+    `start` is called once. For each batch, `update` is called for every layer in order, and
+    `end_batch` after the last layer. Sums are kept in `sums` as float64 or int64, so that `merged`
+    is addition and a restored state continues bit for bit. An accumulator with further state
+    overrides `merged`, `state` and `restore`. Each batch starts from empty sums, in this process or
+    in a worker, and is merged in the order of the batches. `SegmentMeans` is a shorter base class
+    for means over segments.
+
+    Attributes:
+        name: Key of the result in `Measurements`.
+        by_rows: Whether `update` accepts some rows of a layer's maps at a time, as for long
+            segments, which have no whole maps.
+        along_line: Whether the numbers depend on distances between tokens, which only texts and
+            sounds have: the patches of a picture are no line.
+        by_segment: Names of attributes with an entry per segment, by the `index` of the segment. A
+            worker receives only the entries of its segments, and all other attributes.
+        sums: Arrays by name, made in `start`.
+        layers: Numbers of the layers with attention; known after `start`, like the following
+            attributes.
+        n_layers: Number of layers with attention. Sums have an entry for each of these layers, and
+            results for every layer of the model (`LayerNumbers.spread`).
+        n_heads: attention heads a layer.
+        stack: "self", or the name of a stack where there are several.
+        model_name: the model's name.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> from attnwidget.metrics import Accumulator
+        >>> class Tokens(Accumulator):
+        ...     name = "tokens"
+        ...     def start(self, subject):
+        ...         super().start(subject)
+        ...         self.sums = {"tokens": np.zeros(self.n_layers, np.int64)}
+        ...     def update(self, layer):
+        ...         self.sums["tokens"][layer.layer] += int(layer.batch.lengths.sum())
+        ...     def compute(self):
+        ...         return self.sums["tokens"]
+        >>> model = load_model()
+        >>> segments = make_segments(["It slept.", "The cat sat on the mat."], model)
+        >>> measure(model, segments, [Tokens()], progress=False)["tokens"].tolist()
+        [14, 14, 14, 14, 14, 14]
+    """
+
+    name: ClassVar[str]
+    by_rows: ClassVar[bool] = False
+    along_line: ClassVar[bool] = False
+    by_segment: ClassVar[tuple[str, ...]] = ()
+    sums: dict[str, NDArray[Any]]
+    layers: LayerNumbers
+    n_layers: int
+    n_heads: int
+    stack: str
+    model_name: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the accumulator as JSON; a checkpoint continues only with the same options."""
+        return {}
+
+    @property
+    def token_classes(self) -> Mapping[str, TokenClass]:
+        """Token classes by name, which are added to every batch."""
+        return {}
+
+    def start(self, subject: Subject) -> None:
+        """Prepare for `subject`; a subclass calls this method first, then makes its `sums`."""
+        self._made = self.as_made()
+        self.layers = subject.layers
+        self.n_layers = len(self.layers.numbers)
+        self.n_heads = subject.n_heads
+        self.stack = subject.stack
+        self.model_name = subject.model_name
+        self.sums = {}
+
+    @abstractmethod
+    def update(self, layer: LayerBatch) -> None:
+        """Add one layer of a batch; its maps are released after this call."""
+
+    def wanted(self, batch: Batch) -> Wanted | None:
+        """Return the sums over keys that replace the maps of long segments; None = maps are needed.
+
+        The accumulator then gets each layer by `update_rows`, which costs less than `update`.
+        """
+        return None
+
+    def update_rows(self, layer: LayerRows) -> None:
+        """Add one layer of a batch of long segments for which `wanted` returned sums."""
+        raise NotImplementedError(f"{self.name!r} wants sums of rows without adding them")
+
+    def end_batch(self, batch: Batch) -> None:
+        """Add numbers of the whole batch; called after its last layer."""
+
+    def merge(self, other: Self) -> None:
+        """Add the sums of another accumulator with the same options."""
+        self.restore(self.merged(self.state(), other.state()))
+
+    def merged(self, first: State, second: State) -> dict[str, NDArray[Any]]:
+        """Return the state of an accumulator that has seen the inputs of two others."""
+        return {name: np.asarray(values + second[name]) for name, values in first.items()}
+
+    @abstractmethod
+    def compute(self) -> R:
+        """Return the result over all segments so far."""
+
+    def as_made(self) -> dict[str, Any]:
+        """Return the attributes that the accumulator had before its start."""
+        return vars(self).get("_made") or dict(vars(self))
+
+    def of_segments_alone(self, segments: Iterable[Any]) -> dict[str, Any]:
+        """Return the entries of the `by_segment` attributes for these segments."""
+        indices = [segment.index for segment in segments] if self.by_segment else []
+        return {
+            name: {index: getattr(self, name)[index] for index in indices}
+            for name in self.by_segment
+        }
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return a copy of all sums, from which `restore` continues exactly."""
+        return {name: values.copy() for name, values in self.sums.items()}
+
+    def restore(self, state: State) -> None:
+        """Continue from a `state` with the same model and options.
+
+        Raises:
+            ValueError: if the state belongs to another accumulator.
+        """
+        shapes = [{name: values.shape for name, values in s.items()} for s in (self.sums, state)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(
+                f"the stored sums of {self.name!r} do not fit: expected {shapes[0]}, got "
+                f"{shapes[1]}; start over without the checkpoint"
+            )
+        for name, values in state.items():
+            self.sums[name] = np.array(values, dtype=self.sums[name].dtype)
+
+
+def token_classes_of(accumulators: Iterable[Accumulator[Any]]) -> dict[str, TokenClass]:
+    """Return the token classes that accumulators request, by name.
+
+    Raises:
+        ValueError: two different classes have the same name.
+    """
+    classes: dict[str, TokenClass] = {}
+    for accumulator in accumulators:
+        for name, members in accumulator.token_classes.items():
+            if classes.setdefault(name, members) != members:
+                raise ValueError(f"two metrics name different token classes {name!r}")
+    return classes
+
+
+def refuse_raster(accumulators: Iterable[Accumulator[Any]], tokens: Tokens, stack: str) -> None:
+    """Raise an error for metrics of distances along a line, if the tokens are patches of a picture.
+
+    Raises:
+        ValueError: `tokens` are no line, and a metric needs one.
+    """
+    names = [accumulator.name for accumulator in accumulators]
+    refused = [accumulator.name for accumulator in accumulators if accumulator.along_line]
+    if tokens.is_line or not refused:
+        return
+    others = [name for name in names if name not in refused] or ["entropy", "confidence"]
+    raise ValueError(
+        f"{', '.join(refused)}: these metrics measure distances along a line, and the tokens of "
+        f"{stack!r} are patches of a picture, where the next token may be in another row: choose "
+        f"other metrics, such as {others}"
+    )
+
+
+def refuse_whole_maps(accumulators: Iterable[Accumulator[Any]], n_tokens: int) -> None:
+    """Raise an error for metrics that need whole maps, if a segment is read without whole maps."""
+    if whole := [accumulator.name for accumulator in accumulators if not accumulator.by_rows]:
+        raise ValueError(
+            f"{', '.join(whole)}: these metrics need whole maps, and an input of {n_tokens:,} "
+            "tokens is read without whole maps: pass a shorter input, attend(text, long=False), or "
+            "choose metrics for long inputs"
+        )
+
+
+def refuse_kept_maps(
+    name: str, maps: Tensor, n_layers: int, *, times: int = 1, beside: int = 0, held: int = 0
+) -> None:
+    """Refuse a batch whose maps of all layers do not fit the memory together.
+
+    Args:
+        name: Name of the accumulator that keeps the maps.
+        maps: Maps of the first layer, [B, H, m, n].
+        n_layers: Number of layers that are kept.
+        times: Number of copies that are kept.
+        beside: Maps of one segment that a comparison needs at once.
+        held: Bytes that are already in use.
+
+    Raises:
+        ValueError: the maps do not fit.
+    """
+    if maps.device.type != "cpu":
+        return  # an accelerator raises its own error
+    size = len(maps)
+    tokens = maps.shape[-1]
+    each = 4 * n_layers * maps[0].numel()
+
+    def advice(room: int) -> str:
+        fits = max((room + held) // each - beside, 0) // times
+        shorter = isqrt((room + held) * tokens**2 // (each * (times + beside)))
+        return f"pass batch_size={fits}" if fits else f"pass at most {shorter} tokens a segment"
+
+    refuse_no_room(
+        each * (times * size + beside) - held,
+        f"{name}: the maps of {n_layers * maps.shape[1]:,} heads, kept together for "
+        f"{counted(size, 'segment')} of {tokens:,} tokens,",
+        advice,
+    )

@@ -1,0 +1,78 @@
+"""Checks of the arguments of studies, before any computation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from attnwidget.text.loaded import Loaded, left_out_of
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+T = TypeVar("T")
+
+
+def refuse_no_model(model: AttentionModel) -> None:
+    """Raise TypeError if `model` does not come from `load_model`."""
+    from attnwidget.capture.model import AttentionModel
+
+    if not isinstance(model, AttentionModel):
+        raise TypeError(
+            f"a study reads a model, got {type(model).__name__}: load one with load_model()"
+        )
+
+
+def each_of(items: Iterable[T], how: str) -> Iterable[T]:
+    """Return the iterable or stream; raise TypeError for a single text, a path or None."""
+    iterable: object = items
+    if isinstance(iterable, (str, bytes, Path)) or not isinstance(iterable, Iterable):
+        shown = repr(iterable) if isinstance(iterable, (str, Path)) else type(iterable).__name__
+        raise TypeError(f"expected a list, got {shown}: {how}")
+    return items
+
+
+def all_of(kind: type[T], given: Iterable[T], how: str) -> Loaded[T]:
+    """Return the items as a list, or raise TypeError if one is not of `kind`, with advice `how`.
+
+    The list knows which sentences or documents were left out when the items were loaded.
+
+    Example:
+        >>> from attnwidget.corpus.argument_checks import all_of
+        >>> all_of(int, (1, 2), "count")
+        [1, 2]
+        >>> all_of(int, "12", "count")
+        Traceback (most recent call last):
+        TypeError: expected a list, got '12': count
+    """
+    items = Loaded(each_of(given, how), left_out_of(given))
+    for index, item in enumerate(items):
+        if not isinstance(item, kind):
+            raise TypeError(
+                f"expected a list of {kind.__name__}, got {type(item).__name__} at {index}: {how}"
+            )
+    return items
+
+
+def each_once(name: str, values: Iterable[T]) -> list[T]:
+    """Return the values of `name` as a list; raise ValueError for no or repeated values."""
+    listed = list(values)
+    if not listed or len(set(listed)) < len(listed):
+        raise ValueError(f"{name} are one or more, each once, got {listed}")
+    return listed
+
+
+def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
+    """Raise ValueError if the argument `name` is not an allowed value.
+
+    Example:
+        >>> from attnwidget.corpus.argument_checks import one_of
+        >>> one_of("pairing", "any", ("zip", "all"))
+        Traceback (most recent call last):
+        ValueError: pairing is 'zip' or 'all', got 'any'
+    """
+    if value not in allowed:
+        said = [repr(choice) for choice in allowed]
+        listed = " or ".join(said) if len(said) == 2 else f"one of {', '.join(said)}"
+        raise ValueError(f"{name} is {listed}, got {value!r}")

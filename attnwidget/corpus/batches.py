@@ -1,0 +1,190 @@
+"""Segments as batches of model inputs: similar lengths together, padded on the right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, TypeAlias, overload
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.token_axes import token_axis
+from attnwidget.corpus.accumulator import Batch
+from attnwidget.corpus.argument_checks import all_of, each_of
+from attnwidget.corpus.token_classes import TokenClass, TokenClasses
+from attnwidget.text.counted import counted
+from attnwidget.text.segments import Segment
+from attnwidget.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+TokenTypes: TypeAlias = Literal["zero"] | None
+
+HOW = "read them with read_segments(path, model), or cut texts with make_segments"
+# Segments are sorted by length within this many batches, which limits reading ahead in an iterator.
+_BATCHES_SORTED = 32
+
+
+def batched(segments: Iterable[Segment], batch_size: int) -> Iterator[list[Segment]]:
+    """Yield batches of similar lengths; the same segments always give the same batches."""
+    remaining = iter(each_of(segments, HOW))
+    while window := all_of(Segment, islice(remaining, batch_size * _BATCHES_SORTED), HOW):
+        window.sort(key=len)
+        for start in range(0, len(window), batch_size):
+            yield window[start : start + batch_size]
+
+
+class BatchMaker:
+    """Maker of batches for one model from lists of segments.
+
+    Args:
+        model: The model with its tokenizer.
+        backbone: The part of the model that runs.
+        token_types: "zero" sets the types of all tokens to 0 (Clark et al.'s maps); None keeps the
+            tokenizer's types.
+        classes: Token classes in addition to the standard classes.
+        pad_to: Number of tokens to which every batch is padded; None = the length of its longest
+            segment.
+
+    Raises:
+        ValueError: the model has no tokenizer or accepts fewer tokens than `pad_to`, `token_types`
+            has another value, or a class is empty.
+    """
+
+    def __init__(
+        self,
+        model: AttentionModel,
+        backbone: nn.Module,
+        token_types: TokenTypes,
+        classes: Mapping[str, TokenClass],
+        pad_to: int | None = None,
+    ) -> None:
+        if model.tokenizer is None:
+            raise ValueError(
+                f"this {type(model.hf_model).__name__} has no tokenizer that could put special "
+                "tokens around segments: pass one to load_model(model, tokenizer)"
+            )
+        if token_types not in (None, "zero"):
+            raise ValueError(f"token_types is None or 'zero', got {token_types!r}")
+        self._tokenizer = model.tokenizer
+        self._vocabulary = model.vocabulary
+        self._device = model.device
+        self._names = input_names(backbone)
+        self._zero_types = token_types == "zero"
+        self._texts = model.texts
+        self._has_types = model.texts.template(pair=False).types is not None
+        self._classes = TokenClasses(self._vocabulary, classes)
+        self._limit = model.length_limit.tokens
+        self._reads = model.length_limit.reads
+        if pad_to is not None and self._limit is not None and pad_to > self._limit:
+            raise ValueError(
+                f"segments cannot be padded to {pad_to} tokens: {self._reads} {self._limit} at most"
+            )
+        self._pad_to = pad_to
+
+    def __call__(self, segments: Sequence[Segment]) -> Batch:
+        """Return the batch of `segments`, padded on the right.
+
+        Raises:
+            ValueError: a token is not in the model's vocabulary; a segment has no tokens, or more
+                tokens than the model accepts or `pad_to` allows.
+        """
+        ids = []
+        types = []
+        sentences = []
+        for segment in segments:
+            if not segment.first:
+                raise ValueError("a segment has no tokens: text A has at least one")
+            template = self._texts.template_of(segment)
+            parts = [self._vocabulary.ids_of(part) for part in (segment.first, segment.second)]
+            ids.append(template.ids(*parts))
+            if self._limit is not None and len(ids[-1]) > self._limit:
+                raise ValueError(
+                    f"a segment has "
+                    f"{counted(len(ids[-1]), 'token')}; {self._reads} {self._limit} at most"
+                )
+            types.append(template.token_types(*map(len, parts)))
+            sentences.append(template.sentences(*map(len, parts)))
+        lengths = torch.tensor([len(row) for row in ids], dtype=torch.long, device="cpu")
+        longest = int(lengths.max())
+        width = self._pad_to or longest
+        if longest > width:
+            raise ValueError(
+                f"a segment has {counted(longest, 'token')}, more than the {width} that all are "
+                "padded to: cut shorter ones, or pad to more"
+            )
+        real = torch.arange(width, dtype=torch.long, device="cpu") < lengths[:, None]
+        inputs = {
+            "input_ids": _padded(ids, getattr(self._tokenizer, "pad_token_id", None) or 0, width),
+            "attention_mask": real.long(),
+        }
+        if self._zero_types:
+            inputs["token_type_ids"] = torch.zeros_like(real, dtype=torch.int64)
+        elif self._has_types:
+            inputs["token_type_ids"] = _padded(types, 0, width)
+        tokens = _Axes(self._tokenizer, ids, sentences, segments)
+        members = [
+            self._classes.members(row, partial(tokens.__getitem__, i)) for i, row in enumerate(ids)
+        ]
+        device = self._device
+        return Batch(
+            segments=segments,
+            tokens=tokens,
+            inputs={k: v.to(device) for k, v in inputs.items() if k in self._names},
+            lengths=lengths.to(device),
+            real=real.to(device),
+            row_weights=(real.float() / lengths[:, None]).to(device),
+            classes={
+                name: _padded([member[name] for member in members], False, width).to(device)
+                for name in members[0]
+            },
+        )
+
+
+class _Axes(Sequence[Tokens]):
+    """The tokens of each segment, made on first use, because most studies do not need them."""
+
+    def __init__(
+        self,
+        tokenizer: object,
+        ids: list[list[int]],
+        sentences: list[list[int]],
+        segments: Sequence[Segment],
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._segments = segments
+        self._ids = ids
+        self._sentences = sentences
+        self._made: dict[int, Tokens] = {}
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @overload
+    def __getitem__(self, index: int) -> Tokens: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Tokens]: ...
+    def __getitem__(self, index: int | slice) -> Tokens | list[Tokens]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        index = range(len(self))[index]
+        if index not in self._made:
+            axis = token_axis(self._tokenizer, self._ids[index], segments=self._sentences[index])
+            segment = self._segments[index]
+            if segment.roles:
+                axis = axis.in_chat(segment.roles, segment.turns)
+            self._made[index] = axis
+        return self._made[index]
+
+
+def _padded(rows: Sequence[Sequence[int]], filler: int, width: int) -> Tensor:
+    # Torch takes five times as long as numpy to read nested lists.
+    padded = np.full((len(rows), width), filler, type(filler))
+    for row, values in zip(padded, rows, strict=True):
+        row[: len(values)] = values
+    return torch.from_numpy(padded)

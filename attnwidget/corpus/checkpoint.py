@@ -1,0 +1,211 @@
+"""The sums of a study on disk, so that an interrupted run can continue."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from operator import index as as_index
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.corpus.shards import WorkersError
+from attnwidget.text.segments import Segment
+from attnwidget.text.stored_arrays import stored_arrays, write_arrays
+
+_SECONDS_BETWEEN_SAVES = 5.0
+#: Fields of `Progress` in a file in addition to the states, and their readers.
+_DONE: dict[str, Callable[[Any], Any]] = {
+    "n_batches": as_index,
+    "n_segments": as_index,
+    "digest": str,
+    "earlier": lambda parts: [(as_index(n), str(digest)) for n, digest in parts],
+}
+States = Mapping[str, Mapping[str, NDArray[Any]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """The progress of a study.
+
+    Attributes:
+        n_batches: Number of finished batches.
+        n_segments: Number of segments in these batches.
+        digest: Hash of these segments, in the order of the batches.
+        states: The state of every accumulator by its name.
+        earlier: For a checkpoint merged from several files, the batches and digests of all files
+            but the last, whose digest is `digest`.
+    """
+
+    n_batches: int = 0
+    n_segments: int = 0
+    digest: str = ""
+    states: States = field(default_factory=dict)
+    earlier: Sequence[tuple[int, str]] = ()
+
+    @property
+    def parts(self) -> list[tuple[int, str]]:
+        """The batches and the digest of every merged part, in order."""
+        before = [(count, digest) for count, digest in self.earlier]
+        return [*before, (self.n_batches - sum(count for count, _ in before), self.digest)]
+
+    def after(self, segments: Iterable[Segment], states: States | None = None) -> Progress:
+        """Return the progress after one more batch."""
+        texts = [
+            [segment.first, segment.second, *filter(None, (segment.roles, segment.turns))]
+            for segment in segments
+        ]
+        said = self.digest + json.dumps(texts, ensure_ascii=False)
+        return replace(
+            self,
+            n_batches=self.n_batches + 1,
+            n_segments=self.n_segments + len(texts),
+            digest=blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(),
+            states=self.states if states is None else states,
+        )
+
+
+def digest_of(parts: Iterable[object]) -> str:
+    """Return a hash of data that is too long for a checkpoint, such as the sentences of a study.
+
+    Example:
+        >>> from attnwidget.corpus.checkpoint import digest_of
+        >>> digest_of(["cats", "purr"])[:8]
+        '43ca4c55'
+    """
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        digest.update(repr(part).encode())
+    return digest.hexdigest()
+
+
+@contextmanager
+def keeping(file: Checkpoint | None, done: Progress) -> Iterator[Callable[[Progress], None]]:
+    """Save the progress in this block at intervals and at its end, also after an exception.
+
+    What the block is given is told how far the work has come. Ctrl-C ends the block and no more.
+
+    Args:
+        file: where it is saved; None = nowhere.
+        done: how far the file has come.
+
+    Raises:
+        WorkersError: of the block; it says where the work goes on.
+
+    Example:
+        >>> from attnwidget.corpus.checkpoint import Progress, keeping
+        >>> with keeping(None, Progress()) as keep:
+        ...     keep(Progress(n_batches=1))
+    """
+    saved = latest = done
+    saved_at = time.monotonic()
+
+    def save() -> None:
+        nonlocal saved, saved_at
+        if file is not None and latest is not saved:
+            file.save(latest)
+        saved = latest
+        saved_at = time.monotonic()
+
+    def keep(progress: Progress) -> None:
+        nonlocal latest
+        latest = progress
+        if time.monotonic() - saved_at > _SECONDS_BETWEEN_SAVES:
+            save()
+
+    try:
+        yield keep
+    except KeyboardInterrupt:
+        pass
+    except WorkersError as error:
+        kept = "nothing is kept: start over"
+        if file is not None and latest.n_batches:
+            save()
+            kept = f"{file.path} has the {latest.n_batches:,} batches that are done: go on"
+        advice = f"{kept} with the same call and an executor that works"
+        raise WorkersError(f"{error}; {advice}") from error.__cause__
+    finally:
+        save()
+
+
+class CheckpointError(ValueError):
+    """A file is no checkpoint, or the checkpoint of another study.
+
+    Example:
+        >>> from attnwidget.corpus.checkpoint import CheckpointError
+        >>> issubclass(CheckpointError, ValueError)
+        True
+    """
+
+
+class Checkpoint:
+    """The file `path` (.npz) holding the progress of one study, which `one_writer` lets write.
+
+    Args:
+        path: the file; it need not exist yet.
+        about: what the study is, as JSON; a file about another study is refused.
+    """
+
+    def __init__(self, path: str | Path, about: Mapping[str, Any]) -> None:
+        self.path = Path(path)
+        self._about = json.loads(json.dumps(about))
+
+    def load(self) -> Progress:
+        """The stored progress, or none where there is no file.
+
+        Raises:
+            CheckpointError: the file is of another study, or is no checkpoint.
+        """
+        if not self.path.exists():
+            return Progress()
+        about, progress = self.stored()
+        differing = [key for key in self._about if about.get(key) != self._about[key]]
+        if differing:
+            listed = "; ".join(
+                f"{key} is {self._about[key]!r}, the file has {about.get(key)!r}"
+                for key in differing
+            )
+            raise CheckpointError(
+                f"{self.path} was written by another study: {listed}; name another file, or "
+                "remove this one to start over"
+            )
+        return progress
+
+    def stored(self) -> tuple[dict[str, Any], Progress]:
+        """What study the file is of, and its progress.
+
+        Raises:
+            CheckpointError: it is no checkpoint.
+        """
+        try:
+            arrays = stored_arrays(self.path, sealed=True)
+            about = dict(json.loads(str(arrays.pop("about"))))
+            progress = json.loads(str(arrays.pop("progress")))
+            done = {name: read(progress[name]) for name, read in _DONE.items()}
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
+            raise CheckpointError(
+                f"{self.path} is not a checkpoint of measure: name another file, or remove it"
+            ) from error
+        states: dict[str, dict[str, NDArray[Any]]] = {}
+        for name, values in arrays.items():
+            accumulator, _, entry = name.partition("/")
+            states.setdefault(accumulator, {})[entry] = values
+        return about, Progress(**done, states=states)
+
+    def save(self, progress: Progress) -> None:
+        """Replace the file at once: a killed process leaves the old file or the new one."""
+        done = {key: getattr(progress, key) for key in _DONE}
+        arrays = {
+            f"{name}/{entry}": values
+            for name, state in progress.states.items()
+            for entry, values in state.items()
+        }
+        said = {"about": self._about, "progress": done}
+        texts = {name: np.array(json.dumps(value)) for name, value in said.items()}
+        write_arrays(self.path, {**arrays, **texts})

@@ -1,0 +1,138 @@
+"""Numbers of each input of a study, read batch by batch here or by workers, kept on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.disabled import changed
+from attnwidget.capture.hub_model.pickled_model import weights_digest
+from attnwidget.capture.tapping.edits import Change
+from attnwidget.capture.tapping.head import Head
+from attnwidget.corpus.checkpoint import Checkpoint, Progress, keeping
+from attnwidget.corpus.file_lock import one_writer
+from attnwidget.corpus.progress_bar import OnProgress, progress_bar
+from attnwidget.corpus.shards import Executor, Workers
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+Numbers = NDArray[np.float64]
+#: Yields each batch with its numbers [..., B], after the batches that are already done.
+Results = Callable[[int], Generator[tuple[Sequence[Any], Numbers]]]
+
+
+@dataclass(frozen=True, eq=False)
+class ReadInputs:
+    """Reader of the batches of a study, under the edits of the process that started the study.
+
+    Attributes:
+        model: The model that reads.
+        read: Function from a batch of B inputs to numbers [..., B]; a function of a module, because
+            it is pickled.
+        changes: The heads that are off in the process that started the study; empty in this
+            process.
+    """
+
+    model: AttentionModel
+    read: Callable[[AttentionModel, Any], Numbers]
+    changes: Mapping[Head, Change] = field(default_factory=dict)
+
+    def __call__(self, batches: Sequence[Any]) -> list[Numbers]:
+        """Return the numbers of each batch."""
+        hf_model = self.model.hf_model
+        block = changed(hf_model, self.changes) if self.changes else nullcontext()
+        with self.model.lock, block:
+            self.model._check_open()
+            return [self.read(self.model, batch) for batch in batches]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.model, self.read, dict(self.model.edits.changes))
+
+    def results(self, batches: Sequence[Sequence[Any]], executor: Executor | None) -> Results:
+        """Return a reader of batches, in this process or by workers of an executor."""
+        workers = None if executor is None else Workers(executor, self)
+
+        def read_from(n_done: int) -> Generator[tuple[Sequence[Any], Numbers]]:
+            remaining = batches[n_done:]
+            if workers is None:
+                yield from ((batch, self([batch])[0]) for batch in remaining)
+            else:
+                yield from workers.each(remaining, lambda shard: (shard,), first=n_done + 1)
+
+        return read_from
+
+
+def input_numbers(
+    study: str,
+    about: Mapping[str, Any],
+    model: AttentionModel,
+    results: Results,
+    batches: Sequence[Sequence[Any]],
+    *,
+    checkpoint: str | Path | None,
+    progress: bool | OnProgress,
+    unit: str = "input",
+) -> tuple[Numbers, bool]:
+    """Read all batches of a study and keep the numbers of every input.
+
+    Args:
+        study: Name of the study, also in its checkpoint.
+        about: Settings as JSON that a checkpoint must agree on, in addition to the model.
+        model: The model that reads.
+        results: Function that reads the batches, for example `ReadInputs.results`.
+        batches: All batches, in the order in which they are read.
+        checkpoint: An .npz file that keeps the numbers; None = no file.
+        progress: Whether to show a progress bar; or a function that is called with the number of
+            inputs read and their number (None if unknown).
+        unit: Unit of the progress bar.
+
+    Returns:
+        The numbers [..., N] of N inputs in the order of the batches, NaN for inputs that were not
+        read; and whether all inputs were read. Ctrl-C ends the reading.
+
+    Raises:
+        ValueError: The checkpoint is of another study.
+        KeyboardInterrupt: Ctrl-C before the first batch was read.
+        OSError, RuntimeError, WorkersError: As in `measure`.
+    """
+    n_inputs = sum(map(len, batches))
+    file = None
+    done = Progress()
+    with one_writer(checkpoint):
+        if checkpoint is not None:
+            agreed = {
+                "study": study,
+                "model": type(model.hf_model).__name__,
+                "weights": weights_digest(model.hf_model),
+                "edits": model.edits.digest or None,
+                **about,
+            }
+            file = Checkpoint(checkpoint, agreed)
+            done = file.load()
+        numbers = done.states[study]["numbers"].copy() if done.n_batches else None
+        start = sum(map(len, batches[: done.n_batches]))
+        with (
+            keeping(file, done) as keep,
+            progress_bar(n_inputs, unit, done=start, shown=progress) as bar,
+            closing(results(done.n_batches)) as read,
+        ):
+            for batch, values in read:
+                if numbers is None:
+                    numbers = np.full((*values.shape[:-1], n_inputs), np.nan)
+                stop = start + len(batch)
+                numbers[..., start:stop] = values
+                states = {study: {"numbers": numbers}}
+                done = replace(done, n_batches=done.n_batches + 1, states=states)
+                keep(done)
+                bar.update(stop - start)
+                start = stop
+    if numbers is None:
+        raise KeyboardInterrupt
+    return numbers, start == n_inputs

@@ -1,0 +1,341 @@
+"""Passes of a model over batches, whose layers go to accumulators and are then released."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from attnwidget.capture.disabled import changed
+from attnwidget.capture.hub_model.model_tensors import without_cache
+from attnwidget.capture.hub_model.pickled_model import weights_digest
+from attnwidget.capture.hub_model.weights_seen import WeightsSeen
+from attnwidget.capture.maps.collect_long import is_long, kept_of
+from attnwidget.capture.maps.readable_stacks import is_tower
+from attnwidget.capture.model import AttentionModel, HeadsSeen
+from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
+from attnwidget.capture.tapping.edits import Change
+from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.numbered_layers import layer_numbers
+from attnwidget.capture.tapping.stack_names import is_cross
+from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
+from attnwidget.corpus.accumulator import (
+    Accumulator,
+    Batch,
+    LayerBatch,
+    Subject,
+    token_classes_of,
+)
+from attnwidget.corpus.batches import BatchMaker, TokenTypes
+from attnwidget.corpus.checkpoint import States
+from attnwidget.corpus.long_rows import LongRows
+from attnwidget.text.segments import Segment
+
+# Number of cells of long segments' maps in memory at a time.
+_CELLS = 2 * 1024 * 1024
+
+
+class ModelReader:
+    """One model, and the accumulators that get its attention.
+
+    The head of a language model does not run, because attention does not depend on it.
+
+    Args:
+        model: The model; only the encoder of an encoder-decoder is read.
+        accumulators: The accumulators that get each layer, in this order.
+        token_types: as in `BatchMaker`.
+        pad_to: as in `BatchMaker`.
+
+    Attributes:
+        layers: Numbers of the layers with attention in a hybrid model; else None.
+        nothing: The state of every accumulator without any batch; known after `start`.
+
+    Raises:
+        ValueError: as `BatchMaker`; different token classes with the same name.
+    """
+
+    def __init__(
+        self,
+        model: AttentionModel,
+        accumulators: Sequence[Accumulator[Any]],
+        token_types: TokenTypes,
+        pad_to: int | None = None,
+    ) -> None:
+        self._model = model
+        self._accumulators = accumulators
+        self._token_types = token_types
+        self._backbone = _backbone(model.hf_model)
+        self._options = without_cache(self._backbone)
+        classes = token_classes_of(accumulators)
+        self._maker = BatchMaker(model, self._backbone, token_types, classes, pad_to)
+        self._pad_to = pad_to
+        self._padding_checked = False
+        layers = layer_numbers(self._backbone, find_sites(self._backbone))
+        # Of the stacks that read text alone; towers of pictures and sound do not run.
+        of_text = (stack for stack in layers if not is_cross(stack) and not is_tower(stack))
+        self.layers = next((layers[stack] for stack in of_text), None)
+        self._weights = WeightsSeen(self._backbone)
+        # Heads that are off in the process that sent this reader.
+        self._changes: dict[Head, Change] = {}
+        self.nothing: States = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made = self._model, self._accumulators, self._token_types, self._pad_to
+        return type(self), made, {"_changes": dict(self._model.edits.changes)}
+
+    def start(self, segment: Segment) -> None:
+        """Start the accumulators; ValueError as `subject`."""
+        subject = self.subject(segment)
+        for accumulator in self._accumulators:
+            accumulator.start(subject)
+        self.nothing = self.states()
+
+    def subject(self, segment: Segment) -> Subject:
+        """Return the numbers of layers and heads, for which a model reads a text's beginning once.
+
+        Raises:
+            ValueError: the model shows no maps over all tokens, or its layers have different
+                numbers of heads.
+        """
+        sites = find_sites(self._backbone)
+        modules = [(id(site.module), count_heads(site.module)) for site in sites]
+        seen = self._model.heads_seen
+        if seen is None or seen.modules != modules:
+            seen = self._model.heads_seen = HeadsSeen(modules, self._heads_of_layers(segment))
+        n_heads = seen.n_heads
+        has_encoder = getattr(self._model.hf_model.config, "is_encoder_decoder", False)
+        return Subject(
+            n_layers=self.layers.n_layers if self.layers else len(n_heads),
+            without_attention=self.layers.without_attention if self.layers else (),
+            n_heads=n_heads[0],
+            stack="encoder" if has_encoder else "self",
+            model_name=self._model.name,
+            model=self._model,
+        )
+
+    def _heads_of_layers(self, segment: Segment) -> list[int]:
+        """Read the beginning of a segment, and return the number of heads of each layer."""
+        batch = self._maker([segment.beginning(4)])
+        shapes = []
+        self._read(batch, lambda seen: shapes.append(tuple(seen.weights.shape)))
+        n = batch.real.shape[1]
+        name = type(self._model.hf_model).__name__
+        if not shapes or any((shape[0], *shape[2:]) != (1, n, n) for shape in shapes):
+            raise ValueError(f"{name} computed no attention map over all tokens of its input")
+        if len(set(shapes)) > 1:
+            listed = ", ".join(str(shape[1]) for shape in shapes)
+            raise ValueError(f"the layers of {name} differ in their number of heads: {listed}")
+        return [shape[1] for shape in shapes]
+
+    def add(self, segments: Sequence[Segment]) -> None:
+        """Read one batch and add it to every accumulator."""
+        with self._model.lock, self.edits_of_sender():
+            batch = self._maker(segments)
+            if self._is_long(batch):
+                rows = LongRows(self._accumulators, batch)
+                self._read_long(batch, lambda layer: _update(rows.need_maps, layer), rows)
+            else:
+                self._read_whole(batch, lambda layer: _update(self._accumulators, layer), {})
+            for accumulator in self._accumulators:
+                accumulator.end_batch(batch)
+
+    def states_of(self, segments: Sequence[Segment]) -> States:
+        """Return the sums of a batch for every accumulator, read from empty sums."""
+        self.restore(self.nothing)
+        self.add(segments)
+        return self.states()
+
+    def edits_of_sender(self) -> AbstractContextManager[None]:
+        """Return the block of `disabled` of the sending process, or an empty block."""
+        return changed(self._model.hf_model, self._changes) if self._changes else nullcontext()
+
+    def read(self, segments: Sequence[Segment], on_layer: Callable[[LayerBatch], None]) -> Batch:
+        """Read one batch and pass each layer to `on_layer` only."""
+        batch = self._maker(segments)
+        if self._is_long(batch):
+            self._read_long(batch, on_layer)
+        else:
+            self._read_whole(batch, on_layer, {})
+        return batch
+
+    def hidden_states(self, segments: Sequence[Segment]) -> tuple[Batch, tuple[Tensor, ...]]:
+        """Return one batch and its states [B, n, d]: the embeddings, then each layer's output."""
+        batch = self._maker(segments)
+        output = self._read_whole(batch, lambda _: None, {"output_hidden_states": True})
+        states = getattr(output, "hidden_states", None)
+        if not states:
+            raise ValueError(f"{type(self._model.hf_model).__name__} gives no hidden states")
+        return batch, tuple(states)
+
+    def _read_whole(
+        self,
+        batch: Batch,
+        on_layer: Callable[[LayerBatch], None],
+        asked: Mapping[str, Any],
+    ) -> Any:
+        """Read segments whose layers have whole maps; return the output of the model."""
+        padded = bool((~batch.real).any())
+
+        def hand_on(seen: LayerAttention) -> None:
+            if padded and not self._padding_checked:
+                self._check_padding(seen, batch)
+            with one_thread():
+                on_layer(LayerBatch(batch, self._place(seen), seen.weights.float(), seen))
+
+        with self._model.lock:
+            self._model.output_check.start(self._backbone)
+            output = self._read(batch, hand_on, asked)
+            options = {**self._options, **asked}
+            self._model.output_check.check(self._backbone, batch.inputs, options, output)
+            self._padding_checked |= padded
+        return output
+
+    def _place(self, seen: LayerAttention | LongAttention) -> int:
+        """Return the index of a layer among the layers with attention."""
+        return self.layers.place(seen.layer) if self.layers else seen.layer
+
+    def _is_long(self, batch: Batch) -> bool:
+        """Return whether to read the segments without whole maps, which accumulators must allow."""
+        by_rows = all(accumulator.by_rows for accumulator in self._accumulators)
+        return by_rows and is_long(self._backbone, batch.inputs, None)
+
+    def _read_long(
+        self,
+        batch: Batch,
+        on_layer: Callable[[LayerBatch], None],
+        rows: LongRows | None = None,
+    ) -> None:
+        """Read long segments; rows of maps go to `on_layer`, sums of rows to `rows`."""
+
+        def hand_on(seen: LongAttention) -> None:
+            if is_cross(seen.stack):
+                return
+            place = self._place(seen)
+            with one_thread():
+                if rows is not None:
+                    rows.update(place, seen)
+                    if not rows.need_maps:
+                        return
+                kept = [kept_of(item) for item in seen.items]
+                for blocks in zip(*(layer.row_blocks(_CELLS) for layer in kept), strict=True):
+                    weights = torch.stack([weights for _, weights in blocks])
+                    on_layer(LayerBatch(batch, place, weights, None, blocks[0][0]))
+
+        questions = rows.questions if rows is not None else []
+        with self._model.lock:
+            self._check_model()
+            self._model.output_check.check_beginning(self._backbone, batch.inputs, self._options)
+            reading = tap(self._backbone, lambda _: None, on_long=hand_on, questions=questions)
+            with torch.no_grad(), reading:
+                self._backbone(**batch.inputs, **self._options)
+
+    def states(self) -> dict[str, dict[str, NDArray[Any]]]:
+        """Return the state of every accumulator."""
+        return {accumulator.name: accumulator.state() for accumulator in self._accumulators}
+
+    def merged(self, first: States, second: States) -> dict[str, dict[str, NDArray[Any]]]:
+        """Return the state of every accumulator after the batches of two states."""
+        return {
+            accumulator.name: accumulator.merged(first[accumulator.name], second[accumulator.name])
+            for accumulator in self._accumulators
+        }
+
+    @contextmanager
+    def without_segments(self) -> Iterator[None]:
+        """Keep the accumulators without their numbers of single segments during the block."""
+        kept = [dict(vars(accumulator)) for accumulator in self._accumulators]
+        try:
+            for accumulator in self._accumulators:
+                made = accumulator.as_made() | accumulator.of_segments_alone([])
+                vars(accumulator).clear()
+                vars(accumulator).update(made)
+            yield
+        finally:
+            for accumulator, attributes in zip(self._accumulators, kept, strict=True):
+                vars(accumulator).clear()
+                vars(accumulator).update(attributes)
+
+    def know(self, of_segments: Sequence[Mapping[str, Any]]) -> None:
+        """Give every accumulator the result of `of_segments_alone` of the sending process."""
+        for accumulator, attributes in zip(self._accumulators, of_segments, strict=True):
+            vars(accumulator).update(attributes)
+
+    def known_of(self, segments: Iterable[Segment]) -> list[dict[str, Any]]:
+        """Return the argument of `know` for these segments."""
+        listed = list(segments)
+        return [accumulator.of_segments_alone(listed) for accumulator in self._accumulators]
+
+    def restore(self, states: States) -> None:
+        """Restore the accumulators to `states`, if there are states."""
+        for accumulator in self._accumulators:
+            if accumulator.name in states:
+                accumulator.restore(states[accumulator.name])
+
+    def about(self) -> dict[str, Any]:
+        """Return the settings as JSON that a checkpoint must agree on."""
+        return {
+            "model": type(self._model.hf_model).__name__,
+            "weights": weights_digest(self._backbone),
+            "edits": self._model.edits.digest or None,
+            "token_types": self._token_types,
+            "metrics": {
+                accumulator.name: accumulator.options for accumulator in self._accumulators
+            },
+        }
+
+    def _read(
+        self,
+        batch: Batch,
+        on_layer: Callable[[LayerAttention], None],
+        options: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Any:
+        def of_own_tokens(seen: LayerAttention) -> None:
+            if not is_cross(seen.stack):
+                on_layer(seen)
+
+        with self._model.lock:
+            self._check_model()
+            with torch.no_grad(), tap(self._backbone, of_own_tokens):
+                return self._backbone(**batch.inputs, **self._options, **options)
+
+    def _check_model(self) -> None:
+        """Raise RuntimeError if the model was closed or has changed."""
+        self._model._check_open()
+        self._weights.refuse_changed(self._backbone, "the first input was read: start over")
+
+    def _check_padding(self, seen: LayerAttention, batch: Batch) -> None:
+        """Refuse a model whose real tokens see padding, because all numbers would be wrong."""
+        to_padding = seen.weights.amax(1).masked_fill(batch.real[:, None], 0)  # [B, n, n]
+        if bool((to_padding * batch.real[..., None] > 1e-8).any()):
+            raise ValueError(
+                f"{type(self._model.hf_model).__name__} attends to padding: measure it with "
+                "batch_size=1"
+            )
+
+
+def _update(accumulators: Sequence[Accumulator[Any]], layer: LayerBatch) -> None:
+    for accumulator in accumulators:
+        accumulator.update(layer)
+
+
+def _backbone(hf_model: Any) -> nn.Module:
+    """Return the model without its prediction head; the encoder of an encoder-decoder."""
+    if getattr(hf_model.config, "is_encoder_decoder", False):
+        return hf_model.get_encoder()
+    return hf_model.base_model
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run small operations in one thread: waiting for a second thread costs more than it saves."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

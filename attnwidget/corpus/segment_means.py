@@ -1,0 +1,239 @@
+"""Means over segments: the shared code of most studies of heads."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.corpus.accumulator import (
+    Accumulator,
+    Batch,
+    LayerBatch,
+    LayerRows,
+    R,
+    Subject,
+)
+from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
+from attnwidget.corpus.waiting_numbers import WaitingNumbers
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+class SegmentMeans(Accumulator[R]):
+    """Numbers per head that are means over segments.
+
+    A study names its numbers in `of_heads`, computes them from the maps of a layer in
+    `head_numbers`, and makes its result from their `mean` in `compute`.
+
+    Attributes:
+        of_heads: For each name of a number, its axes in addition to layers and heads: () for one
+            number per head, (3,) for three.
+        of_segments: For each name of a count per segment, its axes; these counts do not depend on
+            the layer.
+        n_kept: Number of segments with a value in `each`: set before `start` to the number of
+            segments to read, each with an `index` below it, or to 0 to keep only sums.
+
+    Example:
+        >>> from attnwidget.metrics import SegmentMeans
+        >>> class Largest(SegmentMeans):
+        ...     name = "largest"
+        ...     of_heads = {"largest": ()}
+        ...     def head_numbers(self, layer):
+        ...         rows = layer.batch.row_weights[:, None]
+        ...         return {"largest": (layer.weights.amax(-1) * rows).sum(-1)}
+        ...     def compute(self):
+        ...         return self.mean("largest")
+    """
+
+    of_heads: Shapes
+    of_segments: Shapes = {}
+    n_kept: int = 0
+
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        size = self.n_layers, self.n_heads
+        self._waiting = WaitingNumbers()
+        self.sums = {name: np.zeros((*axes, *size)) for name, axes in self.of_heads.items()}
+        self.sums |= {name: np.zeros(axes) for name, axes in self.of_segments.items()}
+        if self.n_kept:
+            self.sums |= {
+                f"each {name}": np.zeros((self.n_kept, *sum_.shape))
+                for name, sum_ in self.sums.items()
+            }
+            self.sums["read"] = np.zeros(self.n_kept, np.int64)
+        self.sums["segments"] = np.zeros((), np.int64)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # Sums of rows would bypass numbers that a subclass computes from maps in its own way.
+        if "head_numbers" in vars(cls) and "row_numbers" not in vars(cls):
+            cls.wanted = SegmentMeans.wanted  # type: ignore[method-assign]
+
+    def begin_batch(self, layer: LayerBatch) -> None:
+        """Prepare the values that all layers of a batch share, given its first layer."""
+
+    def begin_rows(self, layer: LayerRows) -> None:
+        """Prepare the same values of a batch that is read without maps."""
+
+    @abstractmethod
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        """Return the numbers of a layer by name, each [B, H, *its axes].
+
+        A number [B, 1, *its axes] holds for all heads of the layer. An empty mapping adds nothing.
+        """
+
+    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
+        """Return the `head_numbers` of a layer from the sums that `wanted` names."""
+        raise NotImplementedError(f"{self.name!r} wants sums of rows without numbers of them")
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        """Return the counts of each segment by name, [B, *its axes], after the last layer."""
+        return {}
+
+    def update(self, layer: LayerBatch) -> None:
+        if layer.layer == layer.first == 0:
+            self._find_places(layer.batch)
+            self.begin_batch(layer)
+        if numbers := self.head_numbers(layer):
+            self.add(layer.layer, numbers)
+
+    def update_rows(self, layer: LayerRows) -> None:
+        if layer.layer == 0:
+            self._find_places(layer.batch)
+            self.begin_rows(layer)
+        self.add(layer.layer, self.row_numbers(layer))
+
+    def _find_places(self, batch: Batch) -> None:
+        self._places = [getattr(segment, "index", -1) for segment in batch.segments]
+
+    def add(self, layer: int, numbers: Mapping[str, Tensor]) -> None:
+        """Add the `head_numbers` of one layer.
+
+        Raises:
+            ValueError: numbers that `of_heads` does not name, or of another shape.
+        """
+        for name, values in self._checked(numbers, "of_heads", (self.n_heads,), (1,)):
+            row_values = values.moveaxis(1, -1)
+            self._waiting.add(_total(row_values), self.sums[name], (..., layer, slice(None)))
+            if self.n_kept:
+                where = (self._places, ..., layer, slice(None))
+                self._waiting.add(row_values, self.sums[f"each {name}"], where)
+
+    def end_batch(self, batch: Batch) -> None:
+        for name, values in self._checked(self.segment_numbers(batch), "of_segments", ()):
+            self._waiting.add(_total(values), self.sums[name], ...)
+            if self.n_kept:
+                self._waiting.add(values, self.sums[f"each {name}"], self._places)
+        self._waiting.read()
+        if self.n_kept:
+            self.sums["read"][self._places] += 1
+        self.sums["segments"] += len(batch.segments)
+
+    def _checked(
+        self, numbers: Mapping[str, Tensor], declared: str, *first: tuple[int, ...]
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Yield the numbers of a batch; the axes after the first begin with one of `first`."""
+        shapes: Shapes = getattr(self, declared)
+        if numbers.keys() != shapes.keys():
+            raise ValueError(
+                f"the metric {self.name!r} names {list(shapes)} in {declared}, got {list(numbers)}"
+            )
+        for name, values in numbers.items():
+            shape = list(values.shape)
+            allowed = [[*axes, *shapes[name]] for axes in first]
+            if shape[1:] not in allowed:
+                raise ValueError(
+                    f"{name!r} of the metric {self.name!r} is, for each segment, of shape "
+                    f"{' or '.join(map(str, allowed))}, as {declared} says; got {shape}"
+                )
+            yield name, values
+
+    @property
+    def n_segments(self) -> int:
+        """Number of segments so far."""
+        return int(self.sums["segments"])
+
+    def each(self) -> list[R]:
+        """Return the result of each segment alone, in the order of the segments' indices.
+
+        Raises:
+            ValueError: `n_kept` was not set before `start`.
+        """
+        if not self.n_kept:
+            raise ValueError(f"the metric {self.name!r} kept sums alone: set n_kept before start")
+        whole = self.sums
+        results = []
+        names = [*self.of_heads, *self.of_segments]
+        try:
+            for place in np.flatnonzero(whole["read"]):
+                self.sums = {name: whole[f"each {name}"][place] for name in names}
+                self.sums["segments"] = np.ones((), np.int64)
+                results.append(self.compute())
+        finally:
+            self.sums = whole
+        return results
+
+    def mean(self, name: str, over: str = "segments") -> NDArray[np.float64]:
+        """Return the mean of a number over all segments: [*its axes, L, H], NaN without attention.
+
+        `over` names another count to divide by, whose axes are the first axes of the number; the
+        mean is NaN if the count is 0.
+        """
+        total = self.sums[name]
+        count = self.sums[over]
+        axes = (*count.shape, *[1] * (total.ndim - count.ndim))
+        with np.errstate(invalid="ignore"):
+            mean: NDArray[np.float64] = total / count.reshape(axes)
+        return self.layers.spread(mean, axis=-2) if name in self.of_heads else mean
+
+    def counted(self, name: str) -> NDArray[np.int64]:
+        """Return a count of `of_segments` over all segments so far, as integers."""
+        return np.rint(self.sums[name]).astype(np.int64)
+
+
+def _total(values: Tensor) -> Tensor:
+    """Return the sum over the segments of a batch, in float64."""
+    return values.sum(0, dtype=torch.float64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SegmentMeansResult(HeadResult):
+    """Base class of results that are means over segments; the figure has curves over the layers.
+
+    Attributes:
+        model_name: Name of the model.
+        n_documents: Number of segments.
+    """
+
+    model_name: str
+    n_documents: int
+
+    def _curves(
+        self,
+        heads: HeadMetrics,
+        title: str,
+        value_title: str = "mean attention",
+        reference: Mapping[str, float] | None = None,
+        *,
+        width: int = 640,
+    ) -> alt.LayerChart:
+        from attnwidget.charts.layer_curves import layer_curves
+
+        return layer_curves(
+            heads_frame(heads).rename(columns={"metric": "series"}),
+            title=f"{title}: {self.model_name}, {counted(self.n_documents, 'segment')}",
+            value_title=value_title,
+            reference=reference,
+            width=width,
+        )

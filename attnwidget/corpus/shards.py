@@ -1,0 +1,221 @@
+"""Work of a study in other processes: shards are sent, retried, and returned in order."""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent import futures
+from concurrent.futures import BrokenExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count, islice
+from typing import Any, Protocol, TypeVar
+
+from attnwidget.capture.hub_model.pickled_model import CannotSendError
+from attnwidget.corpus.worker import Answer, do_shard, versions
+
+B = TypeVar("B")
+
+#: Number of batches that a worker reads before it answers.
+BATCHES_A_SHARD = 4
+#: Number of attempts at a shard.
+TRIES = 3
+# Number of shards that are sent before the first answer: enough for many workers, with a limited
+# part of an iterator in memory.
+_AHEAD = 128
+_SECONDS_BETWEEN_LOOKS = 1.0
+
+
+class Executor(Protocol):
+    """Executor of functions elsewhere: `ProcessPoolExecutor`, Dask's, loky's, submitit's."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any) -> Any:
+        """Call `function(*args)`; return a future with `result()`, `done()`, `cancel()`."""
+
+
+class WorkersError(RuntimeError):
+    """Workers could not finish their work.
+
+    Example:
+        >>> from attnwidget import WorkersError
+        >>> issubclass(WorkersError, RuntimeError)
+        True
+    """
+
+
+@dataclass
+class _Sent:
+    """A shard that was sent: its batches, the number of the first batch, from 1, and the future."""
+
+    first: int
+    batches: Sequence[Any]
+    arguments: bytes
+    tries: int = 0
+    future: Any = None
+
+    def __str__(self) -> str:
+        last = self.first + len(self.batches) - 1
+        return f"batches {self.first} to {last} ({sum(map(len, self.batches))} inputs)"
+
+
+class Workers:
+    """An executor, and the work for each shard.
+
+    A shard that fails, for example because its worker was lost, is sent again, to any worker that
+    the executor chooses.
+
+    Args:
+        executor: An object with `submit`.
+        work: Callable for the arguments of a shard; a worker keeps it for the next shard.
+
+    Raises:
+        TypeError: `executor` is not an executor; `work` cannot be pickled.
+        ValueError: an executor of forked processes.
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> from attnwidget.corpus.shards import Workers
+        >>> def lengths(batches):
+        ...     return [len(one) for one in batches]
+        >>> with ThreadPoolExecutor(2) as pool:
+        ...     list(Workers(pool, lengths).each(["a", "few", "batches"], lambda shard: (shard,)))
+        [('a', 1), ('few', 3), ('batches', 7)]
+    """
+
+    def __init__(self, executor: Executor, work: Callable[..., Sequence[Any]]) -> None:
+        checked: object = executor
+        if isinstance(checked, type) or not callable(getattr(checked, "submit", None)):
+            raise TypeError(
+                "executor needs a method submit(function, *arguments), for example "
+                f"ProcessPoolExecutor(4, mp_context=get_context('spawn')); got {checked!r:.80}"
+            )
+        _refuse_forks(executor)
+        self._executor = executor
+        self._work = _pickled(work)
+        self._versions = versions()
+
+    def each(
+        self,
+        batches: Iterable[B],
+        arguments: Callable[[Sequence[B]], tuple[Any, ...]],
+        *,
+        first: int = 1,
+    ) -> Generator[tuple[B, Any]]:
+        """Yield every batch with its result, in order; shards in the queue end with the iteration.
+
+        Args:
+            batches: The batches, read only as far ahead as workers may need.
+            arguments: Function from the batches of one shard to the arguments of the work.
+            first: Number of the first batch.
+
+        Raises:
+            ValueError, TypeError: errors of the work that an input causes.
+            WorkersError: The workers have other versions, the executor stopped, or a shard failed
+                too often.
+        """
+        remaining = iter(batches)
+        numbers = count(first, BATCHES_A_SHARD)
+        waiting: deque[_Sent] = deque()
+        try:
+            while (shard := list(islice(remaining, BATCHES_A_SHARD))) or waiting:
+                if shard:
+                    waiting.append(_Sent(next(numbers), shard, _pickled(arguments(shard))))
+                    self._send(waiting[-1])
+                while waiting and (not shard or len(waiting) > _AHEAD or waiting[0].future.done()):
+                    result = self._found(waiting[0])
+                    yield from zip(waiting.popleft().batches, result, strict=True)
+        finally:
+            for sent in waiting if not self._is_lost else ():
+                if sent.future is not None:
+                    sent.future.cancel()
+
+    def _send(self, sent: _Sent) -> None:
+        try:
+            sent.future = self._executor.submit(
+                do_shard, self._versions, self._work, sent.arguments, sent.tries
+            )
+        except Exception as error:
+            raise WorkersError(f"the executor takes no more work ({_said(error)})") from error
+        sent.tries += 1
+
+    def _found(self, sent: _Sent) -> Sequence[Any]:
+        """Return the result of a shard, after several attempts if needed."""
+        while True:
+            answer = self._answer(sent.future)
+            if not answer.error:
+                return answer.found
+            if answer.kind == "input":
+                raise (TypeError if answer.type_name == "TypeError" else ValueError)(answer.error)
+            if answer.kind == "versions":
+                raise WorkersError(
+                    f"a worker has different versions and might give different numbers: "
+                    f"{answer.error}; install the same versions everywhere"
+                )
+            if sent.tries >= TRIES:
+                raise WorkersError(f"{sent} failed {TRIES} times, at last with: {answer.error}")
+            self._send(sent)
+
+    def _answer(self, future: Any) -> Answer:
+        """Return a worker's answer, or the reason why there is none."""
+        try:
+            return self._result(future)
+        except BrokenExecutor as error:
+            raise WorkersError(
+                f"the executor stopped, as it does when a worker is killed or out of memory "
+                f"({_said(error)})"
+            ) from error
+        except WorkersError:
+            raise
+        except Exception as error:
+            return Answer(error=_said(error))
+
+    @property
+    def _client_status(self) -> str:
+        """Return the connection status of Dask's client; "" for other executors."""
+        return str(getattr(getattr(self._executor, "_client", self._executor), "status", ""))
+
+    @property
+    def _is_lost(self) -> bool:
+        return self._client_status in ("closing", "closed")
+
+    def _result(self, future: Any) -> Answer:
+        """Wait for an answer. Dask's futures do not notice that the scheduler is gone."""
+        while self._client_status:
+            with suppress(TimeoutError, futures.TimeoutError):
+                return future.result(timeout=_SECONDS_BETWEEN_LOOKS)
+            if self._is_lost:
+                raise WorkersError("the connection to Dask's scheduler is lost")
+        return future.result()
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _refuse_forks(executor: object) -> None:
+    """Raise ValueError for forked workers, which would wait for missing threads of torch."""
+    method = getattr(getattr(executor, "_mp_context", None), "get_start_method", None)
+    if method is not None and method() == "fork":
+        raise ValueError(
+            "forked processes cannot run torch, which has threads: pass "
+            "ProcessPoolExecutor(4, mp_context=multiprocessing.get_context('spawn'))"
+        )
+
+
+def _pickled(value: object) -> bytes:
+    """Pickle an object; cloudpickle, if installed, also pickles nested functions."""
+    try:
+        from cloudpickle import dumps
+    except ImportError:
+        dumps = pickle.dumps
+    try:
+        pickled: bytes = dumps(value)
+    except CannotSendError:
+        raise
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        raise CannotSendError(
+            f"a metric, a score or an input does not pickle and cannot be sent to a worker "
+            f"({error}): define functions and classes in a module, or install cloudpickle"
+        ) from error
+    return pickled

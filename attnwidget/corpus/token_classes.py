@@ -1,0 +1,161 @@
+"""Classes of tokens, such as separators, over which attention is summed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attnwidget.capture.hub_model.vocabulary import Vocabulary
+from attnwidget.text.tokens import Tokens
+
+TokenClass = Collection[str] | Callable[[Tokens], Sequence[bool]]
+STANDARD_CLASSES = ("[CLS]", "[SEP]", ". ,", "first token")
+_ROLE = "role="
+
+
+class TokenClasses:
+    """A function that assigns the tokens of a segment to classes.
+
+    The classes are "[CLS]" (the tokenizer's [CLS] or beginning-of-text token), "[SEP]" (its [SEP]
+    or end-of-text token), ". ," and "first token", in this order, then the classes in `asked`. A
+    class is empty if the tokenizer does not add its token: GPT-2's tokenizer adds no end-of-text
+    token.
+
+    Args:
+        vocabulary: The vocabulary of the model's tokenizer.
+        asked: Further classes by name, each a set of tokens ("the", "##ing"), a function from the
+            tokens of a segment to one bool per token, or for chats "role=system", with "|" between
+            several roles.
+
+    Raises:
+        ValueError: a class has the name of a standard class, or is empty.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.corpus.token_classes import TokenClasses
+        >>> model = load_model()
+        >>> classes = TokenClasses(model.vocabulary, {"articles": {"a", "the"}})
+        >>> ids = model.tokenizer("The cat sat.")["input_ids"]
+        >>> classes.members(ids, None)["articles"]
+        [False, True, False, False, False, False]
+    """
+
+    def __init__(self, vocabulary: Vocabulary, classes: Mapping[str, TokenClass]) -> None:
+        classes = _checked(classes)
+        self._vocabulary = vocabulary
+        spelt = {name: frozenset(c) for name, c in classes.items() if not callable(c)}
+        self._spelt = {". ,": frozenset(".,")} | spelt
+        self._functions = {name: c for name, c in classes.items() if callable(c)}
+        self._order = (*STANDARD_CLASSES, *classes)
+        self._begins = _first_known(vocabulary.tokenizer, "cls_token_id", "bos_token_id")
+        self._ends = _first_known(vocabulary.tokenizer, "sep_token_id", "eos_token_id")
+        self._classes_of: dict[int, frozenset[str]] = {}
+
+    def members(self, ids: Sequence[int], tokens: Callable[[], Tokens]) -> dict[str, list[bool]]:
+        """Return one bool per id for each class; `tokens` makes the axis for functions."""
+        for token_id in set(ids) - self._classes_of.keys():
+            self._classes_of[token_id] = self._of(token_id)
+        classes = [self._classes_of[token_id] for token_id in ids]
+        flags = {name: [name in of_token for of_token in classes] for name in self._order}
+        flags["first token"][0] = True
+        for name, function in self._functions.items():
+            flags[name] = _told(name, function, tokens())
+        return flags
+
+    def _of(self, token_id: int) -> frozenset[str]:
+        """Return the classes of a vocabulary entry."""
+        shown = self._vocabulary.readable(token_id)
+        names = {name for name, tokens in self._spelt.items() if shown in tokens}
+        names |= {"[CLS]"} if token_id == self._begins else set()
+        names |= {"[SEP]"} if token_id == self._ends else set()
+        return frozenset(names)
+
+
+def axis_classes(axis: Tokens, classes: Mapping[str, TokenClass]) -> dict[str, list[bool]]:
+    """Return one bool per token for each class, from the texts and marks of an axis.
+
+    Classes and errors are the same as in `TokenClasses`. A special token at the beginning of a text
+    without [CLS] counts as [CLS].
+
+    Example:
+        >>> from attnwidget.corpus.token_classes import axis_classes
+        >>> from attnwidget.text.tokens import Tokens
+        >>> axis_classes(Tokens.plain(["[CLS]", "it", ".", "[SEP]"]), {})[". ,"]
+        [False, False, True, False]
+    """
+    classes = _checked(classes)
+    begins = "cls" if "cls" in axis.special else "first"
+    marked = {
+        "[CLS]": [
+            kind == begins and word is None
+            for kind, word in zip(axis.special, axis.words, strict=True)
+        ],
+        "[SEP]": [kind == "sep" for kind in axis.special],
+        ". ,": [text in (".", ",") for text in axis.text],
+        "first token": [not place for place in range(len(axis))],
+    }
+    for name, members in classes.items():
+        if callable(members):
+            marked[name] = _told(name, members, axis)
+        else:
+            marked[name] = [text in members for text in axis.text]
+    return marked
+
+
+@dataclass(frozen=True)
+class _OfRoles:
+    """A class of tokens: the tokens of a chat that have one of these roles."""
+
+    roles: frozenset[str]
+
+    def __call__(self, tokens: Tokens) -> Sequence[bool]:
+        if not tokens.roles:
+            raise ValueError(
+                "roles are known in chats: pass lists of messages, make_segments(chats, model)"
+            )
+        return [role in self.roles for role in tokens.roles]
+
+
+def _checked(classes: Mapping[str, TokenClass]) -> dict[str, TokenClass]:
+    """Return classes that are valid, with a function for each class of roles."""
+    checked: dict[str, TokenClass] = {}
+    for name, members in classes.items():
+        if name in STANDARD_CLASSES:
+            raise ValueError(f"{name!r} is a standard class: choose another name")
+        if isinstance(members, str) and members.startswith(_ROLE) and members != _ROLE:
+            checked[name] = _OfRoles(frozenset(members.removeprefix(_ROLE).split("|")))
+            continue
+        if isinstance(members, str) or (not callable(members) and not members):
+            raise ValueError(
+                f"token class {name!r} is a non-empty collection of tokens, a function or "
+                f"'role=…', got {members!r}"
+            )
+        checked[name] = members
+    return checked
+
+
+def _told(name: str, function: Callable[[Tokens], Sequence[bool]], tokens: Tokens) -> list[bool]:
+    """Return the result of a class function for each of `tokens`."""
+    members = [bool(member) for member in function(tokens)]
+    if len(members) != len(tokens):
+        raise ValueError(
+            f"the function of token class {name!r} gave {len(members)} values for {len(tokens)} "
+            "tokens; it returns one bool a token"
+        )
+    return members
+
+
+def described(classes: Mapping[str, TokenClass]) -> dict[str, list[str]]:
+    """Describe classes as JSON: their tokens, or the name of their function."""
+    return {
+        name: [getattr(members, "__qualname__", "function")]
+        if callable(members)
+        else sorted([members] if isinstance(members, str) else members)
+        for name, members in classes.items()
+    }
+
+
+def _first_known(tokenizer: Any, *names: str) -> int | None:
+    known = (getattr(tokenizer, name, None) for name in names)
+    return next((token_id for token_id in known if token_id is not None), None)

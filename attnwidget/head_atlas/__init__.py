@@ -1,1 +1,0 @@
-"""What every head of a model does: examples, behaviours with controls, and the atlas of a model."""

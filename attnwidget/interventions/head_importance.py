@@ -1,0 +1,241 @@
+"""Head importance by gradients: the change of the loss if a head's output shrinks slightly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnwidget.capture.hub_model.losses import Task
+from attnwidget.capture.hub_model.model_tensors import without_cache
+from attnwidget.capture.maps.gradient_numbers import gradient_numbers
+from attnwidget.capture.tapping.tap import LayerAttention
+from attnwidget.corpus.argument_checks import one_of, refuse_no_model
+from attnwidget.corpus.checkpoint import digest_of
+from attnwidget.corpus.equal_lengths import of_one_length
+from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
+from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.shards import Executor
+from attnwidget.interventions.ablation_scores import (
+    check_score,
+    log_loss_of_inputs,
+    loss_of_inputs,
+)
+from attnwidget.interventions.inputs_with_answers import Asked, asked_of, batch_of
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.gradients import output_products
+from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.text.counted import counted
+from attnwidget.text.minimal_pairs import MinimalPair
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnwidget.capture.hub_model.text_encoder import Encoded
+    from attnwidget.capture.model import AttentionModel
+
+ImportanceVariant = Literal["paper", "released", "bertology"]
+VARIANTS: tuple[str, ...] = get_args(ImportanceVariant)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadImportance(HeadResult):
+    """The importance of every head for a loss. Made by `head_importance`.
+
+    Attributes:
+        values: `raw` with each layer divided by its Euclidean length, float64 [L, H].
+        raw: Importance as the variant sums it, float64 [L, H]. The scale depends on the loss.
+        variant: "paper", "released" or "bertology".
+        loss: Mean loss of the examples in nats.
+        n_examples: Number of examples.
+        model_name: Name of the model.
+
+    Example:
+        >>> from attnwidget import head_importance, load_model
+        >>> examples = [("The woman washed [MASK] hands.", "her")]
+        >>> found = head_importance(load_model(), examples, progress=False)
+        >>> found.variant, found.values.shape
+        ('paper', (6, 12))
+        >>> (found.values**2).sum(1).round(2)
+        array([1., 1., 1., 1., 1., 1.])
+    """
+
+    values: Float64Array
+    raw: Float64Array
+    variant: ImportanceVariant
+    loss: float
+    n_examples: int
+    model_name: str
+
+    def heads(self) -> HeadMetrics:
+        """Return the importance within each layer: float64 [L, H] by title."""
+        return {"importance": self.values}
+
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """Draw the importance of each head within its layer; needs no network.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
+        from attnwidget.charts.head_heatmap import head_heatmap
+
+        return head_heatmap(
+            self.values,
+            title=f"Importance of heads by gradients ({self.variant}): {self.model_name}\n"
+            f"{counted(self.n_examples, 'example')}, loss {self.loss:.3g} nats; "
+            "each layer divided by its length",
+            value_title="importance",
+            width=width,
+        )
+
+
+@in_plain_torch
+def head_importance(
+    model: AttentionModel,
+    examples: Iterable[Any],
+    *,
+    variant: ImportanceVariant = "paper",
+    batch_size: int = 32,
+    checkpoint: str | Path | None = None,
+    progress: bool = True,
+    executor: Executor | None = None,
+) -> HeadImportance:
+    """Measure how much the loss would change if each head's output shrank slightly.
+
+    Let z_q be a head's output at token q before the output projection, and L the cross entropy of
+    one example. Then t_q = z_q . dL/dz_q, and the sum of t_q is the derivative of L by a factor of
+    the head's output. A forward and a backward pass compute t. Three sums of t were published. In
+    all three, each layer is divided by its Euclidean length (+ 1e-20):
+
+    - "paper" (Michel et al. 2019, section 4.1): |sum over tokens of t|, the mean over examples.
+    - "released" (their code): the sum over tokens and examples of |t|, divided by the number of
+      tokens, in the last layer by the number of examples.
+    - "bertology" (run_bertology.py of Hugging Face): |the mean over a batch's examples of the sum
+      over tokens of t|, summed over batches and divided by the number of tokens. The result depends
+      on `batch_size` (1 in their code) and on the order of the examples.
+
+    The published code takes the mean loss of a batch; the first two variants take the loss of each
+    example, which does not depend on the batch. The loss of a minimal pair is the log probability
+    of the unacceptable sentence minus the log probability of the acceptable sentence, as in
+    `score_pairs`.
+
+    Args:
+        model: A model with one stack and a prediction head; heads may be off.
+        examples: With a label, `MinimalPair`, or `Segment` for a language model, as in `ablate`.
+        variant: The sum of t: "paper", "released" or "bertology".
+        batch_size: Number of examples of equal length in one pass; for "bertology", the number of
+            examples, in the given order, whose mean loss is differentiated.
+        checkpoint: An .npz file that keeps finished work. If it exists, the study continues from
+            it.
+        progress: Whether to show a progress bar.
+        executor: Executor whose workers read the examples, as in `measure`.
+
+    Raises:
+        TypeError, ValueError, RuntimeError, OSError, WorkersError: As `ablate`; ValueError for an
+            unknown variant.
+        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has the finished work.
+
+    Example:
+        >>> from attnwidget import head_importance, load_model
+        >>> examples = [("The woman washed [MASK] hands.", "her")]
+        >>> head_importance(load_model(), examples, progress=False).values.shape
+        (6, 12)
+    """
+    refuse_no_model(model)
+    one_of("variant", variant, VARIANTS)
+    if batch_size < 1:
+        raise ValueError(f"batch_size is at least 1, got {batch_size}")
+    listed, questions = asked_of(model, examples)
+    signs = np.array([question.sign for question in questions], dtype=np.float64)
+    if (signs > 0).all():
+        check_score("loss", questions)
+    batches = list(of_one_length([_Example(listed[a.example], a) for a in questions], batch_size))
+    about = {"inputs": digest_of(questions), "batch_size": batch_size}
+    numbers, complete = input_numbers(
+        "head importance",
+        about,
+        model,
+        ReadInputs(model, input_sums).results(batches, executor),
+        batches,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
+    if not complete:
+        raise KeyboardInterrupt
+    signed, absolute, losses = np.moveaxis(numbers, -1, 1)  # [N inputs, L, H] each
+    tokens = sum(len(question.encoded.ids) for question in questions)
+    # A minimal pair has several inputs: two sentences, or one input for each masked token.
+    example_of = [question.example for question in questions]
+    sums = np.zeros((len(listed), *signed.shape[1:]))
+    sizes = np.zeros_like(sums)
+    loss_sums = np.zeros(len(listed))
+    np.add.at(sums, example_of, signs[:, None, None] * signed)
+    np.add.at(sizes, example_of, absolute)
+    np.add.at(loss_sums, example_of, signs * losses[:, 0, 0])
+    if variant == "paper":
+        raw = np.abs(sums).mean(0)
+    elif variant == "released":
+        raw = sizes.sum(0) / tokens
+        raw[-1] *= tokens / len(sizes)
+    else:
+        parts = [sums[i : i + batch_size] for i in range(0, len(sums), batch_size)]
+        raw = np.sum([np.abs(part.mean(0)) for part in parts], 0) / tokens
+    return HeadImportance(
+        values=raw / (np.linalg.norm(raw, axis=-1, keepdims=True) + 1e-20),
+        raw=raw,
+        variant=variant,
+        loss=float(loss_sums.mean()),
+        n_examples=len(listed),
+        model_name=model.name,
+    )
+
+
+@dataclass(frozen=True)
+class _Example:
+    """One input, and the index of its example."""
+
+    example: Any
+    asked: Asked
+
+    @property
+    def encoded(self) -> Encoded:
+        return self.asked.encoded
+
+
+def input_sums(model: AttentionModel, examples: Sequence[_Example]) -> Float64Array:
+    """Return sums of t and of |t| over tokens, and the loss, of inputs of one length: [3, L, H, B].
+
+    The loss is the same for all heads. For a minimal pair, it is minus the log probability.
+    """
+    batch = batch_of(
+        model, [example.example for example in examples], [example.asked for example in examples]
+    )
+    of_pairs = isinstance(examples[0].example, MinimalPair)
+
+    def importance_in_layer(seen: LayerAttention, gradient: Tensor) -> Tensor:
+        if seen.outputs_replaced:
+            raise ValueError(
+                "head importance needs outputs that weights and values make; in this block of "
+                "disabled 'mean' or 'patch' replaces some"
+            )
+        products = output_products(seen.weights.float(), gradient.float())  # [B, H, Q]
+        signed = products.sum(-1, dtype=torch.float64)
+        return torch.stack([signed, products.abs().sum(-1, dtype=torch.float64)])
+
+    def loss(output: Any) -> Tensor:
+        return log_loss_of_inputs(output, batch) if of_pairs else loss_of_inputs(output, batch)
+
+    task = Task("loss", batch.inputs, loss)
+    options = without_cache(model.hf_model)
+    numbers, losses = gradient_numbers(model.hf_model, task, importance_in_layer, options)
+    by_layer = torch.stack(list(numbers.values()), 1)  # [2, L, B, H]
+    both = by_layer.transpose(-1, -2).cpu().numpy()
+    if "self" in model.hybrid_layers:
+        both = model.hybrid_layers["self"].spread(both, axis=1)
+    of_inputs = np.broadcast_to(losses.double().cpu().numpy(), both.shape[1:])
+    return np.concatenate([both, of_inputs[None]])

@@ -1,0 +1,347 @@
+"""Minimal pairs: how often a model gives the acceptable sentence the higher probability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.hub_model.answer_logits import answer_logits
+from attnwidget.capture.predict import prediction_task
+from attnwidget.capture.tapping.tap import tap
+from attnwidget.corpus.argument_checks import all_of, one_of, refuse_no_model
+from attnwidget.corpus.checkpoint import digest_of
+from attnwidget.corpus.equal_lengths import of_one_length
+from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
+from attnwidget.corpus.shards import Executor
+from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.kernels.sequence_scores import next_token_log_probabilities
+from attnwidget.text.counted import counted
+from attnwidget.text.minimal_pairs import MinimalPair, common_ends
+from attnwidget.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.capture.hub_model.text_encoder import Encoded
+    from attnwidget.capture.model import AttentionModel
+
+PairWords = Literal["differing", "all"]
+_HOW = "minimal pairs come from load_pairs(path), or as [MinimalPair(good, bad), ...]"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairScores:
+    """A model's scores of both sentences of N pairs. Made by `score_pairs`.
+
+    Attributes:
+        pairs: the pairs.
+        good: Score of each acceptable sentence in nats, float64 [N].
+        bad: Score of each unacceptable sentence in nats, float64 [N].
+        model_name: The model's name with any disabled heads.
+        words: The scored words of each sentence: "differing" or "all".
+
+    Example:
+        >>> from attnwidget import MinimalPair, load_model, score_pairs
+        >>> pair = MinimalPair("The girl washed herself.", "The girl washed himself.")
+        >>> found = score_pairs(load_model(), [pair], progress=False)
+        >>> found.accuracy, found.right, found.words
+        (1.0, array([ True]), 'differing')
+    """
+
+    pairs: tuple[MinimalPair, ...]
+    good: NDArray[np.float64]
+    bad: NDArray[np.float64]
+    model_name: str
+    words: PairWords
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """True for pairs whose acceptable sentence is likelier, [N]; a tie is wrong."""
+        return self.good > self.bad
+
+    @property
+    def accuracy(self) -> float:
+        """The share of pairs whose acceptable sentence is likelier."""
+        return float(self.right.mean())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per pair: phenomenon, good, bad, score_good, score_bad (nats), right.
+
+        `attrs` has the name of the "model" and the scored "words".
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame(
+            {
+                "phenomenon": [pair.phenomenon for pair in self.pairs],
+                "good": [pair.good for pair in self.pairs],
+                "bad": [pair.bad for pair in self.pairs],
+                "score_good": self.good,
+                "score_bad": self.bad,
+                "right": self.right,
+            }
+        )
+        frame.attrs |= {"model": self.model_name, "words": self.words}
+        return frame
+
+    def by_phenomenon(self) -> pd.DataFrame:
+        """Return one row per phenomenon, in order of appearance: n and accuracy."""
+        grouped = self.to_frame().groupby("phenomenon", sort=False)["right"]
+        table = grouped.agg(["size", "mean"]).reset_index()
+        return table.rename(columns={"size": "n", "mean": "accuracy"})
+
+    def chart(self, *, width: int = 640) -> alt.VConcatChart:
+        """Draw the accuracy on each phenomenon; needs no network.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
+        from attnwidget.charts.answer_bars import answer_bars
+
+        table = self.by_phenomenon().rename(
+            columns={"phenomenon": "answer", "accuracy": "probability"}
+        )
+        table["answer"] = [
+            f"{name or 'all'} ({n:,})" for name, n in zip(table["answer"], table["n"], strict=True)
+        ]
+        title = f"Pairs whose acceptable sentence is likelier, by {self._by}\n{self.model_name}"
+        return answer_bars(
+            table.assign(question=""), title=title, value_title="accuracy", width=width
+        )
+
+    @property
+    def _by(self) -> str:
+        """The scored words, as titles say them."""
+        return "their differing words" if self.words == "differing" else "all words"
+
+    def __repr__(self) -> str:
+        return (
+            f"PairScores({self.model_name}, {counted(len(self.pairs), 'pair')}: "
+            f"{self.accuracy:.1%} right by {self._by})"
+        )
+
+
+@in_plain_torch
+def score_pairs(
+    model: AttentionModel,
+    pairs: Iterable[MinimalPair],
+    *,
+    words: PairWords | None = None,
+    batch_size: int = 32,
+    checkpoint: str | Path | None = None,
+    progress: bool = True,
+    executor: Executor | None = None,
+) -> PairScores:
+    """Score the sentences of minimal pairs with a language model.
+
+    A causal model's score of a sentence is its log probability: the sum over its tokens of log
+    p(token | the tokens before it), from the first token if the tokenizer puts a special token
+    before the text, otherwise from the second (Warstadt et al. 2020). A masked language model masks
+    tokens in turn, with all remaining tokens visible, and the log probabilities are summed. With
+    words="all" these are all tokens of the text (the pseudo-log-likelihood of Salazar et al. 2020,
+    section 2). With words="differing" they are the tokens of the words between the common beginning
+    and the common end of the two sentences. The two scores can disagree: if a pair differs in a
+    determiner, only "all" also asks how well the noun fits the determiner. The sum is not divided
+    by the number of tokens, which may differ between the sentences: a word with more tokens has
+    more factors, and each token is easier to predict from the rest of the word.
+
+    Args:
+        model: A masked or causal language model; heads may be off (`AttentionModel.disabled`).
+        pairs: `MinimalPair`s, for example from `load_pairs`.
+        words: The scored words of each sentence: "differing" or "all". None = "differing" for a
+            masked language model; a causal model always scores all words.
+        batch_size: Number of sentences in one pass. They have equal lengths, without padding.
+        checkpoint: An .npz file that keeps finished work. If it exists, the study continues from
+            it.
+        progress: Whether to show a progress bar.
+        executor: Executor whose workers read the sentences, as in `measure`.
+
+    Raises:
+        TypeError: the model does not predict words, or `pairs` has other objects.
+        ValueError: no pairs; differing words of a causal model; a pair without differing words to
+            mask, because a sentence contains the other sentence; a sentence that is too long for
+            the model; a checkpoint of another study.
+        RuntimeError: the model was closed; another run writes the checkpoint.
+        OSError, WorkersError: As in `measure`.
+        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has the finished work.
+
+    Example:
+        >>> from attnwidget import MinimalPair, load_model, score_pairs
+        >>> pair = MinimalPair("The girl washed herself.", "The girl washed himself.")
+        >>> score_pairs(load_model(), [pair], progress=False)
+        PairScores(small BERT (in the package), 1 pair: 100.0% right by their differing words)
+    """
+    refuse_no_model(model)
+    listed = all_of(MinimalPair, pairs, _HOW)
+    if not listed:
+        raise ValueError(f"there are no pairs: {_HOW}")
+    if batch_size < 1:
+        raise ValueError(f"batch_size is at least 1, got {batch_size}")
+    if words is not None:
+        one_of("words", words, get_args(PairWords))
+    sentences = sentences_of(model, listed, words)
+    sentences.sort(key=lambda sentence: len(sentence.encoded.ids))
+    batches = list(of_one_length(sentences, batch_size))
+    about = {"inputs": digest_of(sentences), "batch_size": batch_size}
+    results = ReadInputs(model, log_probabilities).results(batches, executor)
+    values, complete = input_numbers(
+        "minimal pairs",
+        about,
+        model,
+        results,
+        batches,
+        checkpoint=checkpoint,
+        progress=progress,
+        unit="sentence",
+    )
+    if not complete:
+        raise KeyboardInterrupt
+    scores = np.zeros((2, len(listed)))
+    for sentence, value in zip(sentences, values, strict=True):
+        scores[sentence.side, sentence.pair] += value
+    masked = prediction_task(model.hf_model) == "masked"
+    used: PairWords = words or ("differing" if masked else "all")
+    return PairScores(tuple(listed), scores[0], scores[1], model.name, used)
+
+
+def sentences_of(
+    model: AttentionModel, pairs: Sequence[MinimalPair], words: PairWords | None = None
+) -> list[ScoredSentence]:
+    """Return the sentences to score: whole, or one for each token to mask.
+
+    `words` as in `score_pairs`.
+
+    Raises:
+        TypeError, ValueError: as `score_pairs`.
+    """
+    task = prediction_task(model.hf_model)
+    if task not in ("masked", "next") or model._encodes_apart:
+        name = type(model.hf_model).__name__
+        raise TypeError(
+            f"pairs are scored by masked and causal language models of one stack, not by {name}"
+        )
+    if task == "next" and words == "differing":
+        raise ValueError(
+            f"{type(model.hf_model).__name__} is a causal model, which scores whole sentences: "
+            "pass words='all', or a masked language model"
+        )
+    sentences: list[ScoredSentence] = []
+    for index, pair in enumerate(pairs):
+        read = [model._encoder(text) for text in (pair.good, pair.bad)]
+        if task == "masked":
+            tokens = [sentence.tokens for sentence in read]
+            places = _of_words(tokens) if words == "all" else _differing(pair, tokens)
+            mask_id = _mask_id(model)
+            for side in (0, 1):
+                for place in places[side]:
+                    sentences.append(ScoredSentence(index, side, read[side], place, mask_id))
+        else:
+            sentences += [
+                ScoredSentence(index, side, sentence) for side, sentence in enumerate(read)
+            ]
+    return sentences
+
+
+@dataclass(frozen=True)
+class ScoredSentence:
+    """One sentence to score as a whole, or at a masked `place`."""
+
+    pair: int
+    side: int
+    encoded: Encoded
+    place: int | None = None
+    mask_id: int = -1
+
+    @property
+    def changed(self) -> Encoded:
+        """The sentence with its mask token."""
+        ids = list(self.encoded.ids)
+        if self.place is not None:
+            ids[self.place] = self.mask_id
+        return replace(self.encoded, ids=ids)
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The tokens whose logits are read."""
+        if self.place is not None:
+            return (self.place,)
+        return tuple(range(len(self.encoded.ids) - 1))
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """The tokens that these logits predict."""
+        ids = self.encoded.ids
+        return tuple(ids[1:]) if self.place is None else (ids[self.place],)
+
+
+def log_probabilities(
+    model: AttentionModel, batch: Sequence[ScoredSentence]
+) -> NDArray[np.float64]:
+    """Return the score of each sentence of one length, or of its masked token, [B]."""
+    inputs = model._inputs.padded([sentence.encoded for sentence in batch])
+    ids = inputs["input_ids"]
+    rows = torch.arange(len(batch), dtype=torch.long, device=ids.device)
+    places = [sentence.place for sentence in batch if sentence.place is not None]
+    if places:
+        columns = torch.tensor(places, dtype=torch.long, device=ids.device)
+        masked = ids.clone()
+        masked[rows, columns] = batch[0].mask_id
+        # If one token differs, both sentences of a pair are equal after masking.
+        unlike, row_of = masked.unique(dim=0, return_inverse=True)
+        read = {name: value[: len(unlike)] for name, value in inputs.items()}
+        logits = _logits(model, {**read, "input_ids": unlike})[row_of, columns].float()
+        wanted = ids[rows, columns][:, None]
+        values = torch.log_softmax(logits, -1).gather(-1, wanted)[:, 0]
+    else:
+        values = next_token_log_probabilities(_logits(model, inputs), ids).sum(-1)
+    return values.double().cpu().numpy()
+
+
+def _logits(model: AttentionModel, inputs: dict[str, Tensor]) -> Tensor:
+    # In a tap, so that rounding is the same with heads on and off.
+    with torch.no_grad(), tap(model.hf_model, lambda _: None):
+        return answer_logits(model.hf_model(**inputs))
+
+
+def _of_words(read: Sequence[Tokens]) -> tuple[list[int], list[int]]:
+    """Return all tokens of the text of both sentences, without special tokens."""
+    first, second = (
+        [i for i, kind in enumerate(tokens.special) if not kind or kind == "first"]
+        for tokens in read
+    )
+    return first, second
+
+
+def _differing(pair: MinimalPair, read: Sequence[Tokens]) -> tuple[list[int], list[int]]:
+    """Return the tokens of the words between the common beginning and end of both sentences."""
+    groups = [tokens.word_groups() for tokens in read]
+    words = [
+        [tuple(tokens.ids[i] for i in group) for group in spelling]
+        for tokens, spelling in zip(read, groups, strict=True)
+    ]
+    start, end = common_ends(*words)
+    first, second = (
+        [i for word in spelling[start : len(spelling) - end] for i in word] for spelling in groups
+    )
+    if not first or not second:
+        raise ValueError(
+            f"{pair.good!r} and {pair.bad!r} have no differing words to mask, because one sentence "
+            "contains the other; leave the pair out, pass words='all', or use a causal model"
+        )
+    return first, second
+
+
+def _mask_id(model: AttentionModel) -> int:
+    mask_id: Any = getattr(model.tokenizer, "mask_token_id", None)
+    if mask_id is None:
+        name = type(model.hf_model).__name__
+        raise ValueError(f"the tokenizer of this {name} has no mask token, so no word is masked")
+    return int(mask_id)

@@ -1,0 +1,172 @@
+"""Patching of heads: a head's output in one input, put into the pass over another input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.disabled import intact_edits
+from attnwidget.capture.tapping.replay import replaying
+from attnwidget.corpus.argument_checks import refuse_no_model
+from attnwidget.corpus.checkpoint import digest_of
+from attnwidget.corpus.input_numbers import input_numbers
+from attnwidget.corpus.replayed_batches import ReplayedBatches
+from attnwidget.corpus.shards import Executor, Workers
+from attnwidget.interventions.patch_pairs import (
+    Into,
+    longest_and_shortest,
+    pairs_of,
+)
+from attnwidget.interventions.patch_results import HeadPatches
+from attnwidget.interventions.patch_scores import (
+    PatchScore,
+    check_patch_score,
+    patch_score_name,
+)
+from attnwidget.interventions.patched_passes import PatchedScores, Unit, units_of
+from attnwidget.kernels.plain_torch import in_plain_torch
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+
+@in_plain_torch
+def patch_heads(
+    model: AttentionModel,
+    clean: Iterable[Any],
+    corrupted: Iterable[Any],
+    score: PatchScore = "logit difference",
+    *,
+    into: Into = "corrupted",
+    heads: Literal["all", "layers"] | Iterable[Sequence[int]] = "all",
+    positions: bool = False,
+    checkpoint: str | Path | None = None,
+    progress: bool = True,
+    executor: Executor | None = None,
+) -> HeadPatches:
+    """Patch the outputs of each head from the clean input into the corrupted input.
+
+    Activation patching (Vig et al. 2020; Meng et al. 2022; Wang et al. 2023). If a patched head
+    brings the clean answer back, the head carries the difference between the inputs. The patched
+    outputs are the sums of values before the output projection, token by token. Layers below a head
+    do not run again: their outputs are kept from a pass over the corrupted input. The first pair is
+    checked against passes of the whole model, to 1e-5 in float32.
+
+    Args:
+        model: A model of one stack with a head that answers.
+        clean: (text, answer), (text, second text, answer), or a list of these. The answer is a
+            class, the word at the one mask token, or the next token, as in `ablate`.
+        corrupted: The inputs to compare with, of as many tokens each, with their own answers.
+        score: "logit difference" of the clean answer minus the corrupted answer; "loss" of the
+            clean answer, both in nats; "accuracy" (the clean answer is the likeliest); or a
+            function of the model's output and the `Batch`, which gives one number per input.
+        into: "corrupted": outputs of the clean run go into the corrupted run, and show what is
+            enough for the clean answer. "clean": the reverse shows what the clean answer needs.
+        heads: "all" heads, and each layer as a whole; "layers" only; or [(layer, head), ...].
+        positions: Patch every head at every token by itself too; the pairs then have equal lengths.
+        checkpoint: An .npz file that keeps what is done. If it exists, the study goes on there.
+        progress: Show a progress bar.
+        executor: Executor whose workers read all pairs except the first, as in `measure`.
+
+    Raises:
+        TypeError: No model, an encoder-decoder, no head that answers, or other examples.
+        ValueError: Pairs whose numbers of tokens or answers do not fit; no such score, run or head;
+            a model that does not show the values of its heads; a checkpoint of another study.
+        RuntimeError: The model was closed, or changed meanwhile.
+        OSError: The checkpoint cannot be written.
+        WorkersError: As in `measure`.
+        KeyboardInterrupt: Ctrl-C before the first pair was done; later the result has the pairs
+            that are done.
+
+    Example:
+        >>> from attnwidget import load_model, patch_heads
+        >>> clean = ("The woman said that [MASK] was late.", "she")
+        >>> corrupted = ("The man said that [MASK] was late.", "he")
+        >>> found = patch_heads(load_model(device="cpu"), clean, corrupted, progress=False)
+        >>> found.of_heads.difference.shape, found.of_layers.difference.shape
+        ((6, 12), (6,))
+    """
+    refuse_no_model(model)
+    check_patch_score(score)
+    pairs = pairs_of(
+        model,
+        clean,
+        corrupted,
+        answered=not callable(score),
+        different=score == "logit difference",
+        into=into,
+    )
+    longest, shortest = longest_and_shortest(pairs)
+    if positions and longest > shortest:
+        raise ValueError(
+            f"heads are patched token by token in inputs of one length, and these have {shortest} "
+            f"to {longest} tokens: choose pairs of one length, or positions=False"
+        )
+    with model.lock:
+        model._check_open()
+        units, shape = units_of(model, heads, positions=longest if positions else None)
+        about = {
+            "units": digest_of(units),
+            "score": patch_score_name(score),
+            "inputs": digest_of(pairs),
+            "into": into,
+        }
+        edits = intact_edits(model.hf_model)
+        batches = [[pair] for pair in pairs]
+        work = ReplayedBatches(model, dict(model.edits.changes), PatchedScores(units, score, into))
+        workers = None if executor is None else Workers(executor, work)
+        with replaying(model.hf_model, model.edits, edits) as replay:
+            numbers, complete = input_numbers(
+                "patching",
+                about,
+                model,
+                lambda n_done: work.each(replay, batches, list, workers, n_done),
+                batches,
+                checkpoint=checkpoint,
+                progress=progress,
+                unit="pair",
+            )
+            note = replay.note
+    done = ~np.isnan(numbers).any(0)
+    base, other, *patched = numbers[:, done]
+    of_heads, of_layers, of_positions = _placed(units, np.array(patched), shape, longest)
+    return HeadPatches(
+        score=patch_score_name(score),
+        into=into,
+        clean=base if into == "clean" else other,
+        corrupted=other if into == "clean" else base,
+        head_scores=of_heads,
+        layer_scores=of_layers,
+        position_scores=of_positions if positions else None,
+        tokens=pairs[0].tokens,
+        examples=tuple(pairs[place].example for place in np.flatnonzero(done)),
+        complete=complete,
+        note=note,
+        model_name=model.name,
+    )
+
+
+def _placed(
+    units: Sequence[Unit],
+    scores: NDArray[np.float64],
+    shape: tuple[int, int],
+    n_tokens: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return scores [U, N] of the units by head [L, H, N], layer and head and token; NaN = none."""
+    n_pairs = scores.shape[1]
+    of_heads = np.full((*shape, n_pairs), np.nan)
+    of_layers = np.full((shape[0], n_pairs), np.nan)
+    of_positions = np.full((*shape, n_tokens, n_pairs), np.nan)
+    for unit, numbers in zip(units, scores, strict=True):
+        layer, head, _ = unit.heads[0]
+        if unit.whole:
+            of_layers[layer] = numbers
+        elif unit.query is None:
+            of_heads[layer, head] = numbers
+        else:
+            of_positions[layer, head, unit.query] = numbers
+    return of_heads, of_layers, of_positions

@@ -1,0 +1,299 @@
+"""Patching of a path: from one head to the query, key or value input of a later head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnwidget.capture.disabled import changed, intact_edits
+from attnwidget.capture.hub_model.model_tensors import without_cache
+from attnwidget.capture.maps.keep_layer import Shared, keep_layer
+from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.corpus.argument_checks import refuse_no_model
+from attnwidget.interventions.ablation_results import Without
+from attnwidget.interventions.patch_pairs import Into, PatchPair, pairs_of
+from attnwidget.interventions.patch_results import PatchedRuns, recovered
+from attnwidget.interventions.patch_scores import (
+    PatchScore,
+    check_patch_score,
+    patch_score_name,
+    patch_scores,
+)
+from attnwidget.interventions.patched_passes import outputs_of_heads, patch
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.capture.model import AttentionModel
+
+#: The inputs of a head that a path can end in.
+INPUTS = ("query", "key", "value")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PathPatch(PatchedRuns):
+    """Scores with one path between two heads patched. Made by `patch_path`.
+
+    Attributes:
+        sender: The head whose output is patched.
+        receiver: The later head that sees it.
+        score: As in `HeadPatches`.
+        into: The run that is patched, "corrupted" or "clean".
+        clean: Scores of the clean inputs, float64 [N].
+        corrupted: Scores of the corrupted inputs, float64 [N].
+        scores: float64 [3, N], with the path into the receiver's query, key and value patched.
+        examples: The N pairs of examples.
+        model_name: What was studied.
+
+    Example:
+        >>> from attnwidget import load_model, patch_path
+        >>> clean = ("The woman said that [MASK] was late.", "she")
+        >>> corrupted = ("The man said that [MASK] was late.", "he")
+        >>> path = patch_path(load_model(device="cpu"), clean, corrupted, (2, 1), (5, 8))
+        >>> str(path.sender), str(path.receiver), path.scores.shape
+        ('L2 H1', 'L5 H8', (3, 1))
+    """
+
+    sender: Head
+    receiver: Head
+    scores: Float64Array
+    examples: tuple[tuple[Any, Any], ...]
+    model_name: str
+
+    @cached_property
+    def of_inputs(self) -> Without:
+        """With the path into the query, key and value patched: numbers [3]."""
+        return Without(self.scores, self.base, judged=False, tested=True)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per input of the receiver.
+
+        Columns: sender, receiver, input ("query", "key", "value"), score (the mean), difference
+        (patched minus not patched), low, high (95 %, by a paired bootstrap), recovered (share of
+        the gap between the runs), p, adjusted. `attrs` has the "model", the "score" and "n" pairs.
+        """
+        import pandas as pd
+
+        effects = self.of_inputs
+        low, high = effects.interval
+        frame = pd.DataFrame(
+            {
+                "sender": str(self.sender),
+                "receiver": str(self.receiver),
+                "input": INPUTS,
+                "score": effects.mean,
+                "difference": effects.difference,
+                "low": low,
+                "high": high,
+                "recovered": recovered(effects, self.gap),
+                "p": effects.p,
+                "adjusted": effects.adjusted,
+            }
+        )
+        frame.attrs |= {"model": self.model_name, "score": self.score, "n": len(self.clean)}
+        return frame
+
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """A bar for the query, key and value of the receiver; displays without network.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
+        from attnwidget.charts.signed_bars import signed_bars
+
+        frame = self.to_frame().rename(columns={"input": "part", "difference": "value"})
+        return signed_bars(
+            frame,
+            title=f"{self.sender} into {self.receiver}, patched into the {self.into} run: "
+            f"{self.model_name}\n{self._runs()}",
+            value_title=f"change of {self.score}",
+            width=width,
+        )
+
+    def __repr__(self) -> str:
+        said = [
+            f"{name} {change:+.3g}"
+            for name, change in zip(INPUTS, self.of_inputs.difference, strict=True)
+        ]
+        return (
+            f"PathPatch({self.model_name}, {self.sender} into {self.receiver}, "
+            f"{counted(len(self.clean), 'pair')}: {self.score} {', '.join(said)})"
+        )
+
+
+@in_plain_torch
+def patch_path(
+    model: AttentionModel,
+    clean: Iterable[Any],
+    corrupted: Iterable[Any],
+    sender: Head | Sequence[int],
+    receiver: Head | Sequence[int],
+    score: PatchScore = "logit difference",
+    *,
+    into: Into = "corrupted",
+) -> PathPatch:
+    """Patch the path from one head to the query, key and value input of a later head.
+
+    Path patching (Wang et al. 2023, appendix B; Goldowsky-Dill et al. 2023). In a first pass, the
+    sender's output is patched, and the heads between sender and receiver are frozen. MLPs are
+    computed anew, so paths may lead through MLPs. The receiver's queries, keys or values from the
+    first pass then change the receiver's output in a second pass, without frozen heads. Heads that
+    share keys and values with the receiver do not change.
+
+    Args:
+        model: As in `patch_heads`.
+        clean: As in `patch_heads`.
+        corrupted: As in `patch_heads`.
+        sender: (layer, head) of the head whose output is patched.
+        receiver: (layer, head) of a head in a later layer.
+        score: As in `patch_heads`.
+        into: As in `patch_heads`.
+
+    Raises:
+        TypeError, RuntimeError: As `patch_heads`.
+        ValueError: As `patch_heads`; a receiver that is not behind the sender; a model whose
+            weights do not follow from queries and keys alone.
+
+    Example:
+        >>> from attnwidget import load_model, patch_path
+        >>> clean = ("The woman said that [MASK] was late.", "she")
+        >>> corrupted = ("The man said that [MASK] was late.", "he")
+        >>> path = patch_path(load_model(device="cpu"), clean, corrupted, (2, 1), (5, 8))
+        >>> path.to_frame()["input"].tolist()
+        ['query', 'key', 'value']
+    """
+    refuse_no_model(model)
+    check_patch_score(score)
+    pairs = pairs_of(
+        model,
+        clean,
+        corrupted,
+        answered=not callable(score),
+        different=score == "logit difference",
+        into=into,
+    )
+    counts = intact_edits(model.hf_model).heads_of["self"]
+    first, last = (
+        named_head(head, {"self": (len(counts), max(counts))}) for head in (sender, receiver)
+    )
+    if first.layer >= last.layer:
+        raise ValueError(f"{last} does not read {first}: the receiver is in a later layer")
+    with model.lock:
+        model._check_open()
+        numbers = np.stack(
+            [_path_numbers(model, pair, first, last, score, into) for pair in pairs], 1
+        )
+    base, other = numbers[:2]
+    return PathPatch(
+        sender=first,
+        receiver=last,
+        score=patch_score_name(score),
+        into=into,
+        clean=base if into == "clean" else other,
+        corrupted=other if into == "clean" else base,
+        scores=numbers[2:],
+        examples=tuple(pair.example for pair in pairs),
+        model_name=model.name,
+    )
+
+
+def _path_numbers(
+    model: AttentionModel,
+    pair: PatchPair,
+    sender: Head,
+    receiver: Head,
+    score: PatchScore,
+    into: Into,
+) -> Float64Array:
+    """Return the scores of the run that is patched, of the other run, and of the three inputs."""
+    hf_model = model.hf_model
+    base, source = pair.batches(model, into)
+    given, source_output = outputs_of_heads(hf_model, source.inputs)
+    own, base_output = outputs_of_heads(hf_model, base.inputs)
+    between = range(sender.layer, receiver.layer)
+    frozen = {head: patch(output) for head, output in own.items() if head.layer in between}
+    frozen[sender] = patch(given[sender])
+    before = _receiver_inputs(hf_model, base.inputs, receiver)
+    outer = dict(model.edits.changes)
+    with changed(hf_model, outer | frozen):
+        after = _receiver_inputs(hf_model, base.inputs, receiver)
+    numbers = [
+        patch_scores(score, base_output, base, pair),
+        patch_scores(score, source_output, source, pair),
+    ]
+    for name in INPUTS:
+        output = before.with_input(name, after).output
+        with changed(hf_model, outer | {receiver: patch(output)}):
+            patched = _run(hf_model, base.inputs)
+        numbers.append(patch_scores(score, patched, base, pair))
+    return np.concatenate(numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class _ReceiverInputs:
+    """Queries, keys and values of a head.
+
+    Attributes:
+        layer: The layer with its queries and keys.
+        head: The head.
+        value: Values that the head reads, [K, Dv].
+    """
+
+    layer: KeptLayer
+    head: int
+    value: Tensor
+
+    def with_input(self, name: str, other: _ReceiverInputs) -> _ReceiverInputs:
+        """Return these inputs with the query, key or value of another run."""
+        if name == "value":
+            return replace(self, value=other.value)
+        products, others = self.layer.products, other.layer.products
+        assert products is not None and others is not None
+        changed_products = replace(products, **{name: getattr(others, name)})
+        return replace(self, layer=replace(self.layer, products=changed_products))
+
+    @property
+    def output(self) -> Tensor:
+        """The output of the head, [Q, Dv]."""
+        weights = self.layer.weights(slice(self.head, self.head + 1))[0]
+        return weights.to(self.value.dtype) @ self.value
+
+
+def _receiver_inputs(
+    hf_model: Any, inputs: Mapping[str, Tensor], receiver: Head
+) -> _ReceiverInputs:
+    """Read the queries, keys and values of a head in a forward pass."""
+    found: list[_ReceiverInputs] = []
+
+    def keep(seen: LayerAttention) -> None:
+        if (seen.layer, seen.stack) != (receiver.layer, receiver.stack):
+            return
+        layer = keep_layer(seen, 0, None, None, Shared())
+        if layer.products is None or seen.value is None:
+            raise ValueError(
+                f"the weights of {type(seen.module).__name__} do not follow from queries and keys, "
+                "so paths cannot be patched; patch_heads patches outputs of heads"
+            )
+        group = seen.weights.shape[1] // seen.value.shape[1]
+        found.append(_ReceiverInputs(layer, receiver.head, seen.value[0, receiver.head // group]))
+
+    with torch.no_grad(), tap(hf_model, keep):
+        _run(hf_model, inputs)
+    return found[0]
+
+
+def _run(hf_model: Any, inputs: Mapping[str, Tensor]) -> Any:
+    with torch.no_grad():
+        return hf_model(**inputs, **without_cache(hf_model))

@@ -1,1 +1,0 @@
-"""Patching: outputs of heads in one input put into the pass over another input."""

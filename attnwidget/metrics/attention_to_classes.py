@@ -1,0 +1,197 @@
+"""Attention to classes of tokens, such as separators (Clark et al. 2019, 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows, Wanted
+from attnwidget.corpus.argument_checks import one_of
+from attnwidget.corpus.results import HeadMetrics
+from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
+from attnwidget.corpus.token_classes import STANDARD_CLASSES, TokenClass, described
+from attnwidget.kernels.classes import class_mass
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassesResult(SegmentMeansResult):
+    """Attention to classes of tokens.
+
+    Attributes:
+        names: Names of the C classes.
+        mass: Mean attention to all tokens of a class together, [C, L, H].
+        sep_to_sep: Mean attention from a [SEP] to all [SEP], [L, H]; NaN without [SEP].
+        other_to_sep: Mean attention from all other tokens to all [SEP], [L, H].
+        with_class: For each class, the number of documents with a token of the class.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> found = measure_attention(load_model().attend("The cat sat."), ["classes"])["classes"]
+        >>> found.names, found.mass.shape
+        (('[CLS]', '[SEP]', '. ,', 'first token'), (4, 6, 12))
+    """
+
+    names: tuple[str, ...]
+    mass: NDArray[np.float64]
+    sep_to_sep: NDArray[np.float64]
+    other_to_sep: NDArray[np.float64]
+    with_class: Mapping[str, int]
+
+    def heads(self) -> HeadMetrics:
+        """Return one number per head for each class with tokens: float64 [L, H] by title."""
+        heads = {
+            f"to {name}": mass
+            for name, mass in zip(self.names, self.mass, strict=True)
+            if self.with_class[name]
+        }
+        if self.with_class["[SEP]"]:
+            heads |= {"[SEP] to [SEP]": self.sep_to_sep, "other to [SEP]": self.other_to_sep}
+        return heads
+
+    def chart(self, names: Sequence[str] | None = None, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw mean attention to each class over the layers (Clark et al. 2019, Figure 2, top).
+
+        Args:
+            names: The classes to draw; None = all classes with tokens.
+            width: Pixels of the whole figure.
+        """
+        heads = self.heads()
+        if names is None:
+            names = [name for name in self.names if self.with_class[name]]
+            if "[CLS]" in names and np.array_equal(heads["to [CLS]"], heads["to first token"]):
+                names.remove("first token")
+        shown = {f"to {name}": heads[f"to {name}"] for name in names}
+        return self._curves(shown, "Attention to classes of tokens", width=width)
+
+    def sep_chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw attention to [SEP] from [SEP] and from others (Clark et al. 2019, Figure 2, bottom).
+
+        Args:
+            width: Pixels of the whole figure.
+
+        Raises:
+            ValueError: no document has a [SEP].
+        """
+        heads = {title: v for title, v in self.heads().items() if title.endswith(" to [SEP]")}
+        if not heads:
+            raise ValueError(
+                "no document has a [SEP] token, so the weight from [SEP] is not defined"
+            )
+        return self._curves(heads, "Attention to [SEP]", width=width)
+
+
+class Classes(SegmentMeans[ClassesResult]):
+    """Metric: attention to [CLS], [SEP], full stops and commas, the first token and user classes.
+
+    The metric of Clark et al. 2019, section 3.2. Attention to a class is summed over its tokens in
+    a document, averaged over all queries, then over documents; a document without such a token
+    counts as 0. Attention to [SEP] is averaged over [SEP] queries and over all further queries, in
+    documents with [SEP].
+
+    Args:
+        classes: Further classes by name, each a set of tokens, a function from `Tokens` to one
+            bool per token, or for chats "role=system", with "|" between several roles.
+        variant: "paper" divides by the number of queries. "released" divides [SEP] to [SEP] by 2
+            and the rest by n - 2 for any number of [SEP] tokens, as in the authors' code; for pairs
+            of texts, both are equal.
+
+    Raises:
+        ValueError: an unknown variant.
+
+    Example:
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> from attnwidget.metrics import Classes
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat on the mat."], model)
+        >>> found = measure(model, segments, [Classes({"articles": {"the"}})], progress=False)
+        >>> list(found["classes"].heads())[3:5]
+        ['to first token', 'to articles']
+    """
+
+    name: ClassVar[str] = "classes"
+    by_rows = True
+
+    def __init__(
+        self,
+        classes: Mapping[str, TokenClass] | None = None,
+        *,
+        variant: Literal["paper", "released"] = "paper",
+    ) -> None:
+        one_of("variant", variant, ("paper", "released"))
+        self.classes = dict(classes or {})
+        self.variant = variant
+        self._names = [*STANDARD_CLASSES, *self.classes]
+        size = len(self._names)
+        self.of_heads = {"mass": (size,), "to_sep": (2,)}
+        self.of_segments = {"with_class": (size,), "with_sep": ()}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"classes": described(self.classes), "variant": self.variant}
+
+    @property
+    def token_classes(self) -> Mapping[str, TokenClass]:
+        return self.classes
+
+    def begin_batch(self, layer: LayerBatch) -> None:
+        self._begin(layer.batch)
+
+    def begin_rows(self, layer: LayerRows) -> None:
+        self._begin(layer.batch)
+
+    def _begin(self, batch: Batch) -> None:
+        sep = batch.classes["[SEP]"]
+        groups = [
+            self._mean(sep, torch.full_like(batch.lengths, 2)),
+            self._mean(batch.real & ~sep, batch.lengths - 2),
+        ]
+        self._rows = torch.stack([batch.row_weights, *groups], 1)
+        self._members = self._classes(batch)
+        self._with_sep = sep.any(-1)[:, None, None]
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        return self._numbers(class_mass(layer.weights, layer.of_rows(self._rows), self._members))
+
+    def _numbers(self, mass: Tensor) -> Mapping[str, Tensor]:
+        """Return the numbers of a layer from the mass of each group of queries, [B, H, 3, C]."""
+        to_sep = mass[:, :, 1:, self._names.index("[SEP]")] * self._with_sep
+        return {"mass": mass[:, :, 0], "to_sep": to_sep}
+
+    def wanted(self, batch: Batch) -> Wanted:
+        return Wanted(columns=self._classes(batch))
+
+    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
+        return self._numbers(self._rows.double()[:, None] @ layer.columns.double())
+
+    def _classes(self, batch: Batch) -> Tensor:
+        """Return which tokens are in each class, float32 [B, C, n]."""
+        return torch.stack([batch.classes[name] for name in self._names], 1).float()
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        return {"with_class": self._members.amax(-1), "with_sep": self._with_sep[:, 0, 0]}
+
+    def compute(self) -> ClassesResult:
+        from_sep, from_others = self.mean("to_sep", over="with_sep")
+        return ClassesResult(
+            self.model_name,
+            self.n_segments,
+            tuple(self._names),
+            self.mean("mass"),
+            from_sep,
+            from_others,
+            dict(zip(self._names, self.counted("with_class").tolist(), strict=True)),
+        )
+
+    def _mean(self, queries: Tensor, released: Tensor) -> Tensor:
+        """Return row weights [B, n] whose sums are means over `queries`."""
+        count = queries.sum(-1) if self.variant == "paper" else released
+        return queries.float() / count.clamp_min(1)[:, None]

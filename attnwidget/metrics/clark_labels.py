@@ -1,0 +1,77 @@
+"""Labels of head behaviour by the rules of Clark et al. 2019, Figure 6."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from attnwidget.corpus.results import Measurements
+
+OTHER = "other"
+
+
+def clark_labels(
+    measured: Measurements | Mapping[str, NDArray[np.float64]], *, broad_from: float = 3.8
+) -> NDArray[np.str_]:
+    """Label every head by the rules of Clark et al. 2019, Figure 6; a later rule wins.
+
+    "next token" and "previous token": mean attention above 0.5. "attends broadly": entropy above
+    `broad_from` nats. "to [CLS]", "to [SEP]", "to . ,": mean attention above 0.6. Else "other". In
+    a model without [CLS], the rule for [CLS] holds for the first token. Rules of metrics that were
+    not measured, or of tokens that the texts do not have, label no head.
+
+    The default of 3.8 nats was chosen for segments of 128 tokens, where uniform attention has 4.79
+    nats: choose a smaller value for shorter segments. The six linguistic heads of the figure belong
+    to one checkpoint, bert-base-uncased, and are not labelled.
+
+    Args:
+        measured: Result of `measure` with "position", "entropy" and "classes", or float64 [L, H]
+            arrays by the titles of these metrics.
+        broad_from: Entropy in nats above which a head "attends broadly".
+
+    Returns:
+        Labels, strings [L, H].
+
+    Raises:
+        ValueError: none of the rules' metrics was measured.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget import clark_labels
+        >>> clark_labels({"next token": np.array([[0.9, 0.1]]), "to [SEP]": np.array([[0, 0.7]])})
+        array([['next token', 'to [SEP]']], dtype='<U...')
+    """
+    heads = _heads(measured)
+    first = "to [CLS]" if "to [CLS]" in heads else "to first token"
+    rules = {
+        "next token": ("next token", 0.5),
+        "previous token": ("previous token", 0.5),
+        "attends broadly": ("entropy", broad_from),
+        first: (first, 0.6),
+        "to [SEP]": ("to [SEP]", 0.6),
+        "to . ,": ("to . ,", 0.6),
+    }
+    known = {label: rule for label, rule in rules.items() if rule[0] in heads}
+    if not known:
+        titles = ", ".join(repr(title) for title, _ in rules.values())
+        raise ValueError(
+            f"labels of heads follow from {titles}, "
+            f"got {', '.join(map(repr, heads)) or 'nothing'}: "
+            'measure(model, segments, ["position", "entropy", "classes"])'
+        )
+    shape = np.shape(next(iter(heads.values())))
+    labels = np.full(shape, OTHER, dtype=f"<U{max(map(len, (OTHER, *known)))}")
+    for label, (title, threshold) in known.items():
+        labels[np.asarray(heads[title]) > threshold] = label
+    return labels
+
+
+def _heads(
+    measured: Measurements | Mapping[str, NDArray[np.float64]],
+) -> Mapping[str, NDArray[np.float64]]:
+    method = getattr(measured, "heads", None)
+    return method() if callable(method) else measured

@@ -1,0 +1,220 @@
+"""Concentration of attention: entropy (Clark et al. 2019), confidence (Voita et al. 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows, Wanted
+from attnwidget.corpus.results import HeadMetrics
+from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
+from attnwidget.corpus.token_classes import STANDARD_CLASSES
+from attnwidget.kernels.entropy import confidence, entropy
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EntropyResult(SegmentMeansResult):
+    """Entropy of attention, in nats.
+
+    Attributes:
+        entropy: Mean entropy over all queries, [L, H].
+        entropy_from_first: Mean entropy of the first query, [L, H].
+        uniform: Entropy of equal attention to all tokens.
+        first: Name of the first token: "[CLS]", or "first token".
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> found = measure_attention(load_model().attend("The cat sat."), ["entropy"])["entropy"]
+        >>> found.entropy.shape, found.first
+        ((6, 12), '[CLS]')
+        >>> round(found.uniform, 2)
+        1.79
+    """
+
+    entropy: NDArray[np.float64]
+    entropy_from_first: NDArray[np.float64]
+    uniform: float
+    first: str
+
+    def heads(self) -> HeadMetrics:
+        return {"entropy": self.entropy, f"entropy from {self.first}": self.entropy_from_first}
+
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw entropy over the layers, with uniform entropy (Clark et al. 2019, Figure 4).
+
+        Args:
+            width: Pixels of the whole figure.
+        """
+        series = {"all tokens": self.entropy, f"from {self.first}": self.entropy_from_first}
+        return self._curves(
+            series, "Entropy of attention", "entropy (nats)", {"uniform": self.uniform}, width=width
+        )
+
+
+class Entropy(SegmentMeans[EntropyResult]):
+    """Metric: entropy of attention in nats, over all queries and from the first token.
+
+    The metric of Clark et al. 2019, section 3.3: the mean over all queries of a document, then over
+    documents. `uniform` of the result is the entropy of equal attention to all tokens, ln n,
+    averaged over documents. Causal heads cannot reach it.
+
+    Args:
+        smoothing: Share of the uniform distribution that is mixed with each row, 0 to below 1. The
+            default is that of the code of Clark et al., which moves a head by at most 0.0014 nats
+            at 128 tokens. 0 gives the entropy of the weights themselves.
+
+    Raises:
+        ValueError: `smoothing` is not in its range.
+
+    Example:
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat on the mat."], model)
+        >>> found = measure(model, segments, ["entropy"], progress=False)
+        >>> round(found["entropy"].uniform, 3)  # nine tokens
+        2.197
+    """
+
+    name: ClassVar[str] = "entropy"
+    by_rows = True
+
+    of_heads = {"all": (), "first": ()}
+    of_segments = {"uniform": (), "begin_with_cls": ()}
+    # The value of a subclass that has an `__init__` of its own.
+    smoothing = 1e-4
+
+    def __init__(self, smoothing: float = 1e-4) -> None:
+        if not 0 <= smoothing < 1:
+            raise ValueError(f"smoothing is at least 0 and below 1, got {smoothing}")
+        self.smoothing = smoothing
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"smoothing": self.smoothing}
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        of_queries = entropy(  # [B, H, r]
+            layer.weights, layer.batch.lengths, smoothing=self.smoothing, first=layer.first
+        )
+        mean = torch.linalg.vecdot(of_queries, layer.row_weights[:, None])
+        first = of_queries[..., 0] if layer.first == 0 else torch.zeros_like(mean)
+        return {"all": mean, "first": first}
+
+    def wanted(self, batch: Batch) -> Wanted:
+        return Wanted(smoothings=(self.smoothing,))
+
+    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
+        of_queries = layer.entropies[self.smoothing]
+        return {"all": layer.mean(of_queries), "first": of_queries[..., 0]}
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        begins = batch.classes["[CLS]"][:, 0]
+        return {"uniform": batch.lengths.double().log(), "begin_with_cls": begins}
+
+    def compute(self) -> EntropyResult:
+        return EntropyResult(
+            self.model_name,
+            self.n_segments,
+            self.mean("all"),
+            self.mean("first"),
+            float(self.mean("uniform")),
+            "[CLS]" if self.counted("begin_with_cls") == self.n_segments else "first token",
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfidenceResult(SegmentMeansResult):
+    """Mean largest weight.
+
+    Attributes:
+        confidence: Mean largest weight of a query, [L, H].
+        excluded: Token classes that do not count as keys.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> attention = load_model().attend("The cat sat.")
+        >>> found = measure_attention(attention, ["confidence"])["confidence"]
+        >>> found.confidence.shape, found.excluded
+        ((6, 12), ())
+    """
+
+    confidence: NDArray[np.float64]
+    excluded: tuple[str, ...]
+
+    def heads(self) -> HeadMetrics:
+        return {"confidence": self.confidence}
+
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw confidence over the layers (Voita et al. 2019, section 5.1).
+
+        Args:
+            width: Pixels of the whole figure.
+        """
+        without = f" without {', '.join(self.excluded)}" if self.excluded else ""
+        return self._curves(
+            self.heads(), f"Confidence{without}", "mean largest weight", width=width
+        )
+
+
+class Confidence(SegmentMeans[ConfidenceResult]):
+    """Metric: mean largest weight of a query (Voita et al. 2019, section 5.1).
+
+    Voita et al. leave out the end of the sentence as a key, without renormalising the rest. Here,
+    every token counts unless `excluded` names its class. Most heads in the middle layers of BERT
+    attend to [SEP], and are confident only if [SEP] counts.
+
+    Args:
+        excluded: Token classes that do not count as keys, such as ("[CLS]", "[SEP]").
+
+    Raises:
+        ValueError: no standard token class has that name.
+
+    Example:
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> from attnwidget.metrics import Confidence
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat on the mat."], model)
+        >>> measure(model, segments, [Confidence(["[CLS]", "[SEP]"])], progress=False)["confidence"]
+        ConfidenceResult(6×12 heads: confidence)
+    """
+
+    name: ClassVar[str] = "confidence"
+    by_rows = True
+    of_heads = {"largest": ()}
+
+    def __init__(self, excluded: Iterable[str] = ()) -> None:
+        self.excluded = [excluded] if isinstance(excluded, str) else list(excluded)
+        unknown = [name for name in self.excluded if name not in STANDARD_CLASSES]
+        if unknown:
+            raise ValueError(f"there is no token class {unknown}: {', '.join(STANDARD_CLASSES)}")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"excluded": self.excluded}
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        excluded = [layer.batch.classes[name] for name in self.excluded]
+        keys = torch.stack(excluded).any(0) if excluded else None
+        largest = confidence(layer.weights, keys)
+        return {"largest": torch.linalg.vecdot(largest, layer.row_weights[:, None])}
+
+    def wanted(self, batch: Batch) -> Wanted | None:
+        # The largest weight of a query is known, and the largest of some keys is not.
+        return None if self.excluded else Wanted()
+
+    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
+        return {"largest": layer.mean(layer.largest)}
+
+    def compute(self) -> ConfidenceResult:
+        return ConfidenceResult(
+            self.model_name, self.n_segments, self.mean("largest"), tuple(self.excluded)
+        )

@@ -1,0 +1,193 @@
+"""Gradient importance: the change of the loss with the attention weights of each head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.hub_model.losses import LossName, task_for
+from attnwidget.capture.hub_model.model_tensors import without_cache
+from attnwidget.capture.tapping.gradients import attention_gradients
+from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
+from attnwidget.corpus.class_means import ClassMeans
+from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.token_classes import TokenClass
+from attnwidget.kernels.gradients import class_importance
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GradientsResult(HeadResult):
+    """Gradient importance of attention to classes of tokens (Clark et al. 2019, figure 3).
+
+    The scale depends on the loss and on the length of documents: compare classes, layers and
+    heads, not values of two measurements.
+
+    Attributes:
+        classes: Names of the C classes of the tokens before masking.
+        values: |dL/da|, averaged over all pairs whose key is in the class, then over documents with
+            the class, [C, L, H].
+        documents: Number of documents with each class, int64 [C].
+        loss: Mean loss of the documents in nats.
+        loss_name: "masked-LM" or "causal-LM".
+        n_documents: Number of documents with a loss.
+        model_name: Name of the model.
+
+    Example:
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat on the mat."], model)
+        >>> found = measure(model, segments, ["gradients"], progress=False)["gradients"]
+        >>> found.loss_name, found.values.shape
+        ('masked-LM', (4, 6, 12))
+    """
+
+    classes: tuple[str, ...]
+    values: NDArray[np.float64]
+    documents: NDArray[np.int64]
+    loss: float
+    loss_name: str
+    n_documents: int
+    model_name: str
+
+    def heads(self) -> HeadMetrics:
+        """Return the importance of attention to each class: float64 [L, H] by title."""
+        return {f"gradient to {name}": self.values[c] for c, name in enumerate(self.classes)}
+
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """Draw importance over the layers, one curve per class (Clark et al. 2019, figure 3).
+
+        Args:
+            width: Pixels of the whole figure.
+        """
+        import pandas as pd
+
+        from attnwidget.charts.layer_curves import layer_curves
+
+        c, layer, head = (i.ravel() for i in np.indices(self.values.shape))
+        columns = {"layer": layer, "head": head, "series": np.array(self.classes)[c]}
+        return layer_curves(
+            pd.DataFrame(columns | {"value": self.values.ravel()}),
+            title=f"Gradient importance: {self.model_name}, "
+            f"{counted(self.n_documents, 'segment')}, "
+            f"{self.loss_name} loss\nmean over all pairs whose key is in the class, then over "
+            "segments",
+            value_title="mean |∂L/∂a|",
+            width=width,
+        )
+
+
+class Gradients(ClassMeans[GradientsResult]):
+    """Metric: mean |dL/da| of every head for classes of tokens.
+
+    The authors released no code for figure 3. Here, the loss L of a document is the mean cross
+    entropy over 15 % of its tokens, masked as in the training of BERT (80 % become the mask token,
+    10 % another token, 10 % stay). For a causal model, L is over every next token. The derivative
+    is by the weight after the softmax, and magnitudes are taken before any mean. The metric costs a
+    further forward pass and a backward pass per batch. Measure it separately to save time.
+
+    Args:
+        loss: "masked", "causal", or "auto", the training task of the model's head.
+        seed: Seed of the masking, which otherwise depends only on the document.
+        classes: Token classes in addition to "[CLS]" (or the first token), "[SEP]" and ". ,". All
+            remaining tokens are "other tokens".
+
+    Raises:
+        TypeError: when the measurement starts, if the model has no language-modelling head or is an
+            encoder-decoder.
+
+    Example:
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat.", "It slept."], model)
+        >>> found = measure(model, segments, [Gradients()], progress=False)["gradients"]
+        >>> found.loss_name, found.values.shape
+        ('masked-LM', (4, 6, 12))
+    """
+
+    name: ClassVar[str] = "gradients"
+
+    def __init__(
+        self,
+        loss: LossName = "auto",
+        *,
+        seed: int = 0,
+        classes: Mapping[str, TokenClass] | None = None,
+    ) -> None:
+        super().__init__(classes)
+        self.of_heads = {"values": (len(self._names),)}
+        self.of_segments = {**self.of_segments, "loss": (), "with_loss": ()}
+        self._loss: LossName = loss
+        self._seed = seed
+        self._loss_name = ""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return super().options | {"loss": self._loss, "seed": self._seed}
+
+    def start(self, subject: Subject) -> None:
+        """Prepare for a model.
+
+        Raises:
+            TypeError: the model has no head for this loss.
+        """
+        super().start(subject)
+        model = subject.needed_model("gradients")
+        if self.stack == "encoder":
+            raise TypeError(
+                f"gradients are measured in models with one stack, and {model.name} is an "
+                "encoder-decoder: for a single input, use attend(text, target=..., loss='causal')"
+            )
+        self._model = model
+        self._options = without_cache(model.hf_model)
+        known = [model.tokenizer("a b c").input_ids]
+        ids = torch.tensor(known, dtype=torch.long, device="cpu")
+        task = task_for(model.hf_model, model.tokenizer, {"input_ids": ids}, self._loss, 0)
+        self._loss_name = task.name
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        """Return nothing, because maps of the unmasked input are not needed."""
+        return {}
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        """Run the batch forward and backward, and add the numbers of all heads."""
+        model = self._model
+        with model.lock:
+            task = task_for(model.hf_model, model.tokenizer, batch.inputs, self._loss, self._seed)
+            gradients, losses = attention_gradients(model.hf_model, task, self._options)
+        # A document that is too short for a question has no loss.
+        has_loss = losses > 0
+        members = self.members(batch)  # [B, C, n]
+        for layer in gradients:
+            pairs = batch.real[:, None, :, None] & has_loss[:, None, None, None]
+            if layer.visible is not None:
+                pairs = pairs & layer.visible[:, :1]
+            by_class = [
+                class_importance(layer.values, pairs & members[:, None, c, None])[0]
+                for c in range(len(self._names))
+            ]
+            self.add(layer.layer, {"values": torch.stack(by_class, -1)})
+        present = members.any(-1) & has_loss[:, None]
+        return {"with_class": present, "loss": losses, "with_loss": has_loss}
+
+    def compute(self) -> GradientsResult:
+        shown = self.shown()
+        n = int(self.counted("with_loss"))
+        return GradientsResult(
+            classes=tuple(self._names[c] for c in shown),
+            values=self.mean("values", over="with_class")[shown],
+            documents=self.counted("with_class")[shown],
+            loss=float(self.sums["loss"]) / max(n, 1),
+            loss_name=self._loss_name,
+            n_documents=n,
+            model_name=self.model_name,
+        )

@@ -1,0 +1,289 @@
+"""Jensen-Shannon distances between the maps of all pairs of heads (Clark et al. 2019)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.corpus.accumulator import (
+    Accumulator,
+    Batch,
+    LayerBatch,
+    Subject,
+    refuse_kept_maps,
+)
+from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.kernels.divergence import js_divergences
+from attnwidget.metrics.clustering import (
+    HeadEmbedding,
+    Linkage,
+    cluster_tree,
+    cut_tree,
+    embed_distances,
+)
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+# Copies of one segment's maps: all layers together, the visible cells, and the smoothed weights.
+_COPIES = 3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadDistances(HeadResult):
+    """Distances between all heads of a stack (Clark et al. 2019, section 6).
+
+    `distances` are sums over documents and query tokens, as in the paper. All other numbers are
+    means in nats per token. A Jensen-Shannon divergence is at most ln 2 = 0.693.
+
+    Attributes:
+        distances: Distances in nats, summed over tokens, float64 [L H, L H]; head h of layer l has
+            the index l H + h.
+        n_tokens: Number of query tokens, including special tokens.
+        n_documents: Number of documents.
+        n_layers: L.
+        n_heads: H.
+        stack: "self", or "encoder" in an encoder-decoder.
+        model_name: Name of the model.
+        without_attention: The layers without attention of a hybrid model, whose heads are NaN in
+            `distances`.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> attention = load_model().attend("The cat sat.")
+        >>> found = measure_attention(attention, ["distances"])["distances"]
+        >>> found.distances.shape, found.n_tokens, found.cluster(4).shape
+        ((72, 72), 6, (6, 12))
+    """
+
+    distances: NDArray[np.float64]
+    n_tokens: int
+    n_documents: int
+    n_layers: int
+    n_heads: int
+    stack: str
+    model_name: str
+    without_attention: tuple[int, ...] = ()
+    # Scaling takes seconds, so a chart, a map and its caption share the result.
+    _embeddings: dict[tuple[int, int], HeadEmbedding] = field(default_factory=dict, init=False)
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Mean distances in nats per token, [L H, L H]."""
+        return self.distances / max(self.n_tokens, 1)
+
+    def heads(self) -> HeadMetrics:
+        """Return each head's mean distance to all other heads, and to the nearest head."""
+        mean = self._of_measured_heads()
+        others = len(mean) - 1
+        apart = mean + np.diag(np.full(others + 1, np.inf if others else np.nan))
+        return {
+            "distance to other heads": self._of_all_heads(mean.sum(1) / max(others, 1)),
+            "distance to nearest head": self._of_all_heads(apart.min(1)),
+        }
+
+    @property
+    def _measured(self) -> NDArray[np.intp]:
+        """Indices in `distances` of the heads of layers with attention."""
+        layers = LayerNumbers.without(self.without_attention, self.n_layers)
+        first = np.array(layers.numbers)[:, None] * self.n_heads
+        return (first + np.arange(self.n_heads)).ravel()
+
+    def _of_measured_heads(self) -> NDArray[np.float64]:
+        """`mean` for the heads of layers with attention."""
+        return self.mean[np.ix_(self._measured, self._measured)]
+
+    def _of_all_heads(self, values: NDArray[Any], fill: float = np.nan) -> NDArray[Any]:
+        """Spread values of the heads with attention over all heads, [L, H, ...]."""
+        spread = np.full((self.n_layers * self.n_heads, *values.shape[1:]), fill, values.dtype)
+        spread[self._measured] = values
+        return spread.reshape(self.n_layers, self.n_heads, *values.shape[1:])
+
+    def between_layers(self) -> NDArray[np.float64]:
+        """Mean distance between a head of one layer and a head of another: [L, L], nats per token.
+
+        The diagonal is `within_layer`.
+        """
+        size = (self.n_layers, self.n_heads, self.n_layers, self.n_heads)
+        sums = self.mean.reshape(size).sum((1, 3))
+        pairs = np.full_like(sums, self.n_heads**2)
+        np.fill_diagonal(pairs, self.n_heads * (self.n_heads - 1))
+        with np.errstate(invalid="ignore"):  # a layer with one head has no pairs
+            return sums / pairs
+
+    def within_layer(self) -> NDArray[np.float64]:
+        """Mean distance between two heads of one layer: [L], nats per token; NaN for one head."""
+        return self.between_layers().diagonal().copy()
+
+    def embed(self, seed: int = 0, n_init: int = 5) -> HeadEmbedding:
+        """Place heads in the plane by metric multidimensional scaling, the best of `n_init` starts.
+
+        The divergences are used as distances, not their square roots, as in Clark et al. (Figure
+        6).
+        """
+        if (seed, n_init) not in self._embeddings:
+            distances = self._of_measured_heads()
+            positions, stress, raw = embed_distances(distances, seed=seed, n_init=n_init)
+            placed = self._of_all_heads(positions)
+            self._embeddings[seed, n_init] = HeadEmbedding(placed, stress, raw, seed)
+        return self._embeddings[seed, n_init]
+
+    def tree(self, method: Linkage = "average") -> NDArray[np.float64]:
+        """Return the tree of hierarchical clustering for scipy's `dendrogram`: [heads - 1, 4].
+
+        The heads of layers without attention are not in the tree.
+        """
+        return cluster_tree(self._of_measured_heads(), method)
+
+    def cluster(self, n_clusters: int, method: Linkage = "average") -> NDArray[np.int64]:
+        """Return the cluster of each head, from 0, by hierarchical clustering: int64 [L, H].
+
+        -1 for the heads of layers without attention.
+
+        Raises:
+            ValueError: fewer than 1 cluster or more clusters than heads, or an unknown method.
+        """
+        return self._of_all_heads(cut_tree(self.tree(method), n_clusters), fill=-1)
+
+    def pairs(self) -> pd.DataFrame:
+        """Return one row per pair: layer, head, other_layer, other_head, distance in nats."""
+        import pandas as pd
+
+        measured = self._measured
+        first, second = (measured[i] for i in np.triu_indices(len(measured), 1))
+        return pd.DataFrame(
+            {
+                "layer": first // self.n_heads,
+                "head": first % self.n_heads,
+                "other_layer": second // self.n_heads,
+                "other_head": second % self.n_heads,
+                "distance": self.mean[first, second],
+            }
+        )
+
+    def chart(self, behaviours: ArrayLike | None = None, *, width: int = 640) -> alt.Chart:
+        """Draw heads in the plane (Clark et al. 2019, Figure 6), coloured by layer or `behaviours`.
+
+        Args:
+            behaviours: Labels [L, H], for example from `clark_labels(...)` or `cluster(6)`; None =
+                colours by layer.
+            width: Pixels of the whole figure.
+        """
+        import pandas as pd
+
+        from attnwidget.charts.heads_in_plane import heads_in_plane
+
+        embedding = self.embed()
+        layer, head = (i.ravel() for i in np.indices((self.n_layers, self.n_heads)))
+        x, y = embedding.positions.reshape(-1, 2).T
+        frame = pd.DataFrame({"layer": layer, "head": head, "x": x, "y": y})
+        measured = frame["x"].notna()
+        color = "layer"
+        if behaviours is not None:
+            color = "behaviour"
+            labels = np.asarray(behaviours)
+            numbers = np.issubdtype(labels.dtype, np.number)
+            frame[color] = [f"cluster {k}" if numbers else str(k) for k in labels.ravel()]
+        frame = frame[measured]
+        title = (
+            f"Heads by how differently they attend: {self.model_name}\n"
+            f"Jensen-Shannon distances, {counted(self.n_tokens, 'token')}, metric MDS, "
+            f"stress {embedding.stress:.2f}"
+        )
+        return heads_in_plane(frame, color=color, title=title, width=width)
+
+    def __repr__(self) -> str:
+        between = self.between_layers()
+        within = float(np.nanmean(between.diagonal())) if self.n_heads > 1 else float("nan")
+        apart = between[~np.eye(len(between), dtype=bool)]
+        across = f", {np.nanmean(apart):.3f} between" if len(apart) else ""
+        return (
+            f"HeadDistances({self.model_name}, {self.n_layers}×{self.n_heads} heads, "
+            f"{counted(self.n_tokens, 'token')}, mean {within:.3f} nats within layers{across})"
+        )
+
+
+class Distances(Accumulator[HeadDistances]):
+    """Metric: Jensen-Shannon divergences between all heads, summed over query tokens.
+
+    Rows are smoothed towards uniform before they are compared (Clark et al. 2019, as released).
+
+    Pairs of heads need the maps of all layers at once. These maps are kept while a batch is read,
+    and compared at its end. They take 4 L B H n^2 bytes in float32: 75 MB for 8 segments of 128
+    tokens in 12 layers of 12 heads. Choose a smaller `batch_size` for longer segments.
+
+    Args:
+        smoothing: Share of the uniform distribution in each row, above 0 and below 1.
+
+    Raises:
+        ValueError: `smoothing` is not above 0 and below 1.
+
+    Example:
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat on the mat.", ("Who?", "The cat.")], model)
+        >>> found = measure(model, segments, ["distances"], progress=False)["distances"]
+        >>> found.distances.shape, found.n_tokens
+        ((72, 72), 17)
+    """
+
+    name: ClassVar[str] = "distances"
+
+    def __init__(self, *, smoothing: float = 1e-3) -> None:
+        if not 0 < smoothing < 1:
+            raise ValueError(f"smoothing is above 0 and below 1, got {smoothing}")
+        self.smoothing = smoothing
+        self._maps: list[Tensor] = []
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"smoothing": self.smoothing}
+
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        self._maps = []
+        n_heads = self.n_layers * self.n_heads
+        self.sums = {
+            "divergences": np.zeros((n_heads, n_heads)),
+            "tokens": np.zeros((), np.int64),
+            "documents": np.zeros((), np.int64),
+        }
+
+    def update(self, layer: LayerBatch) -> None:
+        """Keep the layer's maps until the batch ends."""
+        if layer.layer == 0:
+            self._maps = []  # remove also the maps of an interrupted batch
+            refuse_kept_maps(self.name, layer.weights, self.n_layers, beside=_COPIES)
+        self._maps.append(layer.weights)
+
+    def end_batch(self, batch: Batch) -> None:
+        maps, self._maps = self._maps, []
+        for document, n in enumerate(batch.lengths.tolist()):
+            heads = torch.cat([layer[document, :, :n, :n] for layer in maps])  # [L H, n, n]
+            self.sums["divergences"] += js_divergences(heads, smoothing=self.smoothing).numpy()
+            self.sums["tokens"] += n
+            self.sums["documents"] += 1
+
+    def compute(self) -> HeadDistances:
+        by_layer = self.sums["divergences"].reshape((self.n_layers, self.n_heads) * 2)
+        spread = self.layers.spread(self.layers.spread(by_layer), axis=2)
+        size = self.layers.n_layers * self.n_heads
+        return HeadDistances(
+            spread.reshape(size, size).copy(),
+            int(self.sums["tokens"]),
+            int(self.sums["documents"]),
+            self.layers.n_layers,
+            self.n_heads,
+            self.stack,
+            self.model_name,
+            self.layers.without_attention,
+        )

@@ -1,0 +1,276 @@
+"""Heads that continue repeated sequences in causal models (Olsson et al. 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
+from attnwidget.corpus.attention_reader import read_attention
+from attnwidget.corpus.checkpoint import digest_of
+from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
+from attnwidget.corpus.progress_bar import OnProgress
+from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
+from attnwidget.corpus.segment_means import SegmentMeans
+from attnwidget.corpus.shards import Executor
+from attnwidget.kernels.causal import is_causal
+from attnwidget.kernels.induction import even_spread, induction_targets, mass_on_targets
+from attnwidget.kernels.plain_torch import in_plain_torch
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnwidget.capture.model import AttentionModel
+
+_TITLES = {
+    "induction": "induction",
+    "duplicate": "duplicate token",
+    "previous": "previous-token score",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InductionResult(HeadResult):
+    """Scores of induction, duplicate-token and previous-token heads.
+
+    Attributes:
+        induction: Prefix-matching score, [L, H]: attention from a token to the tokens after its
+            earlier copies, averaged over tokens with an earlier copy, then over documents. NaN
+            without such tokens.
+        duplicate: Attention to the earlier copies, averaged in the same way, [L, H].
+        previous: Attention to the previous token, averaged over all tokens except the first, [L,
+            H].
+        even: Scores of a head with equal attention to all visible tokens, by title.
+        n_documents: Number of documents with a repeated token.
+
+    Example:
+        >>> from attnwidget import induction_scores, load_model
+        >>> model = load_model("attnwidget/induction")
+        >>> found = induction_scores(model, n_sequences=2, length=10, progress=False)
+        >>> found.induction.shape, bool(found.induction.max() > 0.5)
+        ((2, 4), True)
+    """
+
+    induction: NDArray[np.float64]
+    duplicate: NDArray[np.float64]
+    previous: NDArray[np.float64]
+    even: Mapping[str, float]
+    n_documents: int
+
+    def heads(self) -> HeadMetrics:
+        """Return the three scores: "induction", "duplicate token", "previous-token score"."""
+        return {title: getattr(self, name) for name, title in _TITLES.items()}
+
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw the three scores over the layers.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
+        from attnwidget.charts.layer_curves import layer_curves
+
+        return layer_curves(
+            heads_frame(self.heads()).rename(columns={"metric": "series"}),
+            title=f"Attention in repeated sequences\n{self.n_documents} sequences",
+            value_title="mean attention",
+            reference={"even": self.even["induction"]},
+            width=width,
+        )
+
+
+class Induction(SegmentMeans[InductionResult]):
+    """Metric: induction, duplicate-token and previous-token scores of a causal model.
+
+    Repetitions in the texts count; `induction_scores` makes texts that consist of repetitions. If a
+    token has several earlier copies, the attention to the tokens after them is summed.
+
+    Raises:
+        ValueError: during the measurement, if a query sees a later token.
+
+    Example:
+        >>> from attnwidget.metrics import Induction
+        >>> Induction().name
+        'induction'
+    """
+
+    name: ClassVar[str] = "induction"
+    along_line = True
+    of_heads = {"scores": (len(_TITLES),)}
+    of_segments = {"even": (len(_TITLES),), "with_targets": (len(_TITLES),)}
+
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        model = subject.model
+        self._called = subject.model_name if model is None else type(model.hf_model).__name__
+
+    def begin_batch(self, layer: LayerBatch) -> None:
+        batch = layer.batch
+        if not is_causal(layer.weights, batch.real):
+            raise ValueError(
+                f"{self._called} is no causal model: its tokens attend to later ones, which in a "
+                "repeated text are the answer; induction scores are for decoders such as GPT-2"
+            )
+        self._targets = induction_targets(batch.inputs["input_ids"], batch.real)
+        self._with_targets = torch.stack([t.any(-1).any(-1) for t in self._targets], -1)  # [B, 3]
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        scores = torch.stack([mass_on_targets(layer.weights, t) for t in self._targets], -1)
+        return {"scores": torch.where(self._with_targets[:, None], scores, 0)}  # [B, H, 3]
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        even = torch.stack([even_spread(targets) for targets in self._targets], -1)
+        return {
+            "even": torch.where(self._with_targets, even, 0),
+            "with_targets": self._with_targets,
+        }
+
+    def compute(self) -> InductionResult:
+        induction, duplicate, previous = self.mean("scores", over="with_targets")
+        even = self.mean("even", over="with_targets").tolist()
+        named = dict(zip(_TITLES.values(), even, strict=True))
+        n_documents = int(self.counted("with_targets")[0])
+        return InductionResult(induction, duplicate, previous, named, n_documents)
+
+
+@in_plain_torch
+def induction_scores(
+    model: AttentionModel,
+    *,
+    n_sequences: int = 8,
+    length: int = 50,
+    repeats: int = 2,
+    seed: int = 0,
+    checkpoint: str | Path | None = None,
+    progress: bool | OnProgress = True,
+    executor: Executor | None = None,
+) -> InductionResult:
+    """Measure induction, duplicate-token and previous-token scores on repeated random tokens.
+
+    `length` different tokens are drawn uniformly from the vocabulary without special tokens, and
+    repeated. The beginning-of-text token comes first if the model has one. Olsson et al. 2022
+    repeat 25 tokens four times, and leave out the most and least frequent tokens, which needs
+    counts of a corpus.
+
+    Args:
+        model: A causal model; it needs no tokenizer.
+        n_sequences: Number of sequences.
+        length: Number of tokens before the first repetition.
+        repeats: Number of times that these tokens occur.
+        seed: Seed of the drawn tokens.
+        checkpoint: An .npz file that keeps finished work. If it exists, the study continues from
+            it.
+        progress: Whether to show a progress bar; or a function that is called with the number of
+            inputs read and their number (None if unknown).
+        executor: Executor whose workers read the sequences, as in `measure`.
+
+    Raises:
+        ValueError: if tokens see later tokens, the model is an encoder-decoder, the numbers are too
+            small, sequences are too long for the model, or the checkpoint belongs to another study.
+        RuntimeError, OSError, WorkersError: As in `measure`.
+        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has the finished work.
+
+    Example:
+        >>> from transformers import GPT2Config, GPT2LMHeadModel
+        >>> from attnwidget import induction_scores, load_model
+        >>> config = GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=99,
+        ...                     bos_token_id=0, eos_token_id=0)
+        >>> model = load_model(GPT2LMHeadModel(config))
+        >>> induction_scores(model, n_sequences=2, length=10, progress=False)
+        InductionResult(2×4 heads: induction, duplicate token, previous-token score)
+    """
+    if n_sequences < 1 or length < 2 or repeats < 2:
+        raise ValueError(
+            "at least 1 sequence of 2 tokens occurring twice, got "
+            f"n_sequences={n_sequences}, length={length}, repeats={repeats}"
+        )
+    start, vocabulary = start_and_vocabulary(model)
+    if length > len(vocabulary):
+        raise ValueError(f"length {length} exceeds the {len(vocabulary)} tokens of the vocabulary")
+    limit = model.length_limit.tokens
+    n_tokens = len(start) + length * repeats
+    if limit is not None and n_tokens > limit:
+        raise ValueError(
+            f"{length} tokens {repeats} times make {n_tokens} with the special ones; "
+            f"{model.length_limit.reads} {limit} at most: make length smaller"
+        )
+    draw = np.random.default_rng(seed)
+    repeated = [
+        np.tile(draw.choice(vocabulary, length, replace=False), repeats).tolist()
+        for _ in range(n_sequences)
+    ]
+    batches = [[[*start, *ids]] for ids in repeated]
+    numbers, complete = input_numbers(
+        "induction scores",
+        {"inputs": digest_of(batches)},
+        model,
+        ReadInputs(model, sequence_scores).results(batches, executor),
+        batches,
+        checkpoint=checkpoint,
+        progress=progress,
+        unit="sequence",
+    )
+    if not complete:
+        raise KeyboardInterrupt
+    induction, duplicate, previous = numbers.mean(-1)
+    # Every sequence repeats as many tokens at the same distance.
+    ids = torch.tensor(batches[0], dtype=torch.long, device="cpu")
+    targets = induction_targets(ids, torch.ones_like(ids, dtype=torch.bool))
+    spreads = [float(even_spread(target)[0]) for target in targets]
+    even = dict(zip(_TITLES.values(), spreads, strict=True))
+    return InductionResult(induction, duplicate, previous, even, n_sequences)
+
+
+def sequence_scores(model: AttentionModel, sequences: Sequence[list[int]]) -> NDArray[np.float64]:
+    """Return the three scores of every head on a batch of one sequence of ids, [3, L, H, 1]."""
+    (ids,) = sequences
+    scores = sequence_result(model, ids)
+    return np.stack([scores.induction, scores.duplicate, scores.previous])[..., None]
+
+
+def sequence_result(
+    model: AttentionModel, ids: list[int], *, repeated: list[int] | None = None
+) -> InductionResult:
+    """Return the scores of every head on one sequence of ids.
+
+    Args:
+        model: A causal model.
+        ids: The sequence that the model reads.
+        repeated: A sequence of the same length. Its repetitions give the scored places: the control
+            of `ids` without repetitions. None = `ids`.
+
+    Raises:
+        ValueError: The model is an encoder-decoder or not causal.
+    """
+    attention = model.attend(ids)
+    if "self" not in attention.stacks:
+        raise ValueError(
+            f"{attention.model_name} is an encoder-decoder: induction scores need a decoder-only "
+            "model such as GPT-2"
+        )
+    part = Induction()
+    read_attention(attention, [part], model=model, ids=ids if repeated is None else repeated)
+    return part.compute()
+
+
+def start_and_vocabulary(model: AttentionModel) -> tuple[list[int], NDArray[np.int64]]:
+    """Return the beginning-of-text token, if any, and the ids of tokens that are not special."""
+    config = model.hf_model.config.get_text_config()
+    tokenizer = model.tokenizer
+    size = int(model.hf_model.get_input_embeddings().num_embeddings)
+    special: set[int] = set(getattr(tokenizer, "all_special_ids", ()))
+    for name in ("bos_token_id", "eos_token_id", "pad_token_id"):
+        ids = getattr(config, name, None)  # some models have several tokens that end a text
+        special |= {int(i) for i in np.atleast_1d(ids)} if ids is not None else set()
+    begin = getattr(tokenizer, "bos_token_id", None)
+    begin = getattr(config, "bos_token_id", None) if begin is None else begin
+    # A configuration may name a token outside of the vocabulary.
+    start = [int(begin)] if begin is not None and begin < size else []
+    named = min(size, getattr(tokenizer, "vocab_size", None) or size)
+    return start, np.setdiff1d(np.arange(named), list(special))

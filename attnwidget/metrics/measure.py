@@ -1,0 +1,270 @@
+"""One pass over segments for any set of metrics; maps are released after each layer."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence, Sized
+from contextlib import closing
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnwidget.corpus.accumulator import Accumulator
+from attnwidget.corpus.argument_checks import each_of, refuse_no_model
+from attnwidget.corpus.attention_reader import read_attention
+from attnwidget.corpus.batches import HOW, TokenTypes, batched
+from attnwidget.corpus.checkpoint import Checkpoint, Progress, States, keeping
+from attnwidget.corpus.file_lock import one_writer
+from attnwidget.corpus.model_reader import ModelReader
+from attnwidget.corpus.progress_bar import OnProgress, progress_bar
+from attnwidget.corpus.read_batches import read_by, workers_of
+from attnwidget.corpus.results import Measurements
+from attnwidget.corpus.segmenting import rows_as_segments
+from attnwidget.corpus.shards import Executor
+from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.metrics.attention_to_classes import Classes
+from attnwidget.metrics.entropy import Confidence, Entropy
+from attnwidget.metrics.gradients import Gradients
+from attnwidget.metrics.head_distances import Distances
+from attnwidget.metrics.induction import Induction
+from attnwidget.metrics.norms import Norms
+from attnwidget.metrics.patterns import Patterns
+from attnwidget.metrics.position import Position
+from attnwidget.metrics.position_content import PositionContent
+from attnwidget.metrics.roles import Roles
+from attnwidget.metrics.sinks import Sinks
+from attnwidget.text.segments import Segment
+
+if TYPE_CHECKING:
+    from attnwidget.capture.maps.attention import Attention
+    from attnwidget.capture.model import AttentionModel
+
+# Metrics by name, and their accumulators.
+METRICS: dict[str, type[Accumulator[Any]]] = {
+    kind.name: kind
+    for kind in (
+        Position,
+        Classes,
+        Entropy,
+        Confidence,
+        Norms,
+        Gradients,
+        Patterns,
+        Distances,
+        Induction,
+        Sinks,
+        PositionContent,
+        Roles,
+    )
+}
+
+
+@in_plain_torch
+def measure(
+    model: AttentionModel,
+    segments: Iterable[Segment],
+    metrics: Sequence[str | Accumulator[Any]] = ("position", "classes", "entropy", "confidence"),
+    *,
+    batch_size: int = 8,
+    checkpoint: str | Path | None = None,
+    progress: bool | OnProgress = True,
+    token_types: TokenTypes = None,
+    executor: Executor | None = None,
+) -> Measurements:
+    """Measure every head of a model over segments, in one pass.
+
+    Memory holds the maps of one layer at a time, independent of the number of segments. Segments of
+    similar length share a batch; padding changes no number by more than 1e-6. Only the encoder of
+    an encoder-decoder is measured. Segments of more than 1,024 tokens are read without maps if all
+    metrics allow it: "position", "classes", "entropy", "confidence", "sinks" and "roles" do, and
+    the other metrics need whole maps. Ctrl-C ends the pass and returns the result so far.
+
+    Args:
+        model: A model from `load_model`.
+        segments: Segments made with this model (`read_segments`, `make_segments`), or a
+            `datasets.Dataset` of Hugging Face with texts in "text", chats in "messages", or tokens
+            in "first" and "second". An iterator is read during the pass.
+        metrics: Names ("position", "classes", "entropy", "confidence", "norms", "gradients",
+            "patterns", "distances", "induction", "sinks", "position_content", and "roles" for
+            chats), or accumulators with options.
+        batch_size: Number of segments in one pass of the model.
+        checkpoint: An .npz file that keeps the sums. If it exists, the pass continues after its
+            last batch, with the same result to the last bit. Only one run at a time can use it.
+        progress: Whether to show a progress bar; or a function that is called with the number of
+            inputs read and their number (None if unknown).
+        token_types: "zero" gives both texts of a pair the type 0, as in Clark et al.; None keeps
+            the tokenizer's types.
+        executor: Executor whose workers read the segments: any object with `submit(function,
+            *arguments)`, such as `concurrent.futures.ProcessPoolExecutor` or Dask's
+            `client.get_executor()`. The result is the same to the last bit for any number of
+            workers. Failed work is tried three times.
+
+    Raises:
+        ValueError: an unknown or repeated metric, no segments, a segment of another model or too
+            long for this model, a model whose maps change with padding, or a checkpoint of another
+            study.
+        TypeError: `executor` is not an executor, or the model or a metric cannot be pickled.
+        RuntimeError: the model was closed or has changed; another run writes the checkpoint.
+        OSError: the checkpoint cannot be written; the earlier checkpoint stays.
+        WorkersError: workers have other versions of torch, transformers or this package, the
+            executor stopped, or a shard failed three times. The checkpoint keeps all finished
+            batches.
+        KeyboardInterrupt: Ctrl-C before the first batch was done.
+
+    Example:
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat.", "It slept."], model)
+        >>> measure(model, segments, ["entropy", "position"], progress=False)
+        Measurements(small BERT (in the package), 2 segments: entropy, position)
+    """
+    refuse_no_model(model)
+    accumulators = accumulators_of(metrics)
+    reader = ModelReader(model, accumulators, token_types)
+    items = each_of(segments, HOW)
+    n_segments = len(segments) if isinstance(segments, Sized) else None
+    done, complete = read_all(
+        reader,
+        rows_as_segments(items, model),
+        n_segments,
+        batch_size=batch_size,
+        checkpoint=checkpoint,
+        progress=progress,
+        executor=executor,
+    )
+    return Measurements(
+        {accumulator.name: accumulator.compute() for accumulator in accumulators},
+        n_segments=done.n_segments,
+        complete=complete,
+        model_name=model.name,
+        stack=accumulators[0].stack,
+    )
+
+
+@in_plain_torch
+def measure_attention(
+    attention: Attention,
+    metrics: Sequence[str | Accumulator[Any]] = ("position", "classes", "entropy", "confidence"),
+    *,
+    stack: str | None = None,
+) -> Measurements:
+    """Measure every head over the one input of an `Attention`, without running a model.
+
+    The numbers are equal to the numbers of `measure` over the same text.
+
+    Args:
+        attention: The attention of one input.
+        metrics: As in `measure`, except "norms" and "gradients", which need the model.
+        stack: The stack to measure if there are several; not "cross". None in a model with towers
+            is the language model.
+
+    Raises:
+        ValueError: an unknown or repeated metric, or a metric that needs a model; a stack that does
+            not exist, or whose queries attend to another sequence; a metric of distances between
+            tokens ("position", "patterns", "position_content", "induction") over a picture.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> measure_attention(load_model().attend("The cat sat."), ["entropy", "position"])
+        Measurements(small BERT (in the package), 1 segment: entropy, position)
+    """
+    accumulators = accumulators_of(metrics)
+    read_attention(attention, accumulators, stack=stack)
+    return Measurements(
+        {accumulator.name: accumulator.compute() for accumulator in accumulators},
+        n_segments=1,
+        complete=True,
+        model_name=attention.model_name,
+        stack=accumulators[0].stack,
+    )
+
+
+def read_all(
+    reader: ModelReader,
+    segments: Iterable[Segment],
+    n_segments: int | None,
+    *,
+    batch_size: int,
+    checkpoint: str | Path | None,
+    progress: bool | OnProgress,
+    executor: Executor | None = None,
+) -> tuple[Progress, bool]:
+    """Read all segments, batch after batch, into the reader's accumulators.
+
+    Arguments and errors are the same as in `measure`; `n_segments` is the number of segments if
+    known. Returns the progress, and whether all segments were read.
+    """
+    if batch_size < 1:
+        raise ValueError(f"batch_size is at least 1, got {batch_size}")
+    batches = batched(segments, batch_size)
+    first = next(batches, None)
+    if first is None:
+        raise ValueError("there are no segments to measure")
+    workers = None if executor is None else workers_of(executor, reader)
+    reader.start(first[0])
+    batches = chain([first], batches)
+    done = Progress(states=reader.nothing)
+    file = None
+    complete = False
+    with one_writer(checkpoint):
+        if checkpoint is not None:
+            file = Checkpoint(checkpoint, {"batch_size": batch_size, **reader.about()})
+            stored = file.load()
+            _skip(batches, stored, file.path)
+            reader.restore(stored.states)
+            done = replace(stored, states=reader.states())
+        with (
+            keeping(file, done) as keep,
+            progress_bar(n_segments, "segment", done=done.n_segments, shown=progress) as bar,
+        ):
+            results: Generator[tuple[Sequence[Segment], States]]
+            if workers is None:
+                results = ((batch, reader.states_of(batch)) for batch in batches)
+            else:
+                results = read_by(workers, reader, batches, done.n_batches)
+            with closing(results):
+                for batch, states in results:
+                    keep(done := done.after(batch, reader.merged(done.states, states)))
+                    bar.update(len(batch))
+            complete = True
+    if not done.n_batches:
+        raise KeyboardInterrupt
+    reader.restore(done.states)
+    return done, complete
+
+
+def accumulators_of(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulator[Any]]:
+    """Return the accumulator of each metric, from its name or as passed.
+
+    Raises:
+        ValueError: an unknown or repeated metric, or no metric.
+    """
+    if isinstance(metrics, (str, Accumulator)):
+        metrics = [metrics]
+    made = []
+    for metric in metrics:
+        if isinstance(metric, Accumulator):
+            made.append(metric)
+        elif metric in METRICS:
+            made.append(METRICS[metric]())
+        else:
+            raise ValueError(f"there is no metric {metric!r}: choose among {', '.join(METRICS)}")
+    names = [accumulator.name for accumulator in made]
+    if not made or len(set(names)) < len(names):
+        raise ValueError(f"metrics are one or more, each asked for once, got {names}")
+    return made
+
+
+def _skip(batches: Iterator[list[Segment]], done: Progress, path: Path) -> None:
+    """Skip the batches that the checkpoint already has."""
+    same = True
+    for n_batches, digest in done.parts:
+        again = Progress()
+        for batch in islice(batches, n_batches):
+            again = again.after(batch)
+        same &= (again.n_batches, again.digest) == (n_batches, digest)
+    if not same:
+        raise ValueError(
+            f"{path} holds {done.n_segments} segments that differ from the first segments "
+            "given: pass the same segments in the same order, or remove the file to start over"
+        )

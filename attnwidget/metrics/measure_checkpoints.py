@@ -1,0 +1,293 @@
+"""Metrics and scores of every head over the checkpoints of a training."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from operator import index as as_index
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnwidget.capture.default_method import is_causal_model
+from attnwidget.capture.hub_model.pickled_model import weights_digest
+from attnwidget.capture.load import load_model
+from attnwidget.capture.model import AttentionModel
+from attnwidget.corpus.accumulator import Accumulator
+from attnwidget.corpus.argument_checks import all_of, each_of, each_once
+from attnwidget.corpus.checkpoint import Checkpoint, Progress, digest_of, keeping
+from attnwidget.corpus.file_lock import one_writer
+from attnwidget.corpus.progress_bar import progress_bar
+from attnwidget.corpus.shards import Executor
+from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.metrics.checkpoint_numbers import CheckpointNumbers
+from attnwidget.metrics.measure import accumulators_of, measure
+from attnwidget.metrics.measured_checkpoints import MeasuredCheckpoints
+from attnwidget.metrics.repeated_tokens import (
+    SCORES,
+    read_repeated,
+    repeated_and_other,
+)
+from attnwidget.text.segments import Segment
+
+_HOW = (
+    "checkpoints are models, names, folders, functions that load a model, or pairs of a label and "
+    "one of these"
+)
+Loader = Callable[[], AttentionModel]
+
+
+@in_plain_torch
+def measure_checkpoints(
+    checkpoints: Iterable[Any],
+    segments: Iterable[Segment] | None = None,
+    metrics: Sequence[str | Accumulator[Any]] = ("position", "classes", "entropy", "confidence"),
+    *,
+    batch_size: int = 8,
+    n_sequences: int = 8,
+    length: int = 50,
+    seed: int = 0,
+    checkpoint: str | Path | None = None,
+    progress: bool = True,
+    executor: Executor | None = None,
+) -> MeasuredCheckpoints:
+    """Measure every head at each checkpoint of a training.
+
+    Causal models read random tokens that are repeated once (Olsson et al. 2022). The result has the
+    induction, duplicate-token and previous-token scores and the attention to the first token, each
+    with a control, the losses of the first and of the second copy, and the checkpoint where each
+    head emerged. With `segments`, the result also has `metrics` over the same segments.
+
+    A checkpoint given by name or function is loaded for its measurement and released afterwards, so
+    memory holds one model at a time. Its weights are hashed first, because published checkpoints
+    are sometimes copies of one another: a warning and the result name checkpoints with equal
+    weights. Ctrl-C ends the study and returns the finished checkpoints.
+
+    Args:
+        checkpoints: Models (`load_model`), names or folders for `load_model`, functions without
+            arguments that return a model, or pairs of a label or step and one of these. The order
+            is the order of the training. The default label is the name from `load_model`; a
+            function needs a label.
+        segments: Segments made with one of the models (`read_segments`, `make_segments`); None = no
+            metrics over segments.
+        metrics: As in `measure`; accumulators must be unused.
+        batch_size: Number of segments in one pass of a model.
+        n_sequences: Number of sequences of repeated random tokens; 0 = none.
+        length: Number of random tokens before their repetition. A model with too little room reads
+            shorter copies, and the result has their length.
+        seed: Seed of the random tokens.
+        checkpoint: An .npz file that keeps the numbers of finished checkpoints. If it exists, these
+            checkpoints are found by their label and not loaded again, and the result is the same to
+            the last bit. A file belongs to one training.
+        progress: Whether to show progress bars.
+        executor: Executor whose workers read the segments, as in `measure`.
+
+    Raises:
+        TypeError: a checkpoint of another type; `segments` are not segments.
+        ValueError: no checkpoint, two checkpoints with the same label, models with different
+            numbers of layers or heads or other vocabularies, nothing to measure (no segments, and
+            no causal model or `n_sequences` of 0), a file of another study, or as `measure`.
+        OSError: a checkpoint cannot be loaded, or the file cannot be written.
+        RuntimeError: another run writes the file.
+        WorkersError: as in `measure`.
+        KeyboardInterrupt: Ctrl-C before the first checkpoint was done.
+
+    Example:
+        >>> from attnwidget import measure_checkpoints
+        >>> from attnwidget.demo import induction_checkpoints
+        >>> steps = induction_checkpoints()
+        >>> found = measure_checkpoints(steps[::11], n_sequences=6, progress=False)
+        >>> found.checkpoints, found.losses.shape
+        (('0', '4000'), (2, 2, 6))
+        >>> found.heads("0")["induction (random tokens)"].shape
+        (2, 4)
+        >>> found.emergence("induction (random tokens)")["checkpoint"][0]
+        '4000'
+    """
+    sources = [_labelled(entry) for entry in each_of(checkpoints, _HOW)]
+    each_once("labels of checkpoints", [label for label, _ in sources])
+    if min(as_index(n_sequences), as_index(length) - 1) < 0:
+        raise ValueError(
+            f"n_sequences is at least 0 and length at least 1, got n_sequences={n_sequences}, "
+            f"length={length}"
+        )
+    listed: list[Segment] = []
+    if segments is not None:
+        listed = all_of(Segment, segments, "read segments with read_segments or make_segments")
+    accumulators = accumulators_of(metrics)
+
+    def numbers_of(label: str, model: AttentionModel, weights: str) -> CheckpointNumbers | None:
+        """Return the numbers of a checkpoint; None after Ctrl-C in the pass over segments."""
+        of_segments = {}
+        if listed:
+            measured = measure(
+                model,
+                listed,
+                deepcopy(accumulators),
+                batch_size=batch_size,
+                progress=progress,
+                executor=executor,
+            )
+            if not measured.complete:
+                return None
+            of_segments = measured.heads()
+        numbers = CheckpointNumbers(
+            label=label,
+            weights=weights,
+            model_name=model.name,
+            metrics=of_segments,
+            n_segments=len(listed),
+        )
+        if n_sequences and is_causal_model(model.hf_model):
+            pairs = repeated_and_other(model, n_sequences, length, seed)
+            return replace(
+                numbers,
+                repeated=read_repeated(model, pairs),
+                sequences=digest_of(pairs),
+                length=len(pairs[0][0]) // 2,
+            )
+        if not listed:
+            raise ValueError(
+                f"there is nothing to measure at the checkpoint {label!r}: pass segments, or a "
+                "causal model and n_sequences of 1 or more"
+            )
+        return numbers
+
+    about = {
+        "study": "checkpoints",
+        "metrics": {part.name: part.options for part in accumulators} if listed else {},
+        "segments": digest_of((segment.first, segment.second) for segment in listed),
+        "batch_size": batch_size if listed else None,
+        "random tokens": [n_sequences, length, seed],
+    }
+    measured: list[CheckpointNumbers] = []
+    with one_writer(checkpoint):
+        file = None if checkpoint is None else Checkpoint(checkpoint, about)
+        done = Progress() if file is None else file.load()
+        kept = [CheckpointNumbers.of_state(state) for state in done.states.values()]
+        stored = {numbers.label: numbers for numbers in kept}
+        shown = progress and not listed
+        with (
+            keeping(file, done) as keep,
+            progress_bar(len(sources), "checkpoint", shown=shown) as bar,
+        ):
+            for label, source in sources:
+                numbers = stored.get(label)
+                model = None
+                if numbers is None:
+                    model = source if isinstance(source, AttentionModel) else _loaded(label, source)
+                    weights = weights_digest(model.hf_model, whole=True)
+                else:
+                    weights = numbers.weights
+                if same := [other.label for other in measured if other.weights == weights]:
+                    warnings.warn(
+                        f"the checkpoints {same[0]!r} and {label!r} have equal weights: one of "
+                        "them is probably not what its label says",
+                        stacklevel=3,
+                    )
+                if model is not None:
+                    numbers = numbers_of(label, model, weights)
+                    del model
+                if numbers is None:
+                    break
+                _check_fits(numbers, measured)
+                measured.append(numbers)
+                if label not in stored:
+                    stored[label] = numbers
+                    keep(_progress(stored))
+                bar.update(1)
+    if not measured:
+        raise KeyboardInterrupt("interrupted before the first checkpoint was done")
+    return _result(measured, complete=len(measured) == len(sources))
+
+
+def _labelled(entry: Any) -> tuple[str, Any]:
+    """Return the label and the source of a checkpoint."""
+    label = None
+    source = entry
+    if isinstance(entry, tuple) and len(entry) == 2:
+        label = str(entry[0])
+        source = entry[1]
+    if isinstance(source, AttentionModel):
+        return label or source.name, source
+    if isinstance(source, (str, Path)):
+        folder = Path(source).is_dir()
+        name = Path(os.path.abspath(source)).name if folder else str(source)
+        return label or name, source
+    if callable(source):
+        if label is None:
+            raise TypeError(
+                "a function that loads a checkpoint needs a label or a step: pass (step, function)"
+            )
+        return label, source
+    raise TypeError(f"got {type(source).__name__} for a checkpoint: {_HOW}")
+
+
+def _loaded(label: str, source: str | Path | Loader) -> AttentionModel:
+    """Load a checkpoint.
+
+    Raises:
+        TypeError: A function returned something other than a model of `load_model`.
+    """
+    if isinstance(source, (str, Path)):
+        return load_model(source)
+    model: object = source()
+    if not isinstance(model, AttentionModel):
+        raise TypeError(
+            f"the function of the checkpoint {label!r} returned {type(model).__name__}: return "
+            "load_model(...)"
+        )
+    return model
+
+
+def _progress(stored: Mapping[str, CheckpointNumbers]) -> Progress:
+    """Return the finished checkpoints as a file keeps them."""
+    states = {str(place): numbers.state() for place, numbers in enumerate(stored.values())}
+    return Progress(n_batches=len(states), states=states)
+
+
+def _check_fits(numbers: CheckpointNumbers, before: Sequence[CheckpointNumbers]) -> None:
+    """Raise ValueError if a checkpoint does not belong to the same training as the first."""
+    if before and numbers.shapes != before[0].shapes:
+        raise ValueError(
+            f"the checkpoint {numbers.label!r} and the first checkpoint differ in layers or heads: "
+            "pass checkpoints of one training"
+        )
+    if before and numbers.sequences != before[0].sequences:
+        raise ValueError(
+            f"the checkpoint {numbers.label!r} and the first checkpoint read other random tokens, "
+            "since their vocabularies or lengths of inputs differ: pass checkpoints of one training"
+        )
+
+
+def _result(measured: Sequence[CheckpointNumbers], *, complete: bool) -> MeasuredCheckpoints:
+    """Put the numbers of all checkpoints together."""
+    labels = tuple(numbers.label for numbers in measured)
+    groups: dict[str, list[str]] = {}
+    for numbers in measured:
+        groups.setdefault(numbers.weights, []).append(numbers.label)
+    read = [numbers.repeated for numbers in measured if numbers.repeated is not None]
+    scores = {}
+    controls = {}
+    for place, title in enumerate(SCORES if read else ()):
+        scores[title] = np.stack([repeated.scores[place] for repeated in read])
+        controls[title] = np.stack([repeated.controls[place] for repeated in read])
+    return MeasuredCheckpoints(
+        checkpoints=labels,
+        metrics={
+            title: np.stack([numbers.metrics[title] for numbers in measured])
+            for title in measured[0].metrics
+        },
+        scores=scores,
+        controls=controls,
+        losses=np.stack([repeated.losses for repeated in read]) if read else None,
+        equal=tuple(tuple(group) for group in groups.values() if len(group) > 1),
+        n_segments=measured[0].n_segments,
+        length=measured[0].length,
+        complete=complete,
+        model_name=measured[-1].model_name,
+    )

@@ -1,0 +1,292 @@
+"""Metrics and scores of every head over a training: table, chart and emergence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.corpus.argument_checks import one_of
+from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.emergence import emergence
+from attnwidget.kernels.significance import (
+    FEWEST_UNITS,
+    above_zero,
+    bootstrap_interval,
+    holm,
+    percentile_tails,
+)
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+_COPIES = ("first copy", "second copy")
+# Names of the folders of `Trainer`, of revisions such as "step1000", and plain numbers.
+_STEP = re.compile(r"(?:checkpoint-|step)?(\d+)")
+_DRAWS = 1000
+# Largest corrected p-value of a head that took a behaviour up.
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeasuredCheckpoints(HeadResult):
+    """Numbers of every head at each of T checkpoints of a training. Made by `measure_checkpoints`.
+
+    Attributes:
+        checkpoints: The T labels of the checkpoints, in the order of the training.
+        metrics: Metrics over segments by title, float64 [T, L, H] each; empty without segments.
+        scores: Scores on repeated random tokens by title, for S sequences, [T, L, H, S]; empty if
+            no such tokens were read.
+        controls: Control of each score, [T, L, H, S].
+        losses: Mean loss of the tokens in the first and in the second copy, in nats, [T, 2, S];
+            NaN for a model without a language-model head. None if no random tokens were read.
+        equal: Labels of checkpoints with equal weights, a tuple for each group of two or more.
+        n_segments: Number of segments.
+        length: Number of random tokens in a copy.
+        complete: False if the study was interrupted before the last checkpoint was measured.
+        model_name: Name of the last model.
+
+    Example:
+        >>> from attnwidget import measure_checkpoints
+        >>> from attnwidget.demo import induction_checkpoints
+        >>> steps = induction_checkpoints()[::11]
+        >>> found = measure_checkpoints(steps, n_sequences=2, length=10, progress=False)
+        >>> found.checkpoints, list(found.scores)[:2]
+        (('0', '4000'), ['induction (random tokens)', 'duplicate token (random tokens)'])
+    """
+
+    checkpoints: tuple[str, ...]
+    metrics: Mapping[str, Float64Array]
+    scores: Mapping[str, Float64Array]
+    controls: Mapping[str, Float64Array]
+    losses: Float64Array | None
+    equal: tuple[tuple[str, ...], ...]
+    n_segments: int
+    length: int
+    complete: bool
+    model_name: str
+
+    @property
+    def steps(self) -> tuple[int, ...] | None:
+        """The steps of the training, if all labels name one and the steps rise; else None.
+
+        A label names a step if it is a number, or "step" or "checkpoint-" and a number.
+        """
+        matches = [_STEP.fullmatch(label) for label in self.checkpoints]
+        steps = tuple(int(match[1]) for match in matches if match)
+        rising = all(first < second for first, second in pairwise(steps))
+        return steps if len(steps) == len(matches) and rising else None
+
+    def heads(self, checkpoint: str | int | None = None) -> HeadMetrics:
+        """Return a number per head for a checkpoint, float64 [L, H] by title.
+
+        None = the last checkpoint. Raises ValueError if the checkpoint does not exist.
+        """
+        label = self.checkpoints[-1] if checkpoint is None else str(checkpoint)
+        one_of("checkpoint", label, self.checkpoints)
+        place = self.checkpoints.index(label)
+        scores = {title: values[place].mean(-1) for title, values in self.scores.items()}
+        return scores | {title: values[place] for title, values in self.metrics.items()}
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per checkpoint, head and metric.
+
+        Columns: checkpoint, layer, head, metric, value; and for scores on repeated random tokens
+        control, low and high, where low to high is the 95 % bootstrap interval of the value over
+        the sequences, NaN with fewer than six. `attrs` has the "model" and the "equal" checkpoints.
+        """
+        import pandas as pd
+
+        bounds = {title: bootstrap_interval(values) for title, values in self.scores.items()}
+        frames = []
+        for place, label in enumerate(self.checkpoints):
+            frame = heads_frame(self.heads(label))
+            frame.insert(0, "checkpoint", label)
+            further: dict[str, Float64Array] = {}
+            for title, values in self.controls.items():
+                rows = (frame["metric"] == title).to_numpy()
+                at = frame.loc[rows, "layer"].to_numpy(), frame.loc[rows, "head"].to_numpy()
+                low, high = bounds[title]
+                parts = {"control": values.mean(-1), "low": low, "high": high}
+                for name, numbers in parts.items():
+                    column = further.setdefault(name, np.full(len(frame), np.nan))
+                    column[rows] = numbers[place][at]
+            frames.append(frame.assign(**further))
+        table = pd.concat(frames, ignore_index=True)
+        table.attrs |= {"model": self.model_name, "equal": self.equal}
+        return table
+
+    def loss_frame(self) -> pd.DataFrame:
+        """Return a row per checkpoint and copy of the repeated random tokens.
+
+        Columns: checkpoint, copy, loss (nats), and low and high, the 95 % bootstrap interval over
+        the sequences, NaN with fewer than six. Without losses the table is empty.
+        """
+        import pandas as pd
+
+        columns = ["checkpoint", "copy", "loss", "low", "high"]
+        if self.losses is None or np.isnan(self.losses).any():
+            return pd.DataFrame(columns=columns)
+        low, high = bootstrap_interval(self.losses)
+        rows = [
+            (label, copy, self.losses[place, i].mean(), low[place, i], high[place, i])
+            for place, label in enumerate(self.checkpoints)
+            for i, copy in enumerate(_COPIES)
+        ]
+        return pd.DataFrame(rows, columns=columns)
+
+    def emergence(self, score: str | None = None) -> pd.DataFrame:
+        """Return the checkpoint where each head took up each behaviour, strongest heads first.
+
+        This is the first checkpoint where score minus control is above half of its final value, if
+        it stays above that half until the end. It is missing (NaN) for a head whose final score is
+        not above its control: p is above 0.05 by Student's t over the sequences, after Holm's
+        correction over all heads and scores. If no head has learned anything, the probability of
+        any checkpoint in the table is therefore at most 5 %. With fewer than six sequences, all are
+        missing.
+
+        Args:
+            score: One of the scores on repeated random tokens; None = all.
+
+        Returns:
+            Columns: metric, layer, head, final (score minus control at the last checkpoint),
+            checkpoint, low and high (the 95 % bootstrap interval of the checkpoint over the
+            sequences; a missing high lies beyond the last checkpoint), p (one-sided, of the final
+            score minus control), adjusted (p after Holm's correction).
+
+        Raises:
+            ValueError: no such score, or no repeated random tokens were read.
+        """
+        import pandas as pd
+
+        if not self.scores:
+            raise ValueError(
+                "emergence needs scores on repeated random tokens, and none were read: measure a "
+                "causal model with n_sequences of 1 or more"
+            )
+        titles = list(self.scores)
+        if score is not None:
+            one_of("score", score, titles)
+            titles = [score]
+        rows = []
+        order = []
+        labels = (*self.checkpoints, None)
+        last = {name: self.scores[name][-1] - self.controls[name][-1] for name in self.scores}
+        p_values = np.stack([above_zero(values) for values in last.values()])
+        all_adjusted = holm(p_values)
+        for title in titles:
+            excess = self.scores[title] - self.controls[title]
+            final = excess[-1].mean(-1)
+            number = list(last).index(title)
+            p, adjusted = p_values[number], all_adjusted[number]
+            sure = adjusted <= _LEVEL
+            place = emergence(excess.mean(-1))
+            low, high = _emergence_bounds(excess)
+            for layer, head in np.argwhere(~np.isnan(final)).tolist():
+                at = layer, head
+                places = [place[at], low[at], high[at]] if sure[at] else [len(labels) - 1] * 3
+                named = [labels[number] for number in places]
+                rows.append((title, layer, head, final[at], *named, p[at], adjusted[at]))
+                order.append((titles.index(title), -final[at]))
+        columns = ["metric", "layer", "head", "final", "checkpoint", "low", "high", "p", "adjusted"]
+        table = pd.DataFrame(rows, columns=columns)
+        by = sorted(range(len(rows)), key=order.__getitem__)
+        return table.iloc[by].reset_index(drop=True)
+
+    def chart(self, metric: str | None = None, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw one metric over the checkpoints.
+
+        A score on repeated random tokens has a panel for the losses of both copies, and a panel for
+        score minus control: the strongest heads in colours with 95 % intervals, a mark where each
+        emerged, and all other heads in grey. Another metric has one panel per layer.
+
+        Args:
+            metric: One of `heads()`; None = the first.
+            width: Pixels of the whole figure.
+
+        Raises:
+            ValueError: an unknown metric.
+        """
+        titles = list(self.heads())
+        metric = titles[0] if metric is None else metric
+        one_of("metric", metric, titles)
+        stopped = "" if self.complete else ", interrupted"
+        if metric in self.scores:
+            return self._score_chart(metric, stopped, width)
+        from attnwidget.charts.training_curves import training_curves
+
+        frame = self.to_frame()
+        read = counted(self.n_segments, "segment")
+        return training_curves(
+            frame[frame["metric"] == metric],
+            title=f"{metric} over training\n{self._span}, {read}{stopped}",
+            value_title=metric,
+            width=width,
+        )
+
+    def _score_chart(self, metric: str, stopped: str, width: int) -> alt.VConcatChart:
+        import pandas as pd
+
+        from attnwidget.charts.emergence_panels import emergence_panels
+
+        excess = self.scores[metric] - self.controls[metric]
+        low, high = bootstrap_interval(excess)
+        parts = {"value": excess.mean(-1), "low": low, "high": high}
+        layers, heads = np.nonzero(~np.isnan(excess[-1, ..., 0]))
+        frames = [
+            pd.DataFrame(
+                {"checkpoint": label, "layer": layers, "head": heads}
+                | {name: values[place, layers, heads] for name, values in parts.items()}
+            )
+            for place, label in enumerate(self.checkpoints)
+        ]
+        read = counted(excess.shape[-1], "sequence")
+        return emergence_panels(
+            pd.concat(frames, ignore_index=True),
+            self.loss_frame(),
+            self.emergence(metric),
+            steps=self.steps,
+            title=f"{metric}: {self.model_name}\n{self._span}, {read} of twice {self.length} "
+            f"tokens{stopped}\nbands: 95 % intervals over sequences; diamonds: emergence",
+            width=width,
+        )
+
+    @property
+    def _span(self) -> str:
+        first = self.checkpoints[0]
+        last = self.checkpoints[-1]
+        return f"{counted(len(self.checkpoints), 'checkpoint')}, {first} to {last}"
+
+    def __repr__(self) -> str:
+        stopped = "" if self.complete else ", interrupted"
+        same = f", {len(self.equal)} equal" if self.equal else ""
+        return f"MeasuredCheckpoints({self._span}{same}{stopped}: {', '.join(self.heads())})"
+
+
+def _emergence_bounds(excess: Float64Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the 95 % bootstrap interval of the step of emergence over sequences, [L, H] each.
+
+    Sequences are drawn with replacement, with the same draw at all steps, because the steps read
+    the same sequences. `excess` is [T, L, H, S]; T stands for no emergence. With fewer than six
+    sequences, the interval has all steps.
+    """
+    n = excess.shape[-1]
+    if n < FEWEST_UNITS:
+        never = np.full(excess.shape[1:3], len(excess))
+        return np.zeros_like(never), never
+    tails = percentile_tails(n)
+    times = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), _DRAWS) / n  # [D, S]
+    bounds = []
+    for layer in range(excess.shape[1]):  # one layer at a time, to keep the memory small
+        drawn = emergence(excess[:, layer] @ times.T)  # [H, D]
+        bounds.append(np.quantile(drawn, tails, axis=-1, method="inverted_cdf"))
+    low, high = np.stack(bounds, 1).astype(np.int64)
+    return low, high

@@ -1,0 +1,190 @@
+"""Position or content: how much of a head's scores the offset between two tokens explains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+from zlib import crc32
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.hub_model.model_tensors import without_cache
+from attnwidget.capture.tapping.stack_names import is_cross
+from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
+from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
+from attnwidget.kernels.position_content import explained_by_offset, offset_sums
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_KINDS = ("text", "shuffled")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PositionContentResult(HeadResult):
+    """The share of the variance of scores that the offset alone explains.
+
+    Attributes:
+        explained: float64 [L, H], from 0 to 1, over the text as it is.
+        shuffled: float64 [L, H], the same with the tokens of each segment in random order; NaN
+            without a model.
+        reach: Offsets beyond `reach` tokens count as one offset.
+        n_documents: Segments that were read.
+        model_name: The model.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> attention = load_model().attend("The cat sat.")
+        >>> found = measure_attention(attention, ["position_content"])["position_content"]
+        >>> found.explained.shape
+        (6, 12)
+    """
+
+    explained: NDArray[np.float64]
+    shuffled: NDArray[np.float64]
+    reach: int
+    n_documents: int
+    model_name: str
+
+    def heads(self) -> HeadMetrics:
+        """The share over the text, and its control over shuffled tokens."""
+        metrics = {"explained by offset": self.explained}
+        if not np.isnan(self.shuffled).all():
+            metrics["explained by offset, tokens shuffled"] = self.shuffled
+        return metrics
+
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """Both shares over the layers.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
+        from attnwidget.charts.layer_curves import layer_curves
+
+        names = {"explained by offset": "text", "explained by offset, tokens shuffled": "shuffled"}
+        frame = heads_frame({names[name]: values for name, values in self.heads().items()})
+        return layer_curves(
+            frame.rename(columns={"metric": "series"}),
+            title=f"Scores explained by the offset: {self.model_name}, "
+            f"{counted(self.n_documents, 'segment')}",
+            value_title="share of the variance of row-centred scores",
+            width=width,
+        )
+
+
+class PositionContent(Accumulator[PositionContentResult]):
+    """Position or content: the share of the variance of scores that the offset alone explains.
+
+    The scores of a head before the softmax are fitted by s_ij = m_i + p(j - i) over the whole
+    corpus: any constant m_i for each query, which changes no weight, and any function p of the
+    offset. The share is 1 for a head that looks at fixed offsets, and near 0 for a head that looks
+    for content. The control reads the same segments with their tokens in random order at the same
+    positions: a share that stays is of the position encoding, and a share that falls came from the
+    order of words in language. Each batch goes through the model once more for the control.
+
+    Args:
+        reach: Offsets beyond `reach` tokens count as `reach`; sums take 8 * (2 * reach + 1)^2 bytes
+            a layer.
+        seed: Seed of the random order, which depends on the tokens of a segment alone.
+
+    Raises:
+        ValueError: A reach below 1.
+
+    Example:
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> model = load_model(device="cpu")
+        >>> segments = make_segments(["The cat sat on the mat.", "It slept."], model)
+        >>> found = measure(model, segments, ["position_content"], progress=False)
+        >>> found["position_content"].explained.shape
+        (6, 12)
+    """
+
+    name: ClassVar[str] = "position_content"
+    along_line = True
+
+    def __init__(self, reach: int = 128, *, seed: int = 0) -> None:
+        if reach < 1:
+            raise ValueError(f"reach is at least 1 token, got {reach}")
+        self.reach = reach
+        self.seed = seed
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"reach": self.reach, "seed": self.seed}
+
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        self._model = subject.model
+        size = 2 * self.reach + 1
+        for kind in _KINDS:
+            self.sums[f"{kind} design"] = np.zeros((self.n_layers, size, size))
+            self.sums[f"{kind} responses"] = np.zeros((self.n_layers, self.n_heads, size))
+            self.sums[f"{kind} squares"] = np.zeros((self.n_layers, self.n_heads))
+        self.sums["segments"] = np.zeros((), np.int64)
+
+    def update(self, layer: LayerBatch) -> None:
+        self._add("text", layer.layer, layer.weights, layer.batch.real)
+
+    def end_batch(self, batch: Batch) -> None:
+        self.sums["segments"] += len(batch.segments)
+        model = self._model
+        if model is None:
+            return
+        hf_model = model.hf_model
+        encodes_apart = getattr(hf_model.config, "is_encoder_decoder", False)
+        backbone = hf_model.get_encoder() if encodes_apart else hf_model.base_model
+        inputs = dict(batch.inputs)
+        inputs["input_ids"] = self._shuffled(batch)
+        options = without_cache(backbone)
+
+        def add(seen: LayerAttention) -> None:
+            if not is_cross(seen.stack):
+                place = self.layers.place(seen.layer)
+                self._add("shuffled", place, seen.weights.float(), batch.real)
+
+        with model.lock, torch.no_grad(), tap(backbone, add):
+            backbone(**inputs, **options)
+
+    def _add(self, kind: str, layer: int, weights: Tensor, real: Tensor) -> None:
+        sums = offset_sums(weights, real, self.reach)
+        for name, values in zip(("design", "responses", "squares"), sums, strict=True):
+            self.sums[f"{kind} {name}"][layer] += values.cpu().numpy()
+
+    def _shuffled(self, batch: Batch) -> Tensor:
+        """Return the ids with ordinary tokens in random order; special tokens stay."""
+        ids = batch.inputs["input_ids"].clone()
+        for row, tokens in zip(ids, batch.tokens, strict=True):
+            ordinary = [place for place, kind in enumerate(tokens.special) if not kind]
+            places = torch.tensor(ordinary, dtype=torch.long, device=ids.device)
+            own = row[places].cpu()
+            generator = torch.Generator(device="cpu").manual_seed(
+                self.seed + crc32(own.numpy().tobytes())
+            )
+            order = torch.randperm(len(own), generator=generator, dtype=torch.long, device="cpu")
+            row[places] = own[order].to(ids.device)
+        return ids
+
+    def compute(self) -> PositionContentResult:
+        shares = {kind: self._shares(kind) for kind in _KINDS}
+        return PositionContentResult(
+            explained=self.layers.spread(shares["text"]),
+            shuffled=self.layers.spread(shares["shuffled"]),
+            reach=self.reach,
+            n_documents=int(self.sums["segments"]),
+            model_name=self.model_name,
+        )
+
+    def _shares(self, kind: str) -> NDArray[np.float64]:
+        """Return the explained share of every head with attention, [layers, H]."""
+        sums = (
+            torch.from_numpy(self.sums[f"{kind} {name}"])
+            for name in ("design", "responses", "squares")
+        )
+        layers = [explained_by_offset(*layer) for layer in zip(*sums, strict=True)]
+        shares: NDArray[np.float64] = torch.stack(layers).numpy()
+        return shares

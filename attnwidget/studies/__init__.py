@@ -1,1 +1,0 @@
-"""Studies of many inputs. Each study streams segments through a model, and returns a Result."""

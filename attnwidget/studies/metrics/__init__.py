@@ -1,1 +1,0 @@
-"""Metrics of heads, from one input or from a pass over segments."""

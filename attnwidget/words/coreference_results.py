@@ -1,0 +1,307 @@
+"""Results of the coreference probe: accuracies, the table, and the choices for each mention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.tapping.head import Head
+from attnwidget.charts.head_heatmap import head_heatmap
+from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.text.antecedents import BASELINES
+from attnwidget.text.counted import counted
+from attnwidget.text.mentions import Document
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+Among = Literal["words", "mentions"]
+AMONG: tuple[Among, ...] = ("words", "mentions")
+KINDS = ("all", "pronoun", "proper", "nominal")
+
+DEFINITIONS = """\
+Clark et al. 2019 released no code for this and leave much open; the numbers here mean:
+Mentions and clusters are the annotators'. A window is [CLS] ... [SEP] of running text; mentions \
+count that lie within it.
+Head word: the word of a mention whose governor is outside of it, the leftmost of several; without \
+a tree the last noun, else the last word.
+Pronoun: one word tagged PRP or PRP$. Proper: the head word is tagged NNP or NNPS (without such \
+tags PRON, PROPN). Nominal: all others.
+Evaluated: mentions with a preceding mention (smaller start) of the same cluster in the window; of \
+mentions with one head word the longest. Right: the word chosen is the head word of any preceding \
+mention of the cluster; a mention's own head word never is.
+A head chooses the word that its weights from the mention's head word are largest to, the first of \
+equals: among all other words, or among the head words of preceding mentions. Special tokens never \
+count.
+Nearest: the preceding mention with the largest start, then the largest end. Head match: the \
+nearest with the same head word, in whatever case. Rule-based: the nearest that passes the first \
+of four sieves that any passes: same words; same head word; number, gender and person agree, by \
+lists of pronouns and the tags of nouns; any. Nothing found is wrong.
+Accuracies are over mentions (micro). The best head is chosen on the very mentions shown."""
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """One evaluated mention; all numbers are indices into the `mentions` of its document.
+
+    Attributes:
+        document: Index of the document in the study.
+        mention: The mention.
+        antecedents: The preceding mentions of its cluster.
+        candidates: All preceding mentions in the window, the nearest first.
+        baselines: Choices of "nearest", "head match" and "rule-based"; -1 = no choice.
+    """
+
+    document: int
+    mention: int
+    antecedents: tuple[int, ...]
+    candidates: tuple[int, ...]
+    baselines: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class EvaluatedWindow:
+    """Words `start` to `end` (exclusive) of a document and the mentions evaluated there."""
+
+    document: int
+    start: int
+    end: int
+    evaluated: tuple[Evaluated, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class AntecedentChoices:
+    """The choices of every system for the mentions of one document.
+
+    Attributes:
+        document: the document.
+        windows: First word and end (excluded) of each window that was read.
+        mentions: Indices of the E evaluated mentions in `document.mentions`.
+        antecedents: For each evaluated mention, the indices of the correct mentions.
+        words: The word that each head chose, among all words and among head words of preceding
+            mentions (`AMONG`), int32 [E, 2, L, H].
+        weights: float32 [E, 2, L, H], the weight to it.
+        correct: Whether the choice is correct, bool [E, 2, L, H].
+        baselines: For each system, the indices of the chosen mentions, int64 [E]; -1 = no choice.
+    """
+
+    document: Document
+    windows: tuple[tuple[int, int], ...]
+    mentions: tuple[int, ...]
+    antecedents: tuple[tuple[int, ...], ...]
+    words: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    correct: NDArray[np.bool_]
+    baselines: Mapping[str, NDArray[np.int64]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CoreferenceAccuracies(HeadResult):
+    """How often heads and simple rules find an antecedent.
+
+    E is the number of evaluated mentions. The axis of length 2 is `AMONG`: the choice among all
+    other words ("words"), and among the head words of preceding mentions ("mentions"). The axis of
+    length 4 is `KINDS`: all, pronoun, proper, nominal.
+
+    Attributes:
+        documents: All documents of the study.
+        windows: The windows that were read, with their evaluated mentions.
+        chosen: The word of the document that each head chose, int32 [E, 2, L, H].
+        weights: float32 [E, 2, L, H], the weight to it.
+        model_name: Name of the model.
+        n_skipped: Number of windows left out because a word has no tokens, or a token has several
+            words.
+        complete: False if the pass was interrupted.
+        without_attention: The layers without attention of a hybrid model, which have -1 in
+            `chosen`.
+        left_out: For each document that `load_coreference` left out as invalid, the reason.
+        definitions: Definitions of details that the paper leaves open.
+
+    Example:
+        >>> from attnwidget import load_model, probe_coreference
+        >>> from attnwidget.demo import demo_documents
+        >>> found = probe_coreference(load_model(), demo_documents()[28:29], progress=False)
+        >>> found.accuracy.shape, found.counts.tolist()
+        ((2, 6, 12, 4), [3, 3, 0, 0])
+    """
+
+    documents: tuple[Document, ...]
+    windows: tuple[EvaluatedWindow, ...]
+    chosen: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    model_name: str
+    n_skipped: int
+    complete: bool
+    without_attention: tuple[int, ...] = ()
+    left_out: tuple[str, ...] = ()
+    definitions: ClassVar[str] = DEFINITIONS
+
+    @cached_property
+    def evaluated(self) -> tuple[Evaluated, ...]:
+        """The E mentions."""
+        return tuple(mention for window in self.windows for mention in window.evaluated)
+
+    @cached_property
+    def is_correct(self) -> NDArray[np.bool_]:
+        """Whether the chosen word is the head word of an antecedent, bool [E, 2, L, H]."""
+        correct = np.zeros(self.chosen.shape, bool)
+        for row, mention in enumerate(self.evaluated):
+            mentions = self.documents[mention.document].mentions
+            heads = [mentions[index].head for index in mention.antecedents]
+            correct[row] = np.isin(self.chosen[row], heads)
+        return correct
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Number of evaluated mentions of each of `KINDS`, int64 [4]."""
+        return self._of_kind.sum(0)
+
+    @cached_property
+    def correct(self) -> NDArray[np.int64]:
+        """Number of mentions for which each head is right, int64 [2, L, H, 4]."""
+        return np.einsum("evlh,ek->vlhk", self.is_correct.astype(np.int64), self._of_kind)
+
+    @cached_property
+    def baseline_correct(self) -> NDArray[np.int64]:
+        """Number of mentions for which each of the three rules is right, int64 [3, 4]."""
+        right = np.array(
+            [[c in mention.antecedents for c in mention.baselines] for mention in self.evaluated]
+        )
+        return right.astype(np.int64).T @ self._of_kind
+
+    @property
+    def accuracy(self) -> NDArray[np.float64]:
+        """Accuracies, float64 [2, L, H, 4]; NaN without mentions of a kind, or attention."""
+        accuracy = self._share(self.correct)
+        accuracy[:, list(self.without_attention)] = np.nan
+        return accuracy
+
+    def best_head(self, among: Among = "words") -> Head:
+        """Return the head with the largest accuracy on all mentions; the last of equals."""
+        values = self.correct[_variant(among), ..., 0]
+        heads = (at for at in np.ndindex(values.shape) if at[0] not in self.without_attention)
+        layer, head = max(heads, key=lambda at: (values[at], at))
+        return Head(layer, head)
+
+    def table(self, among: Among = "words") -> pd.DataFrame:
+        """Return accuracies of the three rules and of the best head by kind (table of section 4.3).
+
+        Args:
+            among: The words among which the head chooses.
+
+        Returns:
+            Rows nearest, head match, rule-based, best head; columns all, pronoun, proper, nominal.
+        """
+        import pandas as pd
+
+        best = self.best_head(among)
+        rows = [*self.baseline_correct, self.correct[_variant(among), best.layer, best.head]]
+        names = [*BASELINES, f"best head {best}"]
+        return pd.DataFrame(self._share(np.array(rows)), index=names, columns=list(KINDS))
+
+    def choices(self, document: Document | str | int) -> AntecedentChoices:
+        """The choices of every system for the mentions of one document.
+
+        Args:
+            document: The document, its name, or its index in `documents`.
+
+        Raises:
+            KeyError: the document was not part of the study.
+        """
+        index = self._index(document)
+        rows = [row for row, mention in enumerate(self.evaluated) if mention.document == index]
+        evaluated = [self.evaluated[row] for row in rows]
+        chosen = np.array([mention.baselines for mention in evaluated], np.int64)
+        by_rule = chosen.reshape(-1, len(BASELINES)).T
+        return AntecedentChoices(
+            document=self.documents[index],
+            windows=tuple((w.start, w.end) for w in self.windows if w.document == index),
+            mentions=tuple(mention.mention for mention in evaluated),
+            antecedents=tuple(mention.antecedents for mention in evaluated),
+            words=self.chosen[rows],
+            weights=self.weights[rows],
+            correct=self.is_correct[rows],
+            baselines=dict(zip(BASELINES, by_rule, strict=True)),
+        )
+
+    def heads(self) -> HeadMetrics:
+        """Return accuracies for each kind with mentions and each of `AMONG`: [L, H] by title."""
+        titles = {"words": "coreference", "mentions": "coreference among mentions"}
+        return {
+            titles[among] + ("" if kind == "all" else f", {kind}"): self.accuracy[variant, ..., k]
+            for variant, among in enumerate(AMONG)
+            for k, kind in enumerate(KINDS)
+            if self.counts[k]
+        }
+
+    def chart(self, among: Among = "words", *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw the accuracy of every head on all mentions.
+
+        Args:
+            among: "words", or "mentions".
+            width: Pixels of the whole figure.
+        """
+        best = self.best_head(among)
+        value = self.accuracy[_variant(among), best.layer, best.head, 0]
+        rules = ", ".join(
+            f"{name} {share:.1%}"
+            for name, share in zip(BASELINES, self._share(self.baseline_correct)[:, 0], strict=True)
+        )
+        return head_heatmap(
+            self.accuracy[_variant(among), ..., 0],
+            title=f"Antecedents found, choosing among {among}\n"
+            f"best {best} {value:.1%}; {rules}; {counted(int(self.counts[0]), 'mention')}",
+            value_title="accuracy",
+            width=width,
+        )
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{n} {kind}" for n, kind in zip(self.counts, KINDS, strict=True))
+        read = len({window.document for window in self.windows})
+        notes = "" if self.complete else ", interrupted"
+        notes += f", {counted(self.n_skipped, 'window')} left out" if self.n_skipped else ""
+        if self.left_out:
+            notes += f", {counted(len(self.left_out), 'invalid document')} left out"
+        best = self.best_head("mentions")
+        among = self.table("mentions").iloc[-1]
+        return (
+            f"CoreferenceAccuracies({self.model_name}, {counted(read, 'document')}, "
+            f"{counted(len(self.windows), 'window')}{notes}; mentions: {counts})\n"
+            f"{self.table().map('{:.3f}'.format)}\n"
+            f"among mentions, best head {best}: "
+            f"{', '.join(f'{value:.3f} {kind}' for kind, value in among.items())}\n\n"
+            f"{self.definitions}"
+        )
+
+    @cached_property
+    def _of_kind(self) -> NDArray[np.int64]:
+        """1 in the kinds of each mention, [E, 4]."""
+        kinds = [
+            self.documents[mention.document].mentions[mention.mention].kind
+            for mention in self.evaluated
+        ]
+        return np.array([[1, *(kind == name for name in KINDS[1:])] for kind in kinds], np.int64)
+
+    def _share(self, correct: NDArray[np.int64]) -> NDArray[np.float64]:
+        with np.errstate(invalid="ignore"):  # kinds without mentions have no accuracy
+            return correct / self.counts
+
+    def _index(self, document: Document | str | int) -> int:
+        for index, known in enumerate(self.documents):
+            name = known.name if isinstance(document, str) else index
+            if document is known or document == name:
+                return index
+        what = f"the document {document.name!r}" if isinstance(document, Document) else document
+        raise KeyError(f"{what!r} is not among the {len(self.documents)} documents of this study")
+
+
+def _variant(among: Among) -> int:
+    if among not in AMONG:
+        raise ValueError(f"among is 'words' or 'mentions', got {among!r}")
+    return AMONG.index(among)

@@ -1,0 +1,159 @@
+"""Governors that heads predict for the words of one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch
+from attnwidget.corpus.model_reader import ModelReader
+from attnwidget.kernels.governors import predicted_governors
+from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.kernels.word_maps import WordMaps
+from attnwidget.text.treebank import Sentence
+from attnwidget.words.word_segments import WordSegmenter, word_owners
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+WordUnit = Literal["words", "first", "tokens"]
+# "poss" of Stanford Dependencies, its successor in Universal Dependencies, and the clitics after
+# such a word in the code of Clark et al.
+_POSSESSIVES = ("poss", "nmod:poss")
+_CLITICS = ("'s", "s'")
+
+
+@dataclass(frozen=True, eq=False)
+class GovernorPredictions:
+    """The predictions of every head for one sentence of m words.
+
+    Attributes:
+        sentence: The sentence.
+        maps: Attention between words, float32 [L, H, m, m], rows attend. Special tokens are left
+            out, so rows sum to less than 1.
+        by_clitic: Whether a possessor before "'s" takes the governor predicted for "'s" (as
+            `probe_relations` does), unless its own prediction is the last word.
+
+    Example:
+        >>> from attnwidget import load_model, predict_governors
+        >>> from attnwidget.demo import demo_treebank
+        >>> predicted = predict_governors(load_model(), demo_treebank()[39])
+        >>> predicted.governors.shape, predicted.map(0, 0).shape
+        ((6, 12, 2, 15), (15, 15))
+    """
+
+    sentence: Sentence
+    maps: NDArray[np.float32]
+    by_clitic: bool = False
+
+    @cached_property
+    def governors(self) -> NDArray[np.int64]:
+        """The predicted governor of each word, from 1, int64 [L, H, 2, m]; never the root."""
+        predictions = predicted_governors(torch.from_numpy(self.maps.copy())).numpy() + 1
+        judged: NDArray[np.int64] = predictions.copy()
+        for word in possessors(self.sentence) if self.by_clitic else ():
+            prediction = predictions[..., word]
+            at_clitic = predictions[..., word + 1]
+            judged[..., word] = np.where(prediction < len(self.sentence), at_clitic, prediction)
+        return judged
+
+    @cached_property
+    def weights(self) -> NDArray[np.float32]:
+        """The weight of each prediction, float32 [L, H, 2, m].
+
+        The weight is from the word to its governor, or from the governor to the word.
+        """
+        index = self.governors - 1
+        rows = np.take_along_axis(self.maps, index[:, :, 0, :, None], -1)[..., 0]
+        columns = np.take_along_axis(self.maps, index[:, :, 1, None], -2)[..., 0, :]
+        weights: NDArray[np.float32] = np.stack([rows, columns], axis=2)
+        return weights
+
+    def map(self, layer: int, head: int) -> NDArray[np.float32]:
+        """Return one head's attention between words, float32 [m, m], rows attend."""
+        weights: NDArray[np.float32] = self.maps[layer, head]
+        return weights
+
+    def __repr__(self) -> str:
+        n_layers, n_heads, m, _ = self.maps.shape
+        return f"GovernorPredictions({n_layers}×{n_heads} heads, {m} words: {self.sentence.text!r})"
+
+
+def possessors(sentence: Sentence) -> list[int]:
+    """Return the words, from 0, that `probe_relations` judges by the clitic after them.
+
+    Example:
+        >>> from attnwidget.words.governors import possessors
+        >>> from attnwidget.text.treebank import Sentence
+        >>> relations = ["nmod:poss", "case", "root"]
+        >>> possessors(Sentence.from_lists(["Ann", "'s", "hat"], [3, 1, 0], relations))
+        [0]
+    """
+    pairs = zip(sentence.relations, sentence.words[1:], strict=False)
+    return [
+        i
+        for i, (relation, after) in enumerate(pairs)
+        if relation in _POSSESSIVES and after in _CLITICS
+    ]
+
+
+@in_plain_torch
+def predict_governors(
+    model: AttentionModel, sentence: Sentence, *, unit: WordUnit = "words", by_clitic: bool = False
+) -> GovernorPredictions:
+    """Return the predictions of every head for one sentence (Clark et al. 2019, section 4.2).
+
+    Args:
+        model: A model from `load_model`; only the encoder of an encoder-decoder is read.
+        sentence: A sentence of a treebank, or made with `Sentence.from_lists`.
+        unit: as in `probe_relations`.
+        by_clitic: Whether a possessor before "'s" gets the predicted governor of the "'s", as in
+            the probe.
+
+    Raises:
+        ValueError: the sentence is too long for the model, a word has no tokens, or a token has
+            characters of several words.
+        RuntimeError: the model was closed.
+
+    Example:
+        >>> from attnwidget import Sentence, load_model, predict_governors
+        >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
+        >>> predicted = predict_governors(load_model(), cats)
+        >>> predicted.governors.shape, predicted.map(0, 0).shape
+        ((6, 12, 2, 3), (3, 3))
+    """
+    segment = WordSegmenter(model)(sentence.running)
+    kept = _WordMaps(unit)
+    reader = ModelReader(model, [kept], None)
+    reader.start(segment)
+    reader.add([segment])
+    maps = kept.layers.spread(torch.stack(kept.maps).numpy())
+    return GovernorPredictions(sentence, maps, by_clitic)
+
+
+def word_pooling(batch: Batch, unit: WordUnit) -> WordMaps:
+    """Return the pooling from maps between tokens to maps between words of a batch."""
+    return WordMaps(word_owners(batch), sums=unit != "tokens", means=unit == "words")
+
+
+class _WordMaps(Accumulator[Any]):
+    """Accumulator that keeps the word maps of one sentence."""
+
+    name: ClassVar[str] = "word maps"
+
+    def __init__(self, unit: WordUnit) -> None:
+        self._unit = unit
+        self.maps: list[Tensor] = []
+
+    def update(self, layer: LayerBatch) -> None:
+        pooling = word_pooling(layer.batch, self._unit)
+        self.maps.append(pooling(layer.weights)[0].cpu())
+
+    def compute(self) -> Any:
+        raise NotImplementedError("word maps are no result of their own")

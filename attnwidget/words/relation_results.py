@@ -1,0 +1,349 @@
+"""Results of the relation probe: accuracies of heads and of the best fixed offset."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.charts.best_heads import best_heads
+from attnwidget.charts.head_heatmap import head_heatmap
+from attnwidget.corpus.argument_checks import all_of
+from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.kernels.significance import better_than, holm, wilson_interval
+from attnwidget.text.counted import counted
+from attnwidget.text.treebank import Sentence
+from attnwidget.words.governors import GovernorPredictions, WordUnit, predict_governors
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.capture.model import AttentionModel
+
+Possessive = Literal["clark"] | None
+Integers = NDArray[np.int64]
+
+DIRECTIONS = ("dependent to governor", "governor to dependent")
+"""Who attends to whom; both predict a governor for each word."""
+TABLE_COUNT = 100
+"""Words that a relation of Clark et al.'s Table 1 has at least."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RelationAccuracies(HeadResult):
+    """How often each head's most attended word is a word's governor.
+
+    There are R relations: "all" words first, then the relations of the treebank, the most frequent
+    first. A relation with subtypes has an entry for each subtype and one for all together, "nmod
+    (all)". There are O fixed offsets.
+
+    Attributes:
+        relations: Names of the relations.
+        counts: Number of words of each relation, int64 [R].
+        correct: Number of words for which a head is right, by direction (`DIRECTIONS`), int64 [L,
+            H, 2, R].
+        offsets: The fixed offsets.
+        baseline_correct: Number of words for which an offset is right, int64 [O, R].
+        both_correct: Number of words for which a head and an offset are both right, int64 [L, H, 2,
+            O, R].
+        n_sentences: Number of sentences that were read.
+        n_skipped: Number of sentences that were left out: invalid (`skip_invalid` of
+            `load_treebank`), too long, or with a word without tokens or a token of several words.
+        complete: False if the pass was interrupted.
+        unit: Pooling of tokens to words, as in `probe_relations`.
+        possessive: Rule for possessors before "'s".
+        model_name: Name of the model.
+        stack: "self", or "encoder" in an encoder-decoder.
+        model: The model, for `predictions`; None if it is not available, as in pickles and deep
+            copies.
+        without_attention: The layers without attention of a hybrid model, which have 0 in `correct`
+            and NaN in every share.
+
+    Example:
+        >>> from attnwidget import load_model, probe_relations
+        >>> from attnwidget.demo import demo_treebank
+        >>> found = probe_relations(load_model(), demo_treebank()[:10], progress=False)
+        >>> found.relations[:3], found.accuracy.shape[:3]
+        (('all', 'det', 'punct'), (6, 12, 2))
+        >>> found.best(min_count=5).columns.tolist()[:3]
+        ['relation', 'n', 'layer']
+    """
+
+    relations: tuple[str, ...]
+    counts: Integers
+    correct: Integers
+    offsets: tuple[int, ...]
+    baseline_correct: Integers
+    both_correct: Integers
+    n_sentences: int
+    n_skipped: int
+    complete: bool
+    unit: WordUnit
+    possessive: Possessive
+    model_name: str
+    stack: str
+    model: AttentionModel | None = None
+    without_attention: tuple[int, ...] = ()
+
+    def __copy__(self) -> RelationAccuracies:
+        return replace(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickles and deep copies: without the model."""
+        return self.__dict__ | {"model": None}
+
+    @property
+    def accuracy(self) -> Float64Array:
+        """Accuracy of each head, float64 [L, H, 2, R], 0 to 1; NaN in layers without attention."""
+        accuracy: Float64Array = self.correct / self.counts
+        accuracy[list(self.without_attention)] = np.nan
+        return accuracy
+
+    @property
+    def baseline_offset(self) -> Integers:
+        """The offset that is right most often, int64 [R]; the largest of equals."""
+        return np.array(self.offsets)[self._best_offsets]
+
+    @property
+    def baseline(self) -> Float64Array:
+        """Accuracy of the best fixed offset, float64 [R], 0 to 1."""
+        return self.baseline_correct.max(0) / self.counts
+
+    @property
+    def uas(self) -> Float64Array:
+        """Accuracy over all words except punctuation, float64 [L, H, 2]; the root counts as wrong.
+
+        This is the usual unlabelled attachment score, while "all" of `accuracy` includes
+        punctuation.
+        """
+        punctuation = [i for i, name in enumerate(self.relations) if name == "punct"]
+        left = self.counts[0] - self.counts[punctuation].sum()
+        right = self.correct[..., 0] - self.correct[..., punctuation].sum(-1)
+        uas = right / left if left else np.full(right.shape, np.nan)
+        uas[list(self.without_attention)] = np.nan
+        return uas
+
+    @cached_property
+    def p_values(self) -> Float64Array:
+        """Corrected p-values that a head is better than the best offset, float64 [L, H, 2, R].
+
+        The test is an exact one-sided McNemar test against the best offset of the relation on the
+        same words, with Holm's correction over all heads, both directions and all relations. The
+        test treats words as independent, which is only approximately true within a sentence.
+        """
+        numbers = list(self._layers.numbers)
+        return self._layers.spread(holm(self.single_p_values[numbers]))
+
+    @property
+    def single_p_values(self) -> Float64Array:
+        """P-values of `p_values` before the correction, float64 [L, H, 2, R]."""
+        layers = self._layers
+        only_head, only_offset = (counts[list(layers.numbers)] for counts in self.only_one_right)
+        return layers.spread(better_than(only_head, only_offset))
+
+    @property
+    def only_one_right(self) -> tuple[Integers, Integers]:
+        """Number of words that only the head, and only the best offset, gets right.
+
+        Two arrays int64 [L, H, 2, R].
+        """
+        both = np.take_along_axis(
+            self.both_correct, self._best_offsets[None, None, None, None], axis=3
+        )[..., 0, :]
+        return self.correct - both, self.baseline_correct.max(0) - both
+
+    @property
+    def _layers(self) -> LayerNumbers:
+        return LayerNumbers.without(self.without_attention, len(self.correct))
+
+    def best(
+        self,
+        min_count: int = TABLE_COUNT,
+        *,
+        skip: Collection[str] = ("root", "punct"),
+        level: float = 0.05,
+    ) -> pd.DataFrame:
+        """Return the best head and the best fixed offset of each relation (Clark et al., Table 1).
+
+        Ties go to the last layer, head and direction, as in the released code. The interval
+        (Wilson, 95 %) belongs to the head's own accuracy: the choice of the best head on these
+        words makes the accuracy look better than it is.
+
+        Args:
+            min_count: Smallest number of words of a relation.
+            skip: Relations to leave out; no head can be right for the root.
+            level: Largest corrected p-value that counts as significant.
+
+        Returns:
+            Columns relation, n, layer, head, direction, accuracy, low, high, baseline, offset,
+            p_value (corrected), significant.
+        """
+        import pandas as pd
+
+        shown = [
+            r
+            for r, name in enumerate(self.relations)
+            if self.counts[r] >= min_count and name not in skip
+        ]
+        correct = self.correct.copy()
+        correct[list(self.without_attention)] = -1
+        correct = correct.reshape(-1, len(self.relations))[:, shown]
+        last = len(correct) - 1 - correct[::-1].argmax(0)
+        layer, head, direction = np.unravel_index(last, self.correct.shape[:3])
+        hits = correct[last, np.arange(len(shown))]
+        n = self.counts[shown]
+        low, high = wilson_interval(hits, n)
+        p_value = self.p_values[layer, head, direction, shown]
+        return pd.DataFrame(
+            {
+                "relation": [self.relations[r] for r in shown],
+                "n": n,
+                "layer": layer,
+                "head": head,
+                "direction": [DIRECTIONS[d] for d in direction],
+                "accuracy": hits / n,
+                "low": low,
+                "high": high,
+                "baseline": self.baseline[shown],
+                "offset": self.baseline_offset[shown],
+                "p_value": p_value,
+                "significant": p_value <= level,
+            }
+        )
+
+    def table(self, min_count: int = TABLE_COUNT) -> pd.DataFrame:
+        """Return `best` with the columns and the format of Table 1 of Clark et al.
+
+        Args:
+            min_count: Smallest number of words of a relation.
+
+        Returns:
+            Columns Relation, Head (1-based, "8-11"), Accuracy (in %), Baseline (in %, with its
+            offset: "51.7 (1)"); the most frequent relation first, after all of them.
+        """
+        import pandas as pd
+
+        best = self.best(min_count).sort_values("n", ascending=False, kind="stable")
+        rows = [
+            (
+                "All" if row["relation"] == "all" else row["relation"],
+                f"{row['layer'] + 1}-{row['head'] + 1}",
+                round(100 * row["accuracy"], 1),
+                f"{100 * row['baseline']:.1f} ({row['offset']})",
+            )
+            for row in best.to_dict("records")
+        ]
+        return pd.DataFrame(rows, columns=["Relation", "Head", "Accuracy", "Baseline"])
+
+    def heads(self) -> HeadMetrics:
+        """Return the accuracy of the better direction, for all words and relations of 100 words."""
+        shown = np.maximum(self.accuracy[:, :, 0], self.accuracy[:, :, 1])
+        return {
+            f"accuracy on {name}": shown[..., r]
+            for r, name in enumerate(self.relations)
+            if not r or (self.counts[r] >= TABLE_COUNT and name != "root")
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per head, direction and relation, with columns as in `best`."""
+        import pandas as pd
+
+        layer, head, direction, r = (i.ravel() for i in np.indices(self.correct.shape))
+        correct = self.correct.ravel()
+        n = self.counts[r]
+        low, high = wilson_interval(correct, n)
+        frame = pd.DataFrame(
+            {
+                "relation": np.array(self.relations, dtype=object)[r],
+                "n": n,
+                "layer": layer,
+                "head": head,
+                "direction": np.array(DIRECTIONS, dtype=object)[direction],
+                "correct": correct,
+                "accuracy": correct / n,
+                "low": low,
+                "high": high,
+                "baseline": self.baseline[r],
+                "offset": self.baseline_offset[r],
+                "p_value": self.p_values.ravel(),
+            }
+        )
+        return frame[~frame["layer"].isin(self.without_attention)].reset_index(drop=True)
+
+    def chart(
+        self, relation: str | None = None, *, min_count: int = TABLE_COUNT, width: int = 640
+    ) -> alt.TopLevelMixin:
+        """Draw the best head and the best offset of each relation, or all heads on one relation.
+
+        Args:
+            relation: Relation for which to draw the accuracy of every head in the better direction;
+                None = all relations.
+            min_count: Smallest number of words of the drawn relations, without `relation`.
+            width: Pixels of the whole figure.
+
+        Raises:
+            ValueError: the relation does not exist, or no relation has enough words.
+        """
+        if relation is not None:
+            r = self._index(relation)
+            words = counted(int(self.counts[r]), "word")
+            title = f"Accuracy on {relation}\n{words}; the better direction"
+            values = self.accuracy[..., r].max(-1)
+            return head_heatmap(values, title=title, value_title="accuracy", width=width)
+        best = self.best(min_count)
+        if best.empty:
+            raise ValueError(
+                f"no relation has {min_count} words, the most frequent {self.counts[1:].max()}: "
+                "pass a lower min_count"
+            )
+        sentences = counted(self.n_sentences, "sentence")
+        title = f"The best head of each relation\n{self.model_name}, {sentences}"
+        return best_heads(best, title=title, width=width)
+
+    @in_plain_torch
+    def predictions(self, sentence: Sentence) -> GovernorPredictions:
+        """Return the predictions of every head for one sentence, with the same unit.
+
+        Raises:
+            RuntimeError: the model is not available, or was closed.
+            ValueError: the sentence is too long for the model, or has a word without tokens.
+        """
+        all_of(Sentence, [sentence], "pass one of the treebank, treebank[0]")
+        if self.model is None:
+            raise RuntimeError(
+                "these accuracies came without their model: use predict_governors(model, sentence)"
+            )
+        return predict_governors(self.model, sentence, unit=self.unit)
+
+    def __repr__(self) -> str:
+        n_layers, n_heads = self.correct.shape[:2]
+        stopped = "" if self.complete else ", interrupted"
+        skipped = f", {self.n_skipped} skipped" if self.n_skipped else ""
+        return (
+            f"RelationAccuracies({self.model_name}, {n_layers}×{n_heads} heads, "
+            f"{counted(self.n_sentences, 'sentence')}{skipped}{stopped}, "
+            f"{counted(int(self.counts[0]), 'word')}, "
+            f"{counted(len(self.relations) - 1, 'relation')})"
+        )
+
+    @property
+    def _best_offsets(self) -> Integers:
+        """Return the index of the best offset of each relation; the largest offset of equals."""
+        order = np.argsort(self.offsets)[::-1]
+        return np.asarray(order[self.baseline_correct[order].argmax(0)])
+
+    def _index(self, relation: str) -> int:
+        try:
+            return self.relations.index(relation)
+        except ValueError:
+            raise ValueError(
+                f"there is no relation {relation!r}, only {', '.join(self.relations)}"
+            ) from None

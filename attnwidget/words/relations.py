@@ -1,0 +1,390 @@
+"""The relation probe: heads whose most attended word is the governor (Clark et al. 2019, 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
+from attnwidget.corpus.argument_checks import all_of, each_once, one_of
+from attnwidget.corpus.checkpoint import digest_of
+from attnwidget.corpus.progress_bar import OnProgress
+from attnwidget.corpus.shards import Executor
+from attnwidget.kernels.governors import GovernorHits, governors_of
+from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.text.loaded import left_out_of
+from attnwidget.text.treebank import Sentence
+from attnwidget.words.governors import (
+    GovernorPredictions,
+    WordUnit,
+    possessors,
+    predict_governors,
+    word_pooling,
+)
+from attnwidget.words.probe_words import probe
+from attnwidget.words.relation_results import (
+    DIRECTIONS,
+    Integers,
+    Possessive,
+    RelationAccuracies,
+)
+from attnwidget.words.word_segments import word_segments
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+__all__ = [
+    "DIRECTIONS",
+    "GovernorPredictions",
+    "RelationAccuracies",
+    "RelationHits",
+    "Relations",
+    "predict_governors",
+    "probe_relations",
+]
+
+_UNITS = ("words", "first", "tokens")
+
+
+@in_plain_torch
+def probe_relations(
+    model: AttentionModel,
+    sentences: Iterable[Sentence],
+    *,
+    unit: WordUnit = "words",
+    offsets: Iterable[int] = range(-3, 3),
+    possessive: Possessive = "clark",
+    skip_unaligned: bool = False,
+    batch_size: int = 32,
+    progress: bool | OnProgress = True,
+    checkpoint: str | Path | None = None,
+    executor: Executor | None = None,
+) -> RelationAccuracies:
+    """Measure how often a head's most attended word is the governor (Clark et al. 2019, Table 1).
+
+    Every head is read in both directions: the predicted governor of a word is its most attended
+    word, or the word with the most attention to it. Special tokens are left out, the weight of a
+    word on itself counts as 0, ties go to the first word, and weights are not renormalised. A
+    prediction is right if the treebank has the same governor. Words of all sentences are pooled. No
+    head predicts the root, so the accuracy on "all" words, which include the root, is below 1.
+
+    The baseline predicts a governor at a fixed offset: the word's position plus the offset, cut to
+    0 (the root) and to the last word. As in the paper, +3 is not among the offsets.
+
+    Args:
+        model: A model from `load_model`; only the encoder of an encoder-decoder is read. Causal
+            heads attend only to earlier words.
+        sentences: Sentences of a treebank (`load_treebank`); all are cut into tokens before the
+            first is read.
+        unit: "words" sums over the tokens of the attended word and averages over the tokens of the
+            attending word, as in the paper. "first" uses only the row of the attending word's first
+            token, as in the released code. "tokens" uses the weight between the first tokens of
+            both words.
+        offsets: Offsets of the baseline; negative = the governor comes before the word.
+        possessive: "clark" judges a possessor (poss, nmod:poss) before "'s" by the prediction for
+            the "'s", unless the prediction for the possessor is the last word; this also holds for
+            baselines. None treats possessors like all words.
+        skip_unaligned: Whether to leave out sentences that have a word without tokens or a token of
+            several words, or are too long for the model, and count them; otherwise they are an
+            error. `Sentence.with_spaces` reads a space between all words, so that no token has
+            several.
+        batch_size: Number of sentences in one pass of the model.
+        progress: Whether to show a progress bar; or a function that is called with the number of
+            inputs read and their number (None if unknown).
+        checkpoint: An .npz file that keeps the sums, as in `measure`.
+        executor: Executor whose workers read the inputs, as in `measure`.
+
+    Raises:
+        ValueError: a sentence that is too long, or has a word without tokens or a token of several
+            words; no sentences, no or repeated offsets, a model without a tokenizer, an unknown
+            unit or rule, or a checkpoint of another study.
+        RuntimeError: the model was closed.
+
+    Example:
+        >>> from attnwidget import Sentence, load_model, probe_relations
+        >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
+        >>> found = probe_relations(load_model(), [cats], progress=False)
+        >>> found.relations, found.accuracy.shape
+        (('all', 'nsubj', 'obj', 'root'), (6, 12, 2, 4))
+        >>> best = found.best(min_count=1, skip=["all", "root"])
+        >>> best[["relation", "n", "baseline", "offset"]].values.tolist()
+        [['nsubj', 1, 1.0, 1], ['obj', 1, 1.0, -1]]
+    """
+    sentences = all_of(Sentence, sentences, "read them with load_treebank(path)")
+    if not sentences:
+        raise ValueError("there are no sentences to probe: pass those of a treebank")
+    return probe(
+        model,
+        [sentence.running for sentence in sentences],
+        lambda _, n_skipped: Relations(
+            sentences, unit=unit, offsets=offsets, possessive=possessive, n_skipped=n_skipped
+        ),
+        skip_unaligned=skip_unaligned,
+        batch_size=batch_size,
+        progress=progress,
+        checkpoint=checkpoint,
+        executor=executor,
+    )
+
+
+class Relations(Accumulator[RelationAccuracies]):
+    """Counts of words for which heads and fixed offsets are right; see `probe_relations`.
+
+    Args:
+        sentences: The sentences; segment i of the study is a `WordSegment` of sentence i.
+        unit: As in `probe_relations`, like the following arguments.
+        offsets: Offsets of the baseline.
+        possessive: Rule for possessors.
+        n_skipped: Number of sentences that were left out, for the result.
+
+    Raises:
+        ValueError: as `probe_relations`.
+    """
+
+    name: ClassVar[str] = "relations"
+    by_segment = ("_sentences",)
+
+    def __init__(
+        self,
+        sentences: Sequence[Sentence],
+        *,
+        unit: WordUnit = "words",
+        offsets: Iterable[int] = range(-3, 3),
+        possessive: Possessive = "clark",
+        n_skipped: int = 0,
+    ) -> None:
+        self._sentences = sentences
+        self._unit = unit
+        self._offsets = tuple(each_once("offsets", map(int, offsets)))
+        self._possessive = possessive
+        self._n_skipped = n_skipped
+        self._n_left_out = len(left_out_of(sentences))
+        self._labels = sorted({label for sentence in sentences for label in sentence.relations})
+        self._ids = {label: i for i, label in enumerate(self._labels)}
+        one_of("unit", unit, _UNITS)
+        one_of("possessive", possessive, ("clark", None))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        said = (
+            (sentence.words, sentence.governors, sentence.relations) for sentence in self._sentences
+        )
+        return {
+            "unit": self._unit,
+            "offsets": list(self._offsets),
+            "possessive": self._possessive,
+            "sentences": digest_of(said),
+        }
+
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        self._model = subject.model
+        n_labels = len(self._labels)
+        n_offsets = len(self._offsets)
+        of_heads = (self.n_layers, self.n_heads, len(DIRECTIONS))
+        self.sums = {
+            "counts": np.zeros(n_labels, np.int64),
+            "correct": np.zeros((*of_heads, n_labels), np.int64),
+            "baseline": np.zeros((n_offsets, n_labels), np.int64),
+            "both": np.zeros((*of_heads, n_offsets, n_labels), np.int64),
+            "sentences": np.zeros((), np.int64),
+        }
+
+    def update(self, layer: LayerBatch) -> None:
+        if layer.layer == 0:
+            self._pooling = word_pooling(layer.batch, self._unit)
+            self._hits = self._hits_of(layer.batch)
+        self._hits.add(self._pooling(layer.weights))
+
+    def end_batch(self, batch: Batch) -> None:
+        of_heads = self._hits.of_heads()
+        of_offsets = self._hits.of_offsets()
+        self.sums["counts"] += of_offsets[0]
+        self.sums["baseline"] += of_offsets[1:]
+        self.sums["correct"] += of_heads[..., 0, :]
+        self.sums["both"] += of_heads[..., 1:, :]
+        self.sums["sentences"] += len(batch.segments)
+
+    def compute(self) -> RelationAccuracies:
+        names, members = _rows(self._labels, self.sums["counts"])
+        n_expected = len(self._sentences) - self._n_skipped
+        return RelationAccuracies(
+            relations=names,
+            counts=self.sums["counts"] @ members,
+            correct=self.layers.spread(self.sums["correct"] @ members, fill=0),
+            offsets=self._offsets,
+            baseline_correct=self.sums["baseline"] @ members,
+            both_correct=self.layers.spread(self.sums["both"] @ members, fill=0),
+            n_sentences=int(self.sums["sentences"]),
+            n_skipped=self._n_skipped + self._n_left_out,
+            complete=bool(self.sums["sentences"] == n_expected),
+            unit=self._unit,
+            possessive=self._possessive,
+            model_name=self.model_name,
+            stack=self.stack,
+            model=self._model,
+            without_attention=self.layers.without_attention,
+        )
+
+    def _hits_of(self, batch: Batch) -> RelationHits:
+        chosen = [self._sentences[segment.index] for segment in word_segments(batch)]
+        return RelationHits(
+            chosen,
+            [[self._ids[label] for label in sentence.relations] for sentence in chosen],
+            n_labels=len(self._labels),
+            offsets=self._offsets,
+            by_clitic=self._possessive == "clark",
+            n_words=self._pooling.n_words,
+            device=self._pooling.device,
+        )
+
+
+def _rows(labels: Sequence[str], counts: Integers) -> tuple[tuple[str, ...], Integers]:
+    """Return the names of the relations of the result, and the labels [N, R] of each relation."""
+    by_base: dict[str, list[int]] = {}
+    rows: dict[str, list[int]] = {}
+    for i, label in enumerate(labels):
+        if counts[i]:
+            rows[label] = [i]
+            by_base.setdefault(label.partition(":")[0], []).append(i)
+    rows |= {f"{base} (all)": subtypes for base, subtypes in by_base.items() if len(subtypes) > 1}
+    names = sorted(rows, key=lambda name: (-int(counts[rows[name]].sum()), name))
+    members = np.zeros((len(labels), len(rows) + 1), np.int64)
+    members[:, 0] = 1
+    for r, name in enumerate(names, 1):
+        members[rows[name], r] = 1
+    return ("all", *names), members
+
+
+class RelationHits:
+    """Counts of correct predictions of heads and fixed offsets for B sentences of a treebank.
+
+    Args:
+        sentences: The sentences, with at most m words.
+        labels: The relation of each word of each sentence, as numbers from 0.
+        n_labels: Number of relations, R.
+        offsets: The O offsets from a word to its governor; cut to the root and the last word.
+        by_clitic: Whether to judge possessors before "'s" as in the code of Clark et al.
+        n_words: Number of words m to which predictions are padded.
+        device: The device of the predictions.
+    """
+
+    def __init__(
+        self,
+        sentences: Sequence[Sentence],
+        labels: Sequence[Sequence[int]],
+        *,
+        n_labels: int,
+        offsets: Sequence[int],
+        by_clitic: bool,
+        n_words: int,
+        device: torch.device,
+    ) -> None:
+        lengths = torch.tensor(
+            [len(sentence) for sentence in sentences], dtype=torch.long, device="cpu"
+        )[:, None]
+        judged = torch.zeros(len(sentences), n_words, dtype=torch.bool, device="cpu")
+        for item, sentence in enumerate(sentences) if by_clitic else ():
+            for word in possessors(sentence):
+                judged[item, word] = True
+        # Positions count from 0. -1 is the root, which an offset can predict, and -2 is padding.
+        self._governors = (
+            _padded([sentence.governors for sentence in sentences], -1, n_words).to(device) - 1
+        )
+        self._predicted = GovernorHits(self._governors)
+        self._possessors = judged.to(device)
+        self._lengths = lengths.to(device)
+        self._by_clitic = self._possessors.nonzero(as_tuple=True)
+        places = torch.arange(1, n_words + 1, dtype=torch.long, device="cpu")
+        guesses = [(places + offset).clamp_min(0).minimum(lengths) - 1 for offset in offsets]
+        near = self.right(torch.stack(guesses, 1).to(device)[:, None])[:, 0]  # [B, O, m]
+        relation = _padded(labels, n_labels, n_words)
+        # Words with the same sums form a kind, and hits are counted once per kind.
+        told = torch.cat([relation[:, None], near.cpu()], 1).transpose(0, 1).flatten(1).numpy()
+        kind, example = _kinds(told)
+        one_hot = torch.nn.functional.one_hot(torch.from_numpy(kind), len(example))
+        self._kinds = one_hot.to(device, torch.float32)  # [B * m, K]
+        # The sums of each kind: its relation, for all words and for words with a right offset.
+        relation = told[0, example]
+        offset = told[1:, example]
+        counted = np.concatenate([np.ones((1, len(example))), offset])  # [1 + O, K]
+        has_relation = np.arange(n_labels)[:, None] == relation  # [R, K]; padding has none
+        self._counted = (counted[:, None] * has_relation).astype(np.float32)
+        self._hits: list[Tensor] = []
+
+    def add(self, maps: Tensor) -> None:
+        """Count the right predictions of one layer's word maps [B, H, m, m], layer by layer.
+
+        The maps are overwritten.
+        """
+        text, word = self._by_clitic
+        both = governors_of(maps, text.repeat(2), torch.cat([word, word + 1]))
+        ordinary, at_clitic = both.tensor_split(2)
+        right = self._predicted(maps)  # [B, H, 2, m]
+        governor = self._governors[text, word][:, None, None]
+        length = self._lengths[text][:, None]
+        judged = torch.where(ordinary + 1 < length, at_clitic, ordinary) == governor
+        right[text, :, :, word] = judged
+        flat = right.permute(1, 2, 0, 3).flatten(2).float()
+        self._hits.append(flat @ self._kinds)  # counts, exact in float32 below 2^24
+
+    def right(self, predicted: Tensor) -> Tensor:
+        """Return where `predicted` [B, ..., m] (positions from 0) is the governor, bool.
+
+        A possessor before its clitic takes the prediction for the clitic, unless its own prediction
+        is the last word (`probe_relations`).
+        """
+        axes = (slice(None), *[None] * (predicted.dim() - 2))
+        governors = self._governors[axes]
+        lengths = self._lengths[axes]
+        at_clitic = predicted.roll(-1, -1) == governors
+        judged = self._possessors[axes] & (predicted + 1 < lengths)
+        return torch.where(judged, at_clitic, predicted == governors)
+
+    def of_heads(self) -> NDArray[np.int64]:
+        """Return the number of words for which heads are right, int64 [L, H, 2, 1 + O, R].
+
+        The first number counts all words, the remaining numbers count the words for which an offset
+        is right.
+        """
+        return self._summed(torch.stack(self._hits).cpu().numpy())
+
+    def of_offsets(self) -> NDArray[np.int64]:
+        """Return the number of all words, and of words with a right offset, int64 [1 + O, R]."""
+        return self._summed(self._kinds.sum(0).cpu().numpy())
+
+    def _summed(self, counts: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Return the sums [..., 1 + O, R] of the counts of kinds [..., K]."""
+        _, n_labels, n_kinds = self._counted.shape
+        sums = counts @ self._counted.reshape(-1, n_kinds).T
+        return np.rint(sums).astype(np.int64).reshape(*counts.shape[:-1], -1, n_labels)
+
+
+def _kinds(told: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the kind of each column of [N, W], int [W], and the first column of each kind, [K].
+
+    Equal columns have the same kind.
+
+    Comparing each column as a single number is many times faster than entry by entry.
+    """
+    code = np.zeros(told.shape[1], np.int64)
+    n_codes = 1
+    for row in told:
+        n_values = int(row.max()) + 1
+        if n_codes * n_values >= 2**63:
+            values, code = np.unique(code, return_inverse=True)
+            n_codes = len(values)
+        code, n_codes = code * n_values + row, n_codes * n_values
+    _, example, kind = np.unique(code, return_index=True, return_inverse=True)
+    return kind, example
+
+
+def _padded(rows: Iterable[Sequence[int]], filler: int, longest: int) -> Tensor:
+    padded = [[*row, *[filler] * (longest - len(row))] for row in rows]
+    return torch.from_numpy(np.array(padded))  # a third of the time of torch.tensor

@@ -1,0 +1,306 @@
+"""Scores of behaviours beside simple sums, on planted heads and on random weights."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
+
+from attnwidget import (
+    AttentionModel,
+    LinkBehaviour,
+    load_model,
+    make_segments,
+    probe_relations,
+    read_segments,
+    score_behaviours,
+)
+from attnwidget.behaviours.registry import known_behaviours
+from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
+from attnwidget.demo import demo_prose, demo_treebank
+from attnwidget.kernels.link_controls import controls_at_offsets, controls_beside
+from attnwidget.text.mentions import Document
+from attnwidget.text.segments import Segment
+from fixtures import planted_circuit as planted
+from fixtures.vocabularies import word_tokenizer
+from fixtures.zoo import VOCABULARY
+
+QUIET: dict[str, Any] = {"progress": False, "batch_size": 4}
+FEW = ["previous token", "[SEP]", "punctuation", "duplicate token", "within sentence", "broad"]
+
+
+@given(seed=st.integers(0, 2**31 - 1), n=st.integers(1, 6), causal=st.booleans())
+def test_controls_equal_means_over_other_links(seed: int, n: int, causal: bool) -> None:
+    random = np.random.default_rng(seed)
+    visible = np.tril(np.ones((n, n), bool)) if causal else np.ones((n, n), bool)
+    links = visible & (random.uniform(size=(n, n)) < 0.3)
+    weights = random.uniform(size=(n, n))
+    n_seen = visible.sum(-1)
+    expected = {controls_at_offsets: 0.0, controls_beside: 0.0}
+    kept: dict[Any, set[tuple[int, int]]] = {control: set() for control in expected}
+    for i, j in np.argwhere(links).tolist():
+        offsets = [
+            weights[k, k + j - i] * n_seen[k] / n_seen[i]
+            for k in range(n)
+            if 0 <= k + j - i < n and visible[k, k + j - i] and not links[k, k + j - i]
+        ]
+        beside = [
+            weights[i, k]
+            for k in (j - 1, j + 1)
+            if 0 <= k < n and visible[i, k] and not links[i, k]
+        ]
+        for control, others in ((controls_at_offsets, offsets), (controls_beside, beside)):
+            if others:
+                expected[control] += float(np.mean(others))
+                kept[control].add((i, j))
+    for control, total in expected.items():
+        found, shares = control(torch.from_numpy(links), torch.from_numpy(visible))
+        assert {tuple(at) for at in found.nonzero().tolist()} == kept[control]
+        assert float((torch.from_numpy(weights) * shares).sum()) == pytest.approx(total, abs=1e-5)
+
+
+@pytest.fixture(scope="module")
+def segments(model: AttentionModel) -> list[Segment]:
+    return read_segments(demo_prose(), model, max_tokens=32, limit=13)
+
+
+@pytest.fixture(scope="module")
+def table(model: AttentionModel, segments: list[Segment]) -> BehaviourTable:
+    return score_behaviours(model, segments, FEW, random_models=0, **QUIET)
+
+
+@pytest.mark.slow
+def test_scores_equal_sums_over_whole_maps(
+    model: AttentionModel, segments: list[Segment], table: BehaviourTable
+) -> None:
+    scores: list[dict[str, list[np.ndarray]]] = [{}, {}]
+    for segment in segments:
+        tokens = ["[CLS]", *segment.first, "[SEP]", *segment.second, "[SEP]"]
+        ids = model.tokenizer.convert_tokens_to_ids(tokens)
+        types = [0] * (len(segment.first) + 2) + [1] * (len(segment.second) + 1)
+        inputs = {"input_ids": torch.tensor([ids]), "token_type_ids": torch.tensor([types])}
+        weights = model.attend(inputs).weights()
+        assert segment.document is not None
+        half = scores[segment.document % 2]
+        n = len(tokens)
+        previous = np.mean([weights[:, :, i, i - 1] for i in range(1, n)], 0)
+        half.setdefault("previous token", []).append(previous)
+        ends = [i for i, token in enumerate(tokens) if token == "[SEP]"]
+        # The link from the first token to the last has no other link at its offset.
+        queries = [weights[:, :, i, [j for j in ends if i or j < n - 1]].sum(-1) for i in range(n)]
+        half.setdefault("[SEP]", []).append(np.mean(queries, 0))
+    for name, of_half in scores[0].items():
+        np.testing.assert_allclose(table[name].score, np.mean(of_half, 0), atol=1e-5)
+        assert table[name].n == len(of_half)
+    for name, of_half in scores[1].items():
+        np.testing.assert_allclose(table[name].held_out, np.mean(of_half, 0), atol=1e-5)
+
+
+def test_a_table_has_controls_intervals_and_tests(table: BehaviourTable) -> None:
+    frame = table.to_frame()
+    assert len(frame) == 72 * len(FEW)
+    of_text = frame[frame["behaviour"] != "broad"]
+    assert of_text["score"].between(0, 1).all() and of_text["auc"].between(0, 1).all()
+    assert (frame["low"] <= frame["score"] - frame["control"] + 1e-9).all()
+    assert (frame["high"] >= frame["score"] - frame["control"] - 1e-9).all()
+    named = frame[frame["behaviour"] != "broad"]
+    assert (named["adjusted"] >= named["p"]).all() and not frame.drop(named.index)["names"].any()
+    assert frame["names"].any() and (frame[frame["names"]]["adjusted"] <= 0.05).all()
+    assert set(np.unique(table.names)) <= {"", *FEW}
+    assert table.chart() is not None and table.chart("[SEP]") is not None
+    with pytest.raises(KeyError, match="'copying' has no score: only previous token"):
+        table["copying"]
+
+
+@pytest.mark.slow
+def test_workers_and_checkpoints_give_the_same_bits(
+    model: AttentionModel, segments: list[Segment], table: BehaviourTable, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"random_models": 0, **QUIET}
+    with ThreadPoolExecutor(2) as pool:
+        others = [score_behaviours(model, segments, FEW, executor=pool, **options)]
+    for _ in range(2):
+        others.append(score_behaviours(model, segments, FEW, checkpoint=tmp_path, **options))
+    for other in others:
+        for first, second in zip(table.scores, other.scores, strict=True):
+            for name in ("score", "control", "low", "p", "held_out", "auc"):
+                np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+@pytest.fixture(scope="module")
+def circuit() -> AttentionModel:
+    model = planted.planted_llama()
+    return load_model(model, planted.planted_tokenizer(), name="planted circuit", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def of_circuit(circuit: AttentionModel) -> BehaviourTable:
+    texts = make_segments(planted.repeated_texts(24), circuit)
+    return score_behaviours(circuit, texts, treebank=(), **QUIET)
+
+
+def test_planted_heads_are_named_and_no_other(of_circuit: BehaviourTable) -> None:
+    names = of_circuit.names
+    assert names[planted.PREVIOUS] == "previous token"
+    names_of = [of_circuit.behaviours[d] for d in of_circuit.named.of(*planted.INDUCTION)]
+    assert {"induction", "induction (random tokens)", "copying"} <= set(names_of)
+    assert {tuple(at) for at in np.argwhere(names != "").tolist()} == {
+        planted.PREVIOUS,
+        planted.INDUCTION,
+    }
+    assert {"relations", "coreference", "[SEP]", "[CLS]"} <= of_circuit.left_out.keys()
+
+
+def random_model(seed: int, causal: bool) -> AttentionModel:
+    torch.manual_seed(seed)
+    if not causal:
+        from attnwidget.probes.untrained_model import untrained_like
+
+        return untrained_like(load_model(device="cpu"), seed=seed)
+    config = GPT2Config(n_layer=3, n_head=4, n_embd=48, vocab_size=VOCABULARY, bos_token_id=0)
+    return load_model(GPT2LMHeadModel(config), word_tokenizer(template=False), device="cpu")
+
+
+def random_texts(model: AttentionModel, seed: int) -> list[Segment]:
+    random = np.random.default_rng(seed)
+    lengths = random.integers(20, 40, 24)
+    texts = [" ".join(f"w{i}" for i in random.integers(0, 60, length)) for length in lengths]
+    return make_segments(texts, model)
+
+
+def names_of_random_weights(seed: int, causal: bool) -> int:
+    model = random_model(seed, causal)
+    texts = random_texts(model, seed) if causal else None
+    treebank = () if causal else demo_treebank()
+    found = score_behaviours(
+        model, texts, treebank=treebank, random_models=2, seed=1000 + seed, **QUIET
+    )
+    return int((found.names != "").sum())
+
+
+@pytest.mark.slow
+def test_random_weights_have_no_name() -> None:
+    assert names_of_random_weights(0, causal=True) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_few_of_twenty_models_with_random_weights_have_a_name() -> None:
+    named = [names_of_random_weights(seed, causal=True) > 0 for seed in range(20)]
+    named += [names_of_random_weights(seed, causal=False) > 0 for seed in range(1)]
+    assert sum(named) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("spread", [0.02, 0.2])
+def test_few_of_twenty_encoders_with_random_weights_have_a_name(
+    model: AttentionModel, spread: float
+) -> None:
+    """Random weights with a spread of 0.2 give maps with large and small weights."""
+    texts = read_segments(demo_prose(), model, max_tokens=48, limit=24)
+    named = 0
+    for seed in range(20):
+        torch.manual_seed(seed)
+        config = BertConfig(
+            vocab_size=len(model.tokenizer),
+            hidden_size=48,
+            intermediate_size=48,
+            num_hidden_layers=3,
+            num_attention_heads=4,
+            initializer_range=spread,
+        )
+        random = load_model(BertForMaskedLM(config), model.tokenizer, device="cpu")
+        found = score_behaviours(
+            random, texts, treebank=demo_treebank()[:80], seed=1000 + 10 * seed, **QUIET
+        )
+        assert {"[SEP]", "rare words", "governor to det"} <= set(found.behaviours)
+        named += bool((found.names != "").any())
+    assert named <= 1
+
+
+@pytest.mark.slow
+def test_names_of_relations_agree_with_the_probe(model: AttentionModel) -> None:
+    found = score_behaviours(model, (), ["relations"], **QUIET)
+    probed = probe_relations(model, demo_treebank()[::2], progress=False)
+    for score in found.scores:
+        first, _, second = score.name.partition(" to ")
+        direction = int(first == "governor")
+        r = probed.relations.index(second if direction else first)
+        assert probed.counts[r] == score.n >= 20
+        np.testing.assert_array_equal(score.score, probed.accuracy[:, :, direction, r])
+        assert score.control[0, 0] == probed.baseline[r]
+        number = found.behaviours.index(score.name)
+        significant = found.named.significant[number]
+        # The family of the atlas is smaller than that of the probe, which tests rare relations too.
+        strong = (probed.p_values[:, :, direction, r] <= 0.05) & (score.strength >= 0.25)
+        assert (strong <= significant).all()
+    assert "det to governor" in found.names
+
+
+def test_coreference_takes_documents(model: AttentionModel) -> None:
+    words = [
+        "The",
+        "captain",
+        "told",
+        "his",
+        "men",
+        "that",
+        "the",
+        "captain",
+        "would",
+        "not",
+        "leave",
+        ".",
+    ]
+    spans = [(0, 1, "captain"), (3, 3, "captain"), (3, 4, "men"), (6, 7, "captain")]
+    documents = [Document.from_spans(words, spans) for _ in range(4)]
+    found = score_behaviours(model, (), ["coreference"], documents=documents, **QUIET)
+    (score,) = found.scores
+    assert (score.unit, score.n, score.held_out_n) == ("mention", 4, 4)
+    assert ((score.score >= 0) & (score.score <= 1)).all()
+
+
+@pytest.mark.slow
+def test_a_behaviour_of_a_user_is_scored_like_the_others(model: AttentionModel) -> None:
+    class ToCapitals(LinkBehaviour):
+        name = "the"
+        description = "attends to the word the"
+        source = "this test"
+
+        def links(self, batch: Any) -> torch.Tensor:
+            member = batch.inputs["input_ids"] == model.tokenizer.convert_tokens_to_ids("the")
+            return member[:, None].expand(-1, member.shape[1], -1)
+
+    texts = read_segments(demo_prose(), model, max_tokens=24, limit=8)
+    found = score_behaviours(model, texts, [ToCapitals(), "[SEP]"], random_models=1, **QUIET)
+    assert found.behaviours == ("the", "[SEP]")
+    assert np.isfinite(found["the"].random) and found["the"].rule is not None
+
+
+def test_behaviours_have_names_sources_and_descriptions() -> None:
+    behaviours = known_behaviours()
+    assert len({behaviour.name for behaviour in behaviours}) == len(behaviours)
+    assert all(b.source and b.description for b in behaviours)
+
+
+def test_unclear_requests_are_refused(model: AttentionModel, segments: list[Segment]) -> None:
+    for behaviours, message in (
+        (["nothing"], "there is no behaviour 'nothing'"),
+        ([], "one or more"),
+        (["broad", "broad"], "each once"),
+        (["induction"], "no behaviour applies"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            score_behaviours(model, segments, behaviours, **QUIET)
+    with pytest.raises(TypeError, match="a name or a Behaviour"):
+        score_behaviours(model, segments, [3], **QUIET)  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="there are no texts"):
+        score_behaviours(model, (), ["broad"], **QUIET)

@@ -1,0 +1,429 @@
+"""The engine: any model, any batches, stopped and started again, one result."""
+
+from __future__ import annotations
+
+import inspect
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnwidget import load_model
+from attnwidget.capture.model import AttentionModel
+from attnwidget.corpus.accumulator import LayerBatch
+from attnwidget.corpus.results import Measurements
+from attnwidget.corpus.segmenting import make_segments
+from attnwidget.metrics import measure as engine
+from attnwidget.metrics.attention_to_classes import Classes
+from attnwidget.metrics.entropy import Confidence, Entropy
+from attnwidget.metrics.measure import measure
+from attnwidget.metrics.position import Position
+from attnwidget.text.segments import Segment
+from fixtures.tiers import only_first_is_fast
+from fixtures.vocabularies import word_tokenizer
+from fixtures.zoo import ZOO, build
+from references import reference_surface as reference
+
+READERS = [name for name in ZOO if name != "vit"]
+
+
+def random_segments(count: int = 11, seed: int = 0, pairs: bool = True) -> list[Segment]:
+    """Segments of 3 to 20 of the words of `word_tokenizer`."""
+    random = np.random.default_rng(seed)
+
+    def words(low: int, high: int) -> tuple[str, ...]:
+        return tuple(f"w{i}" for i in random.integers(0, 90, random.integers(low, high)))
+
+    return [Segment(words(2, 12), words(1, 9) if pairs else ()) for _ in range(count)]
+
+
+def small(name: str = "bert") -> AttentionModel:
+    return load_model(build(name), word_tokenizer())
+
+
+def run(model: AttentionModel, segments: Any, metrics: Any = None, **options: Any) -> Measurements:
+    metrics = metrics or ("position", "classes", "entropy", "confidence")
+    return measure(model, segments, metrics, progress=False, **options)
+
+
+def same(first: Measurements, second: Measurements, atol: float = 1e-6) -> None:
+    assert first.heads().keys() == second.heads().keys()
+    for title, values in first.heads().items():
+        np.testing.assert_allclose(
+            second.heads()[title], values, atol=atol, rtol=atol, err_msg=title
+        )
+
+
+def identical(first: Measurements, second: Measurements) -> None:
+    assert first.n_segments == second.n_segments
+    assert first.heads().keys() == second.heads().keys()
+    for title, values in first.heads().items():
+        np.testing.assert_array_equal(second.heads()[title], values, title)
+
+
+@pytest.mark.parametrize("name", only_first_is_fast(READERS))
+def test_every_architecture_as_transformers_has_it(name: str) -> None:
+    model = small(name)
+    segments = random_segments(5)
+    found = run(model, segments, batch_size=3)
+    entropies = []
+    previous = []
+    to_sep = []
+    for segment in segments:
+        texts = [" ".join(part) for part in (segment.first, segment.second)]
+        taken = inspect.signature(model.hf_model.forward).parameters
+        encoded = model.tokenizer(*texts, return_tensors="pt")
+        inputs = {key: ids for key, ids in encoded.items() if key in taken}
+        if found.stack == "encoder":
+            inputs["decoder_input_ids"] = inputs["input_ids"][:, :2]
+        with torch.no_grad():
+            output = model.hf_model(**inputs, output_attentions=True)
+        maps = output.encoder_attentions if found.stack == "encoder" else output.attentions
+        exact = torch.stack(maps)[:, 0].double().numpy()
+        sep = [i for i, t in enumerate(inputs["input_ids"][0].tolist()) if t == 2]
+        every = list(range(exact.shape[-1]))
+        entropies.append([[reference.entropy(head) for head in layer] for layer in exact])
+        previous.append([[reference.offset_mass(head, -1) for head in layer] for layer in exact])
+        to_sep.append([[reference.class_mass(h, every, sep) for h in layer] for layer in exact])
+    heads = found.heads()
+    for title, values in (
+        ("entropy", entropies),
+        ("previous token", previous),
+        ("to [SEP]", to_sep),
+    ):
+        np.testing.assert_allclose(heads[title], np.mean(values, 0), atol=1e-5, err_msg=title)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READERS)
+def test_the_batches_change_no_number(name: str) -> None:
+    model = small(name)
+    segments = random_segments()
+    alone = run(model, segments, batch_size=1)
+    for size in (4, 50):
+        same(alone, run(model, segments, batch_size=size))
+    same(alone, run(model, iter(segments[::-1]), batch_size=3))
+
+
+@pytest.mark.slow
+@given(order=st.permutations(range(9)), size=st.integers(1, 9), seed=st.integers(0, 99))
+@settings(max_examples=15)
+def test_the_order_of_segments_changes_no_number(order: list[int], size: int, seed: int) -> None:
+    segments = random_segments(9, seed)
+    expected = run(small(), segments, batch_size=9)
+    same(expected, run(small(), [segments[i] for i in order], batch_size=size))
+
+
+def test_metrics_do_not_disturb_each_other() -> None:
+    model = small()
+    segments = random_segments()
+    together = run(model, segments, [Position([2]), "entropy", Confidence("[SEP]"), "classes"])
+    assert list(together) == ["position", "entropy", "confidence", "classes"]
+    for metric in ("entropy", "classes"):
+        alone = run(model, segments, metric)
+        for title, values in alone.heads().items():
+            np.testing.assert_array_equal(together.heads()[title], values)
+    with pytest.raises(KeyError, match="'norms' was not measured"):
+        together["norms"]
+
+
+@pytest.mark.slow
+def test_every_named_metric_can_be_measured() -> None:
+    segments = random_segments(3)
+    bert = [name for name in engine.METRICS if name not in ("induction", "roles")]
+    assert list(run(load_model(build("bert"), word_tokenizer()), segments, bert)) == bert
+    assert list(run(small("gpt2"), segments, ["induction"])) == ["induction"]
+
+
+def test_a_gpu_less_model_in_half_precision() -> None:
+    model = small()
+    segments = random_segments()
+    expected = run(model, segments)
+    half = load_model(build("bert", dtype=torch.bfloat16), word_tokenizer())
+    same(expected, run(half, segments), atol=0.2)
+
+
+@pytest.mark.slow
+def test_token_types_are_the_tokenizers_or_zero() -> None:
+    model = load_model()
+    segments = make_segments([("The cat sat.", "It slept."), ("A dog.", "It ran away.")], model)
+    own = run(model, segments)
+    zero = run(model, segments, token_types="zero")
+    assert np.abs(own.heads()["entropy"] - zero.heads()["entropy"]).max() > 1e-3
+    singles = make_segments(["The cat sat.", "It slept."], model)
+    identical(run(model, singles), run(model, singles, token_types="zero"))
+    with pytest.raises(ValueError, match="None or 'zero', got 'one'"):
+        run(model, segments, token_types="one")
+
+
+def test_the_encoder_of_an_encoder_decoder_is_measured() -> None:
+    found = run(small("t5"), random_segments(3))
+    assert found.stack == "encoder" and run(small(), random_segments(3)).stack == "self"
+
+
+def test_user_classes_are_measured() -> None:
+    model = load_model()
+    segments = make_segments(["The cat sat on the mat.", "A dog ran."], model)
+    word = Classes({"the": {"the"}, "all": lambda tokens: [True] * len(tokens)})
+    heads = run(model, segments, [word]).heads()
+    np.testing.assert_allclose(heads["to all"], 1, atol=1e-6)
+    assert (heads["to the"] > 0).all()
+
+
+def test_the_model_is_left_as_it_was() -> None:
+    model = small()
+    config = model.hf_model.config
+    before = config._attn_implementation, torch.get_num_threads()
+    run(model, random_segments())
+    assert (config._attn_implementation, torch.get_num_threads()) == before
+    assert not any(module._forward_pre_hooks for module in model.hf_model.modules())
+
+
+@pytest.mark.slow
+def test_another_thread_may_use_the_model_meanwhile() -> None:
+    model = small()
+    segments = random_segments(40)
+    expected = run(model, segments)
+    found: list[Measurements] = []
+    thread = threading.Thread(target=lambda: found.append(run(model, segments)))
+    thread.start()
+    maps = [model.attend("w1 w2 w3").weights() for _ in range(20)]
+    thread.join()
+    identical(expected, found[0])
+    for one in maps[1:]:
+        np.testing.assert_array_equal(one, maps[0])
+
+
+def test_what_is_wrong_is_said() -> None:
+    model = small()
+    segments = random_segments()
+    cases: list[tuple[str, Any, dict[str, Any]]] = [
+        ("no metric 'entropie': choose among position", segments, {"metrics": ["entropie"]}),
+        ("each asked for once", segments, {"metrics": ["entropy", Entropy()]}),
+        ("no segments", [], {}),
+        ("batch_size is at least 1", segments, {"batch_size": 0}),
+        ("token 'cat' is not in the model's vocabulary", [Segment(("cat",))], {}),
+        ("text A has at least one", [Segment(())], {}),
+        ("a segment has 202 tokens; this model reads 64 at most", [Segment(("w1",) * 200)], {}),
+        (
+            "name different token classes 'x'",
+            segments,
+            {"metrics": [Classes({"x": {"w1"}}), OtherClasses({"x": {"w2"}})]},
+        ),
+    ]
+    for message, given_segments, options in cases:
+        with pytest.raises(ValueError, match=message):
+            run(model, given_segments, **options)
+    with pytest.raises(ValueError, match="no tokenizer"):
+        run(load_model(build("bert")), segments)
+    model.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        run(model, segments)
+
+
+class OtherClasses(Classes):
+    name = "other classes"
+
+
+class Interrupting(Entropy):
+    """Stops the pass in the middle of a batch."""
+
+    name = "interrupting"
+
+    def __init__(self, after: int, error: type[BaseException] = KeyboardInterrupt) -> None:
+        self.updates = after
+        self.error = error
+
+    def update(self, layer: LayerBatch) -> None:
+        self.updates -= 1
+        if self.updates < 0:
+            raise self.error
+        super().update(layer)
+
+
+@pytest.mark.slow
+def test_an_interrupt_returns_the_batches_that_are_done() -> None:
+    segments = sorted(random_segments(), key=len)
+    # One layer of the third batch has gone into the sums of the first metric by then.
+    found = run(small(), segments, ["position", Interrupting(7), "entropy"], batch_size=2)
+    assert not found.complete and found.n_segments == 4
+    assert "4 segments, interrupted" in repr(found)
+    expected = run(small(), segments[:4], ["position", "entropy"], batch_size=2)
+    assert expected.complete
+    for title, values in expected.heads().items():
+        np.testing.assert_array_equal(found.heads()[title], values)
+    with pytest.raises(KeyboardInterrupt):
+        run(small(), segments, [Interrupting(2)], batch_size=2)
+
+
+METRICS = (
+    "position",
+    "classes",
+    "entropy",
+    "confidence",
+    "distances",
+    "norms",
+    "patterns",
+    "position_content",
+)
+
+
+@pytest.mark.slow
+def test_an_iterator_that_breaks_off_goes_on_to_the_last_bit(tmp_path: Path) -> None:
+    segments = random_segments(150)
+    path = tmp_path / "sums.npz"
+    expected = run(small(), segments, batch_size=2)
+    # Segments are read 64 ahead, to sort them: the second 64 are never complete.
+    stopped = run(small(), broken_off(segments, 100), batch_size=2, checkpoint=path)
+    assert not stopped.complete and stopped.n_segments == 64
+    identical(expected, run(small(), iter(segments), batch_size=2, checkpoint=path))
+
+
+def broken_off(segments: Sequence[Segment], after: int) -> Iterator[Segment]:
+    for i, segment in enumerate(segments):
+        if i == after:
+            raise KeyboardInterrupt
+        yield segment
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batches_done", [1, 3, 5])
+def test_an_interrupted_checkpoint_goes_on(
+    tmp_path: Path, batches_done: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segments = random_segments()
+    path = tmp_path / "sums.npz"
+    expected = run(small(), segments, METRICS, batch_size=2)
+    stop_after(monkeypatch, batches_done)
+    stopped = run(small(), segments, METRICS, batch_size=2, checkpoint=path)
+    assert not stopped.complete and stopped.n_segments == 2 * batches_done
+    monkeypatch.undo()
+    finished = run(small(), segments, METRICS, batch_size=2, checkpoint=path)
+    assert finished.complete
+    identical(expected, finished)
+    # A finished file answers without reading the model again.
+    stop_after(monkeypatch, 0)
+    identical(expected, run(small(), iter(segments), METRICS, batch_size=2, checkpoint=path))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["sums.npz"]
+
+
+def test_a_model_reads_a_beginning_once_to_know_its_heads() -> None:
+    model = small()
+    attention = model.hf_model.base_model.encoder.layer[0].attention
+    lengths: list[int] = []
+    model.hf_model.base_model.embeddings.register_forward_hook(
+        lambda module, given, states: lengths.append(states.shape[1])
+    )
+    segments = [Segment(("w1",) * 8)]
+    read: list[list[int]] = []
+    for _ in range(3):
+        lengths.clear()
+        run(model, segments)
+        read.append(lengths[:])
+        if len(read) == 2:
+            attention.self = deepcopy(attention.self)
+    # Four words and two special tokens; and once more for the changed model.
+    assert [sum(length == 6 for length in seen) for seen in read] == [1, 0, 1]
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, batches: int) -> None:
+    from attnwidget.corpus.model_reader import ModelReader
+
+    add = ModelReader.add
+    count = 0
+
+    def counted(self: ModelReader, segments: Sequence[Segment]) -> None:
+        nonlocal count
+        count += 1
+        if count > batches:
+            raise KeyboardInterrupt
+        add(self, segments)
+
+    monkeypatch.setattr(ModelReader, "add", counted)
+
+
+@pytest.mark.slow
+def test_a_file_of_another_study_is_refused(tmp_path: Path) -> None:
+    segments = random_segments()
+    path = tmp_path / "sums.npz"
+    run(small(), segments, checkpoint=path, batch_size=4)
+    other_weights = build("bert")
+    with torch.no_grad():
+        next(other_weights.parameters())[50] += 1
+    cases: list[tuple[str, AttentionModel, Any, dict[str, Any]]] = [
+        ("model is 'RobertaModel", small("roberta"), segments, {}),
+        ("weights is", load_model(other_weights, word_tokenizer()), segments, {}),
+        ("batch_size is 8, the file has 4", small(), segments, {"batch_size": 8}),
+        ("token_types is 'zero'", small(), segments, {"token_types": "zero"}),
+        ("metrics is", small(), segments, {"metrics": ["entropy"]}),
+        ("metrics is", small(), segments, {"metrics": [Position([5]), *METRICS[1:4]]}),
+        ("holds 11 segments that differ", small(), random_segments(seed=1), {}),
+        ("holds 11 segments that differ", small(), segments[:7], {}),
+    ]
+    for message, model, given_segments, options in cases:
+        with pytest.raises(ValueError, match=message):
+            run(model, given_segments, checkpoint=path, **{"batch_size": 4} | options)
+    for content in (b"", b"no numbers", path.read_bytes()[:300]):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="is not a checkpoint"):
+            run(small(), segments, checkpoint=path)
+        assert path.read_bytes() == content
+    np.savez(path, sums=np.zeros(3))
+    with pytest.raises(ValueError, match="is not a checkpoint"):
+        run(small(), segments, checkpoint=path)
+
+
+KILLED = """
+import sys
+sys.path.insert(0, {tests!r})
+import torch
+torch.set_num_threads(1)
+from attnwidget.corpus import checkpoint
+from metrics.test_measure import random_segments, run, small
+checkpoint._SECONDS_BETWEEN_SAVES = 0
+print("ready", flush=True)
+run(small(), random_segments(4000), batch_size=2, checkpoint={path!r})
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_pass_goes_on_to_the_last_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "sums.npz"
+    code = KILLED.format(tests=str(Path(__file__).parents[1]), path=str(path))
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2])
+    try:
+        deadline = time.monotonic() + 120
+        while not path.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.3)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    with np.load(path, allow_pickle=False) as stored:
+        assert "entropy/all" in stored.files
+    segments = random_segments(4000)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        stop_after(monkeypatch, 8)
+        again = run(small(), segments, batch_size=2, checkpoint=path)
+        n_batches = again.n_segments // 2
+        assert 8 < n_batches < 2000
+        monkeypatch.undo()
+        stop_after(monkeypatch, n_batches)
+        identical(again, run(small(), segments, batch_size=2))
+    finally:
+        torch.set_num_threads(threads)

@@ -1,0 +1,198 @@
+"""What the relation probe gives back: the table, its significance and figures; what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import transformers
+
+from attnwidget import load_model
+from attnwidget.charts.best_heads import best_heads
+from attnwidget.corpus import checkpoint
+from attnwidget.text.treebank import Sentence
+from attnwidget.words.relations import (
+    DIRECTIONS,
+    RelationAccuracies,
+    predict_governors,
+    probe_relations,
+)
+from fixtures.probed_sentences import SENTENCES, reader
+from fixtures.vocabularies import byte_level, sentencepiece, wordpiece
+
+
+def result(correct: Any, counts: list[int], both: Any = None, **fields: Any) -> RelationAccuracies:
+    correct = np.asarray(correct)
+    shape = (*correct.shape[:3], 1, correct.shape[-1])
+    given: dict[str, Any] = {
+        "relations": ("all", "obj", "root", "punct", "det")[: len(counts)],
+        "counts": np.array(counts),
+        "correct": correct,
+        "offsets": (1,),
+        "baseline_correct": np.zeros((1, len(counts)), int),
+        "both_correct": np.zeros(shape, int) if both is None else both,
+        "n_sentences": 9,
+        "n_skipped": 1,
+        "complete": False,
+        "unit": "words",
+        "possessive": "clark",
+        "model_name": "test",
+        "stack": "self",
+    }
+    return RelationAccuracies(**given | fields)
+
+
+def test_the_table() -> None:
+    correct = np.zeros((2, 2, 2, 5), int)
+    correct[0, 1, 1] = [80, 40, 0, 30, 5]
+    correct[1, 0, 1, 1] = correct[1, 0, 0, 1] = 40
+    found = result(correct, [400, 100, 50, 200, 99])
+    best = found.best()
+    assert best["relation"].tolist() == ["all", "obj"]  # no root, no punct, no rare ones
+    obj = best.iloc[1]
+    # On equal accuracy the later layer, then the later direction.
+    assert (obj["layer"], obj["head"], obj["direction"]) == (1, 0, DIRECTIONS[1])
+    assert (obj["accuracy"], round(obj["low"], 3), round(obj["high"], 3)) == (0.4, 0.309, 0.498)
+    assert len(found.best(99, skip=())) == 4
+    assert found.uas[0, 1, 1] == (80 - 30) / 200
+    printed = found.table()
+    assert printed.columns.tolist() == ["Relation", "Head", "Accuracy", "Baseline"]
+    assert printed.values.tolist() == [
+        ["All", "1-2", 20.0, "0.0 (1)"],
+        ["obj", "2-1", 40.0, "0.0 (1)"],
+    ]
+    frame = found.to_frame()
+    assert len(frame) == 2 * 2 * 2 * 5
+    row = frame.query(
+        "layer == 0 and head == 1 and relation == 'det' and direction == @DIRECTIONS[1]"
+    )
+    assert row["correct"].tolist() == [5] and row["accuracy"].tolist() == [5 / 99]
+    assert found.accuracy.shape == (2, 2, 2, 5)
+    assert list(found.heads()) == ["accuracy on all", "accuracy on obj", "accuracy on punct"]
+    assert found.heads()["accuracy on obj"].tolist() == [[0, 0.4], [0.4, 0]]
+    assert repr(found) == (
+        "RelationAccuracies(test, 2×2 heads, 9 sentences, 1 skipped, interrupted, 400 words, "
+        "4 relations)"
+    )
+    with pytest.raises(RuntimeError, match="without their model"):
+        found.predictions(SENTENCES[0])
+
+
+def test_significance_is_against_the_offset_on_the_same_words() -> None:
+    correct = np.zeros((1, 1, 2, 2), int)
+    both = np.zeros((1, 1, 2, 1, 2), int)
+    correct[0, 0, :, 0] = [60, 50]
+    correct[0, 0, :, 1] = [60, 50]
+    both[0, 0, :, 0, 0] = [50, 50]
+    both[0, 0, :, 0, 1] = [40, 30]
+    found = result(correct, [100, 100], both, baseline_correct=np.array([[50, 50]]))
+    # 10 to 0, 0 to 0; 20 to 10, 20 to 20: corrected for four tests.
+    assert found.p_values[0, 0, :, 0].tolist() == [pytest.approx(4 * 0.5**10), 1]
+    assert found.p_values[0, 0, 0, 1] == pytest.approx(3 * 0.04937, rel=1e-3)
+    assert found.best()["significant"].tolist() == [True, False]
+
+
+def test_a_probe_goes_on_from_its_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = reader(wordpiece())
+    path = tmp_path / "relations.npz"
+    whole = probe_relations(model, SENTENCES, batch_size=2, progress=False)
+    passes = iter(range(99))
+
+    def interrupt(*_: Any) -> None:
+        if next(passes) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN_SAVES", 0)
+    hook = model.hf_model.encoder.layer[1].register_forward_pre_hook(interrupt)
+    part = probe_relations(model, SENTENCES, batch_size=2, progress=False, checkpoint=path)
+    hook.remove()
+    assert not part.complete and 0 < part.n_sentences < len(SENTENCES)
+    rest = probe_relations(model, SENTENCES, batch_size=2, progress=False, checkpoint=path)
+    assert rest.complete
+    np.testing.assert_array_equal(rest.correct, whole.correct)
+    np.testing.assert_array_equal(rest.both_correct, whole.both_correct)
+    with pytest.raises(ValueError, match="written by another study"):
+        probe_relations(model, SENTENCES, unit="first", progress=False, checkpoint=path)
+
+
+@pytest.mark.slow
+def test_what_cannot_be_probed(tmp_path: Path) -> None:
+    model = reader(wordpiece())
+    path = tmp_path / "relations.npz"
+    chain = Sentence.from_lists(
+        ["a"] * 10_000, range(10_000), ["root"] + ["dep"] * 9_999, name="s9"
+    )
+    lost = Sentence.from_lists(["a", "\u200d"], [0, 1], ["root", "dep"], name="s8")
+    with pytest.raises(ValueError, match="sentence 's9' is too long: 10,000 words"):
+        probe_relations(model, [*SENTENCES, chain], progress=False, checkpoint=path)
+    assert not path.exists()
+    model = load_model()
+    with pytest.raises(ValueError, match=r"sentence 's8': word 2 .* has no tokens"):
+        probe_relations(model, [*SENTENCES, lost], progress=False)
+    found = probe_relations(model, [chain, *SENTENCES, lost], skip_unaligned=True, progress=False)
+    assert (found.n_sentences, found.n_skipped, found.complete) == (7, 2, True)
+    with pytest.raises(ValueError, match="sentence 's9' is too long"):
+        predict_governors(model, chain)
+    for options, said in (
+        ({"unit": "word"}, "unit is one of 'words', 'first', 'tokens'"),
+        ({"possessive": "either"}, "possessive is 'clark' or None"),
+        ({"offsets": []}, "offsets are one or more"),
+        ({"offsets": [1, 1]}, "offsets are one or more"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            probe_relations(model, SENTENCES, progress=False, **options)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no sentences to probe"):
+        probe_relations(model, [])
+    with pytest.raises(ValueError, match="2 were left out"):
+        probe_relations(model, [chain, lost], skip_unaligned=True, progress=False)
+
+
+def test_causal_heads_and_encoders_of_two() -> None:
+    tokenizer = byte_level()
+    config = transformers.GPT2Config(
+        vocab_size=len(tokenizer), n_embd=16, n_layer=2, n_head=2, n_positions=64
+    )
+    causal = load_model(transformers.GPT2LMHeadModel(config), tokenizer)
+    predicted = predict_governors(causal, SENTENCES[0])
+    assert (
+        predicted.governors[:, :, 0, 1:] <= np.arange(1, 7)
+    ).all()  # words before, else the first
+    assert probe_relations(causal, SENTENCES, progress=False).stack == "self"
+    config = transformers.T5Config(
+        vocab_size=200, d_model=16, d_kv=4, num_heads=4, num_layers=2, d_ff=16
+    )
+    two = load_model(transformers.T5ForConditionalGeneration(config), sentencepiece())
+    found = probe_relations(two, SENTENCES, progress=False)
+    assert found.stack == "encoder" and found.correct.shape[:2] == (2, 4)
+
+
+def test_figures() -> None:
+    found = probe_relations(reader(wordpiece()), SENTENCES, progress=False)
+    with pytest.raises(ValueError, match="no relation has 100 words"):
+        found.chart()
+    spec = found.chart(min_count=2).to_dict()
+    (rows,) = spec["datasets"].values()
+    assert [row["relation"] for row in rows] == found.best(2)["relation"].tolist()
+    assert rows[0]["label"] == "all (38)"
+    assert found.chart("det").to_dict()["description"].startswith("Accuracy on det")
+    with pytest.raises(ValueError, match="no relation 'dobj', only all, det"):
+        found.chart("dobj")
+
+
+@pytest.mark.slow
+def test_the_figure_says_what_it_needs() -> None:
+    best = probe_relations(reader(wordpiece()), SENTENCES, progress=False).best(2)
+    with pytest.raises(ValueError, match="best_heads needs the columns"):
+        best_heads(best.drop(columns="offset"), title="Heads")
+    with pytest.raises(ValueError, match="needs the columns low, high as well"):
+        best_heads(best.drop(columns=["low", "high"]), title="Heads")
+    with pytest.raises(ValueError, match="a relation comes twice"):
+        best_heads(pd.concat([best, best]), title="Heads")
+    with pytest.raises(ValueError, match="nothing to draw"):
+        best_heads(best[:0], title="Heads")
+    assert best_heads(best, title="Heads").to_dict()["config"]["background"] == "#ffffff"
