@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from attnwidget.head_atlas import build_atlas
 
 from attnwidget import (
     AttentionModel,
@@ -22,6 +21,7 @@ from attnwidget import (
     make_segments,
     read_segments,
 )
+from attnwidget.behaviours.atlas import build_atlas
 from attnwidget.behaviours.atlas.atlas_result import Atlas
 from attnwidget.behaviours.effects import measure_effects
 from attnwidget.behaviours.effects.head_effect import head_effect, outcome_of
