@@ -25,7 +25,6 @@ from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.projection import Projections, projection_of
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.corpus.argument_checks import refuse_no_model
-from attnwidget.kernels.linear_maps import linear_map, unit_probes
 from attnwidget.kernels.norm_gains import NormGain
 from attnwidget.mechanisms.module_calls import ModuleCall, first_tensor, recorded_calls
 from attnwidget.mechanisms.norm_modules import (
@@ -43,6 +42,8 @@ _AT_ONCE = 512
 # Differences that rounding explains, as a share of the largest number.
 _TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-6}
 _COARSE = 5e-2
+# Random vectors that check whether a function is linear.
+_CHECKED = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,3 +302,53 @@ def _block(hf_model: nn.Module, site: Site) -> nn.Module:
         if isinstance(container, nn.ModuleList) and part.isdigit():
             return container[int(part)]
     raise ValueError(f"{type(hf_model).__name__} keeps its layers in no list: they cannot be read")
+
+
+def unit_probes(size: int) -> Tensor:
+    """Return the vectors that `linear_map` needs the results of, [size + 5, size].
+
+    Zero, the unit vectors, and four random vectors that check whether the function is linear.
+
+    Example:
+        >>> from attnwidget.mechanisms.circuit_weights import unit_probes
+        >>> unit_probes(3)[:4].tolist()
+        [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    generator = torch.Generator(device="cpu").manual_seed(0)
+    random = torch.randn(_CHECKED, size, generator=generator, dtype=torch.float32, device="cpu")
+    return torch.cat(
+        [
+            torch.zeros(1, size, dtype=torch.float32, device="cpu"),
+            torch.eye(size, dtype=torch.float32, device="cpu"),
+            random,
+        ]
+    )
+
+
+def linear_map(results: Tensor, tolerance: float) -> tuple[Tensor, Tensor] | None:
+    """Return the matrix and the bias of an affine function, [..., size, D] and [..., D].
+
+    None if the function is not affine.
+
+    Args:
+        results: What the function made of `unit_probes`, [..., size + 5, D].
+        tolerance: Differences that rounding explains, as a share of the largest result.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.mechanisms.circuit_weights import linear_map, unit_probes
+        >>> linear_map(2 * unit_probes(2) + 1, 1e-5)
+        (tensor([[2., 0.],
+                [0., 2.]]), tensor([1., 1.]))
+        >>> linear_map(unit_probes(2) ** 2, 1e-5) is None
+        True
+    """
+    size = results.shape[-2] - 1 - _CHECKED
+    bias = results[..., :1, :]
+    matrix = results[..., 1 : size + 1, :] - bias
+    random = unit_probes(size)[-_CHECKED:].to(results)
+    seen = results[..., -_CHECKED:, :]
+    difference = (random @ matrix + bias - seen).abs().max()
+    if float(difference) > tolerance * float(seen.abs().max()):
+        return None
+    return matrix, bias.squeeze(-2)

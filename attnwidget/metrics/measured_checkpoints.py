@@ -9,12 +9,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.kernels.emergence import emergence
 from attnwidget.kernels.significance import (
     FEWEST_UNITS,
     above_zero,
@@ -290,3 +289,26 @@ def _emergence_bounds(excess: Float64Array) -> tuple[NDArray[np.int64], NDArray[
         bounds.append(np.quantile(drawn, tails, axis=-1, method="inverted_cdf"))
     low, high = np.stack(bounds, 1).astype(np.int64)
     return low, high
+
+
+def emergence(values: ArrayLike) -> NDArray[np.int64]:
+    """Return the first step whose value is above half of the final value, and stays above it.
+
+    Args:
+        values: [T, ...], a number at each of T steps, such as the score of a head minus its
+            control.
+
+    Returns:
+        Indices of steps, int64 [...]; T where the final value is not above 0.
+
+    Example:
+        >>> from attnwidget.metrics.measured_checkpoints import emergence
+        >>> emergence([[0.0, 0.3], [0.6, 0.1], [0.2, 0.0], [0.7, -0.1], [0.8, 0.0]]).tolist()
+        [3, 5]
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    final = numbers[-1]
+    above = numbers > final / 2
+    stays = np.logical_and.accumulate(above[::-1])[::-1]
+    never = ~stays.any(0) | (final <= 0)
+    return np.where(never, len(numbers), stays.argmax(0))

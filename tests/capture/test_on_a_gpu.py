@@ -31,10 +31,11 @@ from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.tapping.of_latest import OfLatest
 from attnwidget.capture.tapping.weights_agree import weights_agree
 from attnwidget.corpus.waiting_numbers import WaitingNumbers
-from attnwidget.kernels import entropy, norms, position, row_sums, streaming
+from attnwidget.kernels import entropy, norms, row_sums, streaming
 from attnwidget.kernels.cells_at_once import cells_at_once
 from attnwidget.kernels.pooling import _pool_at_once, max_pool
 from attnwidget.kernels.row_sums import RowQuestions, RowSums
+from attnwidget.metrics import position
 from fixtures import zoo
 from fixtures.pretended_gpu import PretendedGpu
 from fixtures.vocabularies import word_tokenizer

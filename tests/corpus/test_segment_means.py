@@ -14,14 +14,14 @@ from torch import Tensor
 
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.corpus.segment_means import SegmentMeans
-from attnwidget.kernels import cache_blocks, divergence, position
+from attnwidget.kernels import cache_blocks, divergence
 from attnwidget.kernels import entropy as entropy_file
 from attnwidget.kernels.classes import class_mass
 from attnwidget.kernels.entropy import confidence, entropy
-from attnwidget.kernels.position import mean_distances, offset_mass
+from attnwidget.metrics import position
 from attnwidget.metrics.attention_to_classes import Classes
 from attnwidget.metrics.entropy import Confidence, Entropy
-from attnwidget.metrics.position import Position
+from attnwidget.metrics.position import Position, mean_distances, offset_mass
 from attnwidget.metrics.position_content import PositionContent
 from attnwidget.text.segments import Segment
 from fixtures.tiers import only_first_is_fast

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from attnwidget.kernels.composition import composition, random_composition
 from attnwidget.kernels.copying import eigenvalue_copying, ranks, share_among_top
-from attnwidget.kernels.linear_maps import linear_map, unit_probes
 from attnwidget.kernels.norm_gains import NormGain
+from attnwidget.mechanisms.circuit_weights import linear_map, unit_probes
+from attnwidget.mechanisms.head_composition import composition, random_composition
 
 
 def test_eigenvalues_are_those_of_the_matrix_of_the_vocabulary() -> None:

@@ -14,7 +14,7 @@ from attnwidget import induction_scores, load_model, make_segments, measure_chec
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.model import AttentionModel
 from attnwidget.demo import induction_checkpoints
-from attnwidget.kernels.emergence import emergence
+from attnwidget.metrics.measured_checkpoints import emergence
 from attnwidget.results import MeasuredCheckpoints
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
-from attnwidget.kernels.rank_correlation import spearman
 from attnwidget.kernels.significance import FEWEST_UNITS, percentile_tails
 from attnwidget.kernels.tree_distances import tree_depths, tree_distances
 from attnwidget.text.treebank import Sentence
@@ -225,3 +225,20 @@ def chain_scores(trees: Sequence[GoldTree]) -> TreeScores:
         places = np.arange(len(tree.depths), dtype=float)
         scores.add(index, np.abs(places[:, None] - places)[None], places[None])
     return scores
+
+
+def spearman(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    """Spearman's correlation along the last axis: Pearson's of ranks, equals sharing their mean.
+
+    `first` and `second` [..., n] broadcast. Returns [...]; NaN where one of the two is constant.
+
+    Example:
+        >>> from attnwidget.probes.structural.structural_scores import spearman
+        >>> spearman([[1.0, 5.0, 9.0], [9.0, 5.0, 1.0]], [2.0, 3.0, 7.0])
+        array([ 1., -1.])
+    """
+    ranks = [rankdata(np.asarray(values, float), axis=-1) for values in (first, second)]
+    a, b = (ranked - ranked.mean(-1, keepdims=True) for ranked in ranks)
+    lengths = np.sqrt((a**2).sum(-1) * (b**2).sum(-1))
+    correlations = np.full(np.broadcast_shapes(a.shape, b.shape)[:-1], np.nan)
+    return np.divide((a * b).sum(-1), lengths, out=correlations, where=lengths > 0)
