@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from attnwidget import Attention, Head, MetricStrip, TokenLens
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
-from attnwidget.kernels.least_lines import least_lines
 from attnwidget.kernels.significance import wilson_interval
 from attnwidget.text.tokens import Tokens
 from attnwidget.text.treebank import Sentence
@@ -26,6 +25,7 @@ from attnwidget.widgets.pages.encoding import rounded
 from attnwidget.widgets.shared.relation_words import relation_names, words_of
 from attnwidget.widgets.token_lens.three_digits import three_digits
 from attnwidget.widgets.wire.linked_traits import SHARED, fitting
+from references.reference_lines import least_lines
 
 FOLDER = Path(__file__).with_name("parity")
 #: Around every multiple of the 64 cells of a thumbnail, and between.

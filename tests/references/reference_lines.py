@@ -21,12 +21,6 @@ def least_lines(weights: Float32Array) -> Float32Array:
 
     Returns:
         [..., Q].
-
-    Example:
-        >>> import numpy as np
-        >>> from attnwidget.kernels.least_lines import least_lines
-        >>> least_lines(np.array([[1.0, np.nan], [0.4, 0.6]], np.float32))
-        array([1.5 , 0.75], dtype=float32)
     """
     seen = np.maximum(np.isfinite(weights).sum(-1), 1)
     least: Float32Array = np.maximum(TIMES_EVEN / seen, LEAST).astype(np.float32)
