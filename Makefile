@@ -45,7 +45,7 @@ help:
 	@echo "make test         checks and tests of every change (needs Node; browser tests need Chromium)"
 	@echo "make test-slow    whole matrices, further hosts, the documentation, processes, campaigns"
 	@echo "make fuzz         mutated files and messages against every reader, faults against every"
-	@echo "                  study with a checkpoint, for FUZZ_SECONDS (3600) and a sixth of them"
+	@echo "                  study with a resume file, for FUZZ_SECONDS (3600) and a sixth of them"
 	@echo "make sweep        compare the maps of every architecture with the model's own; write the"
 	@echo "                  page of models in the documentation (about four minutes); compare the"
 	@echo "                  words of every tokenizer class by all ways in (about three minutes)"

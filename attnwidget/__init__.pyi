@@ -23,7 +23,7 @@ from .capture.tapping.head import Head as Head
 from .capture.watch_attention import WatchedAttention as WatchedAttention
 from .capture.watch_attention import watch_attention as watch_attention
 from .comparison.compare import compare as compare
-from .corpus.merge_checkpoints import merge_checkpoints as merge_checkpoints
+from .corpus.merge_resume_files import merge_resume_files as merge_resume_files
 from .corpus.results import Measurements as Measurements
 from .corpus.segmenting import make_segments as make_segments
 from .corpus.segmenting import read_segments as read_segments

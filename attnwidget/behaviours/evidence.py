@@ -26,7 +26,7 @@ class Run:
 
     Attributes:
         batch_size: Number of inputs in one pass of the model.
-        folder: Folder of the checkpoints, one file for each study; None = no checkpoints.
+        folder: Folder of the resume files, one file for each study; None = no resume files.
         progress: Whether to show progress bars; or a function that is called with the number of
             inputs read and their number (None if unknown).
         executor: Executor whose workers read the inputs, as in `measure`.
@@ -37,8 +37,8 @@ class Run:
     progress: bool | OnProgress = True
     executor: Executor | None = None
 
-    def checkpoint(self, study: str) -> Path | None:
-        """Return the checkpoint of one study; None without checkpoints."""
+    def resume_file(self, study: str) -> Path | None:
+        """Return the resume file of one study; None without resume files."""
         return None if self.folder is None else self.folder / f"{study}.npz"
 
 
@@ -88,7 +88,7 @@ class Evidence:
                 skip_unaligned=True,
                 batch_size=self.run.batch_size,
                 progress=self.run.progress,
-                checkpoint=self.run.checkpoint(f"coreference-{number}"),
+                resume=self.run.resume_file(f"coreference-{number}"),
                 executor=self.run.executor,
             )
             for number in range(2)

@@ -86,7 +86,7 @@ class Relations(StudyBehaviour):
                 skip_unaligned=True,
                 batch_size=evidence.run.batch_size,
                 progress=evidence.run.progress,
-                checkpoint=evidence.run.checkpoint(f"relations-{number}"),
+                resume=evidence.run.resume_file(f"relations-{number}"),
                 executor=evidence.run.executor,
             )
             for number, half in enumerate(halves)

@@ -18,8 +18,8 @@ from attnwidget.behaviours.random_heads import RandomHeads
 from attnwidget.behaviours.repetitions import DuplicateToken, InductionInText
 from attnwidget.behaviours.shuffled_model import shuffled_like
 from attnwidget.capture.model import AttentionModel
-from attnwidget.corpus.checkpoint import digest_of
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.induction import induction_targets, mass_on_targets
 from attnwidget.metrics.repeated_tokens import Pair, repeated_and_other
@@ -107,7 +107,7 @@ def _read(
             batches, evidence.run.executor
         ),
         batches,
-        checkpoint=evidence.run.checkpoint(study),
+        resume=evidence.run.resume_file(study),
         progress=evidence.run.progress,
         unit="sequence",
     )

@@ -17,8 +17,8 @@ from attnwidget.behaviours.not_applicable import NotApplicableError
 from attnwidget.behaviours.random_heads import RandomHeads
 from attnwidget.behaviours.shuffled_model import shuffled_like
 from attnwidget.capture.model import AttentionModel
-from attnwidget.corpus.checkpoint import digest_of
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.metrics.induction import start_and_vocabulary
 from attnwidget.text.segments import Segment
@@ -157,7 +157,7 @@ def _read(
             batches, evidence.run.executor
         ),
         batches,
-        checkpoint=evidence.run.checkpoint(study),
+        resume=evidence.run.resume_file(study),
         progress=evidence.run.progress,
         unit="text",
     )

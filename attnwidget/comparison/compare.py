@@ -55,7 +55,7 @@ class _Options(TypedDict, total=False):
     padded: int | None
     batch_size: int
     progress: bool
-    checkpoint: str | Path | None
+    resume: str | Path | None
     resident: Literal[1] | None
     maps_mb: float | None
     executor: Executor | None
@@ -83,7 +83,7 @@ def compare(
     padded: int | None = None,
     batch_size: int = 8,
     progress: bool = True,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     resident: Literal[1] | None = None,
     maps_mb: float | None = None,
     executor: Executor | None = None,
@@ -127,7 +127,7 @@ def compare(
             of padding, as in the released code (200); None = without this cosine.
         batch_size: Number of segments in one pass of the models.
         progress: Whether to show a progress bar.
-        checkpoint: An .npz file that keeps the sums. If it exists, the pass continues after its
+        resume: An .npz file that keeps the sums. If it exists, the pass continues after its
             last batch, with the same result to the last bit.
         resident: 1 keeps one model in memory at a time, loaded from a name, a folder or a function;
             None keeps all models in memory.
@@ -142,9 +142,9 @@ def compare(
         OSError: a model cannot be loaded.
         ValueError: models with different numbers of layers or heads, or different tokens; no
             segments; a segment that is too long for a model or for `padded`; a word without tokens;
-            `padded` with words; `seeds` with a single model; a metric as in `measure`; a checkpoint
-            of another study; a checkpoint or an executor with `resident=1`; maps of one batch that
-            are larger than `maps_mb`.
+            `padded` with words; `seeds` with a single model; a metric as in `measure`; a resume
+            file of another study; a resume file or an executor with `resident=1`; maps of one batch
+            that are larger than `maps_mb`.
         WorkersError: as in `measure`.
         KeyboardInterrupt: Ctrl-C before the first batch was done.
 
@@ -180,7 +180,7 @@ def compare(
         raise ValueError("maps between words have no padding: leave padded out, or compare tokens")
     if batch_size < 1:
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
-    _check_resident(sources, resident, maps_mb, checkpoint, executor)
+    _check_resident(sources, resident, maps_mb, resume, executor)
     texts = ComparedTexts(segments, unit)
     accumulators = deepcopy(accumulators_of(metrics)) if metrics else []
     for accumulator in accumulators:
@@ -245,7 +245,7 @@ def compare(
             segments_of[0],
             len(texts),
             batch_size=batch_size,
-            checkpoint=checkpoint,
+            resume=resume,
             progress=progress,
             executor=executor,
         )
@@ -256,7 +256,7 @@ def _check_resident(
     sources: Sequence[Source],
     resident: object,
     maps_mb: float | None,
-    checkpoint: object,
+    resume: object,
     executor: object,
 ) -> None:
     """TypeError or ValueError where models cannot be in memory one at a time, as was asked for."""
@@ -271,7 +271,7 @@ def _check_resident(
                 f"{source!r} is in memory already: for resident=1 pass names, folders, or "
                 "functions that load a model"
             )
-    for name, value in (("checkpoint", checkpoint), ("executor", executor)):
+    for name, value in (("resume", resume), ("executor", executor)):
         if value is not None:
             raise ValueError(f"resident=1 has no {name}: leave one of the two out")
     if maps_mb is not None and not maps_mb > 0:

@@ -24,9 +24,9 @@ from attnwidget.corpus.accumulator import (
     Subject,
     refuse_kept_maps,
 )
-from attnwidget.corpus.checkpoint import States
 from attnwidget.corpus.model_reader import ModelReader
 from attnwidget.corpus.results import HeadMetrics
+from attnwidget.corpus.resume_file import States
 from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.kernels.divergence import js_between
 from attnwidget.kernels.map_pairs import map_cosines, map_divergences, pair_sums
@@ -128,7 +128,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
         read: The words that the further models read, by segment.
         unit: Unit of the compared maps.
         metrics: The accumulators of the first model.
-        options: Settings that checkpoints must agree on, in addition to the readers.
+        options: Settings that resume files must agree on, in addition to the readers.
         several: Whether the result compares several models.
 
     Attributes:

@@ -22,9 +22,9 @@ from attnwidget.comparison.map_changes import (
 from attnwidget.comparison.model_sources import Source, loaded
 from attnwidget.corpus.accumulator import Accumulator, LayerBatch
 from attnwidget.corpus.batches import batched
-from attnwidget.corpus.checkpoint import States
 from attnwidget.corpus.model_reader import ModelReader
 from attnwidget.corpus.progress_bar import progress_bar
+from attnwidget.corpus.resume_file import States
 from attnwidget.text.segments import Segment
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""One pass over many inputs: accumulators, batches, checkpoints, workers and progress."""
+"""One pass over many inputs: accumulators, batches, resume files, workers and progress."""

@@ -261,7 +261,7 @@ class Accumulator(ABC, Generic[R]):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of the accumulator as JSON; a checkpoint continues only with the same options."""
+        """Options of the accumulator as JSON; a run resumes only with the same options."""
         return {}
 
     @property
@@ -335,7 +335,7 @@ class Accumulator(ABC, Generic[R]):
         if shapes[0] != shapes[1]:
             raise ValueError(
                 f"the stored sums of {self.name!r} do not fit: expected {shapes[0]}, got "
-                f"{shapes[1]}; start over without the checkpoint"
+                f"{shapes[1]}; start over without the resume file"
             )
         for name, values in state.items():
             self.sums[name] = np.array(values, dtype=self.sums[name].dtype)

@@ -64,7 +64,7 @@ def one_writer(path: str | Path | None) -> Iterator[None]:
     # Check the place now, before a long computation whose result could not be stored.
     if not path.parent.is_dir():
         raise FileNotFoundError(
-            f"there is no folder {str(path.parent)!r} to keep the checkpoint {path.name!r} in: "
+            f"there is no folder {str(path.parent)!r} to keep the resume file {path.name!r} in: "
             "make it first"
         )
     refuse_no_replacing(path)

@@ -15,9 +15,9 @@ from attnwidget.capture.disabled import changed
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
-from attnwidget.corpus.checkpoint import Checkpoint, Progress, keeping
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import OnProgress, progress_bar
+from attnwidget.corpus.resume_file import Progress, ResumeFile, keeping
 from attnwidget.corpus.shards import Executor, Workers
 
 if TYPE_CHECKING:
@@ -76,19 +76,19 @@ def input_numbers(
     results: Results,
     batches: Sequence[Sequence[Any]],
     *,
-    checkpoint: str | Path | None,
+    resume: str | Path | None,
     progress: bool | OnProgress,
     unit: str = "input",
 ) -> tuple[Numbers, bool]:
     """Read all batches of a study and keep the numbers of every input.
 
     Args:
-        study: Name of the study, also in its checkpoint.
-        about: Settings as JSON that a checkpoint must agree on, in addition to the model.
+        study: Name of the study, also in its resume file.
+        about: Settings as JSON that a resume file must agree on, in addition to the model.
         model: The model that reads.
         results: Function that reads the batches, for example `ReadInputs.results`.
         batches: All batches, in the order in which they are read.
-        checkpoint: An .npz file that keeps the numbers; None = no file.
+        resume: An .npz file that keeps the numbers; None = no file.
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
         unit: Unit of the progress bar.
@@ -98,15 +98,15 @@ def input_numbers(
         read; and whether all inputs were read. Ctrl-C ends the reading.
 
     Raises:
-        ValueError: The checkpoint is of another study.
+        ValueError: The resume file is of another study.
         KeyboardInterrupt: Ctrl-C before the first batch was read.
         OSError, RuntimeError, WorkersError: As in `measure`.
     """
     n_inputs = sum(map(len, batches))
     file = None
     done = Progress()
-    with one_writer(checkpoint):
-        if checkpoint is not None:
+    with one_writer(resume):
+        if resume is not None:
             agreed = {
                 "study": study,
                 "model": type(model.hf_model).__name__,
@@ -114,7 +114,7 @@ def input_numbers(
                 "edits": model.edits.digest or None,
                 **about,
             }
-            file = Checkpoint(checkpoint, agreed)
+            file = ResumeFile(resume, agreed)
             done = file.load()
         numbers = done.states[study]["numbers"].copy() if done.n_batches else None
         start = sum(map(len, batches[: done.n_batches]))

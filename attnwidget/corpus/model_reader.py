@@ -32,8 +32,8 @@ from attnwidget.corpus.accumulator import (
     token_classes_of,
 )
 from attnwidget.corpus.batches import BatchMaker, TokenTypes
-from attnwidget.corpus.checkpoint import States
 from attnwidget.corpus.long_rows import LongRows
+from attnwidget.corpus.resume_file import States
 from attnwidget.text.segments import Segment
 
 # Number of cells of long segments' maps in memory at a time.
@@ -277,7 +277,7 @@ class ModelReader:
                 accumulator.restore(states[accumulator.name])
 
     def about(self) -> dict[str, Any]:
-        """Return the settings as JSON that a checkpoint must agree on."""
+        """Return the settings as JSON that a resume file must agree on."""
         return {
             "model": type(self._model.hf_model).__name__,
             "weights": weights_digest(self._backbone),

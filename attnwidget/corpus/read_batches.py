@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.corpus.checkpoint import States
 from attnwidget.corpus.model_reader import ModelReader
+from attnwidget.corpus.resume_file import States
 from attnwidget.corpus.shards import Executor, Workers
 from attnwidget.text.segments import Segment
 

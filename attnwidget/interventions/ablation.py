@@ -15,10 +15,10 @@ from attnwidget.capture.tapping.edits import Edits
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import replaying
 from attnwidget.corpus.argument_checks import refuse_no_model
-from attnwidget.corpus.checkpoint import digest_of
 from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.input_numbers import input_numbers
 from attnwidget.corpus.replayed_batches import ReplayedBatches
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor, Workers
 from attnwidget.interventions.ablated_scores import AblatedScores
 from attnwidget.interventions.ablation_results import Ablation
@@ -46,7 +46,7 @@ def ablate(
     heads: Literal["all", "layers"] | Iterable[Sequence[int]] = "all",
     reference: object = None,
     batch_size: int = 32,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     progress: bool = True,
     executor: Executor | None = None,
 ) -> Ablation:
@@ -78,7 +78,7 @@ def ablate(
             off only whole layers. A list of heads is [(layer, head), ...].
         reference: Reference of the method "mean", as in `disabled`.
         batch_size: Number of inputs in one pass. They have equal lengths, without padding.
-        checkpoint: An .npz file that keeps finished work. If it exists, the study continues from
+        resume: An .npz file that keeps finished work. If it exists, the study continues from
             it.
         progress: Whether to show a progress bar.
         executor: Executor whose workers read all batches except the first, as in `measure`.
@@ -87,10 +87,10 @@ def ablate(
         TypeError: `model` is not a model, has two stacks or no prediction head; or `examples` has
             another type.
         ValueError: no examples, examples of several kinds, or a label that does not fit; a score
-            that does not apply to the examples; no such head or method; a checkpoint of another
+            that does not apply to the examples; no such head or method; a resume file of another
             study.
-        RuntimeError: the model was closed or has changed; another run writes the checkpoint.
-        OSError: the checkpoint cannot be written; the earlier checkpoint stays.
+        RuntimeError: the model was closed or has changed; another run writes the resume file.
+        OSError: the resume file cannot be written; the earlier resume file stays.
         WorkersError: As in `measure`.
         KeyboardInterrupt: Ctrl-C before the first example was done. A later Ctrl-C ends the study,
             and the result has the finished examples.
@@ -135,7 +135,7 @@ def ablate(
                 model,
                 lambda n_done: work.each(replay, batches, with_examples, workers, n_done),
                 batches,
-                checkpoint=checkpoint,
+                resume=resume,
                 progress=progress,
             )
         values, kept = example_scores(score, numbers, questions)

@@ -16,10 +16,10 @@ from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.maps.gradient_numbers import gradient_numbers
 from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.corpus.argument_checks import one_of, refuse_no_model
-from attnwidget.corpus.checkpoint import digest_of
 from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
 from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
 from attnwidget.interventions.ablation_scores import (
     check_score,
@@ -101,7 +101,7 @@ def head_importance(
     *,
     variant: ImportanceVariant = "paper",
     batch_size: int = 32,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     progress: bool = True,
     executor: Executor | None = None,
 ) -> HeadImportance:
@@ -130,7 +130,7 @@ def head_importance(
         variant: The sum of t: "paper", "released" or "bertology".
         batch_size: Number of examples of equal length in one pass; for "bertology", the number of
             examples, in the given order, whose mean loss is differentiated.
-        checkpoint: An .npz file that keeps finished work. If it exists, the study continues from
+        resume: An .npz file that keeps finished work. If it exists, the study continues from
             it.
         progress: Whether to show a progress bar.
         executor: Executor whose workers read the examples, as in `measure`.
@@ -138,7 +138,7 @@ def head_importance(
     Raises:
         TypeError, ValueError, RuntimeError, OSError, WorkersError: As `ablate`; ValueError for an
             unknown variant.
-        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has the finished work.
+        KeyboardInterrupt: Ctrl-C was pressed. The resume file has the finished work.
 
     Example:
         >>> from attnwidget import head_importance, load_model
@@ -162,7 +162,7 @@ def head_importance(
         model,
         ReadInputs(model, input_sums).results(batches, executor),
         batches,
-        checkpoint=checkpoint,
+        resume=resume,
         progress=progress,
     )
     if not complete:

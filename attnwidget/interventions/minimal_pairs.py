@@ -16,9 +16,9 @@ from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.corpus.argument_checks import all_of, one_of, refuse_no_model
-from attnwidget.corpus.checkpoint import digest_of
 from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
@@ -136,7 +136,7 @@ def score_pairs(
     *,
     words: PairWords | None = None,
     batch_size: int = 32,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     progress: bool = True,
     executor: Executor | None = None,
 ) -> PairScores:
@@ -159,7 +159,7 @@ def score_pairs(
         words: The scored words of each sentence: "differing" or "all". None = "differing" for a
             masked language model; a causal model always scores all words.
         batch_size: Number of sentences in one pass. They have equal lengths, without padding.
-        checkpoint: An .npz file that keeps finished work. If it exists, the study continues from
+        resume: An .npz file that keeps finished work. If it exists, the study continues from
             it.
         progress: Whether to show a progress bar.
         executor: Executor whose workers read the sentences, as in `measure`.
@@ -168,10 +168,10 @@ def score_pairs(
         TypeError: the model does not predict words, or `pairs` has other objects.
         ValueError: no pairs; differing words of a causal model; a pair without differing words to
             mask, because a sentence contains the other sentence; a sentence that is too long for
-            the model; a checkpoint of another study.
-        RuntimeError: the model was closed; another run writes the checkpoint.
+            the model; a resume file of another study.
+        RuntimeError: the model was closed; another run writes the resume file.
         OSError, WorkersError: As in `measure`.
-        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has the finished work.
+        KeyboardInterrupt: Ctrl-C was pressed. The resume file has the finished work.
 
     Example:
         >>> from attnwidget import MinimalPair, load_model, score_pairs
@@ -198,7 +198,7 @@ def score_pairs(
         model,
         results,
         batches,
-        checkpoint=checkpoint,
+        resume=resume,
         progress=progress,
         unit="sentence",
     )

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from attnwidget.capture.disabled import intact_edits
 from attnwidget.capture.tapping.replay import replaying
 from attnwidget.corpus.argument_checks import refuse_no_model
-from attnwidget.corpus.checkpoint import digest_of
 from attnwidget.corpus.input_numbers import input_numbers
 from attnwidget.corpus.replayed_batches import ReplayedBatches
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor, Workers
 from attnwidget.interventions.patch_pairs import (
     Into,
@@ -44,7 +44,7 @@ def patch_heads(
     into: Into = "corrupted",
     heads: Literal["all", "layers"] | Iterable[Sequence[int]] = "all",
     positions: bool = False,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     progress: bool = True,
     executor: Executor | None = None,
 ) -> HeadPatches:
@@ -68,16 +68,16 @@ def patch_heads(
             enough for the clean answer. "clean": the reverse shows what the clean answer needs.
         heads: "all" heads, and each layer as a whole; "layers" only; or [(layer, head), ...].
         positions: Patch every head at every token by itself too; the pairs then have equal lengths.
-        checkpoint: An .npz file that keeps what is done. If it exists, the study goes on there.
+        resume: An .npz file that keeps what is done. If it exists, the study goes on there.
         progress: Show a progress bar.
         executor: Executor whose workers read all pairs except the first, as in `measure`.
 
     Raises:
         TypeError: No model, an encoder-decoder, no head that answers, or other examples.
         ValueError: Pairs whose numbers of tokens or answers do not fit; no such score, run or head;
-            a model that does not show the values of its heads; a checkpoint of another study.
+            a model that does not show the values of its heads; a resume file of another study.
         RuntimeError: The model was closed, or changed meanwhile.
-        OSError: The checkpoint cannot be written.
+        OSError: The resume file cannot be written.
         WorkersError: As in `measure`.
         KeyboardInterrupt: Ctrl-C before the first pair was done; later the result has the pairs
             that are done.
@@ -126,7 +126,7 @@ def patch_heads(
                 model,
                 lambda n_done: work.each(replay, batches, list, workers, n_done),
                 batches,
-                checkpoint=checkpoint,
+                resume=resume,
                 progress=progress,
                 unit="pair",
             )

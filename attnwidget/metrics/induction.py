@@ -14,10 +14,10 @@ from torch import Tensor
 
 from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
 from attnwidget.corpus.attention_reader import read_attention
-from attnwidget.corpus.checkpoint import digest_of
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.causal import is_causal
@@ -147,7 +147,7 @@ def induction_scores(
     length: int = 50,
     repeats: int = 2,
     seed: int = 0,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     progress: bool | OnProgress = True,
     executor: Executor | None = None,
 ) -> InductionResult:
@@ -164,7 +164,7 @@ def induction_scores(
         length: Number of tokens before the first repetition.
         repeats: Number of times that these tokens occur.
         seed: Seed of the drawn tokens.
-        checkpoint: An .npz file that keeps finished work. If it exists, the study continues from
+        resume: An .npz file that keeps finished work. If it exists, the study continues from
             it.
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
@@ -172,9 +172,9 @@ def induction_scores(
 
     Raises:
         ValueError: if tokens see later tokens, the model is an encoder-decoder, the numbers are too
-            small, sequences are too long for the model, or the checkpoint belongs to another study.
+            small, sequences are too long for the model, or the resume file is of another study.
         RuntimeError, OSError, WorkersError: As in `measure`.
-        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has the finished work.
+        KeyboardInterrupt: Ctrl-C was pressed. The resume file has the finished work.
 
     Example:
         >>> from transformers import GPT2Config, GPT2LMHeadModel
@@ -212,7 +212,7 @@ def induction_scores(
         model,
         ReadInputs(model, sequence_scores).results(batches, executor),
         batches,
-        checkpoint=checkpoint,
+        resume=resume,
         progress=progress,
         unit="sequence",
     )

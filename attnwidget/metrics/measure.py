@@ -13,12 +13,12 @@ from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import each_of, refuse_no_model
 from attnwidget.corpus.attention_reader import read_attention
 from attnwidget.corpus.batches import HOW, TokenTypes, batched
-from attnwidget.corpus.checkpoint import Checkpoint, Progress, States, keeping
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.model_reader import ModelReader
 from attnwidget.corpus.progress_bar import OnProgress, progress_bar
 from attnwidget.corpus.read_batches import read_by, workers_of
 from attnwidget.corpus.results import Measurements
+from attnwidget.corpus.resume_file import Progress, ResumeFile, States, keeping
 from attnwidget.corpus.segmenting import rows_as_segments
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -66,7 +66,7 @@ def measure(
     metrics: Sequence[str | Accumulator[Any]] = ("position", "classes", "entropy", "confidence"),
     *,
     batch_size: int = 8,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     progress: bool | OnProgress = True,
     token_types: TokenTypes = None,
     executor: Executor | None = None,
@@ -88,7 +88,7 @@ def measure(
             "patterns", "distances", "induction", "sinks", "position_content", and "roles" for
             chats), or accumulators with options.
         batch_size: Number of segments in one pass of the model.
-        checkpoint: An .npz file that keeps the sums. If it exists, the pass continues after its
+        resume: An .npz file that keeps the sums. If it exists, the pass continues after its
             last batch, with the same result to the last bit. Only one run at a time can use it.
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
@@ -101,13 +101,13 @@ def measure(
 
     Raises:
         ValueError: an unknown or repeated metric, no segments, a segment of another model or too
-            long for this model, a model whose maps change with padding, or a checkpoint of another
+            long for this model, a model whose maps change with padding, or a resume file of another
             study.
         TypeError: `executor` is not an executor, or the model or a metric cannot be pickled.
-        RuntimeError: the model was closed or has changed; another run writes the checkpoint.
-        OSError: the checkpoint cannot be written; the earlier checkpoint stays.
+        RuntimeError: the model was closed or has changed; another run writes the resume file.
+        OSError: the resume file cannot be written; the earlier resume file stays.
         WorkersError: workers have other versions of torch, transformers or this package, the
-            executor stopped, or a shard failed three times. The checkpoint keeps all finished
+            executor stopped, or a shard failed three times. The resume file keeps all finished
             batches.
         KeyboardInterrupt: Ctrl-C before the first batch was done.
 
@@ -128,7 +128,7 @@ def measure(
         rows_as_segments(items, model),
         n_segments,
         batch_size=batch_size,
-        checkpoint=checkpoint,
+        resume=resume,
         progress=progress,
         executor=executor,
     )
@@ -185,7 +185,7 @@ def read_all(
     n_segments: int | None,
     *,
     batch_size: int,
-    checkpoint: str | Path | None,
+    resume: str | Path | None,
     progress: bool | OnProgress,
     executor: Executor | None = None,
 ) -> tuple[Progress, bool]:
@@ -206,9 +206,9 @@ def read_all(
     done = Progress(states=reader.nothing)
     file = None
     complete = False
-    with one_writer(checkpoint):
-        if checkpoint is not None:
-            file = Checkpoint(checkpoint, {"batch_size": batch_size, **reader.about()})
+    with one_writer(resume):
+        if resume is not None:
+            file = ResumeFile(resume, {"batch_size": batch_size, **reader.about()})
             stored = file.load()
             _skip(batches, stored, file.path)
             reader.restore(stored.states)
@@ -256,7 +256,7 @@ def accumulators_of(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulat
 
 
 def _skip(batches: Iterator[list[Segment]], done: Progress, path: Path) -> None:
-    """Skip the batches that the checkpoint already has."""
+    """Skip the batches that the resume file already has."""
     same = True
     for n_batches, digest in done.parts:
         again = Progress()

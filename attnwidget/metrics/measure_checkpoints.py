@@ -19,9 +19,9 @@ from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import all_of, each_of, each_once
-from attnwidget.corpus.checkpoint import Checkpoint, Progress, digest_of, keeping
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import progress_bar
+from attnwidget.corpus.resume_file import Progress, ResumeFile, digest_of, keeping
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.checkpoint_numbers import CheckpointNumbers
@@ -51,7 +51,7 @@ def measure_checkpoints(
     n_sequences: int = 8,
     length: int = 50,
     seed: int = 0,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     progress: bool = True,
     executor: Executor | None = None,
 ) -> MeasuredCheckpoints:
@@ -80,7 +80,7 @@ def measure_checkpoints(
         length: Number of random tokens before their repetition. A model with too little room reads
             shorter copies, and the result has their length.
         seed: Seed of the random tokens.
-        checkpoint: An .npz file that keeps the numbers of finished checkpoints. If it exists, these
+        resume: An .npz file that keeps the numbers of finished checkpoints. If it exists, these
             checkpoints are found by their label and not loaded again, and the result is the same to
             the last bit. A file belongs to one training.
         progress: Whether to show progress bars.
@@ -165,8 +165,8 @@ def measure_checkpoints(
         "random tokens": [n_sequences, length, seed],
     }
     measured: list[CheckpointNumbers] = []
-    with one_writer(checkpoint):
-        file = None if checkpoint is None else Checkpoint(checkpoint, about)
+    with one_writer(resume):
+        file = None if resume is None else ResumeFile(resume, about)
         done = Progress() if file is None else file.load()
         kept = [CheckpointNumbers.of_state(state) for state in done.states.values()]
         stored = {numbers.label: numbers for numbers in kept}

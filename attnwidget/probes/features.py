@@ -18,9 +18,9 @@ from attnwidget.capture.hub_model.free_memory import give_memory_back
 from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.argument_checks import all_of, one_of, refuse_no_model
 from attnwidget.corpus.batches import batched
-from attnwidget.corpus.checkpoint import digest_of
 from attnwidget.corpus.model_reader import ModelReader
 from attnwidget.corpus.progress_bar import progress_bar
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor, Workers
 from attnwidget.kernels.arrays import FloatArray
 from attnwidget.kernels.word_maps import WordMaps, word_means

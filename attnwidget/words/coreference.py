@@ -13,8 +13,8 @@ from torch import Tensor
 
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.corpus.argument_checks import all_of, one_of
-from attnwidget.corpus.checkpoint import digest_of
 from attnwidget.corpus.progress_bar import OnProgress
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.word_maps import most_attended, word_rows
@@ -48,7 +48,7 @@ def probe_coreference(
     skip_unaligned: bool = False,
     batch_size: int = 8,
     progress: bool | OnProgress = True,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     executor: Executor | None = None,
 ) -> CoreferenceAccuracies:
     """Measure how often heads attend most from a mention's head word to an antecedent's.
@@ -68,7 +68,7 @@ def probe_coreference(
         batch_size: Number of windows in one pass of the model.
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
-        checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
+        resume: An .npz file from which an interrupted study continues, as in `measure`.
         executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
@@ -111,7 +111,7 @@ def probe_coreference(
         skip_unaligned=skip_unaligned,
         batch_size=batch_size,
         progress=progress,
-        checkpoint=checkpoint,
+        resume=resume,
         executor=executor,
     )
 

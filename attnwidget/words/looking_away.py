@@ -16,8 +16,8 @@ from torch import Tensor
 from attnwidget.charts.curve_panels import curve_panels
 from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import all_of, one_of
-from attnwidget.corpus.checkpoint import digest_of
 from attnwidget.corpus.results import HeadMetrics, heads_frame
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.classes import class_mass
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -45,7 +45,7 @@ def probe_looking_away(
     skip_unaligned: bool = False,
     batch_size: int = 32,
     progress: bool = True,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     executor: Executor | None = None,
 ) -> LookingAway:
     """Compare weights on [SEP], [CLS] and punctuation from words with and without a relation.
@@ -66,7 +66,7 @@ def probe_looking_away(
             several words, or are too long for the model; the result counts them.
         batch_size: Number of sentences in one pass of the model.
         progress: Whether to show a progress bar.
-        checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
+        resume: An .npz file from which an interrupted study continues, as in `measure`.
         executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
@@ -106,7 +106,7 @@ def probe_looking_away(
         skip_unaligned=skip_unaligned,
         batch_size=batch_size,
         progress=progress,
-        checkpoint=checkpoint,
+        resume=resume,
         executor=executor,
     )
 

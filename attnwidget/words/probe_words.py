@@ -28,7 +28,7 @@ def probe(
     skip_unaligned: bool,
     batch_size: int,
     progress: bool | OnProgress,
-    checkpoint: str | Path | None,
+    resume: str | Path | None,
     executor: Executor | None = None,
 ) -> R:
     """Cut texts into the tokens of a model, read them, and return what an accumulator found.
@@ -43,7 +43,7 @@ def probe(
         batch_size: Number of texts in one pass of the model.
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
-        checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
+        resume: An .npz file from which an interrupted study continues, as in `measure`.
         executor: Executor whose workers read the texts, as in `measure`.
 
     Raises:
@@ -58,7 +58,7 @@ def probe(
         [metric],
         batch_size=batch_size,
         progress=progress,
-        checkpoint=checkpoint,
+        resume=resume,
         executor=executor,
     )
     return cast("R", measured[metric.name])

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.corpus.argument_checks import all_of, each_once, one_of
-from attnwidget.corpus.checkpoint import digest_of
 from attnwidget.corpus.progress_bar import OnProgress
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.governors import GovernorHits, governors_of
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -63,7 +63,7 @@ def probe_relations(
     skip_unaligned: bool = False,
     batch_size: int = 32,
     progress: bool | OnProgress = True,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     executor: Executor | None = None,
 ) -> RelationAccuracies:
     """Measure how often a head's most attended word is the governor (Clark et al. 2019, Table 1).
@@ -97,13 +97,13 @@ def probe_relations(
         batch_size: Number of sentences in one pass of the model.
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
-        checkpoint: An .npz file that keeps the sums, as in `measure`.
+        resume: An .npz file that keeps the sums, as in `measure`.
         executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
         ValueError: a sentence that is too long, or has a word without tokens or a token of several
             words; no sentences, no or repeated offsets, a model without a tokenizer, an unknown
-            unit or rule, or a checkpoint of another study.
+            unit or rule, or a resume file of another study.
         RuntimeError: the model was closed.
 
     Example:
@@ -128,7 +128,7 @@ def probe_relations(
         skip_unaligned=skip_unaligned,
         batch_size=batch_size,
         progress=progress,
-        checkpoint=checkpoint,
+        resume=resume,
         executor=executor,
     )
 

@@ -17,8 +17,8 @@ from torch import Tensor
 from attnwidget.charts.head_heatmap import head_heatmaps
 from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import all_of, one_of
-from attnwidget.corpus.checkpoint import digest_of
 from attnwidget.corpus.results import HeadMetrics
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.links import largest_link_weights
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -49,7 +49,7 @@ def probe_links(
     skip_unaligned: bool = False,
     batch_size: int = 32,
     progress: bool = True,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     executor: Executor | None = None,
 ) -> LinkWeights:
     """Measure the largest weight of every head along links, averaged over sentences.
@@ -73,7 +73,7 @@ def probe_links(
             several words, or are too long for the model; the result counts them.
         batch_size: Number of sentences in one pass of the model.
         progress: Whether to show a progress bar.
-        checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
+        resume: An .npz file from which an interrupted study continues, as in `measure`.
         executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
@@ -102,7 +102,7 @@ def probe_links(
         skip_unaligned=skip_unaligned,
         batch_size=batch_size,
         progress=progress,
-        checkpoint=checkpoint,
+        resume=resume,
         executor=executor,
     )
 

@@ -116,14 +116,14 @@ def test_a_result_is_a_table_and_a_figure(found: AlignmentScores) -> None:
     assert "12 pairs" in str(found.chart().to_dict()["title"])
 
 
-def test_workers_and_checkpoints_give_the_same_bits(
+def test_workers_and_resume_files_give_the_same_bits(
     model: AttentionModel, pairs: list[tuple[str, str]], found: AlignmentScores, tmp_path: Path
 ) -> None:
     with ThreadPoolExecutor(2) as pool:
         others = [alignment_scores(model, pairs, progress=False, executor=pool)]
     for _ in range(2):
         file = tmp_path / "alignment.npz"
-        others.append(alignment_scores(model, pairs, progress=False, checkpoint=file))
+        others.append(alignment_scores(model, pairs, progress=False, resume=file))
     for other in others:
         np.testing.assert_array_equal(found.score, other.score)
         np.testing.assert_array_equal(found.adjusted, other.adjusted)

@@ -127,18 +127,18 @@ def test_a_saved_atlas_is_the_same(of_circuit: Atlas, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_workers_and_checkpoints_give_the_same_atlas(
+def test_workers_and_resume_files_give_the_same_atlas(
     circuit: AttentionModel, texts: list[Segment], of_circuit: Atlas, tmp_path: Path
 ) -> None:
     with ThreadPoolExecutor(2) as pool:
         same(of_circuit, planted_atlas(circuit, texts, executor=pool))
     for _ in range(2):
-        same(of_circuit, planted_atlas(circuit, texts, checkpoint=tmp_path / "parts"))
+        same(of_circuit, planted_atlas(circuit, texts, resume=tmp_path / "parts"))
     assert {"texts.npz", "repeated.npz", "effects-segments.npz"} <= {
         path.name for path in (tmp_path / "parts").iterdir()
     }
     with pytest.raises(ValueError, match="written by another study"):
-        planted_atlas(circuit, texts, checkpoint=tmp_path / "parts", effect_texts=3)
+        planted_atlas(circuit, texts, resume=tmp_path / "parts", effect_texts=3)
 
 
 @pytest.mark.slow

@@ -120,14 +120,14 @@ def test_a_table_has_controls_intervals_and_tests(table: BehaviourTable) -> None
 
 
 @pytest.mark.slow
-def test_workers_and_checkpoints_give_the_same_bits(
+def test_workers_and_resume_files_give_the_same_bits(
     model: AttentionModel, segments: list[Segment], table: BehaviourTable, tmp_path: Path
 ) -> None:
     options: dict[str, Any] = {"random_models": 0, **QUIET}
     with ThreadPoolExecutor(2) as pool:
         others = [score_behaviours(model, segments, FEW, executor=pool, **options)]
     for _ in range(2):
-        others.append(score_behaviours(model, segments, FEW, checkpoint=tmp_path, **options))
+        others.append(score_behaviours(model, segments, FEW, resume=tmp_path, **options))
     for other in others:
         for first, second in zip(table.scores, other.scores, strict=True):
             for name in ("score", "control", "low", "p", "held_out", "auc"):

@@ -76,7 +76,7 @@ def test_segments_have_words_and_special_tokens(model: AttentionModel) -> None:
 
 
 @pytest.mark.slow
-def test_workers_and_checkpoints_give_the_same_bits(model: AttentionModel, tmp_path: Path) -> None:
+def test_workers_and_resume_files_give_the_same_bits(model: AttentionModel, tmp_path: Path) -> None:
     sentences = demo_treebank()[:9]
     path = tmp_path / "places.npz"
 
@@ -94,7 +94,7 @@ def test_workers_and_checkpoints_give_the_same_bits(model: AttentionModel, tmp_p
 
     alone = run()
     with ThreadPoolExecutor(2) as pool:
-        others = [run(executor=pool), run(checkpoint=path), run(checkpoint=path)]
+        others = [run(executor=pool), run(resume=path), run(resume=path)]
     for other in others:
         for name in ("weights", "places", "place_weights"):
             np.testing.assert_array_equal(getattr(alone, name), getattr(other, name), name)

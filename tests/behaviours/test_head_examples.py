@@ -169,7 +169,7 @@ def same(first: HeadExamples, second: HeadExamples) -> None:
 
 
 @pytest.mark.slow
-def test_workers_checkpoints_and_iterators_give_the_same_bits(tmp_path: Path) -> None:
+def test_workers_resume_files_and_iterators_give_the_same_bits(tmp_path: Path) -> None:
     model = load_model(build("bert"), word_tokenizer())
     random = np.random.default_rng(0)
     texts = [
@@ -182,7 +182,7 @@ def test_workers_checkpoints_and_iterators_give_the_same_bits(tmp_path: Path) ->
         same(alone, head_examples(model, iter(texts), executor=pool, **options))
     path = tmp_path / "examples.npz"
     for _ in range(2):
-        same(alone, head_examples(model, texts, checkpoint=path, **options))
+        same(alone, head_examples(model, texts, resume=path, **options))
 
 
 @pytest.mark.slow

@@ -104,7 +104,7 @@ def governors(
                 *parts,
                 kind,
                 vectors=vectors if kind == "attention+words" else None,
-                checkpoint=cache / f"{kind}.npz",
+                resume=cache / f"{kind}.npz",
                 **careful,
                 **more,
             ),

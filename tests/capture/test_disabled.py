@@ -348,10 +348,10 @@ def test_an_edited_measure_does_not_resume_an_intact_one(tmp_path: Any) -> None:
     model = load_model(device="cpu")
     file = tmp_path / "sums.npz"
     segments = make_segments([SENTENCE, "It slept."], model)
-    intact = measure(model, segments, ["entropy"], checkpoint=file, progress=False)
+    intact = measure(model, segments, ["entropy"], resume=file, progress=False)
     with model.disabled((5, 8)), pytest.raises(ValueError, match="another study: edits"):
-        measure(model, segments, ["entropy"], checkpoint=file, progress=False)
-    again = measure(model, segments, ["entropy"], checkpoint=file, progress=False)
+        measure(model, segments, ["entropy"], resume=file, progress=False)
+    again = measure(model, segments, ["entropy"], resume=file, progress=False)
     for name, values in intact.heads().items():
         np.testing.assert_array_equal(again.heads()[name], values)
 

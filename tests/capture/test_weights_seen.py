@@ -143,9 +143,9 @@ def test_no_study_sums_over_two_models(tmp_path: Path) -> None:
         yield from segments[70:]
 
     with pytest.raises(RuntimeError, match="since the first input was read: start over"):
-        measure(model, changing(), ["entropy"], checkpoint=path, **options)
+        measure(model, changing(), ["entropy"], resume=path, **options)
     model.hf_model.load_state_dict(zoo.build("bert").state_dict())
-    found = measure(model, segments, ["entropy"], checkpoint=path, **options).heads()
+    found = measure(model, segments, ["entropy"], resume=path, **options).heads()
     for title, values in expected.items():
         np.testing.assert_array_equal(found[title], values)
 

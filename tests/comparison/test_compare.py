@@ -263,7 +263,7 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, batches: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("readings", [2, 3])
-def test_an_interrupted_checkpoint_goes_on_to_the_last_bit(
+def test_an_interrupted_run_goes_on_to_the_last_bit(
     embedded: AttentionModel,
     tuned: AttentionModel,
     segments: list[Segment],
@@ -274,7 +274,7 @@ def test_an_interrupted_checkpoint_goes_on_to_the_last_bit(
     options: dict[str, Any] = {"batch_size": 2, "padded": 30, "across_layers": True}
     options |= {"matches": True, "metrics": ["position"]}
     whole = run(embedded, tuned, segments, **options)
-    options["checkpoint"] = tmp_path / "sums.npz"
+    options["resume"] = tmp_path / "sums.npz"
     stop_after(monkeypatch, readings)
     stopped = run(embedded, tuned, segments, **options)
     assert not stopped.complete and stopped.n_segments == 2 and "interrupted" in repr(stopped)

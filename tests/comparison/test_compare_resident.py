@@ -159,8 +159,8 @@ def test_models_in_memory_are_refused_with_resident_1(folders: list[Path], tmp_p
         run(*folders[:2], maps_mb=100)
     with pytest.raises(ValueError, match="a number of megabytes above 0, got 0"):
         run(*folders[:2], resident=1, maps_mb=0)
-    with pytest.raises(ValueError, match="has no checkpoint"):
-        run(*folders[:2], resident=1, checkpoint=tmp_path / "sums.npz")
+    with pytest.raises(ValueError, match="has no resume file"):
+        run(*folders[:2], resident=1, resume=tmp_path / "sums.npz")
     with pytest.raises(ValueError, match=r"2 segments of 6 tokens take 0.0 MB, .* maps_mb=0.001"):
         run(*folders[:2], resident=1, maps_mb=0.001)
     with pytest.raises(TypeError, match="a study reads a model, got BertForMaskedLM"):

@@ -162,11 +162,11 @@ def test_the_change_beyond_seeds_is_what_is_left_of_their_spread(tmp_path: Any) 
     assert (run(first, [first, first], WORDS, seeds=True).heads()["change beyond seeds"] == 0).all()
     file = tmp_path / "sums.npz"
     for _ in range(2):
-        again = run(first, others, WORDS, seeds=True, batch_size=2, checkpoint=file)
+        again = run(first, others, WORDS, seeds=True, batch_size=2, resume=file)
         for title, values in found.segments.items():
             np.testing.assert_array_equal(again.segments[title], values)
     with pytest.raises(ValueError, match="written by another study"):
-        run(first, others[:2], WORDS, seeds=True, batch_size=2, checkpoint=file)
+        run(first, others[:2], WORDS, seeds=True, batch_size=2, resume=file)
     with pytest.raises(ValueError, match="a list of two models or more"):
         run(first, others[0], WORDS, seeds=True)
     with pytest.raises(ValueError, match="an empty list"):

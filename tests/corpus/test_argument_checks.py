@@ -71,12 +71,12 @@ def test_a_prediction_is_of_a_sentence(model: AttentionModel) -> None:
         found.predictions(0)  # type: ignore[arg-type]
 
 
-def test_a_checkpoint_without_its_folder_costs_no_work(
+def test_a_resume_file_without_its_folder_costs_no_work(
     model: AttentionModel, tmp_path: Path
 ) -> None:
     segments = make_segments(["The cat sat."], model, max_tokens=16)
-    with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere.* checkpoint 'run.npz'"):
-        measure(model, segments, ["entropy"], checkpoint=tmp_path / "nowhere/run.npz")
+    with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere.* resume file 'run.npz'"):
+        measure(model, segments, ["entropy"], resume=tmp_path / "nowhere/run.npz")
 
 
 def test_induction_says_which_length_fits() -> None:

@@ -27,7 +27,7 @@ from attnwidget import (
     make_segments,
     measure,
     measure_checkpoints,
-    merge_checkpoints,
+    merge_resume_files,
     probe_coreference,
     probe_features,
     probe_links,
@@ -37,7 +37,7 @@ from attnwidget import (
     subject_verb_links,
     train_pair_probe,
 )
-from attnwidget.corpus import checkpoint, shards
+from attnwidget.corpus import resume_file, shards
 from attnwidget.demo import demo_prose, demo_treebank
 from attnwidget.metrics import Classes, Norms
 from attnwidget.probes.features import extract_features
@@ -151,8 +151,8 @@ def test_processes_give_the_bits_of_one(processes: ProcessPoolExecutor, tmp_path
     alone = run(model, segments, metrics, batch_size=2)
     identical(alone, run(model, segments, metrics, batch_size=2, executor=processes))
     stopped = tmp_path / "stopped.npz"
-    assert run(model, broken_off(segments, 40), batch_size=1, checkpoint=stopped).n_segments == 32
-    whole = run(model, iter(segments), batch_size=1, checkpoint=stopped, executor=processes)
+    assert run(model, broken_off(segments, 40), batch_size=1, resume=stopped).n_segments == 32
+    whole = run(model, iter(segments), batch_size=1, resume=stopped, executor=processes)
     identical(run(model, segments, batch_size=1), whole)
 
 
@@ -284,30 +284,30 @@ def test_tables_are_read_row_by_row(threads: Threads) -> None:
 
 
 @pytest.mark.slow
-def test_merged_checkpoints_have_what_their_parts_have(tmp_path: Path) -> None:
+def test_merged_resume_files_have_what_their_parts_have(tmp_path: Path) -> None:
     model = small()
     segments = random_segments(150)
     parts = [segments[:64], segments[64:128], segments[128:]]
     files = [tmp_path / f"{number}.npz" for number in range(3)]
     for file, part in zip(files, parts, strict=True):
-        run(model, part, METRICS, batch_size=2, checkpoint=file)
-    merge_checkpoints(files[:2], tmp_path / "some.npz")
-    whole = merge_checkpoints([tmp_path / "some.npz", files[2]], tmp_path / "whole.npz")
+        run(model, part, METRICS, batch_size=2, resume=file)
+    merge_resume_files(files[:2], tmp_path / "some.npz")
+    whole = merge_resume_files([tmp_path / "some.npz", files[2]], tmp_path / "whole.npz")
     alone = run(model, segments, METRICS, batch_size=2)
     for file in (whole, tmp_path / "some.npz"):  # the second one is finished first
-        found = run(model, segments, METRICS, batch_size=2, checkpoint=file)
+        found = run(model, segments, METRICS, batch_size=2, resume=file)
         assert found.complete and found.n_segments == 150
         for title, values in alone.heads().items():
             np.testing.assert_allclose(found.heads()[title], values, rtol=1e-12, atol=1e-12)
     with pytest.raises(ValueError, match="segments that differ"):
-        run(model, segments[::-1], METRICS, batch_size=2, checkpoint=whole)
-    run(model, segments, ["entropy"], batch_size=2, checkpoint=tmp_path / "other.npz")
+        run(model, segments[::-1], METRICS, batch_size=2, resume=whole)
+    run(model, segments, ["entropy"], batch_size=2, resume=tmp_path / "other.npz")
     with pytest.raises(ValueError, match="of another study than"):
-        merge_checkpoints([*files, tmp_path / "other.npz"], whole)
-    with pytest.raises(ValueError, match="no checkpoints to merge"):
-        merge_checkpoints([], whole)
+        merge_resume_files([*files, tmp_path / "other.npz"], whole)
+    with pytest.raises(ValueError, match="no resume files to merge"):
+        merge_resume_files([], whole)
     with pytest.raises(FileNotFoundError, match="measure that part"):
-        merge_checkpoints([*files, tmp_path / "none.npz"], whole)
+        merge_resume_files([*files, tmp_path / "none.npz"], whole)
 
 
 # --- what goes wrong ---
@@ -317,21 +317,21 @@ def test_merged_checkpoints_have_what_their_parts_have(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     sys.version_info < (3, 11), reason="pools of Python 3.10 may wait for a killed process forever"
 )
-def test_a_killed_process_stops_the_pool_and_the_checkpoint_goes_on(
+def test_a_killed_process_stops_the_pool_and_the_resume_file_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN_SAVES", 0)
+    monkeypatch.setattr(resume_file, "_SECONDS_BETWEEN_SAVES", 0)
     model = small()
     segments = random_segments(80)
     path = tmp_path / "sums.npz"
     metrics = [Killing(tmp_path, 1, 30, once_there=path), "entropy", "distances"]
     with new_processes(2) as pool, pytest.raises(WorkersError) as caught:
-        run(model, segments, metrics, batch_size=1, checkpoint=path, executor=pool)
+        run(model, segments, metrics, batch_size=1, resume=path, executor=pool)
     assert "the executor stopped" in str(caught.value) and "go on with the same call" in str(
         caught.value
     )
     assert path.exists() and isinstance(caught.value.__cause__, BrokenProcessPool)
-    again = run(model, segments, metrics, batch_size=1, checkpoint=path, executor=AtOnce())
+    again = run(model, segments, metrics, batch_size=1, resume=path, executor=AtOnce())
     assert len([*tmp_path.glob("killed-*")]) == 1
     assert len([*tmp_path.glob("read-*")]) < 2 * 80  # what was done is not read again
     identical(run(model, segments, metrics, batch_size=1), again)
@@ -349,8 +349,8 @@ def test_a_shard_that_fails_is_tried_again_and_named_when_given_up(tmp_path: Pat
     Failing.left = 0
     lost = AtOnce([None, *[OSError("gone")] * 3])
     with pytest.raises(WorkersError, match=r"batches 5 to 8 \(8 inputs\) failed 3 times.*gone"):
-        run(model, segments, batch_size=2, executor=lost, checkpoint=path)
-    identical(alone, run(model, segments, batch_size=2, checkpoint=path))
+        run(model, segments, batch_size=2, executor=lost, resume=path)
+    identical(alone, run(model, segments, batch_size=2, resume=path))
     Failing.left = 99
     with pytest.raises(WorkersError, match=r"OSError on .*the disk is full; nothing is kept"):
         run(model, segments, [Failing()], batch_size=2, executor=AtOnce())
@@ -454,12 +454,12 @@ def test_a_dask_cluster_gives_the_same_bits_though_workers_are_killed(
         assert len([*tmp_path.glob("killed-*")]) == 3
         identical(run(model, segments, metrics, batch_size=1), found)
         # The scheduler goes while the study runs.
-        monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN_SAVES", 0)
+        monkeypatch.setattr(resume_file, "_SECONDS_BETWEEN_SAVES", 0)
         threading.Thread(target=close_once_there_is, args=(path, cluster)).start()
         with pytest.raises(WorkersError, match=r"(is lost|no more work).*go on with"):
-            run(model, segments, [Slow()], batch_size=1, checkpoint=path, executor=client)
+            run(model, segments, [Slow()], batch_size=1, resume=path, executor=client)
     alone = run(model, segments, [Slow()], batch_size=1)
-    identical(alone, run(model, segments, [Slow()], batch_size=1, checkpoint=path))
+    identical(alone, run(model, segments, [Slow()], batch_size=1, resume=path))
 
 
 def close_once_there_is(path: Path, cluster: Any) -> None:

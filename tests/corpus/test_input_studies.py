@@ -1,4 +1,4 @@
-"""Studies of inputs with an answer: workers and checkpoints give the bits of one whole run."""
+"""Studies of inputs with an answer: workers and resume files give the bits of one whole run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from attnwidget import (
     patch_heads,
     score_pairs,
 )
-from attnwidget.corpus import checkpoint as checkpoints
+from attnwidget.corpus import resume_file
 from attnwidget.demo import demo_pairs
 from capture.test_predict import words
 from fixtures.zoo import build
@@ -83,28 +83,28 @@ class TestEveryStudy:
         self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path = tmp_path / "run.npz"
-        monkeypatch.setattr(checkpoints, "_SECONDS_BETWEEN_SAVES", 0)
-        save = checkpoints.Checkpoint.save
+        monkeypatch.setattr(resume_file, "_SECONDS_BETWEEN_SAVES", 0)
+        save = resume_file.ResumeFile.save
 
         def interrupt(self: Any, progress: Any) -> None:
             save(self, progress)
             if progress.n_batches == 2:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(checkpoints.Checkpoint, "save", interrupt)
+        monkeypatch.setattr(resume_file.ResumeFile, "save", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            STUDIES[name](checkpoint=path)
-        monkeypatch.setattr(checkpoints.Checkpoint, "save", save)
+            STUDIES[name](resume=path)
+        monkeypatch.setattr(resume_file.ResumeFile, "save", save)
         assert path.exists()
-        np.testing.assert_array_equal(STUDIES[name](), STUDIES[name](checkpoint=path))
+        np.testing.assert_array_equal(STUDIES[name](), STUDIES[name](resume=path))
 
     @pytest.mark.slow
-    def test_a_checkpoint_of_another_study_is_refused(self, name: str, tmp_path: Path) -> None:
+    def test_a_resume_file_of_another_study_is_refused(self, name: str, tmp_path: Path) -> None:
         path = tmp_path / "run.npz"
         other = "head importance" if name == "minimal pairs" else "minimal pairs"
-        STUDIES[other](checkpoint=path)
+        STUDIES[other](resume=path)
         with pytest.raises(ValueError, match="was written by another study: study is"):
-            STUDIES[name](checkpoint=path)
+            STUDIES[name](resume=path)
 
 
 @pytest.mark.slow

@@ -305,12 +305,12 @@ def test_an_interrupted_study_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
 
     with monkeypatch.context() as patch:
         patch.setattr(Replay, "intact", interrupted)
-        stopped = run(model, MASKED, checkpoint=path, **options)
+        stopped = run(model, MASKED, resume=path, **options)
     assert not stopped.complete and len(stopped.examples) == 1 and "interrupted" in repr(stopped)
-    again = run(model, MASKED, checkpoint=path, **options)
+    again = run(model, MASKED, resume=path, **options)
     np.testing.assert_array_equal(again.head_scores, whole.head_scores)
     with pytest.raises(ValueError, match="another study"):
-        run(model, MASKED, checkpoint=path, score="kl", heads=HEADS, batch_size=1)
+        run(model, MASKED, resume=path, score="kl", heads=HEADS, batch_size=1)
     with monkeypatch.context() as patch:
         patch.setattr(Replay, "intact", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):

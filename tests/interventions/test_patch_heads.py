@@ -173,14 +173,14 @@ def test_passes_of_the_whole_model_give_the_same(monkeypatch: pytest.MonkeyPatch
     np.testing.assert_allclose(fast.position_scores, slow.position_scores, atol=1e-4)
 
 
-def test_patching_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
+def test_patching_goes_on_from_a_resume_file(tmp_path: Path) -> None:
     model = load_model(zoo.build("llama"), words())
     file = tmp_path / "patching.npz"
-    whole = run(model, CLEAN, CORRUPTED, checkpoint=file)
-    again = run(model, CLEAN, CORRUPTED, checkpoint=file)
+    whole = run(model, CLEAN, CORRUPTED, resume=file)
+    again = run(model, CLEAN, CORRUPTED, resume=file)
     np.testing.assert_array_equal(whole.head_scores, again.head_scores)
     with pytest.raises(ValueError, match="into"):
-        run(model, CLEAN, CORRUPTED, checkpoint=file, into="clean")
+        run(model, CLEAN, CORRUPTED, resume=file, into="clean")
 
 
 def test_refusals_have_reasons() -> None:

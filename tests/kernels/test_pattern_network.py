@@ -214,14 +214,14 @@ def test_the_accumulator_counts_what_the_network_names() -> None:
     np.testing.assert_allclose(result.fractions[:, 1, 2], expected)
 
 
-def test_a_checkpoint_knows_the_method(model: AttentionModel, tmp_path: Path) -> None:
+def test_a_resume_file_knows_the_method(model: AttentionModel, tmp_path: Path) -> None:
     segments = make_segments(["She wrote, and waited."], model)
     file = tmp_path / "patterns.npz"
-    kept = measure(model, segments, [Patterns("cnn")], checkpoint=file, progress=False)
-    again = measure(model, segments, [Patterns("cnn")], checkpoint=file, progress=False)
+    kept = measure(model, segments, [Patterns("cnn")], resume=file, progress=False)
+    again = measure(model, segments, [Patterns("cnn")], resume=file, progress=False)
     np.testing.assert_array_equal(kept["patterns"].fractions, again["patterns"].fractions)
     with pytest.raises(ValueError, match="another study"):
-        measure(model, segments, [Patterns()], checkpoint=file, progress=False)
+        measure(model, segments, [Patterns()], resume=file, progress=False)
 
 
 def test_another_method_is_refused() -> None:

@@ -285,9 +285,9 @@ def test_an_iterator_that_breaks_off_goes_on_to_the_last_bit(tmp_path: Path) -> 
     path = tmp_path / "sums.npz"
     expected = run(small(), segments, batch_size=2)
     # Segments are read 64 ahead, to sort them: the second 64 are never complete.
-    stopped = run(small(), broken_off(segments, 100), batch_size=2, checkpoint=path)
+    stopped = run(small(), broken_off(segments, 100), batch_size=2, resume=path)
     assert not stopped.complete and stopped.n_segments == 64
-    identical(expected, run(small(), iter(segments), batch_size=2, checkpoint=path))
+    identical(expected, run(small(), iter(segments), batch_size=2, resume=path))
 
 
 def broken_off(segments: Sequence[Segment], after: int) -> Iterator[Segment]:
@@ -299,22 +299,22 @@ def broken_off(segments: Sequence[Segment], after: int) -> Iterator[Segment]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batches_done", [1, 3, 5])
-def test_an_interrupted_checkpoint_goes_on(
+def test_an_interrupted_run_goes_on(
     tmp_path: Path, batches_done: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     segments = random_segments()
     path = tmp_path / "sums.npz"
     expected = run(small(), segments, METRICS, batch_size=2)
     stop_after(monkeypatch, batches_done)
-    stopped = run(small(), segments, METRICS, batch_size=2, checkpoint=path)
+    stopped = run(small(), segments, METRICS, batch_size=2, resume=path)
     assert not stopped.complete and stopped.n_segments == 2 * batches_done
     monkeypatch.undo()
-    finished = run(small(), segments, METRICS, batch_size=2, checkpoint=path)
+    finished = run(small(), segments, METRICS, batch_size=2, resume=path)
     assert finished.complete
     identical(expected, finished)
     # A finished file answers without reading the model again.
     stop_after(monkeypatch, 0)
-    identical(expected, run(small(), iter(segments), METRICS, batch_size=2, checkpoint=path))
+    identical(expected, run(small(), iter(segments), METRICS, batch_size=2, resume=path))
     assert [entry.name for entry in tmp_path.iterdir()] == ["sums.npz"]
 
 
@@ -357,7 +357,7 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, batches: int) -> None:
 def test_a_file_of_another_study_is_refused(tmp_path: Path) -> None:
     segments = random_segments()
     path = tmp_path / "sums.npz"
-    run(small(), segments, checkpoint=path, batch_size=4)
+    run(small(), segments, resume=path, batch_size=4)
     other_weights = build("bert")
     with torch.no_grad():
         next(other_weights.parameters())[50] += 1
@@ -373,15 +373,15 @@ def test_a_file_of_another_study_is_refused(tmp_path: Path) -> None:
     ]
     for message, model, given_segments, options in cases:
         with pytest.raises(ValueError, match=message):
-            run(model, given_segments, checkpoint=path, **{"batch_size": 4} | options)
+            run(model, given_segments, resume=path, **{"batch_size": 4} | options)
     for content in (b"", b"no numbers", path.read_bytes()[:300]):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match="is not a checkpoint"):
-            run(small(), segments, checkpoint=path)
+        with pytest.raises(ValueError, match="is not a resume file"):
+            run(small(), segments, resume=path)
         assert path.read_bytes() == content
     np.savez(path, sums=np.zeros(3))
-    with pytest.raises(ValueError, match="is not a checkpoint"):
-        run(small(), segments, checkpoint=path)
+    with pytest.raises(ValueError, match="is not a resume file"):
+        run(small(), segments, resume=path)
 
 
 KILLED = """
@@ -389,11 +389,11 @@ import sys
 sys.path.insert(0, {tests!r})
 import torch
 torch.set_num_threads(1)
-from attnwidget.corpus import checkpoint
+from attnwidget.corpus import resume_file
 from metrics.test_measure import random_segments, run, small
-checkpoint._SECONDS_BETWEEN_SAVES = 0
+resume_file._SECONDS_BETWEEN_SAVES = 0
 print("ready", flush=True)
-run(small(), random_segments(4000), batch_size=2, checkpoint={path!r})
+run(small(), random_segments(4000), batch_size=2, resume={path!r})
 """
 
 
@@ -419,7 +419,7 @@ def test_a_killed_pass_goes_on_to_the_last_bit(
     torch.set_num_threads(1)
     try:
         stop_after(monkeypatch, 8)
-        again = run(small(), segments, batch_size=2, checkpoint=path)
+        again = run(small(), segments, batch_size=2, resume=path)
         n_batches = again.n_segments // 2
         assert 8 < n_batches < 2000
         monkeypatch.undo()

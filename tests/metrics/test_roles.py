@@ -255,12 +255,12 @@ def test_texts_without_roles_are_refused(model: AttentionModel) -> None:
             of(attention)
 
 
-def test_a_checkpoint_belongs_to_the_roles_of_its_chats(
+def test_a_resume_file_belongs_to_the_roles_of_its_chats(
     model: AttentionModel, tmp_path: Path
 ) -> None:
     path = tmp_path / "roles.npz"
     segments = make_segments([SHORT, MESSAGES], model)
-    options: dict[str, Any] = {"batch_size": 1, "checkpoint": path, "progress": False}
+    options: dict[str, Any] = {"batch_size": 1, "resume": path, "progress": False}
     first = measure(model, segments, [Roles()], **options)["roles"]
     again = measure(model, segments, [Roles()], **options)["roles"]
     np.testing.assert_array_equal(first.by_turn, again.by_turn)

@@ -210,31 +210,31 @@ def test_a_stopped_study_goes_on_with_equal_bits_and_loads_no_finished_step_agai
     with pytest.raises(RuntimeError, match="the machine was lost"):
         measure_checkpoints(
             [(step, stopping(step, load, 4000)) for step, load in few],
-            checkpoint=file,
+            resume=file,
             **OPTIONS,  # type: ignore[arg-type]
         )
     assert loaded == [0, 1000]
     again = [(step, stopping(step, load, -1)) for step, load in few]
-    resumed = measure_checkpoints(again, checkpoint=file, **OPTIONS)  # type: ignore[arg-type]
+    resumed = measure_checkpoints(again, resume=file, **OPTIONS)  # type: ignore[arg-type]
     assert loaded == [0, 1000, 4000] and resumed.complete
     for name, values in arrays_of(resumed).items():
         assert values.tobytes() == arrays_of(training)[name][[0, 7, 11]].tobytes(), name
     with pytest.raises(ValueError, match="written by another study"):
-        measure_checkpoints(again, n_sequences=3, checkpoint=file, progress=False)
+        measure_checkpoints(again, n_sequences=3, resume=file, progress=False)
 
 
 KILLED = """
 import os, sys
 from attnwidget import load_model, make_segments, measure_checkpoints
 from attnwidget.demo import induction_checkpoints
-from attnwidget.corpus import checkpoint
-checkpoint._SECONDS_BETWEEN_SAVES = 0.0
+from attnwidget.corpus import resume_file
+resume_file._SECONDS_BETWEEN_SAVES = 0.0
 def dying(step, load):
     return lambda: os._exit(9) if step == 1500 else load()
 steps = [(step, dying(step, load)) for step, load in induction_checkpoints()]
 segments = make_segments(["The man saw her.", "And she said."], load_model("attnwidget/induction"))
 measure_checkpoints(
-    steps, segments, ["entropy"], n_sequences=6, length=30, progress=False, checkpoint=sys.argv[1]
+    steps, segments, ["entropy"], n_sequences=6, length=30, progress=False, resume=sys.argv[1]
 )
 """
 
@@ -248,7 +248,7 @@ def test_a_killed_process_leaves_finished_steps_and_the_rest_follows_with_equal_
     assert killed.returncode == 9 and file.exists()
     texts = ["The man saw her.", "And she said."]
     segments = make_segments(texts, load_model("attnwidget/induction"))
-    resumed = measure_checkpoints(steps, segments, ["entropy"], checkpoint=file, **OPTIONS)  # type: ignore[arg-type]
+    resumed = measure_checkpoints(steps, segments, ["entropy"], resume=file, **OPTIONS)  # type: ignore[arg-type]
     whole = measure_checkpoints(steps, segments, ["entropy"], **OPTIONS)  # type: ignore[arg-type]
     assert_equal_bits(resumed, whole)
     assert list(resumed.heads()) == [*resumed.scores, "entropy", "entropy from [CLS]"]

@@ -582,11 +582,11 @@ def test_a_probe_without_attention_weighs_no_head(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
-def test_a_checkpoint_keeps_every_probe_of_a_call(
+def test_a_resume_file_keeps_every_probe_of_a_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained = planted(monkeypatch, (0, 0))
-    options: dict[str, Any] = {"control": True, "seeds": 2, "checkpoint": tmp_path / "probe.npz"}
+    options: dict[str, Any] = {"control": True, "seeds": 2, "resume": tmp_path / "probe.npz"}
     first = trained(**options)
     monkeypatch.setattr(fitting, "train_on", None)  # nothing is trained again
     again = trained(**options)
@@ -594,5 +594,5 @@ def test_a_checkpoint_keeps_every_probe_of_a_call(
     assert again.selectivity == first.selectivity and again.complete
     with pytest.raises(ValueError, match="was written by another study: seeds is"):
         trained(**options | {"seeds": 3})
-    with pytest.raises(FileNotFoundError, match="to keep the checkpoint"):
-        trained(checkpoint=tmp_path / "none" / "probe.npz")
+    with pytest.raises(FileNotFoundError, match="to keep the resume file"):
+        trained(resume=tmp_path / "none" / "probe.npz")

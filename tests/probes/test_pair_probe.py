@@ -289,16 +289,16 @@ def test_a_restart_makes_the_same_bits(tmp_path: Path, stops: list[int]) -> None
     given = load_model(), demo_treebank()[:20], demo_treebank()[20:30]
     whole = train_pair_probe(*given, **HOW)
     stops[0] = 4  # one that finds the spread, one an epoch
-    checkpoint = tmp_path / "pairs.npz"
-    half = train_pair_probe(*given, checkpoint=checkpoint, **HOW)
+    resume = tmp_path / "pairs.npz"
+    half = train_pair_probe(*given, resume=resume, **HOW)
     assert not half.complete and "interrupted" in repr(half) + str(half.chart().to_dict())
-    again = train_pair_probe(*given, checkpoint=checkpoint, **HOW)
+    again = train_pair_probe(*given, resume=resume, **HOW)
     assert again.complete and again.to_frame().equals(whole.to_frame())
     for name in ("dependency_weights", "relation_weights"):
         assert (getattr(again, name) == getattr(whole, name)).all()
         assert (getattr(half, name) != getattr(whole, name)).any()
     with pytest.raises(ValueError, match="written by another study: seed is 1"):
-        train_pair_probe(*given, checkpoint=checkpoint, **HOW | {"seed": 1})
+        train_pair_probe(*given, resume=resume, **HOW | {"seed": 1})
     stops[0] = 2
     with pytest.raises(KeyboardInterrupt):
         train_pair_probe(*given, **HOW)

@@ -242,7 +242,7 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> StructuralProbe:
     return train_structural_probe(
         load_model(), TREES[:20], TREES[40:56], layers=[1, 4], rank=[None, 3], seeds=2, epochs=2,
         untrained=True, progress=False,
-        checkpoint=tmp_path_factory.mktemp("structural") / "trained.npz",
+        resume=tmp_path_factory.mktemp("structural") / "trained.npz",
     )  # fmt: skip
 
 
@@ -334,13 +334,13 @@ def test_a_restart_makes_the_same_bits(tmp_path: Path) -> None:
     whole = train_structural_probe(*given, epochs=4, **HOW)
     file = tmp_path / "half.npz"
     cache = tmp_path / "vectors"
-    train_structural_probe(*given, epochs=2, checkpoint=file, cache=cache, **HOW)
-    resumed = train_structural_probe(*given, epochs=4, checkpoint=file, cache=cache, **HOW)
+    train_structural_probe(*given, epochs=2, resume=file, cache=cache, **HOW)
+    resumed = train_structural_probe(*given, epochs=4, resume=file, cache=cache, **HOW)
     assert (resumed.runs[0].distance == whole.runs[0].distance).all()
     assert (resumed.runs[0].depth == whole.runs[0].depth).all() and resumed.runs[0].epochs == 4
     assert (resumed.scores == whole.scores).all() and any(cache.iterdir())
     with pytest.raises(ValueError, match="written by another study"):
-        train_structural_probe(*given, checkpoint=file, **HOW | {"layers": [2]})
+        train_structural_probe(*given, resume=file, **HOW | {"layers": [2]})
 
 
 @pytest.mark.slow

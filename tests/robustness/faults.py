@@ -41,7 +41,7 @@ from attnwidget import (
     train_pair_probe,
     train_structural_probe,
 )
-from attnwidget.corpus import checkpoint
+from attnwidget.corpus import resume_file
 from attnwidget.probes import features
 from attnwidget.probes.dependency import probe_fitting as fitting
 from attnwidget.text.treebank import Sentence
@@ -57,7 +57,7 @@ FAULTS = ("kill", "interrupt", "full disk", "read-only folder")
 
 def save_often() -> None:
     """Small studies are saved as often as large ones are in hours."""
-    checkpoint._SECONDS_BETWEEN_SAVES = 0
+    resume_file._SECONDS_BETWEEN_SAVES = 0
     fitting._SECONDS_BETWEEN_SAVES = 0
     fitting._KEPT_EVERY = 3
     features._SECONDS_BETWEEN_FLUSHES = 0
@@ -95,7 +95,7 @@ def _measure(folder: Path) -> Any:
         make_segments(texts(), model()),
         ["entropy", "position", "distances"],
         batch_size=2,
-        checkpoint=folder / "run.npz",
+        resume=folder / "run.npz",
         progress=False,
     )
 
@@ -106,7 +106,7 @@ def _compare(folder: Path) -> Any:
         model("roberta"),
         make_segments(texts()[:8], model()),
         batch_size=2,
-        checkpoint=folder / "run.npz",
+        resume=folder / "run.npz",
         progress=False,
     )
 
@@ -117,7 +117,7 @@ def _ablate(folder: Path) -> Any:
         make_segments(texts(), model("gpt2")),
         score="loss",
         batch_size=2,
-        checkpoint=folder / "run.npz",
+        resume=folder / "run.npz",
         progress=False,
     )
 
@@ -132,7 +132,7 @@ def _probe(folder: Path) -> Any:
         description_length=True,
         batch_size=4,
         cache=folder / "maps",
-        checkpoint=folder / "run.npz",
+        resume=folder / "run.npz",
         progress=False,
     )
 
@@ -146,7 +146,7 @@ def _structural(folder: Path) -> Any:
         rank=4,
         epochs=5,
         cache=folder / "vectors",
-        checkpoint=folder / "run.npz",
+        resume=folder / "run.npz",
         progress=False,
     )
 
@@ -159,7 +159,7 @@ def _pairs(folder: Path) -> Any:
         min_count=2,
         epochs=4,
         cache=folder / "maps",
-        checkpoint=folder / "run.npz",
+        resume=folder / "run.npz",
         progress=False,
     )
 
@@ -425,7 +425,7 @@ def cycle(
         how = judged(fault, ended, folder, expected)
         if fault == "interrupt" and ended.how == "raised":
             kept = files_in(folder).get("run.npz") != before.get("run.npz")
-            how += ", with work of its own in the checkpoint" if kept else ""
+            how += ", with work of its own in the resume file" if kept else ""
         found[how] += 1
         if fault in ("full disk", "read-only folder") and ended.how == "raised":
             _nothing_lost(before, files_in(folder), fault)

@@ -329,8 +329,8 @@ READERS: dict[str, Callable[[], Reader]] = {
 
 #: Those of `saved_work`, which need a model.
 SAVED = (
-    "checkpoints",
-    "checkpoints of ablations",
+    "resume files",
+    "resume files of ablations",
     "saved probes",
     "saved structural probes",
     "states of explorers",

@@ -1,4 +1,4 @@
-"""Readers of what the package itself has saved: checkpoints, probes, states of explorers."""
+"""Readers of what the package itself has saved: resume files, probes, states of explorers."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def _saved(save: Callable[[Path], Any]) -> bytes:
         return path.read_bytes()
 
 
-def _checkpoints() -> Reader:
+def _resume_files() -> Reader:
     texts = ["the cat sat", "played on the mat", "it didn't"]
     segments = make_segments(texts, model())
 
     def run(path: Path) -> Any:
         metrics = ["entropy", "classes"]
-        found = measure(model(), segments, metrics, batch_size=1, checkpoint=path, progress=False)
+        found = measure(model(), segments, metrics, batch_size=1, resume=path, progress=False)
         return found["entropy"].to_frame().to_numpy(), found.n_segments
 
     return Reader(run, {"run.npz": _saved(run)}, mutated_arrays)
@@ -58,9 +58,7 @@ def _ablations() -> Reader:
     texts = make_segments(["w1 w2 w3"], answering)
 
     def run(path: Path) -> Any:
-        found = ablate(
-            answering, texts, score="loss", heads=[(0, 1)], checkpoint=path, progress=False
-        )
+        found = ablate(answering, texts, score="loss", heads=[(0, 1)], resume=path, progress=False)
         return found.to_frame()
 
     return Reader(run, {"run.npz": _saved(run)}, mutated_arrays)
@@ -125,8 +123,8 @@ def _states() -> Reader:
 
 
 SAVED_WORK: dict[str, Callable[[], Reader]] = {
-    "checkpoints": _checkpoints,
-    "checkpoints of ablations": _ablations,
+    "resume files": _resume_files,
+    "resume files of ablations": _ablations,
     "saved probes": _probes,
     "saved structural probes": _structural,
     "states of explorers": _states,

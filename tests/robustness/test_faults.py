@@ -20,7 +20,7 @@ from attnwidget import (
     ablate,
     make_segments,
     measure,
-    merge_checkpoints,
+    merge_resume_files,
     train_dependency_probe,
 )
 from attnwidget.probes.features import extract_features
@@ -70,18 +70,18 @@ def test_what_is_taken_up_ends_in_the_same_bits(
 def _measure(path: Path) -> Any:
     model = faults.model()
     segments = make_segments(TEXTS, model)
-    return measure(model, segments, ["entropy"], checkpoint=path, progress=False)
+    return measure(model, segments, ["entropy"], resume=path, progress=False)
 
 
 def _ablate(path: Path) -> Any:
     model = faults.model("gpt2")
     segments = make_segments(TEXTS, model)
-    return ablate(model, segments, score="loss", heads=[(0, 1)], checkpoint=path, progress=False)
+    return ablate(model, segments, score="loss", heads=[(0, 1)], resume=path, progress=False)
 
 
 def _probe(path: Path) -> Any:
     parts = sentences(6), sentences(3, seed=1)
-    return train_dependency_probe(faults.model(), *parts, seeds=1, checkpoint=path, progress=False)
+    return train_dependency_probe(faults.model(), *parts, seeds=1, resume=path, progress=False)
 
 
 HOLDER = """
@@ -132,7 +132,7 @@ def test_a_second_thread_is_refused(tmp_path: Path) -> None:
         thread.start()
         thread.join()
         with pytest.raises(RuntimeError, match="second run"):
-            merge_checkpoints([_finished(tmp_path)], path)
+            merge_resume_files([_finished(tmp_path)], path)
     assert len(refused) == 1 and str(path) in refused[0]
 
 

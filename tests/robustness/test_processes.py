@@ -126,12 +126,12 @@ WAYS = {
         grids[0].save(folder / "usual-chart.png")
         atexit.register(save, "before")
     """,
-    "a checkpoint of a study": """
+    "a resume file of a study": """
         from attnwidget import load_model, make_segments, measure
         model = load_model()
         segments = make_segments(["The cat sat.", "It slept."] * 4, model)
         for _ in range(2):
-            measure(model, segments, ["entropy"], checkpoint=folder / "study", progress=False)
+            measure(model, segments, ["entropy"], resume=folder / "study", progress=False)
         work()
     """,
 }

@@ -363,7 +363,7 @@ def test_offloaded_weights_are_where_accelerate_keeps_them(tmp_path: Path) -> No
     assert model.device.type == "cpu"
     np.testing.assert_array_equal(model.attend(text).norms(1, 2), plain.attend(text).norms(1, 2))
     assert weights_digest(model.hf_model) == weights_digest(plain.hf_model)
-    found = measure(model, segments, ["norms"], checkpoint=tmp_path / "run.npz", progress=False)
+    found = measure(model, segments, ["norms"], resume=tmp_path / "run.npz", progress=False)
     wanted = measure(plain, segments, ["norms"], progress=False)
     for title, values in wanted.heads().items():
         np.testing.assert_array_equal(found.heads()[title], values)
@@ -371,14 +371,14 @@ def test_offloaded_weights_are_where_accelerate_keeps_them(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_checkpoint_belongs_to_one_adapter_and_one_quantisation(tmp_path: Path) -> None:
+def test_a_resume_file_belongs_to_one_adapter_and_one_quantisation(tmp_path: Path) -> None:
     def goes_on(model: Any, path: str) -> bool:
         try:
             measure(
                 load_model(model, tokenizer()),
                 [Segment(WORDS)],
                 ["entropy"],
-                checkpoint=tmp_path / path,
+                resume=tmp_path / path,
                 progress=False,
             )
         except ValueError:

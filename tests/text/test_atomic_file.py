@@ -36,7 +36,7 @@ def _save_table(path: Path) -> None:
 
 def _measure(path: Path) -> None:
     segment = Segment(("the", "cat"), ("it", "slept"))
-    measure(load_model(), [segment], ["entropy"], checkpoint=path, progress=False)
+    measure(load_model(), [segment], ["entropy"], resume=path, progress=False)
 
 
 SAVES = {

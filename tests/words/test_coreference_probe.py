@@ -144,17 +144,17 @@ def test_batches_change_nothing(model: Any, found: CoreferenceAccuracies) -> Non
 
 
 @pytest.mark.slow
-def test_a_checkpoint_goes_on_and_knows_its_study(
+def test_a_resume_file_goes_on_and_knows_its_study(
     model: Any, found: CoreferenceAccuracies, tmp_path: Path
 ) -> None:
     path = tmp_path / "study.npz"
-    probe_coreference(model, DOCUMENTS, progress=False, checkpoint=path)
-    again = probe_coreference(model, DOCUMENTS, progress=False, checkpoint=path)
+    probe_coreference(model, DOCUMENTS, progress=False, resume=path)
+    again = probe_coreference(model, DOCUMENTS, progress=False, resume=path)
     assert np.array_equal(again.chosen, found.chosen)
     assert np.array_equal(again.correct, found.correct)
     other = [replace(d, mentions=d.mentions[:2]) for d in DOCUMENTS]
     with pytest.raises(ValueError, match="another study"):
-        probe_coreference(model, other[:9], progress=False, checkpoint=path)
+        probe_coreference(model, other[:9], progress=False, resume=path)
 
 
 def long_document(n: int = 12) -> Document:

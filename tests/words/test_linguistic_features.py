@@ -144,9 +144,9 @@ def test_sentences_that_do_not_fit_are_left_out_and_counted(model: Any) -> None:
     assert (away.n_skipped, away.counts) == (1, (3, 25))
 
 
-def test_a_checkpoint_goes_on_and_knows_its_study(model: Any, tmp_path: Path) -> None:
+def test_a_resume_file_goes_on_and_knows_its_study(model: Any, tmp_path: Path) -> None:
     path = tmp_path / "study.npz"
-    options: dict[str, Any] = {"progress": False, "checkpoint": path}
+    options: dict[str, Any] = {"progress": False, "resume": path}
     first = probe_features(model, SENTENCES, **options)
     assert np.array_equal(
         first.weights, probe_features(model, SENTENCES, **options).weights, equal_nan=True

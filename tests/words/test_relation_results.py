@@ -12,7 +12,7 @@ import transformers
 
 from attnwidget import load_model
 from attnwidget.charts.best_heads import best_heads
-from attnwidget.corpus import checkpoint
+from attnwidget.corpus import resume_file
 from attnwidget.text.treebank import Sentence
 from attnwidget.words.relations import (
     DIRECTIONS,
@@ -95,7 +95,7 @@ def test_significance_is_against_the_offset_on_the_same_words() -> None:
     assert found.best()["significant"].tolist() == [True, False]
 
 
-def test_a_probe_goes_on_from_its_checkpoint(
+def test_a_probe_goes_on_from_its_resume_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = reader(wordpiece())
@@ -107,17 +107,17 @@ def test_a_probe_goes_on_from_its_checkpoint(
         if next(passes) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN_SAVES", 0)
+    monkeypatch.setattr(resume_file, "_SECONDS_BETWEEN_SAVES", 0)
     hook = model.hf_model.encoder.layer[1].register_forward_pre_hook(interrupt)
-    part = probe_relations(model, SENTENCES, batch_size=2, progress=False, checkpoint=path)
+    part = probe_relations(model, SENTENCES, batch_size=2, progress=False, resume=path)
     hook.remove()
     assert not part.complete and 0 < part.n_sentences < len(SENTENCES)
-    rest = probe_relations(model, SENTENCES, batch_size=2, progress=False, checkpoint=path)
+    rest = probe_relations(model, SENTENCES, batch_size=2, progress=False, resume=path)
     assert rest.complete
     np.testing.assert_array_equal(rest.correct, whole.correct)
     np.testing.assert_array_equal(rest.both_correct, whole.both_correct)
     with pytest.raises(ValueError, match="written by another study"):
-        probe_relations(model, SENTENCES, unit="first", progress=False, checkpoint=path)
+        probe_relations(model, SENTENCES, unit="first", progress=False, resume=path)
 
 
 @pytest.mark.slow
@@ -129,7 +129,7 @@ def test_what_cannot_be_probed(tmp_path: Path) -> None:
     )
     lost = Sentence.from_lists(["a", "\u200d"], [0, 1], ["root", "dep"], name="s8")
     with pytest.raises(ValueError, match="sentence 's9' is too long: 10,000 words"):
-        probe_relations(model, [*SENTENCES, chain], progress=False, checkpoint=path)
+        probe_relations(model, [*SENTENCES, chain], progress=False, resume=path)
     assert not path.exists()
     model = load_model()
     with pytest.raises(ValueError, match=r"sentence 's8': word 2 .* has no tokens"):

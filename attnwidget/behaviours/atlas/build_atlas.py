@@ -23,8 +23,8 @@ from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
 from attnwidget.behaviours.scores.score_behaviours import evidence_of, scored
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.tapping.head import Head
-from attnwidget.corpus.checkpoint import digest_of
 from attnwidget.corpus.progress_bar import OnProgress
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
 from attnwidget.corpus.worker import versions
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -63,7 +63,7 @@ def atlas(
     random_models: int | None = None,
     seed: int = 0,
     batch_size: int = 8,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     progress: bool | OnProgress = True,
     executor: Executor | None = None,
 ) -> Atlas:
@@ -94,7 +94,7 @@ def atlas(
         random_models: Number of models with random weights; None = 2 or more.
         seed: Seed of everything drawn at random.
         batch_size: Number of texts in one pass of the model.
-        checkpoint: A folder that keeps finished work; a repeated call continues.
+        resume: A folder that keeps finished work; a repeated call continues.
         progress: Whether to show progress bars; or a function that is called with the number of
             inputs read and their number (None if unknown).
         executor: Executor whose workers read the texts, as in `measure`.
@@ -105,7 +105,7 @@ def atlas(
 
     Raises:
         ValueError, TypeError, RuntimeError, OSError, WorkersError: As in `score_behaviours`.
-        KeyboardInterrupt: Ctrl-C before all heads have scores. The checkpoint has the finished
+        KeyboardInterrupt: Ctrl-C before all heads have scores. The folder has the finished
             work.
 
     Example:
@@ -117,7 +117,7 @@ def atlas(
         >>> found.find("previous")[0]
         Head(layer=0, head=2, stack='self')
     """
-    folder = None if checkpoint is None else Path(checkpoint)
+    folder = None if resume is None else Path(resume)
     run = Run(batch_size, folder, progress, executor)
     evidence = evidence_of(model, segments, treebank, documents, seed, random_models, run)
     chosen = chosen_behaviours(behaviours)
@@ -199,7 +199,7 @@ def _add_missed(
                 texts,
                 [metric],
                 batch_size=run.batch_size,
-                checkpoint=run.checkpoint(f"missed-{corpus}"),
+                resume=run.resume_file(f"missed-{corpus}"),
                 progress=run.progress,
                 executor=run.executor,
             )

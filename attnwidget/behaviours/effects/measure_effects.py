@@ -16,7 +16,7 @@ from attnwidget.behaviours.evidence import Evidence
 from attnwidget.behaviours.link_rule import LinkRule
 from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.batches import BatchMaker
-from attnwidget.corpus.checkpoint import CheckpointError
+from attnwidget.corpus.resume_file import ResumeFileError
 from attnwidget.text.segments import Segment
 
 #: Number of texts over which the outputs of a head are averaged.
@@ -52,7 +52,7 @@ def measure_effects(
         n_texts: Largest number of texts of each corpus.
 
     Raises:
-        ValueError: A checkpoint is of another study.
+        ValueError: A resume file is of another study.
         RuntimeError, OSError, WorkersError: As in `ablate`.
     """
     effects: dict[Head, HeadEffect] = {}
@@ -73,14 +73,14 @@ def measure_effects(
                 _with_others(chosen, evidence),
                 reference,
                 batch_size=evidence.run.batch_size,
-                checkpoint=evidence.run.checkpoint(f"effects-{corpus}"),
+                resume=evidence.run.resume_file(f"effects-{corpus}"),
                 progress=evidence.run.progress,
                 executor=evidence.run.executor,
             )
         except KeyboardInterrupt:
             complete = False
             break
-        except CheckpointError:
+        except ResumeFileError:
             raise  # a ValueError too, but about the file
         except (TypeError, ValueError) as error:
             # The model has no language-modelling head, or shows no values.

@@ -17,10 +17,10 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import replaying
-from attnwidget.corpus.checkpoint import digest_of
 from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
 from attnwidget.corpus.progress_bar import OnProgress
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
 from attnwidget.interventions.inputs_with_answers import Asked, asked_of, batch_of
 from attnwidget.kernels.arrays import Float64Array
@@ -109,7 +109,7 @@ def question_losses(
     reference: Sequence[str | Segment],
     *,
     batch_size: int = 8,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     progress: bool | OnProgress = True,
     executor: Executor | None = None,
 ) -> QuestionLosses:
@@ -123,7 +123,7 @@ def question_losses(
         heads: The heads; one head is off at a time.
         reference: Texts over which the outputs of the heads are averaged.
         batch_size: Number of texts of equal length in one pass.
-        checkpoint: An .npz file that keeps finished work.
+        resume: An .npz file that keeps finished work.
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
         executor: Executor whose workers read the texts.
@@ -158,7 +158,7 @@ def question_losses(
             model,
             ReadInputs(model, _ReadLosses(units, n_questions)).results(batches, executor),
             batches,
-            checkpoint=checkpoint,
+            resume=resume,
             progress=progress,
             unit="text",
         )

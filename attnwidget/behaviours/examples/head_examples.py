@@ -31,7 +31,7 @@ def head_examples(
     rule: LinkRule | None = None,
     seed: int = 0,
     batch_size: int = 8,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     progress: bool = True,
     token_types: TokenTypes = None,
     executor: Executor | None = None,
@@ -53,7 +53,7 @@ def head_examples(
             result then has queries for which a head misses the predicted link.
         seed: Seed of the random examples.
         batch_size: Number of segments in one pass of the model.
-        checkpoint: An .npz file from which an interrupted pass continues, as in `measure`.
+        resume: An .npz file from which an interrupted pass continues, as in `measure`.
         progress: Whether to show a progress bar.
         token_types: As in `measure`.
         executor: Executor whose workers read the segments, as in `measure`. The result is the same
@@ -79,7 +79,7 @@ def head_examples(
         list(rows) if isinstance(segments, Sized) else rows,
         [metric],
         batch_size=batch_size,
-        checkpoint=checkpoint,
+        resume=resume,
         progress=progress,
         token_types=token_types,
         executor=executor,

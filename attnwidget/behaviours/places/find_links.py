@@ -27,7 +27,7 @@ from attnwidget.behaviours.places.word_query import WordQuery
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, State, Subject
 from attnwidget.corpus.argument_checks import all_of, each_of, refuse_no_model
 from attnwidget.corpus.batches import HOW
-from attnwidget.corpus.checkpoint import digest_of
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.segmenting import rows_as_segments
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.causal import is_causal
@@ -59,7 +59,7 @@ def find_links(
     seed: int = 0,
     skip_unaligned: bool = False,
     batch_size: int = 8,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     progress: bool = True,
     executor: Executor | None = None,
 ) -> FoundLinks:
@@ -87,7 +87,7 @@ def find_links(
         skip_unaligned: Whether to leave out sentences that have a word without tokens or a token of
             several words, or are too long for the model; the result counts them.
         batch_size: Number of texts in one pass of the model.
-        checkpoint: An .npz file from which an interrupted pass continues, as in `measure`.
+        resume: An .npz file from which an interrupted pass continues, as in `measure`.
         progress: Whether to show a progress bar.
         executor: Executor whose workers read the texts, as in `measure`.
 
@@ -132,7 +132,7 @@ def find_links(
         segments,
         [metric],
         batch_size=batch_size,
-        checkpoint=checkpoint,
+        resume=resume,
         progress=progress,
         executor=executor,
     )

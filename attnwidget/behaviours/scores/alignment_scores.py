@@ -14,9 +14,9 @@ from attnwidget.behaviours.behaviour_score import t_interval
 from attnwidget.capture.model import AttentionModel
 from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.corpus.argument_checks import refuse_no_model
-from attnwidget.corpus.checkpoint import digest_of
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
 from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.monotonicity import monotonicity
@@ -100,7 +100,7 @@ def alignment_scores(
     model: AttentionModel,
     pairs: Iterable[tuple[str, str]],
     *,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     progress: bool = True,
     executor: Executor | None = None,
 ) -> AlignmentScores:
@@ -118,7 +118,7 @@ def alignment_scores(
     Args:
         model: An encoder-decoder with a tokenizer, such as a model for translation or summaries.
         pairs: Source and target texts, 3 pairs or more; each target is read as the decoder's text.
-        checkpoint: An .npz file that keeps finished work; a repeated call continues.
+        resume: An .npz file that keeps finished work; a repeated call continues.
         progress: Whether to show a progress bar.
         executor: Executor whose workers read the pairs, as in `measure`.
 
@@ -126,7 +126,7 @@ def alignment_scores(
         TypeError: Not a model, or pairs that are not two texts each.
         ValueError: A model without cross-attention, fewer than 3 pairs, or a text with fewer than 3
             ordinary tokens; or as `AttentionModel.attend`.
-        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has the finished work.
+        KeyboardInterrupt: Ctrl-C was pressed. The resume file has the finished work.
         RuntimeError, OSError, WorkersError: As in `measure`.
 
     Example:
@@ -156,7 +156,7 @@ def alignment_scores(
         model,
         ReadInputs(model, _pair_numbers).results(batches, executor),
         batches,
-        checkpoint=checkpoint,
+        resume=resume,
         progress=progress,
         unit="pair",
     )

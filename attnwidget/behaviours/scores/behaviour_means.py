@@ -16,8 +16,8 @@ from attnwidget.behaviours.examples.numbered_segments import indices_of
 from attnwidget.behaviours.examples.place_priorities import NEVER, place_priorities
 from attnwidget.charts.head_heatmap import head_heatmaps
 from attnwidget.corpus.accumulator import Batch, LayerBatch
-from attnwidget.corpus.checkpoint import digest_of
 from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.causal import is_causal

@@ -69,7 +69,7 @@ def score_behaviours(
     random_models: int | None = None,
     seed: int = 0,
     batch_size: int = 8,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     progress: bool | OnProgress = True,
     executor: Executor | None = None,
 ) -> BehaviourTable:
@@ -101,7 +101,7 @@ def score_behaviours(
             at least 2 models and 48 heads.
         seed: Seed of random weights and random tokens.
         batch_size: Number of texts in one pass of the model.
-        checkpoint: A folder that keeps finished work of each study; a repeated call continues.
+        resume: A folder that keeps finished work of each study; a repeated call continues.
         progress: Whether to show progress bars; or a function that is called with the number of
             inputs read and their number (None if unknown).
         executor: Executor whose workers read the texts, as in `measure`.
@@ -110,7 +110,7 @@ def score_behaviours(
         ValueError: An unknown behaviour, or no behaviour applies; or as `measure`.
         TypeError: Not a model, segments or sentences; or as `measure`.
         RuntimeError, OSError, WorkersError: As in `measure`.
-        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has the finished work.
+        KeyboardInterrupt: Ctrl-C was pressed. The folder has the finished work.
 
     Example:
         >>> from attnwidget import load_model, make_segments, score_behaviours
@@ -128,7 +128,7 @@ def score_behaviours(
         documents,
         seed,
         random_models,
-        Run(batch_size, None if checkpoint is None else Path(checkpoint), progress, executor),
+        Run(batch_size, None if resume is None else Path(resume), progress, executor),
     )
     chosen = chosen_behaviours(behaviours)
     scores, left_out = scored(evidence, chosen)
@@ -155,7 +155,7 @@ def evidence_of(
 
     Raises:
         TypeError, ValueError: As `score_behaviours`.
-        OSError: The folder of checkpoints cannot be made.
+        OSError: The folder of resume files cannot be made.
     """
     refuse_no_model(model)
     texts = read_segments(demo_prose(), model) if segments is None else segments
@@ -310,7 +310,7 @@ def _measured(
         segments,
         metrics,
         batch_size=run.batch_size,
-        checkpoint=run.checkpoint(study),
+        resume=run.resume_file(study),
         progress=run.progress,
         executor=run.executor,
     )

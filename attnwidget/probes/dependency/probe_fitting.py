@@ -15,9 +15,9 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from attnwidget.capture.hub_model.free_memory import give_memory_back
-from attnwidget.corpus.checkpoint import Checkpoint, Progress, digest_of
 from attnwidget.corpus.model_reader import one_thread
 from attnwidget.corpus.progress_bar import progress_bar
+from attnwidget.corpus.resume_file import Progress, ResumeFile, digest_of
 from attnwidget.probes.dependency.dependency_form import Form
 from attnwidget.probes.features import StoredFeatures
 from attnwidget.text.treebank import Sentence
@@ -114,7 +114,7 @@ class Fits:
     """Several trainings with a common file, ended together by Ctrl-C.
 
     Args:
-        checkpoint: An .npz file for the trainings, or None.
+        resume: An .npz file for the trainings, or None.
         about: A description of the trainings, as JSON; a file about others is refused.
         progress: show a bar for each.
 
@@ -123,9 +123,9 @@ class Fits:
     """
 
     def __init__(
-        self, checkpoint: str | Path | None, about: Mapping[str, Any], *, progress: bool
+        self, resume: str | Path | None, about: Mapping[str, Any], *, progress: bool
     ) -> None:
-        self._file = None if checkpoint is None else Checkpoint(checkpoint, about)
+        self._file = None if resume is None else ResumeFile(resume, about)
         self._states: dict[str, Mapping[str, NDArray[Any]]] = {}
         if self._file is not None:
             self._states = dict(self._file.load().states)

@@ -67,7 +67,7 @@ def train_dependency_probe(
     skip_unaligned: bool = False,
     batch_size: int = 32,
     cache: str | Path | None = None,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     progress: bool = True,
     executor: Executor | None = None,
 ) -> DependencyProbe:
@@ -116,7 +116,7 @@ def train_dependency_probe(
         batch_size: Number of sentences that the model reads together.
         cache: Folder that keeps the maps of the model for the next probe (`extract_features`).
             None deletes the maps.
-        checkpoint: An .npz file that keeps the state of the training. If the file exists, the
+        resume: An .npz file that keeps the state of the training. If the file exists, the
             training goes on from there, with the same result.
         progress: Show progress bars.
         executor: Workers that read the sentences, as in `measure`. The training stays in this
@@ -130,10 +130,10 @@ def train_dependency_probe(
         TypeError: `model` is no model, or the sentences have no trees.
         ValueError: The kind or the decoding is unknown. `train` and `dev` share a sentence of ten
             words or more. The vectors are missing, not needed, or know no word of `train`. The
-            model cannot read a sentence. The checkpoint belongs to a different training.
+            model cannot read a sentence. The resume file belongs to a different training.
         RuntimeError: The model was closed or changed during the call, or a second run writes the
-            checkpoint or the same maps in `cache`.
-        OSError: The disk has too little space for the maps, or the checkpoint cannot be written.
+            resume file or the same maps in `cache`.
+        OSError: The disk has too little space for the maps, or the resume file cannot be written.
         KeyboardInterrupt: Ctrl-C came before the first step, or during the scoring.
 
     Example:
@@ -161,7 +161,7 @@ def train_dependency_probe(
         kind, vectors, numbers, epochs, learning_rate, decode, progress, description_length
     )
     folder = nullcontext(cache) if cache is not None else tempfile.TemporaryDirectory()
-    with one_writer(checkpoint), folder as where:
+    with one_writer(resume), folder as where:
 
         def read(subject: AttentionModel) -> tuple[StoredFeatures, StoredFeatures]:
             of_train, of_dev = (
@@ -181,7 +181,7 @@ def train_dependency_probe(
         both = read(model)
         with_trees = [study.examples(one, kind) for one in both]
         fits = Fits(
-            checkpoint,
+            resume,
             study.about | {"model": both[0].model_digest, "sentences": with_trees[0].digest},
             progress=progress,
         )

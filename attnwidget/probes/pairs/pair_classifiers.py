@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import SGDClassifier
 from tqdm.std import tqdm
 
-from attnwidget.corpus.checkpoint import Checkpoint, Progress
+from attnwidget.corpus.resume_file import Progress, ResumeFile
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.probes.pairs.pair_examples import PairBlock, PairExamples
 
@@ -54,7 +54,7 @@ def train_classifiers(
     epochs: int,
     seed: int,
     bar: tqdm,  # type: ignore[type-arg]
-    file: Checkpoint | None = None,
+    file: ResumeFile | None = None,
 ) -> tuple[dict[tuple[str, str], PairClassifier], bool]:
     """The classifier of each task and predictor, by their names, and whether all epochs were read.
 

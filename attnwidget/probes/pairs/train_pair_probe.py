@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.corpus.argument_checks import one_of, refuse_no_model
-from attnwidget.corpus.checkpoint import Checkpoint, digest_of
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import progress_bar
+from attnwidget.corpus.resume_file import ResumeFile, digest_of
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.features import extract_features
@@ -50,7 +50,7 @@ def train_pair_probe(
     skip_unaligned: bool = False,
     progress: bool = True,
     executor: Executor | None = None,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
 ) -> PairProbe:
     """Train classifiers of word pairs on the attention of all heads (Coenen et al. 2019).
 
@@ -85,18 +85,18 @@ def train_pair_probe(
         progress: Show progress bars.
         executor: Workers that read the sentences, as in `measure`. The training stays in this
             process.
-        checkpoint: An .npz file that keeps the state after each epoch. If the file exists, the
+        resume: An .npz file that keeps the state after each epoch. If the file exists, the
             training goes on from there, with the same result.
 
     Raises:
         TypeError: `model` is no model, or the sentences have no trees.
         ValueError: There are no sentences, or `train` and `dev` share a sentence of ten words or
             more. The direction is unknown. Fewer than two relations have `min_count` dependencies.
-            Every pair of words has a dependency. The checkpoint belongs to a different training. A
+            Every pair of words has a dependency. The resume file belongs to a different training. A
             sentence is too long or has a word without tokens.
         RuntimeError: The model was closed or changed during the call, or a second run writes the
-            checkpoint or the same file in `cache`.
-        OSError: The disk has too little space, or the checkpoint cannot be written.
+            resume file or the same file in `cache`.
+        OSError: The disk has too little space, or the resume file cannot be written.
         KeyboardInterrupt: Ctrl-C came before the end of the first epoch, or during the scoring. At
             other times Ctrl-C ends the training, and the result has the parameters so far.
 
@@ -119,7 +119,7 @@ def train_pair_probe(
         if number < 1:
             raise ValueError(f"{name} is at least 1, got {number}")
     directions = DIRECTIONS if direction == "both" else (direction,)
-    with one_writer(checkpoint), cache_folder(cache) as folder:
+    with one_writer(resume), cache_folder(cache) as folder:
         read = [
             extract_features(
                 model,
@@ -144,7 +144,7 @@ def train_pair_probe(
             "epochs": epochs,
             "seed": seed,
         }
-        file = None if checkpoint is None else Checkpoint(checkpoint, about)
+        file = None if resume is None else ResumeFile(resume, about)
         with progress_bar(epochs + 1, "epoch", shown=progress) as bar:
             classifiers, complete = train_classifiers(
                 examples[0], len(counts), epochs=epochs, seed=seed, bar=bar, file=file

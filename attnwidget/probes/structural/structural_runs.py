@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from tqdm.std import tqdm
 
-from attnwidget.corpus.checkpoint import Checkpoint, Progress
+from attnwidget.corpus.resume_file import Progress, ResumeFile
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.structural_probe import squared_distances, squared_lengths
@@ -78,7 +78,7 @@ class StructuralRuns:
         epochs: int,
         batch_size: int,
         rate: float,
-        file: Checkpoint | None,
+        file: ResumeFile | None,
         bar: tqdm,  # type: ignore[type-arg]
     ) -> None:
         self._epochs = epochs

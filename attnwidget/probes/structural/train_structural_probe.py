@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from attnwidget.corpus.argument_checks import refuse_no_model
-from attnwidget.corpus.checkpoint import Checkpoint, digest_of
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import progress_bar
+from attnwidget.corpus.resume_file import ResumeFile, digest_of
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.features import extract_features
@@ -46,7 +46,7 @@ def train_structural_probe(
     cache: str | Path | None = None,
     skip_unaligned: bool = False,
     progress: bool = True,
-    checkpoint: str | Path | None = None,
+    resume: str | Path | None = None,
     executor: Executor | None = None,
 ) -> StructuralProbe:
     """Train linear maps that turn the vectors of a layer into trees (Hewitt and Manning 2019).
@@ -92,7 +92,7 @@ def train_structural_probe(
             word without tokens or a token of several words. By default such a sentence raises an
             error.
         progress: Show progress bars.
-        checkpoint: An .npz file that keeps the state after each epoch. If the file exists, the
+        resume: An .npz file that keeps the state after each epoch. If the file exists, the
             training goes on from there.
         executor: Workers that read the sentences, as in `measure`. The training stays in this
             process.
@@ -101,11 +101,11 @@ def train_structural_probe(
         TypeError: `model` is no model, or the sentences have no trees.
         ValueError: There are no sentences, or `train` and `dev` share a sentence of ten words or
             more. The model lacks a layer of `layers`, or a rank exceeds the size of its vectors.
-            The checkpoint belongs to a different training. A sentence is too long or has a word
+            The resume file belongs to a different training. A sentence is too long or has a word
             without tokens.
         RuntimeError: The model was closed or changed during the call, or a second run writes the
-            checkpoint or the same file in `cache`.
-        OSError: The disk has too little space, or the checkpoint cannot be written.
+            resume file or the same file in `cache`.
+        OSError: The disk has too little space, or the resume file cannot be written.
         KeyboardInterrupt: Ctrl-C came before the end of the first epoch, or during the scoring. In
             between, Ctrl-C ends the training, and the result has the best maps so far.
 
@@ -129,7 +129,7 @@ def train_structural_probe(
     subjects = {"probe": model}
     if untrained:
         subjects["untrained"] = untrained_like(model)
-    with one_writer(checkpoint), cache_folder(cache) as folder:
+    with one_writer(resume), cache_folder(cache) as folder:
         read = {
             name: [
                 extract_features(
@@ -163,7 +163,7 @@ def train_structural_probe(
                 epochs=epochs,
                 batch_size=batch_size,
                 rate=learning_rate,
-                file=None if checkpoint is None else Checkpoint(checkpoint, about),
+                file=None if resume is None else ResumeFile(resume, about),
                 bar=bar,
             )
             made = [(name, trainer.run(name, trees[name], r, seed)) for name, r, seed in plan]

@@ -1,19 +1,19 @@
-"""Merging of checkpoints of several runs, each of which measured a part of a corpus."""
+"""Merging of resume files of several runs, each of which measured a part of a corpus."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from attnwidget.corpus.checkpoint import Checkpoint, Progress
 from attnwidget.corpus.file_lock import one_writer
+from attnwidget.corpus.resume_file import Progress, ResumeFile
 
 
-def merge_checkpoints(parts: Iterable[str | Path], whole: str | Path) -> Path:
-    """Merge the checkpoints of several runs of `measure`, such as the runs of an array job.
+def merge_resume_files(parts: Iterable[str | Path], whole: str | Path) -> Path:
+    """Merge the resume files of several runs of `measure`, such as the runs of an array job.
 
-    Each run measured its part of the segments with a separate checkpoint and with the same model,
-    metrics and `batch_size`. A call of `measure` for all segments with the merged checkpoint then
+    Each run measured its part of the segments with a separate resume file and with the same model,
+    metrics and `batch_size`. A call of `measure` for all segments with the merged resume file then
     reads no segment again. The sums are added in a different order than in a single run, so numbers
     agree to 1e-12, not to the last bit as with `executor`.
 
@@ -21,37 +21,37 @@ def merge_checkpoints(parts: Iterable[str | Path], whole: str | Path) -> Path:
     must therefore have a multiple of this number of segments.
 
     Args:
-        parts: Finished checkpoints, in the order of the segments.
+        parts: Finished resume files, in the order of the segments.
         whole: The .npz file to write.
 
     Returns:
         `whole`, as a path.
 
     Raises:
-        ValueError: no parts, a file that is not a checkpoint, or a checkpoint of another study.
+        ValueError: no parts, a file that is not a resume file, or a resume file of another study.
         RuntimeError: another run is writing `whole`.
         FileNotFoundError: a part, or the folder of `whole`, does not exist.
 
     Example:
         >>> import tempfile
-        >>> from attnwidget import load_model, make_segments, measure, merge_checkpoints
+        >>> from attnwidget import load_model, make_segments, measure, merge_resume_files
         >>> model = load_model()
         >>> segments = make_segments(["It slept."] * 40, model)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     files = [f"{folder}/{part}.npz" for part in range(2)]
         ...     options = dict(metrics=["entropy"], batch_size=1, progress=False)
         ...     for file, part in zip(files, (segments[:32], segments[32:])):
-        ...         _ = measure(model, part, checkpoint=file, **options)
-        ...     whole = merge_checkpoints(files, f"{folder}/whole.npz")
-        ...     print(measure(model, segments, checkpoint=whole, **options))
+        ...         _ = measure(model, part, resume=file, **options)
+        ...     whole = merge_resume_files(files, f"{folder}/whole.npz")
+        ...     print(measure(model, segments, resume=whole, **options))
         Measurements(small BERT (in the package), 40 segments: entropy)
     """
-    files = [Checkpoint(path, {}) for path in parts]
+    files = [ResumeFile(path, {}) for path in parts]
     if not files:
-        raise ValueError("there are no checkpoints to merge: name those of the parts, in order")
+        raise ValueError("there are no resume files to merge: name those of the parts, in order")
     missing = [str(file.path) for file in files if not file.path.exists()]
     if missing:
-        raise FileNotFoundError(f"there is no checkpoint {', '.join(missing)}: measure that part")
+        raise FileNotFoundError(f"there is no resume file {', '.join(missing)}: measure that part")
     about, merged = files[0].stored()
     for file in files[1:]:
         told, other = file.stored()
@@ -62,7 +62,7 @@ def merge_checkpoints(parts: Iterable[str | Path], whole: str | Path) -> Path:
             )
         merged = _sum(merged, other)
     with one_writer(whole):
-        Checkpoint(whole, about).save(merged)
+        ResumeFile(whole, about).save(merged)
     return Path(whole)
 
 

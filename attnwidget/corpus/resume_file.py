@@ -39,7 +39,7 @@ class Progress:
         n_segments: Number of segments in these batches.
         digest: Hash of these segments, in the order of the batches.
         states: The state of every accumulator by its name.
-        earlier: For a checkpoint merged from several files, the batches and digests of all files
+        earlier: For a resume file merged from several files, the batches and digests of all files
             but the last, whose digest is `digest`.
     """
 
@@ -72,10 +72,10 @@ class Progress:
 
 
 def digest_of(parts: Iterable[object]) -> str:
-    """Return a hash of data that is too long for a checkpoint, such as the sentences of a study.
+    """Return a hash of data that is too long for a resume file, such as the sentences of a study.
 
     Example:
-        >>> from attnwidget.corpus.checkpoint import digest_of
+        >>> from attnwidget.corpus.resume_file import digest_of
         >>> digest_of(["cats", "purr"])[:8]
         '43ca4c55'
     """
@@ -86,7 +86,7 @@ def digest_of(parts: Iterable[object]) -> str:
 
 
 @contextmanager
-def keeping(file: Checkpoint | None, done: Progress) -> Iterator[Callable[[Progress], None]]:
+def keeping(file: ResumeFile | None, done: Progress) -> Iterator[Callable[[Progress], None]]:
     """Save the progress in this block at intervals and at its end, also after an exception.
 
     What the block is given is told how far the work has come. Ctrl-C ends the block and no more.
@@ -99,7 +99,7 @@ def keeping(file: Checkpoint | None, done: Progress) -> Iterator[Callable[[Progr
         WorkersError: of the block; it says where the work goes on.
 
     Example:
-        >>> from attnwidget.corpus.checkpoint import Progress, keeping
+        >>> from attnwidget.corpus.resume_file import Progress, keeping
         >>> with keeping(None, Progress()) as keep:
         ...     keep(Progress(n_batches=1))
     """
@@ -134,17 +134,17 @@ def keeping(file: Checkpoint | None, done: Progress) -> Iterator[Callable[[Progr
         save()
 
 
-class CheckpointError(ValueError):
-    """A file is no checkpoint, or the checkpoint of another study.
+class ResumeFileError(ValueError):
+    """A file is no resume file, or the resume file of another study.
 
     Example:
-        >>> from attnwidget.corpus.checkpoint import CheckpointError
-        >>> issubclass(CheckpointError, ValueError)
+        >>> from attnwidget.corpus.resume_file import ResumeFileError
+        >>> issubclass(ResumeFileError, ValueError)
         True
     """
 
 
-class Checkpoint:
+class ResumeFile:
     """The file `path` (.npz) holding the progress of one study, which `one_writer` lets write.
 
     Args:
@@ -160,7 +160,7 @@ class Checkpoint:
         """The stored progress, or none where there is no file.
 
         Raises:
-            CheckpointError: the file is of another study, or is no checkpoint.
+            ResumeFileError: the file is of another study, or is no resume file.
         """
         if not self.path.exists():
             return Progress()
@@ -171,7 +171,7 @@ class Checkpoint:
                 f"{key} is {self._about[key]!r}, the file has {about.get(key)!r}"
                 for key in differing
             )
-            raise CheckpointError(
+            raise ResumeFileError(
                 f"{self.path} was written by another study: {listed}; name another file, or "
                 "remove this one to start over"
             )
@@ -181,7 +181,7 @@ class Checkpoint:
         """What study the file is of, and its progress.
 
         Raises:
-            CheckpointError: it is no checkpoint.
+            ResumeFileError: it is no resume file.
         """
         try:
             arrays = stored_arrays(self.path, sealed=True)
@@ -189,8 +189,8 @@ class Checkpoint:
             progress = json.loads(str(arrays.pop("progress")))
             done = {name: read(progress[name]) for name, read in _DONE.items()}
         except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
-            raise CheckpointError(
-                f"{self.path} is not a checkpoint of measure: name another file, or remove it"
+            raise ResumeFileError(
+                f"{self.path} is not a resume file of measure: name another file, or remove it"
             ) from error
         states: dict[str, dict[str, NDArray[Any]]] = {}
         for name, values in arrays.items():
