@@ -1,4 +1,4 @@
-"""The embedded models with their texts, and the scripts that made the models.
+"""The texts, treebank, atlas and probe that come with the embedded models.
 
 Example:
     >>> from attnwidget.demo import demo_treebank

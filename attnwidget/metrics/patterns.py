@@ -163,7 +163,7 @@ class Patterns(SegmentMeans[PatternsResult]):
 
 @cache
 def pattern_network(device: str = "cpu") -> PatternNetwork:
-    """Load the network of the package, which `attnwidget.demo.patterns_cnn` trained.
+    """Load the network of the package, which `docs/models/patterns_cnn.py` trained.
 
     Example:
         >>> from attnwidget.metrics.patterns import pattern_network

@@ -1,6 +1,7 @@
 """A model beside its copy that was fine-tuned to tell whether a sentence of a review praises.
 
-    python tests/benchmarks/polarity.py --model FOLDER --data FOLDER --out FOLDER [--steps 100]
+    PYTHONPATH=docs/models python tests/benchmarks/polarity.py --model FOLDER --data FOLDER
+        --out FOLDER [--steps 100]
 
 DATA holds pos.txt.gz and neg.txt.gz of sentence polarity v1.0 (Pang and Lee 2005), one sentence a
 line; every tenth is for evaluation. OUT gets the fine-tuned model, and is read again where it is
@@ -20,8 +21,8 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer
 
 from attnwidget import compare, load_model, make_segments
-from attnwidget.demo.finetune import LabelledText, accuracy, classifier, padded_batches
 from attnwidget.text.segments import read_lines
+from finetune import LabelledText, accuracy, classifier, padded_batches
 
 LABELS = ("neg", "pos")
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnwidget.demo.batches import LENGTHS, BatchMaker, encode, read_chapters, split_chapters
-from attnwidget.demo.vocabulary import SPECIAL, make_tokenizer
+from batches import LENGTHS, BatchMaker, encode, read_chapters, split_chapters
 from fixtures import small_corpus
+from vocabulary import SPECIAL, make_tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+import evaluate
 from attnwidget import AttentionModel, load_model, probe_relations
-from attnwidget.demo import demo_treebank, evaluate
-from attnwidget.demo.batches import encode
-from attnwidget.demo.evaluate import (
+from attnwidget.demo import demo_treebank
+from batches import encode
+from evaluate import (
     WINDOW,
     attention_masses,
     main,

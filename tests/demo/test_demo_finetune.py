@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from attnwidget import AttentionModel, load_model
-from attnwidget.demo.finetune import (
+from finetune import (
     LabelledText,
     accuracy,
     classifier,
@@ -20,8 +20,8 @@ from attnwidget.demo.finetune import (
     padded_batches,
     read_examples,
 )
-from attnwidget.demo.vocabulary import new_model
 from fixtures import small_corpus
+from vocabulary import new_model
 
 
 @pytest.fixture(scope="module")

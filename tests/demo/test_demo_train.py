@@ -11,10 +11,12 @@ import torch
 from transformers import BertModel
 
 from attnwidget import load_model
-from attnwidget.demo.batches import BatchMaker, TrainingBatch, encode
-from attnwidget.demo.distil import Student, Teacher, TracedSelfAttention, trace
-from attnwidget.demo.train import Recipe, Trainer, main, save
-from attnwidget.demo.vocabulary import (
+from batches import BatchMaker, TrainingBatch, encode
+from distil import Student, Teacher, TracedSelfAttention, trace
+from fixtures import small_corpus
+from fixtures.small_corpus import HELD_OUT_WORD
+from train import Recipe, Trainer, main, save
+from vocabulary import (
     SPECIAL,
     frequent_wordpieces,
     learnt_wordpieces,
@@ -22,8 +24,6 @@ from attnwidget.demo.vocabulary import (
     new_model,
     take_embeddings,
 )
-from fixtures import small_corpus
-from fixtures.small_corpus import HELD_OUT_WORD
 
 
 @pytest.fixture(scope="module")

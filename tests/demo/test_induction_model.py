@@ -12,9 +12,9 @@ import torch
 import attnwidget
 from attnwidget import AttentionModel, head_composition, induction_scores, load_model
 from attnwidget.demo import induction_checkpoints
-from attnwidget.demo.causal_batches import repeated_once
-from attnwidget.demo.train_induction import REPEATED, token_losses
 from attnwidget.results import InductionResult
+from causal_batches import repeated_once
+from train_induction import REPEATED, token_losses
 
 FOLDER = Path(attnwidget.__file__).parent / "demo" / "induction"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget.demo.causal_batches import (
+from causal_batches import (
     FIRST_SEEN,
     LENGTHS,
     PROSE,
@@ -17,8 +17,8 @@ from attnwidget.demo.causal_batches import (
     CausalBatches,
     repeated_once,
 )
-from attnwidget.demo.train_induction import main, measure_losses, token_losses, train
-from attnwidget.demo.vocabulary import CAUSAL_SPECIAL, causal_tokenizer, new_causal_model
+from train_induction import main, measure_losses, token_losses, train
+from vocabulary import CAUSAL_SPECIAL, causal_tokenizer, new_causal_model
 
 NAMES = np.arange(3, 300)
 START = 2

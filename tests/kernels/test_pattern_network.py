@@ -16,19 +16,19 @@ from sklearn.metrics import confusion_matrix, f1_score
 
 from attnwidget import AttentionModel, make_segments, measure
 from attnwidget.charts.pattern_sets import pattern_sets
-from attnwidget.demo.pattern_maps import PatternMap, made_map
-from attnwidget.demo.patterns_cnn import (
+from attnwidget.kernels.pattern_network import SIDE, classify_images, pattern_images
+from attnwidget.kernels.patterns import BLOCK, PATTERNS, classify, pattern_scores
+from attnwidget.metrics.measure import measure_attention
+from attnwidget.metrics.patterns import Patterns, pattern_network
+from fixtures.random_batches import random_batch, random_maps, seen
+from pattern_maps import PatternMap, made_map
+from patterns_cnn import (
     HELD_OUT,
     TRAINED_ON,
     images_of,
     main,
     read_labels,
 )
-from attnwidget.kernels.pattern_network import SIDE, classify_images, pattern_images
-from attnwidget.kernels.patterns import BLOCK, PATTERNS, classify, pattern_scores
-from attnwidget.metrics.measure import measure_attention
-from attnwidget.metrics.patterns import Patterns, pattern_network
-from fixtures.random_batches import random_batch, random_maps, seen
 
 DATA = Path(__file__).parents[1] / "data"
 LABELS = DATA / "pattern_labels.json"

@@ -54,8 +54,8 @@ BELOW = {
         "behaviours",
         "drawing",
     },
-    # Models and texts of the package, and the scripts that made them. No folder imports it.
-    "demo": {"text", "kernels", "capture", "metrics", "words", "probes", "behaviours"},
+    # Models and texts of the package. No folder imports it.
+    "demo": {"text", "capture", "probes", "behaviours"},
 }
 # Libraries that a folder does not import, so that it can be read and tested without them.
 FOREIGN = {

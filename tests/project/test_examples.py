@@ -8,6 +8,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,9 +20,8 @@ from attnwidget.capture.maps.word_attention import WordAttention
 PUBLIC_MODULES = (attnwidget, charts, demo, metrics, results)
 
 MODULES = [
-    module.name
-    for module in pkgutil.walk_packages(attnwidget.__path__, "attnwidget.")
-    if not module.name.endswith("__main__")
+    *(module.name for module in pkgutil.walk_packages(attnwidget.__path__, "attnwidget.")),
+    *sorted(script.stem for script in (Path(__file__).parents[2] / "docs" / "models").glob("*.py")),
 ]
 
 

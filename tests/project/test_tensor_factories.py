@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "attnwidget"
+SCRIPTS = PACKAGE.parent / "docs" / "models"
 REASON = (
     "without them, torch.set_default_dtype, torch.set_default_device and `with torch.device(...)` "
     "of a user's program change the tensor. Name both, usually those of the tensor that it meets "
@@ -115,7 +116,7 @@ def unnamed_tensors(source: Path) -> Iterator[str]:
 def test_every_tensor_names_its_dtype_and_device() -> None:
     lines = [
         f"{source.parent.relative_to(PACKAGE.parent)}/{line}"
-        for source in sorted(PACKAGE.rglob("*.py"))
+        for source in sorted([*PACKAGE.rglob("*.py"), *SCRIPTS.glob("*.py")])
         for line in unnamed_tensors(source)
     ]
     assert not lines, "\n".join([*lines, REASON])

@@ -79,3 +79,9 @@ def test_holds_nothing_else(wheel: dict[str, int]) -> None:
     tops = {name.partition("/")[0] for name in wheel}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"attnwidget"}
     assert not [name for name in wheel if name.endswith((".ts", ".pyc", ".map", ".ipynb"))]
+    # The scripts that made the embedded models are in docs/models.
+    demo = {name for name in wheel if name.startswith("attnwidget/demo/")}
+    assert {Path(name).name for name in demo if name.endswith(".py")} == {
+        "__init__.py",
+        "training_steps.py",
+    }

@@ -23,7 +23,7 @@ def demo_atlas(model: str = "embedded") -> Atlas:
 
     The atlas was made from the texts, the treebank and the passages of the package, with ten
     examples of each kind per head. Its numbers have 6 significant digits.
-    `python -m attnwidget.demo.make_atlas` makes it again.
+    `python docs/models/make_atlas.py` makes it again.
 
     Args:
         model: "embedded", or "attnwidget/genre" for the sibling that was fine-tuned to classify

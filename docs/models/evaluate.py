@@ -1,8 +1,8 @@
 """How well models predict masked words and what their heads do, as Markdown tables.
 
-    python -m attnwidget.demo.evaluate [FOLDER ...] --corpus FILE... --treebank FILE
+    python docs/models/evaluate.py [FOLDER ...] --corpus FILE... --treebank FILE
 
-Without a FOLDER the embedded model is evaluated. `--corpus` is what `attnwidget.demo.train` was
+Without a FOLDER the embedded model is evaluated. `--corpus` is what `train.py` was
 given: its last 2 % of chapters are predicted, the rest gives the unigram baseline. `--treebank` is
 a CoNLL-U file. Which wordpieces are masked is decided by a seed, so every run prints the same.
 """
@@ -22,7 +22,10 @@ from torch.nn import functional
 
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
-from attnwidget.demo.batches import (
+from attnwidget.text.segments import read_lines
+from attnwidget.text.treebank_files import load_treebank
+from attnwidget.words.relations import RelationAccuracies, probe_relations
+from batches import (
     SELECTED,
     Int,
     Prose,
@@ -30,9 +33,6 @@ from attnwidget.demo.batches import (
     read_chapters,
     split_chapters,
 )
-from attnwidget.text.segments import read_lines
-from attnwidget.text.treebank_files import load_treebank
-from attnwidget.words.relations import RelationAccuracies, probe_relations
 
 WINDOW = 126
 """Wordpieces of a sequence without [CLS] and [SEP]."""
@@ -202,7 +202,7 @@ def mass_table(masses: dict[str, Tensor]) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m attnwidget.demo.evaluate")
+    parser = argparse.ArgumentParser(prog="python docs/models/evaluate.py")
     parser.add_argument("--model", help="a model folder; without it, the embedded model")
     parser.add_argument("--compare", nargs="*", default=[], help="other model folders")
     parser.add_argument("--corpus", nargs="+", required=True, help="text files, plain or .gz")

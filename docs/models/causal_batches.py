@@ -102,7 +102,7 @@ def repeated_once(
 
     Example:
         >>> import numpy as np
-        >>> from attnwidget.demo.causal_batches import repeated_once
+        >>> from causal_batches import repeated_once
         >>> ids = repeated_once(np.arange(3, 9), 2, length=4, n_sequences=1)
         >>> int(ids[0, 0]), bool((ids[0, 1:5] == ids[0, 5:]).all())
         (2, True)

@@ -40,7 +40,7 @@ def made_map(label: str, draw: np.random.Generator) -> PatternMap:
 
     Example:
         >>> import numpy as np
-        >>> from attnwidget.demo.pattern_maps import made_map
+        >>> from pattern_maps import made_map
         >>> found = made_map("vertical", np.random.default_rng(0))
         >>> found.weights.sum(-1).round(6).min(), found.label
         (np.float64(1.0), 'vertical')

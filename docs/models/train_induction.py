@@ -1,6 +1,6 @@
 """Train the embedded causal model, in which induction heads form: `attnwidget/induction`.
 
-    python -m attnwidget.demo.train_induction --out FOLDER [--corpus FILE...] [--steps N]
+    python docs/models/train_induction.py --out FOLDER [--corpus FILE...] [--steps N]
 
 FOLDER gets the configuration, the tokenizer, and a folder `step<N>` of weights for each checkpoint
 and for the last step. The script prints the losses and the scores of all heads at every checkpoint.
@@ -25,18 +25,18 @@ from torch import Tensor
 from torch.nn import functional
 
 from attnwidget.capture.load import load_model
-from attnwidget.demo.batches import encode, read_chapters, split_chapters
-from attnwidget.demo.causal_batches import LENGTHS, CausalBatches, Int, repeated_once
-from attnwidget.demo.vocabulary import (
+from attnwidget.metrics.induction import induction_scores
+from attnwidget.text.demonstrations import demo_prose
+from batches import encode, read_chapters, split_chapters
+from causal_batches import LENGTHS, CausalBatches, Int, repeated_once
+from vocabulary import (
     causal_tokenizer,
     frequent_wordpieces,
     new_causal_model,
     read_vocabulary,
 )
-from attnwidget.metrics.induction import induction_scores
-from attnwidget.text.demonstrations import demo_prose
 
-EMBEDDED = Path(__file__).parent
+EMBEDDED = Path(__file__).parents[2] / "attnwidget" / "demo"
 WEIGHTS = "model.safetensors"
 VOCABULARY = 256
 WARM_UP = 100
@@ -160,7 +160,7 @@ def prepare(options: argparse.Namespace) -> tuple[Any, Any, CausalBatches, Int]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m attnwidget.demo.train_induction",
+        prog="python docs/models/train_induction.py",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument

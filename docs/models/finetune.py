@@ -1,6 +1,6 @@
 """Fine-tune the embedded model to tell the genre of a text: the sibling `attnwidget/genre`.
 
-    python -m attnwidget.demo.finetune --train FILE --dev FILE --out FOLDER [--start FOLDER]
+    python docs/models/finetune.py --train FILE --dev FILE --out FOLDER [--start FOLDER]
 
 The files are treebanks in CoNLL-U whose document names begin with their genre, such as UD English
 EWT and GUM; only their texts are read. FOLDER gets the model and its tokenizer.
@@ -25,7 +25,7 @@ from transformers import AutoTokenizer, BertForSequenceClassification
 from attnwidget.capture.load import best_device
 from attnwidget.text.segments import read_lines
 
-EMBEDDED = Path(__file__).parent
+EMBEDDED = Path(__file__).parents[2] / "attnwidget" / "demo"
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def genre_of(name: str) -> str:
     """The genre that a document's name begins with.
 
     Example:
-        >>> from attnwidget.demo.finetune import genre_of
+        >>> from finetune import genre_of
         >>> genre_of("weblog-blogspot.com_nominations"), genre_of("GUM_academic_art")
         ('weblog', 'academic')
     """
@@ -178,7 +178,7 @@ def classifier(start: str | Path, genres: Sequence[str], seed: int = 0) -> Any:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m attnwidget.demo.finetune",
+        prog="python docs/models/finetune.py",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--train", required=True, help="a CoNLL-U file, plain or .gz")

@@ -1,7 +1,7 @@
 """Make the atlases that come with the package: of the embedded model, and of its sibling.
 
-    python -m attnwidget.demo.make_atlas --out atlas.json
-    python -m attnwidget.demo.make_atlas --model attnwidget/genre --out atlas_genre.json
+    python docs/models/make_atlas.py --out atlas.json
+    python docs/models/make_atlas.py --model attnwidget/genre --out atlas_genre.json
 
 An atlas is made from the texts and the treebank of the package. The file is small, because it has
 few examples per head and rounded numbers.
@@ -29,7 +29,7 @@ def rounded(value: Any) -> Any:
     """Return JSON with `DIGITS` significant digits per number.
 
     Example:
-        >>> from attnwidget.demo.make_atlas import rounded
+        >>> from make_atlas import rounded
         >>> rounded({"score": [0.123456789, 3, "nan"]})
         {'score': [0.123457, 3, 'nan']}
     """

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import BertForMaskedLM, BertModel
 
-from attnwidget.demo.batches import TrainingBatch
-from attnwidget.demo.vocabulary import read_vocabulary
+from batches import TrainingBatch
+from vocabulary import read_vocabulary
 
 Targets = tuple[list[Tensor], tuple[Tensor, ...]]
 """Maps [batch, heads, n, n] by layer; hidden states [batch, n, size], the embeddings' first."""

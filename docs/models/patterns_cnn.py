@@ -1,6 +1,6 @@
 """Train the network that names the patterns of attention maps.
 
-    python -m attnwidget.demo.patterns_cnn --labels FILE --maps FILE --out FILE
+    python docs/models/patterns_cnn.py --labels FILE --maps FILE --out FILE
 
 The labels are those of tests/data: pattern_labels.json and pattern_maps.npz. Only the samples named
 in TRAINED_ON are read from them; what is held out is for tests. The other half of every batch are
@@ -21,9 +21,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attnwidget.demo.pattern_maps import PatternMap, made_map
 from attnwidget.kernels.pattern_network import PatternNetwork, classify_images, pattern_images
 from attnwidget.kernels.patterns import PATTERNS
+from pattern_maps import PatternMap, made_map
 
 TRAINED_ON = ("development", "training")
 HELD_OUT = ("held out", "held out later")
@@ -139,7 +139,7 @@ def accuracy(network: PatternNetwork, maps: Sequence[PatternMap]) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m attnwidget.demo.patterns_cnn",
+        prog="python docs/models/patterns_cnn.py",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--labels", required=True, help="pattern_labels.json")

@@ -1,6 +1,6 @@
 """Train the embedded model: masked-language modelling, with a teacher's attention maps as targets.
 
-    python -m attnwidget.demo.train --corpus FILE... --out FOLDER [--teacher FOLDER]
+    python docs/models/train.py --corpus FILE... --out FOLDER [--teacher FOLDER]
         [--start FOLDER] [--minutes N] [--tokens N]
 
 A corpus file holds one paragraph a line and a blank line between chapters; the last 2 % of the
@@ -25,9 +25,10 @@ import torch
 from transformers import AutoTokenizer, BertForMaskedLM
 
 from attnwidget.capture.load import best_device
-from attnwidget.demo.batches import BatchMaker, encode, read_chapters, split_chapters
-from attnwidget.demo.distil import Losses, Student, Teacher
-from attnwidget.demo.vocabulary import (
+from attnwidget.text.atomic_file import replacing, write_whole
+from batches import BatchMaker, encode, read_chapters, split_chapters
+from distil import Losses, Student, Teacher
+from vocabulary import (
     frequent_wordpieces,
     learnt_wordpieces,
     make_tokenizer,
@@ -35,7 +36,6 @@ from attnwidget.demo.vocabulary import (
     read_vocabulary,
     take_embeddings,
 )
-from attnwidget.text.atomic_file import replacing, write_whole
 
 REPORT = 50
 """Steps between two rows of the loss curve."""
@@ -258,7 +258,7 @@ def prepare(options: argparse.Namespace) -> tuple[Trainer, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m attnwidget.demo.train",
+        prog="python docs/models/train.py",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument

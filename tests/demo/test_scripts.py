@@ -1,0 +1,36 @@
+"""The scripts that made the embedded models run as programs, from any folder."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+FOLDER = Path(__file__).parents[2] / "docs" / "models"
+PROGRAMS = sorted(
+    script for script in FOLDER.glob("*.py") if "__main__" in script.read_text("utf-8")
+)
+
+
+@pytest.mark.parametrize("script", PROGRAMS, ids=lambda script: script.stem)
+def test_a_script_shows_its_arguments(script: Path, tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, script, "--help"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("usage: ") and script.name in run.stdout
+
+
+def test_all_programs_are_found() -> None:
+    assert [script.stem for script in PROGRAMS] == [
+        "evaluate",
+        "finetune",
+        "make_atlas",
+        "patterns_cnn",
+        "train",
+        "train_induction",
+    ]
