@@ -1,0 +1,131 @@
+"""One question, one answer: what a head does is the same in every place that says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from attnwidget import (
+    Atlas,
+    AtlasView,
+    AttentionModel,
+    Head,
+    HeadGrid,
+    atlas,
+    explore,
+    load_model,
+    score_behaviours,
+)
+from attnwidget.behaviours.registry import known_behaviours
+from attnwidget.demo import demo_atlas, demo_treebank
+from attnwidget.widgets.explorer import head_families
+from fixtures.recording import on_page
+from fixtures.svg_picture import texts
+
+pytestmark = pytest.mark.usefixtures("recording")
+
+#: A text of each model, in which no head is off and one word is locked.
+TEXTS = {
+    "embedded": "The captain told his men that he would not leave the ship.",
+    "attnwidget/induction": "The cat sat. The cat",
+}
+
+
+def heads_of(found: Atlas) -> Iterator[tuple[Head, str]]:
+    """Yield every head with its name."""
+    for layer, head in np.ndindex(*found.names.shape):
+        yield Head(layer, head), str(found.names[layer, head])
+
+
+def assert_one_answer(model: AttentionModel, found: Atlas, text: str) -> None:
+    """Check card, grid, explorer and line of every head against the names of an atlas."""
+    explorer = explore(model, text, treebank=False, atlas=found)
+    assert explorer.wait(300)
+    labels = {head: name for head, name in heads_of(found) if name}
+    assert labels, "an atlas without names shows nothing"
+    grid = HeadGrid(model.attend(text), labels=labels)
+    cards = AtlasView(found)
+    for head, name in heads_of(found):
+        card = found.card(head.layer, head.head)
+        assert card.name == name
+        assert repr(card).startswith(f"{head}: {name or 'no name'}")
+        assert (card.named_by is None) == (name == "")
+        assert card.named_by is None or card.named_by.behaviour == name
+        assert (head in found.find(name)) if name else True
+        # The grid of an explorer, and a grid with the names of the atlas as labels.
+        assert explorer.labels.get(head, "") == explorer.grid.labels.get(head, "") == name
+        explorer.selected = grid.selected = cards.selected = [head]
+        shown = f" “{name}”" if name else ""
+        assert explorer.grid.caption.head == grid.caption.head
+        assert grid.caption.head.endswith(f"{shown}" if shown else ")"), grid.caption.head
+        # The heading of the card, in the explorer and alone.
+        title = f"{head} ({head.layer + 1}-{head.head + 1}) · {name or 'no name'}"
+        for view in (explorer.card, cards):
+            assert view.head == head
+            assert title in texts(view.figure()), title
+        # The line of the explorer says the name in words.
+        line = explorer.caption.notes[0]
+        said = f" ({head_families.tested_name(name).said})" if name else ""
+        assert line.startswith(f"In {head}{said}, "), line
+    for figure in (explorer, grid, cards):
+        figure.close()
+
+
+def test_labels_cards_and_the_line_of_an_explorer_have_the_names_of_the_atlas(
+    model: AttentionModel,
+) -> None:
+    found = demo_atlas()
+    explorer = explore(model, TEXTS["embedded"], treebank=False)
+    assert explorer.wait(300)
+    names = {head: name for head, name in heads_of(found) if name}
+    assert dict(explorer.labels) == dict(explorer.grid.labels) == dict(explorer.view.labels)
+    assert dict(explorer.labels) == names
+    tested = {Head(*said["head"]): said for said in on_page(explorer, "tested")}
+    families = {Head(*head): family for head, family in on_page(explorer.grid, "families")}
+    assert tested.keys() == families.keys() == names.keys()
+    for head, name in heads_of(found):
+        explorer.card.selected = [head]
+        assert on_page(explorer.card, "card")["name"] == name
+        if name:
+            assert tested[head]["label"] == name
+            assert tested[head]["family"] == families[head]
+    explorer.close()
+
+
+def test_the_line_has_other_words_for_every_name() -> None:
+    """The words of the line are one to one with names, so the line never merges two names."""
+    names = {*demo_atlas().table.behaviours, *(b.name for b in known_behaviours())}
+    names |= {f"{name} (random tokens)" for name in ("induction", "duplicate token")}
+    relations = {relation for sentence in demo_treebank() for relation in sentence.relations}
+    names |= {f"{relation} to governor" for relation in relations}
+    names |= {f"governor to {relation}" for relation in relations}
+    said = {name: head_families.tested_name(name).said for name in names}
+    assert len(set(said.values())) == len(names), sorted(said.items())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_every_figure_draws_the_name_of_a_head_in_the_atlas(model: AttentionModel) -> None:
+    assert_one_answer(model, demo_atlas(), TEXTS["embedded"])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_scores_made_again_name_the_heads_of_the_embedded_model_as_its_atlas(
+    model: AttentionModel,
+) -> None:
+    table = score_behaviours(model, progress=False)
+    assert table.names.tolist() == demo_atlas().names.tolist()
+    assert table.runners_up.tolist() == demo_atlas().table.runners_up.tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_every_place_gives_a_head_of_the_causal_model_the_same_name() -> None:
+    model = load_model("attnwidget/induction")
+    found = atlas(model, effects=False, progress=False)
+    table = score_behaviours(model, progress=False)
+    assert table.names.tolist() == found.names.tolist()
+    assert_one_answer(model, found, TEXTS["attnwidget/induction"])
