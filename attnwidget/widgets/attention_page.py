@@ -14,7 +14,7 @@ from attnwidget.widgets.head_view.widget import HeadView
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.pages.attention_maps import all_maps
 from attnwidget.widgets.pages.page_part import Page
-from attnwidget.widgets.pages.registry import figure, page_of
+from attnwidget.widgets.pages.registry import figure
 from attnwidget.widgets.pages.size_limit import Sized, refuse_above
 from attnwidget.widgets.pages.write_page import write_linked
 from attnwidget.widgets.shared.head_widget import HeadWidget
@@ -109,7 +109,7 @@ def save_page(
             made.append(strip := MetricStrip(grid.metrics))
             strip.selected = [head for head in grid.selected if strip.has(head)]
         shown = [*made, *(widget for widget in options.values() if widget is not None)]
-        parts = {name: part for one in shown for name, part in page_of(one).parts.items()}
+        parts = {name: part for one in shown for name, part in one.page_content().parts.items()}
         return write_linked(Page(parts), path, title=title, limit_mb=limit_mb, theme=theme)
     finally:
         for one in made:

@@ -343,10 +343,7 @@ def _written(folder: Path, files: dict[str, str]) -> Path:
 
 
 def test_no_figure_imports_another() -> None:
-    """Only the explorer and `save_page` import several figures; shared code and pages import none.
-
-    The registry of figures imports `page.py` of a figure by name.
-    """
+    """Only the explorer and `save_page` import several figures; shared code imports none."""
     widgets = PACKAGE / "widgets"
     found = []
     for source in sorted(widgets.glob("*/**/*.py")):
@@ -358,7 +355,6 @@ def test_no_figure_imports_another() -> None:
                 top == "widgets"
                 and other not in {folder, "pages", "shared", "wire"}
                 and folder != "explorer"
-                and source.relative_to(widgets) != Path("pages", "registry.py")
             ):
                 found.append(f"{source.relative_to(widgets)} imports {name}")
     assert found == []

@@ -72,12 +72,12 @@ def test_every_file_that_is_named_is_there() -> None:
     assert len(there) >= 20 and [name for name in there if not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize(("title", "most"), [("A control", 5), ("A widget", 11)])
+@pytest.mark.parametrize(("title", "most"), [("A control", 5), ("A widget", 10)])
 def test_the_files_of_an_example_are_those_of_its_list_and_few(title: str, most: int) -> None:
     listed = re.findall(r"^\| `((?:attnwidget|js/src)/[^`]+)` \|", section(title), re.M)
     assert listed == [shown.path for shown in shown_files(title)]
     assert len(listed) <= most
-    numbers = {5: "five", 11: "eleven"}
+    numbers = {5: "five", 10: "ten"}
     assert f"{numbers[len(listed)]} files" in " ".join(section(title).split())
 
 

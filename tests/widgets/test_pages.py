@@ -174,10 +174,9 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_every_folder_of_a_widget_is_registered_with_its_page() -> None:
+def test_every_folder_of_a_widget_is_registered() -> None:
     widgets = Path(attnwidget.__file__).parent / "widgets"
     folders = {path.parent.name for path in widgets.glob("*/widget.py")}
-    assert folders == {path.parent.name for path in widgets.glob("*/page.py")}
     assert folders == {one.name for one in FIGURES}
     for one in FIGURES:
         module = import_module(f"attnwidget.widgets.{one.name}.widget")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import traitlets
@@ -15,6 +16,7 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.text.counted import counted
 from attnwidget.widgets.atlas_view.card_wire import MOST_EXAMPLES, card_to_wire
 from attnwidget.widgets.atlas_view.head_rows import COLUMNS, rows_to_wire, shown_rows
+from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_labels import Notes
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
@@ -57,6 +59,7 @@ class AtlasView(HeadWidget):
     """
 
     kind = "atlas_view"
+    page_title = "Atlas of attention heads"
 
     atlas = traitlets.Instance(Atlas, help="The atlas of the model.")
     table = traitlets.Bool(
@@ -191,9 +194,19 @@ class AtlasView(HeadWidget):
     def _heads(self) -> dict[str, Any]:
         return rows_to_wire(self.atlas)
 
-    @computed("atlas", "selected")
+    @computed("atlas", "selected", page_computes=True)
     def _card(self) -> dict[str, Any] | None:
         return card_to_wire(self.atlas.card(self.head.layer, self.head.head)) if self.head else None
+
+    def page_part(self) -> Part:
+        """Return the table, and the cards of all heads by the anchors of the page."""
+        n_layers, n_heads = self.atlas.names.shape
+        cards = {
+            f"L{layer}H{head}": card_to_wire(self.atlas.card(layer, head))
+            for layer in range(n_layers)
+            for head in range(n_heads)
+        }
+        return replace(super().page_part(), own={"cards": cards})
 
     def to_frame(self) -> pd.DataFrame:
         """Return the rows that the table shows, in their order, with the columns of the atlas."""

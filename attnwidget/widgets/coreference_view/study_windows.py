@@ -10,9 +10,17 @@ import numpy as np
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.antecedents import BASELINES
 from attnwidget.text.mentions import Document
+from attnwidget.widgets.pages.encoding import AS_TEXT, as_text, readable
+from attnwidget.widgets.pages.page_part import Holding
+from attnwidget.widgets.pages.size_limit import held_around, held_note
 from attnwidget.widgets.wire.values import to_wire
 from attnwidget.words.coreference_results import CoreferenceAccuracies, EvaluatedWindow
 
+# A word and a weight, among all words and among mentions.
+_BYTES_A_MENTION = 2 * (2 + 4)
+# What JSON writes of a word and of a mention.
+_TEXT_A_WORD = 12
+_TEXT_A_MENTION = 250
 #: A window, and the row of its first mention in the accuracies.
 Read = tuple[EvaluatedWindow, int]
 
@@ -114,3 +122,61 @@ def cluster_numbers(clusters: list[str]) -> dict[str, int]:
     """
     several = [name for name in dict.fromkeys(clusters) if clusters.count(name) > 1]
     return {name: several.index(name) + 1 if name in several else 0 for name in set(clusters)}
+
+
+def held_windows(
+    accuracies: CoreferenceAccuracies, documents: list[list[Read]], shown: int
+) -> Holding:
+    """Return the document shown and its neighbours, with the choices of every head, for a page.
+
+    Choices and weights are exact.
+
+    Args:
+        accuracies: The result of the study.
+        documents: The windows that were read, by document.
+        shown: The index of the document shown.
+    """
+    n_heads = accuracies.chosen[0, 0].size
+    sizes = [_size(windows, n_heads) for windows in documents]
+
+    def embed(room: float) -> tuple[dict[str, Any], list[str]]:
+        held = held_around(shown, sizes, room)
+        windows = [
+            _embedded(accuracies, (document, number), documents[document])
+            for document in held
+            for number in range(len(documents[document]))
+        ]
+        notes = [held_note(held, len(documents), "document")]
+        return {"first": held.start, "stop": held.stop, "held": windows}, notes
+
+    what = "the document with every head's choices"
+    return Holding(what, "show a shorter document", sizes[shown], embed)
+
+
+def _size(windows: list[Read], n_heads: int) -> float:
+    """Bytes in the page of a document with every head's choices."""
+    mentions = sum(len(window.evaluated) for window, _ in windows)
+    words = sum(window.end - window.start for window, _ in windows)
+    choices = AS_TEXT * _BYTES_A_MENTION * n_heads * mentions
+    return choices + _TEXT_A_MENTION * mentions + _TEXT_A_WORD * words
+
+
+def _embedded(
+    accuracies: CoreferenceAccuracies, at: tuple[int, int], windows: list[Read]
+) -> dict[str, Any]:
+    """A window with its mentions and every head's choices; `at` is its document and number."""
+    document, number = at
+    window, first = windows[number]
+    rows = slice(first, first + len(window.evaluated))
+    drawn = {
+        "document": document,
+        "window": number,
+        "windows": len(windows),
+        **window_to_wire(accuracies, windows[number], None),
+    }
+    return {
+        "drawn": readable(drawn),
+        # A choice before the window cannot be, "nothing" (-1) can.
+        "words": as_text((accuracies.chosen[rows] - window.start).astype(np.int16)),
+        "weights": as_text(accuracies.weights[rows].astype(np.float32)),
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Literal
 
 import traitlets
@@ -13,10 +14,12 @@ from attnwidget.text.antecedents import BASELINES
 from attnwidget.text.mentions import Document
 from attnwidget.widgets.coreference_view.study_windows import (
     Read,
+    held_windows,
     mentions_within,
     window_to_wire,
     windows_of,
 )
+from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
 from attnwidget.widgets.shared.traits import Jump
@@ -54,6 +57,7 @@ class CoreferenceView(HeadWidget):
     """
 
     kind = "coreference_view"
+    page_title = "Antecedents that attention heads find"
 
     document = traitlets.Int(0, min=0, help="Index of the document shown.").tag(sync=True)
     window = traitlets.Int(
@@ -235,7 +239,7 @@ class CoreferenceView(HeadWidget):
             },
         }
 
-    @computed("document", "window", "selected")
+    @computed("document", "window", "selected", page_computes=True)
     def _drawn(self) -> dict[str, Any]:
         """The window's text with its mentions, and what the shown head chooses for them."""
         read = self._read[self.document]
@@ -245,6 +249,16 @@ class CoreferenceView(HeadWidget):
             "windows": len(read),
             **window_to_wire(self._accuracies, read[self.window], self.head),
         }
+
+    def page_part(self) -> Part:
+        """Return the document shown and its neighbours, with the choices of every head."""
+        accuracies = self._accuracies
+        return replace(
+            super().page_part(),
+            # By variant, layer and head, over all kinds of mentions.
+            own={"correct": accuracies.correct[..., 0].astype(int).ravel().tolist()},
+            holdings={"windows": held_windows(accuracies, self._read, self.document)},
+        )
 
     def __repr__(self) -> str:
         n_layers, n_heads = self._shapes()["self"]

@@ -13,6 +13,8 @@ from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.answerer import Answerer, ArcsOptions
 from attnwidget.widgets.dependency_arcs.search import next_index
+from attnwidget.widgets.pages.encoding import state_of
+from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import Shapes
 from attnwidget.widgets.shared.relation_choice import ALL, ROOT, RelationChoice
@@ -178,6 +180,25 @@ class SentenceArcs(RelationChoice):
             "relations": self._names,
             "answerer": self._answerer.described(),
         }
+
+    def page_part(self) -> Part:
+        """Return the shown sentence, and the answers for it and for further sentences."""
+        answers = self._answerer.page_answers(self.sentences, self.sentence, self._arcs_options())
+        state = state_of(self)
+        if answers.drawn is not None:
+            # The shown sentence is the only sentence of the page.
+            state["sentence"] = 0
+            state["_source"] = {**self._source, "count": 1}
+            state["_drawn"] = answers.drawn
+        return Part(
+            title=answers.title,
+            state=state,
+            shapes=self._shapes(),
+            relations=self._relations(),
+            own=answers.own,
+            holdings=answers.holdings,
+            remark=answers.remark,
+        )
 
     def _answered(self) -> dict[str, Any]:
         """Return the drawing data of the shown sentence."""

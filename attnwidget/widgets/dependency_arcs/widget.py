@@ -104,12 +104,12 @@ class DependencyArcs(SentenceArcs, DirectionChoice):
         names = (*super()._relations(), *measured)
         return tuple(name for name in dict.fromkeys(names) if name != ROOT)
 
-    @computed("sentences", "sentence", "selected")
+    @computed("sentences", "sentence", "selected", page_computes=True)
     def _drawn(self) -> dict[str, Any]:
         """The sentence with the predictions of the shown head."""
         return self._answered()
 
-    @computed("selected", "relation", "direction")
+    @computed("selected", "relation", "direction", page_computes=True)
     def _measured(self) -> dict[str, Any] | None:
         """How often the shown head is right on the relation, where that was measured."""
         return measured_on(self._accuracies, self.head, self.relation, self.direction)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,12 +41,13 @@ from attnwidget.widgets.explorer.head_names import HeadNames
 from attnwidget.widgets.explorer.locked_words import LockedTokens, LockedWords, mask_of
 from attnwidget.widgets.explorer.opening import active_word, opening_of, opening_of_change
 from attnwidget.widgets.explorer.panel_status import PanelStatus
-from attnwidget.widgets.explorer.panels import OF_TEXT, OF_TREEBANK
+from attnwidget.widgets.explorer.panels import OF_TEXT, OF_TREEBANK, TAB_NAMES
 from attnwidget.widgets.explorer.relations import Relations
 from attnwidget.widgets.explorer.shortened_text import can_be_shortened, shortened
 from attnwidget.widgets.explorer.text_measures import TextMeasures
 from attnwidget.widgets.head_grid.widget import CHANGE, HeadGrid
 from attnwidget.widgets.head_view.widget import HeadView
+from attnwidget.widgets.pages.page_part import Page
 from attnwidget.widgets.shared.attention_widget import AttentionWidget, Edit, attention_shapes
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.computed import computed, when_open
@@ -771,6 +773,27 @@ class Explorer(ExplorerFigure):
         answers = self._measures.predictions_of_input
         told = answers._drawn_state() if answers is not None else None
         return super()._drawn_state() | {"_drawn": drawn, "_answers": told}
+
+    def page_content(self) -> Page:
+        """Return what the pages of its panels hold, or of all figures where there are no panels."""
+        children = self.children
+        chosen = {name: child for name, child in children.items() if name in self.panels}
+        parts = {}
+        for panel, child in (chosen or children).items():
+            for name, part in child.page_content().parts.items():
+                # Here arcs go to a sentence that has the relation chosen.
+                own = {**part.own, "follows": True} if panel == "arcs" else part.own
+                parts[name] = replace(part, remark=self._status.note_of(panel), own=own)
+        notes = ["the page has no model: another text needs a notebook"]
+        waits = [panel for panel in self.progress if panel in self.panels]
+        if waits:
+            names = ", ".join(TAB_NAMES.get(panel, panel) for panel in waits)
+            notes.append(f"written before these were measured: {names}")
+        # A reader of the page may select another head, but the line of the page does not change.
+        line = next(iter(self.caption.notes), "")
+        look = "" if line.startswith("panels: ") else f"As saved: {line}"
+        text = "\n".join(filter(None, [*self._shown.values(), look]))
+        return Page(parts, text=text, notes=tuple(notes))
 
     def __repr__(self) -> str:
         waits = f", measuring {', '.join(self.progress)}" if self.progress else ""

@@ -13,10 +13,14 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.maps.thumbnails import Thumbnails, draw_thumbnails
 from attnwidget.text.alignment import SharedAxis
+from attnwidget.widgets.pages.attention_maps import all_maps
+from attnwidget.widgets.pages.encoding import readable
+from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.attention_widget import Edit, attention_shapes
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.metric_choice import MetricChoice, checked_metrics
 from attnwidget.widgets.shared.metric_table import Metrics
+from attnwidget.widgets.shared.metrics_over_training import SteppedMetrics
 from attnwidget.widgets.shared.versus import Versus, as_the_page_has_it
 from attnwidget.widgets.wire.values import axes_to_wire, in_unit, to_wire
 
@@ -24,6 +28,8 @@ from attnwidget.widgets.wire.values import axes_to_wire, in_unit, to_wire
 CHANGE = "change"
 # Thumbnails that are kept: switching heads off and on again draws nothing anew.
 _KEPT = 2
+#: Why heads cannot be switched off on a page.
+NEEDS_A_KERNEL = "Heads are switched off by a kernel, which this page does not have."
 OF_TWO = ("difference", "first", "second")
 #: Numbers that the page gets of one word in all heads, at most.
 _MOST_NUMBERS = 2**20
@@ -69,6 +75,7 @@ class HeadGrid(MetricChoice, Versus):
     """
 
     kind = "head_grid"
+    page_title = "Attention heads"
 
     times_keys = traitlets.Bool(
         False,
@@ -143,12 +150,22 @@ class HeadGrid(MetricChoice, Versus):
         other = self._other() if self.of_two == "second" else None
         return self.attention if other is None else other
 
-    @computed("attention", "versus", "of_two", "stack", "unit")
+    @computed("attention", "versus", "of_two", "stack", "unit", page_computes=True)
     def _axes(self) -> dict[str, Any]:
         return axes_to_wire(self._shown_attention().stacks[self.stack], self.unit)
 
     # `disabled` and `method` change the attention.
-    @computed("attention", "versus", "of_two", "stack", "unit", "hidden", "quantity", "times_keys")
+    @computed(
+        "attention",
+        "versus",
+        "of_two",
+        "stack",
+        "unit",
+        "hidden",
+        "quantity",
+        "times_keys",
+        page_computes=True,
+    )
     def _thumbnails(self) -> dict[str, Any]:
         minus = self._other() if self.of_two == "difference" else None
         shown = self._shown_attention()
@@ -244,6 +261,47 @@ class HeadGrid(MetricChoice, Versus):
                     (attention, reference, self.stack),
                     attention.changes(reference, self.stack),
                 )
+
+    def page_part(self) -> Part:
+        """Return the maps that thumbnails are made from, and the metrics of every stack.
+
+        What was off stays off: the page has the changes, and the difference if it is shown.
+        """
+        part = super().page_part()
+        # The page refuses to switch heads off by itself.
+        state = {name: value for name, value in part.state.items() if name != "_refused"}
+        state["_source"] = {**self._source, "fixed": NEEDS_A_KERNEL}
+        edited = self._reference() is not self.attention
+        changes = {stack: self._changes(stack) for stack in self.attention.stacks if edited}
+        thumbnails = self._thumbnails
+        holdings = {"maps": all_maps(self.attention, self.quantity)}
+        if other := self._other():
+            holdings["second"] = all_maps(other, self.quantity)
+        return replace(
+            part,
+            state=state | {"_quantities": [self.quantity]},
+            own={
+                "metrics": self._metrics_of_all(),
+                "changes": [
+                    {"stack": stack, "values": readable(to_wire(values))}
+                    for stack, values in changes.items()
+                ],
+                "difference": readable(thumbnails) if thumbnails["signed"] else None,
+            },
+            holdings=holdings,
+        )
+
+    def _metrics_of_all(self) -> list[Any]:
+        """Return the metrics of every stack, at every checkpoint of a training, for a page."""
+        shown = self.metrics
+        if not isinstance(shown, SteppedMetrics):
+            measured = self._measured
+            return [readable(self._metrics_wire(measured, stack, None)) for stack in measured]
+        return [
+            readable(self._metrics_wire(metrics, stack, step))
+            for step, metrics in shown.by_step.items()
+            for stack in metrics
+        ]
 
     def _common(self, other: Attention) -> list[int] | None:
         """Queries and keys that both have and that are not hidden; None where all are common."""

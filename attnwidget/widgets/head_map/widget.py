@@ -104,6 +104,7 @@ class HeadMap(HeadWidget):
     """
 
     kind = "head_map"
+    page_title = "Attention heads in the plane"
 
     behaviours = traitlets.Any(
         None, help="A label a head, [layers, heads]: names or cluster numbers. None for none."

@@ -16,6 +16,8 @@ from attnwidget.widgets.head_view.map_cells import MapCells, axes_in, cells_of
 from attnwidget.widgets.head_view.parted_map import HeadParts, PartedMap, ShownParts
 from attnwidget.widgets.head_view.several import MOST_HEADS, heads_together
 from attnwidget.widgets.head_view.two_maps import TwoMaps
+from attnwidget.widgets.pages.encoding import state_of
+from attnwidget.widgets.pages.page_part import Page, Part
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.versus import Versus
 
@@ -121,6 +123,28 @@ class LongInput(Versus):
         maps = self._by_parts
         queries: Sequence[int] = [index for side, index in self.tokens if side == "query"]
         return maps.row_to_wire(queries[-1]) if maps and queries else None
+
+    def page_content(self) -> Page:
+        """Return what a page holds; of a long input the maps as a whole, and the part in sight."""
+        if not self.attention.is_long:
+            return super().page_content()
+        head = self.head
+        maps = self._by_parts
+        tile = self._tile
+        every = self._shapes()
+        shapes = {name: shape for name, shape in every.items() if head and name == head.stack}
+        part = Part(self.page_title, state_of(self, whole=True), shapes or every)
+        if maps is None or tile is None or 0 in maps.size:
+            return Page({self.kind: part})
+        (q0, q1), (k0, k1) = tile["queries"], tile["keys"]
+        blocks = f" in blocks of {tile['step']}" if tile["step"] > 1 else ""
+        of = ", ".join(map(str, dict.fromkeys(maps.heads)))
+        note = (
+            f"long input: holds an overview of {of}, and queries "
+            f"{maps.rows[q0]}–{maps.rows[q1 - 1]} and keys "
+            f"{maps.columns[k0]}–{maps.columns[k1 - 1]}{blocks}"
+        )
+        return Page({self.kind: part}, notes=(note,))
 
     def _drawn_maps(self, head: Head, two: TwoMaps | None) -> LongMaps:
         """The maps of the heads that are drawn together, or of one head in two attentions."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ from attnwidget.widgets.head_view.map_cells import (
     axes_in,
     cells_of,
 )
+from attnwidget.widgets.pages.attention_maps import UNITS, heads_of, in_bytes
+from attnwidget.widgets.pages.encoding import AS_TEXT
+from attnwidget.widgets.pages.page_part import Holding
 from attnwidget.widgets.wire.values import axes_to_wire, masked_map, to_wire
 
 
@@ -108,3 +112,26 @@ class TwoMaps:
             "maxima": [],
             "values": to_wire(self.values(quantity, head, unit)),
         }
+
+    def on_page(self, quantity: str, only: Head | None = None) -> Holding:
+        """Return both maps of all heads, or of one head, as a page without a kernel holds them."""
+        stacks = [s for s in self.first.stacks.values() if only is None or only.stack == s.name]
+        sizes = [
+            len(heads_of(stack, only)) * len(query.tokens) * len(key.tokens)
+            for stack in stacks
+            for query, key in (self.axes(stack.name, unit) for unit in UNITS)
+        ]
+
+        def embed(room: float) -> tuple[list[list[dict[str, Any]]], list[str]]:
+            held: list[list[dict[str, Any]]] = [[], []]
+            for stack, unit in product(stacks, UNITS):
+                axes = self.axes_to_wire(stack.name, unit)
+                maps = [self.values(quantity, head, unit) for head in heads_of(stack, only)]
+                for side, of in enumerate(held):
+                    of.append(in_bytes(axes, quantity, [pair[side] for pair in maps], stack, only))
+            note = f"holds only {only}, " if only else "maps "
+            return held, [f"{note}rounded to 8 bits"]
+
+        what = f"the maps of {only}, twice" if only else "the maps of all heads, twice"
+        remedy = "shorten the texts (the size grows with their square)"
+        return Holding(what, remedy, 2 * AS_TEXT * sum(sizes), embed)

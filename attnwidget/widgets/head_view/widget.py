@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from attnwidget.widgets.head_view.long_traits import LongInput
 from attnwidget.widgets.head_view.map_cells import cells_of, whole_of
 from attnwidget.widgets.head_view.several import ARRANGEMENTS, drawn_heads, maps_to_wire
 from attnwidget.widgets.head_view.two_maps import TwoMaps
+from attnwidget.widgets.pages.attention_maps import UNITS, all_maps, maps_of
+from attnwidget.widgets.pages.page_part import Holding, Part
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.token_size import TokenSize
 from attnwidget.widgets.shared.traits import Window
@@ -58,6 +61,7 @@ class HeadView(TokenSize, LongInput):
     """
 
     kind = "head_view"
+    page_title = "Attention heads"
 
     mode = traitlets.Enum(
         ["lines", "matrix"],
@@ -200,7 +204,7 @@ class HeadView(TokenSize, LongInput):
             return None
         return self._stepped_stack()
 
-    @computed("attention", "versus", "_shown_stack", "unit")
+    @computed("attention", "versus", "_shown_stack", "unit", page_computes=True)
     def _axes(self) -> dict[str, Any]:
         name = self._shown_stack
         if name is None:
@@ -209,7 +213,7 @@ class HeadView(TokenSize, LongInput):
             return two.axes_to_wire(name, self.unit)
         return axes_to_wire(self.attention.stacks[name], self.unit, self.attention.n_prompt)
 
-    @computed("attention", "versus", "_shown_stack", "unit", "highlight")
+    @computed("attention", "versus", "_shown_stack", "unit", "highlight", page_computes=True)
     def _highlighted(self) -> dict[str, list[int]]:
         """Positions of the highlighted words on both axes."""
         name = self._shown_stack
@@ -219,7 +223,7 @@ class HeadView(TokenSize, LongInput):
             return two.highlighted(name, self.unit, self.highlight)
         return highlighted(self.attention.stacks[name], self.unit, self.highlight)
 
-    @computed("attention", "versus", "_shown_head", "quantity", "unit")
+    @computed("attention", "versus", "_shown_head", "quantity", "unit", page_computes=True)
     def _map(self) -> dict[str, Any] | None:
         """The map of the shown head; None for a long input, two inputs, or without a head."""
         head = self._shown_head
@@ -235,7 +239,16 @@ class HeadView(TokenSize, LongInput):
             "values": to_wire(masked_map(self.attention, self.quantity, head, self.unit)),
         }
 
-    @computed("attention", "versus", "selected", "arrangement", "of", "quantity", "unit")
+    @computed(
+        "attention",
+        "versus",
+        "selected",
+        "arrangement",
+        "of",
+        "quantity",
+        "unit",
+        page_computes=True,
+    )
     def _maps(self) -> dict[str, Any] | None:
         """The maps of the heads, or of the two inputs, that are drawn together; else None."""
         head = self.head
@@ -269,6 +282,43 @@ class HeadView(TokenSize, LongInput):
         if two is not None and not two.is_same("tokens"):
             return None
         return generation_steps(self.attention, *self._edit)
+
+    def page_part(self) -> Part:
+        """Return the maps of all heads, or of the one shown, and where highlighted words are."""
+        attention = self.attention
+        quantity = self.quantity
+        two = self._two()
+        words = [
+            {
+                "stack": name,
+                "unit": unit,
+                **(
+                    two.highlighted(name, unit, self.highlight)
+                    if two
+                    else highlighted(stack, unit, self.highlight)
+                ),
+            }
+            for name, stack in attention.stacks.items()
+            for unit in UNITS
+        ]
+        holdings: dict[str, Holding]
+        smaller: dict[str, Holding] | None = None
+        if two:
+            holdings = {"two": two.on_page(quantity)}
+        else:
+            holdings = {"maps": all_maps(attention, quantity)}
+        if self.head and two:
+            smaller = {"two": two.on_page(quantity, self.head)}
+        elif self.head:
+            smaller = {"maps": maps_of(attention, quantity, self.head)}
+        part = super().page_part()
+        return replace(
+            part,
+            state=part.state | {"_quantities": [quantity]},
+            own={"highlighted": words},
+            holdings=holdings,
+            smaller=smaller,
+        )
 
     def _choose_mode(self, change: object) -> None:
         self._mode_is_chosen = True

@@ -86,6 +86,8 @@ class LinkView(AttentionWidget):
     """
 
     kind = "link_view"
+    page_title = "Why a head attends, and what it carries"
+    page_remark = "of the link that was shown when the page was saved"
 
     versus = traitlets.Int(
         None,

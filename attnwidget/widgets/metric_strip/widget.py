@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import traitlets
 
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.text.counted import counted
+from attnwidget.widgets.pages.encoding import readable
+from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
 from attnwidget.widgets.shared.metric_table import Metrics, metrics_to_wire, read_metrics
@@ -36,6 +39,7 @@ class MetricStrip(HeadWidget):
     """
 
     kind = "metric_strip"
+    page_title = "Metrics of attention heads"
 
     metrics = traitlets.Any(help="Metrics, float64 [layers, heads], by stack and title.")
 
@@ -66,9 +70,15 @@ class MetricStrip(HeadWidget):
     def _stack(self) -> str:
         return self._stepped_stack()
 
-    @computed("metrics", "_stack")
+    @computed("metrics", "_stack", page_computes=True)
     def _metrics(self) -> dict[str, Any] | None:
         return metrics_to_wire(self.metrics, self._stack)
+
+    def page_part(self) -> Part:
+        """Return the metrics of every stack."""
+        metrics = self.metrics
+        own = {"metrics": [readable(metrics_to_wire(metrics, stack)) for stack in metrics]}
+        return replace(super().page_part(), own=own)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the numbers of the shown head, a row per metric: metric, value, percentile.

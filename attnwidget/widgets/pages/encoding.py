@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import ipywidgets
+import anywidget
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,8 +14,8 @@ from attnwidget.widgets.wire.null_in_browser import from_page
 
 #: Bytes are written as text: four characters for three of them.
 AS_TEXT = 4 / 3
-# Code and layout, which pages store differently, and traits of the notebook alone.
-_NOT_SAVED = {"_esm", "_css", "_circle", "_figure", "layout", "tabbable", "tooltip"}
+# Traits of every Jupyter widget, such as its layout: a page has its own.
+_OF_JUPYTER = frozenset(anywidget.AnyWidget.class_trait_names())
 
 
 def rounded(values: NDArray[np.float32]) -> tuple[NDArray[np.uint8], float]:
@@ -61,12 +61,20 @@ def readable(value: Any) -> Any:
     return value
 
 
-def state_of(widget: ipywidgets.Widget, *, without: Collection[str] = ()) -> dict[str, Any]:
-    """What the page's copy of a widget starts from; `without` is what the page computes."""
+def state_of(widget: anywidget.AnyWidget, *, whole: bool = False) -> dict[str, Any]:
+    """Return the traits that the copy of a widget on a page starts from.
+
+    The page has no traits that are tagged `live`: these belong to a figure with a kernel.
+
+    Args:
+        widget: The figure.
+        whole: Whether the page also gets the traits that are tagged `page_computes`, because it
+            lacks the data to compute them.
+    """
     return {
         name: readable(value)
         for name, value in from_page(widget.get_state()).items()
-        if name not in _NOT_SAVED
-        and name not in without
-        and not name.startswith(("_model", "_view", "_dom", "_anywidget"))
+        if name not in _OF_JUPYTER
+        and not widget.trait_metadata(name, "live", False)
+        and (whole or not widget.trait_metadata(name, "page_computes", False))
     }

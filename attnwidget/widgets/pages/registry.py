@@ -1,19 +1,22 @@
-"""The figures of the package by the names of their folders.
-
-The code of a figure's page is imported when a page needs it, so the page of one figure does not
-import other figures.
-"""
+"""The figures of the package by the names of their folders."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
+from typing import Protocol, TypeGuard
 
 from attnwidget.widgets.pages.page_part import Page
 
 #: Folder with the module and the style sheet of each figure, under the name of the figure.
 STATIC = Path(__file__).parents[1] / "static"
+
+
+class HasPage(Protocol):
+    """A figure, which knows what its page holds."""
+
+    def page_content(self) -> Page:
+        """Return what a page without a kernel holds of the figure."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Figure:
     class_name: str
     label: str
 
-    def shows(self, widget: object) -> bool:
+    def shows(self, widget: object) -> TypeGuard[HasPage]:
         """Return whether a widget is this figure."""
         return bool(getattr(type(widget), "kind", None) == self.name)
 
@@ -64,14 +67,13 @@ def figure(name: str) -> Figure:
 
 
 def page_of(widget: object) -> Page:
-    """Return the data that a page of a widget needs, from `page.py` in the figure's folder.
+    """Return the data that a page of a widget needs.
 
     Raises:
         TypeError: The widget is no figure of the package.
     """
     for kind in FIGURES:
         if kind.shows(widget):
-            page: Page = import_module(f"attnwidget.widgets.{kind.name}.page").page(widget)
-            return page
+            return widget.page_content()
     kinds = ", ".join(kind.class_name for kind in FIGURES)
     raise TypeError(f"a page shows one of {kinds}, got {type(widget).__name__}")

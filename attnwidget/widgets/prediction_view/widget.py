@@ -127,6 +127,8 @@ class PredictionView(StackChoice):
     """
 
     kind = "prediction_view"
+    page_title = "What the model answers"
+    page_remark = "as they were when it was saved: a page has no model to be asked again"
 
     position = traitlets.Int(
         None,

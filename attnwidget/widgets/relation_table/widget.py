@@ -51,6 +51,7 @@ class RelationTable(DirectionChoice):
     """
 
     kind = "relation_table"
+    page_title = "Attention heads and dependency relations"
 
     accuracies = traitlets.Instance(
         RelationAccuracies, help="The measured accuracies of heads on relations."

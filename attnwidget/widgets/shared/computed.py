@@ -27,14 +27,18 @@ class Computed(traitlets.TraitType[Value, Value], Generic[Value]):
     default_value = None
 
     def __init__(
-        self, method: Callable[[Any], Value], depends_on: tuple[str, ...], sync: bool
+        self,
+        method: Callable[[Any], Value],
+        depends_on: tuple[str, ...],
+        sync: bool,
+        page_computes: bool,
     ) -> None:
         super().__init__(allow_none=True, read_only=True)
         self.method = method
         self.depends_on = depends_on
         self.__doc__ = method.__doc__
         if sync:
-            self.tag(sync=True)
+            self.tag(sync=True, page_computes=page_computes)
 
     def get(self, obj: Any, cls: type | None = None) -> Value | None:
         """Return the value, computed anew if a trait that it depends on has changed."""
@@ -43,7 +47,7 @@ class Computed(traitlets.TraitType[Value, Value], Generic[Value]):
 
 
 def computed(
-    *depends_on: str, sync: bool = True
+    *depends_on: str, sync: bool = True, page_computes: bool = False
 ) -> Callable[[Callable[[Any], Value]], Computed[Value]]:
     """Make a method a trait that is computed from other traits.
 
@@ -58,6 +62,8 @@ def computed(
     Args:
         depends_on: Names of the traits that the method reads; computed traits are allowed.
         sync: Whether the page receives the value.
+        page_computes: Whether a page without a kernel computes the value itself, from the maps that
+            it holds, so that its file does not contain the value.
 
     Example:
         >>> from attnwidget import HeadGrid, load_model
@@ -73,7 +79,7 @@ def computed(
     """
 
     def as_trait(method: Callable[[Any], Value]) -> Computed[Value]:
-        return Computed(method, depends_on, sync)
+        return Computed(method, depends_on, sync, page_computes)
 
     return as_trait
 

@@ -15,6 +15,8 @@ import traitlets
 from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.widgets.pages.encoding import state_of
+from attnwidget.widgets.pages.page_part import Page, Part
 from attnwidget.widgets.pages.registry import STATIC as STATIC
 from attnwidget.widgets.pages.registry import figure as figure_named
 from attnwidget.widgets.shared.computed import ComputedTraits
@@ -65,6 +67,11 @@ class HeadWidget(Exporting, ComputedTraits):
     its changes.
     """
 
+    #: The heading of a page of this figure alone.
+    page_title: ClassVar[str]
+    #: A remark for the reader of a page; "" for none.
+    page_remark: ClassVar[str] = ""
+
     selected = Heads(
         help="The selected heads, 0-based; a view of a single head shows the last."
     ).tag(sync=True)
@@ -80,14 +87,14 @@ class HeadWidget(Exporting, ComputedTraits):
     ).tag(sync=True, to_json=lambda labels, widget: labels.pairs())
 
     # A name shared by all figures that are linked, also indirectly; "" for a figure without links.
-    _circle = traitlets.Unicode().tag(sync=True)
+    _circle = traitlets.Unicode().tag(sync=True, live=True)
     # The figure's name on pages, by which its picture in the notebook recognises the live figure.
-    _figure = traitlets.Unicode(read_only=True).tag(sync=True)
+    _figure = traitlets.Unicode(read_only=True).tag(sync=True, live=True)
 
     # anywidget would add these traits to every figure, and make a new class for that each time.
-    _esm = traitlets.Unicode().tag(sync=True)
-    _css = traitlets.Unicode().tag(sync=True)
-    _anywidget_id = traitlets.Unicode().tag(sync=True)
+    _esm = traitlets.Unicode().tag(sync=True, live=True)
+    _css = traitlets.Unicode().tag(sync=True, live=True)
+    _anywidget_id = traitlets.Unicode().tag(sync=True, live=True)
     # The script and the style sheet of the figure.
     _files: ClassVar[tuple[str, str]]
 
@@ -204,6 +211,17 @@ class HeadWidget(Exporting, ComputedTraits):
     def _chosen(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
         return chosen_options(self)
+
+    def page_content(self) -> Page:
+        """Return what a page without a kernel holds of the figure."""
+        return Page({self.kind: self.page_part()})
+
+    def page_part(self) -> Part:
+        """Return the figure on a page: its state, to which a figure adds the data of its answers.
+
+        The default is for figures whose state has all that the page shows.
+        """
+        return Part(self.page_title, state_of(self), self._shapes(), remark=self.page_remark)
 
     def _leave_missing_heads(self) -> None:
         """Drop the selection and the labels of heads that the figure no longer has."""

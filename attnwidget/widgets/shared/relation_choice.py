@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import traitlets
 
 from attnwidget.capture.tapping.head import Head
+from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
 from attnwidget.words.relation_results import DIRECTIONS, RelationAccuracies
 
@@ -34,6 +36,10 @@ class RelationChoice(HeadWidget):
     def has_relation(self, name: str) -> bool:
         """Whether the figure has such a relation."""
         return name in self._relations()
+
+    def page_part(self) -> Part:
+        """Return the figure on a page, with the relations that can be chosen there."""
+        return replace(super().page_part(), relations=self._relations())
 
     def _fitting(self, name: str, value: Any) -> Any:
         if name == "relation" and not self.has_relation(value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.tokens import Tokens
+from attnwidget.widgets.pages.attention_maps import all_maps
+from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed
 from attnwidget.widgets.shared.stack_choice import StackChoice
 from attnwidget.widgets.token_lens.three_digits import three_digits
@@ -44,6 +47,7 @@ class TokenLens(StackChoice):
     """
 
     kind = "token_lens"
+    page_title = "What every head does for one word"
 
     of = traitlets.Enum(
         ["layer", "model"],
@@ -133,7 +137,16 @@ class TokenLens(StackChoice):
                 goes[head.layer, head.head] = False
         return values, goes
 
-    @computed("attention", "stack", "unit")
+    def page_part(self) -> Part:
+        """Return the maps of all heads, whose rows and columns the page reads."""
+        part = super().page_part()
+        return replace(
+            part,
+            state=part.state | {"_quantities": [self.quantity]},
+            holdings={"maps": all_maps(self.attention, self.quantity)},
+        )
+
+    @computed("attention", "stack", "unit", page_computes=True)
     def _axes(self) -> dict[str, Any]:
         return axes_to_wire(self.attention.stacks[self.stack], self.unit)
 
@@ -143,7 +156,17 @@ class TokenLens(StackChoice):
         is_pair = None not in self._asked()
         return self._shown_layer() if self.of == "layer" and not is_pair else None
 
-    @computed("attention", "tokens", "of", "stack", "quantity", "unit", "hidden", "_lens_layer")
+    @computed(
+        "attention",
+        "tokens",
+        "of",
+        "stack",
+        "quantity",
+        "unit",
+        "hidden",
+        "_lens_layer",
+        page_computes=True,
+    )
     def _lens(self) -> dict[str, Any] | None:
         """The values as the page draws them; None if all tokens are hidden."""
         query, key = self._asked()
