@@ -1,5 +1,6 @@
 import type { Outcome } from "../shared/controls.js";
-import type { ArcsState, Direction, DrawnSentence } from "../shared/relation_types.js";
+import type { Direction } from "../shared/relation_types.js";
+import type { ArcsState, DrawnSentence } from "./state.js";
 import type { Distances, Predicted, Tree } from "./tree_types.js";
 
 /** The figure's text about a word. */

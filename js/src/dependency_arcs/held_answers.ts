@@ -1,5 +1,5 @@
 import { localModel } from "../shared/page/local_model.js";
-import type { ArcsState, DrawnSentence } from "../shared/relation_types.js";
+import type { ArcsState, DrawnSentence } from "./state.js";
 
 /** The answers of a probe for one sentence, as a page without a kernel holds them. */
 export interface HeldAnswers {

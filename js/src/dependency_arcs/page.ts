@@ -3,11 +3,12 @@ import { decodedBytes, wire } from "../shared/page/embedded_maps.js";
 import { nextHeld, shownIn } from "../shared/page/held_texts.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Kernel, PageFigure, Text64 } from "../shared/page/page_data.js";
-import { type ArcsState, DIRECTIONS, type DrawnSentence } from "../shared/relation_types.js";
+import { DIRECTIONS } from "../shared/relation_types.js";
 import type { Head, Model } from "../shared/types.js";
 import { asFloat32, asInt32, type WireArray } from "../shared/wire.js";
 import { HEADS } from "./heads_answerer.js";
 import { answersModel, type HeldAnswers } from "./held_answers.js";
+import type { ArcsState, DrawnSentence } from "./state.js";
 import { arcsOf, decodeTree, hasRelation } from "./tree.js";
 
 /** A sentence of m words with what every head predicts for it. */

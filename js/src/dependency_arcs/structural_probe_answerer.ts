@@ -1,7 +1,7 @@
 import { counted } from "../shared/numbers.js";
-import type { Structure } from "../shared/relation_types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
 import type { Answerer, Reading } from "./answerer.js";
+import type { Structure } from "./state.js";
 import { hasRelation, numberedWord, wordText } from "./tree.js";
 import type { Distances, Predicted, Tree } from "./tree_types.js";
 import { verdictText } from "./weighted_arcs.js";

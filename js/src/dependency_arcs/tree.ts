@@ -1,5 +1,6 @@
-import { ALL, type DrawnSentence } from "../shared/relation_types.js";
+import { ALL } from "../shared/relation_types.js";
 import { asInt32 } from "../shared/wire.js";
+import type { DrawnSentence } from "./state.js";
 import type { Predicted, Tree } from "./tree_types.js";
 
 const POOLED = " (all)";

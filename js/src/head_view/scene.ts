@@ -1,4 +1,3 @@
-import type { Plot } from "../shared/gestures.js";
 import { labelFont, TOKEN_PIXELS, widestLabel } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import type { Print } from "../shared/quantity.js";
@@ -7,6 +6,7 @@ import type { Theme } from "../shared/theme.js";
 import { type Axes, type Axis, type Head, type Side, sameHead } from "../shared/types.js";
 import { isWhole, type Part } from "../shared/window.js";
 import { isMany, printerOf } from "./aside/token_name.js";
+import type { Plot } from "./gestures.js";
 import { headColours } from "./several/head_colours.js";
 import { type Several, severalMap, togetherMap } from "./several/several.js";
 import { scaledToSight } from "./source/colour_range.js";

@@ -1,7 +1,7 @@
 import kernels from "virtual:figures/page";
-import type { Linked } from "../shared/page/linked_models.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Held, PageFigure } from "../shared/page/page_data.js";
+import type { Linked } from "./linked_models.js";
 
 /** A figure's model, and the values accepted from linked figures. */
 export function pageModel(figure: PageFigure, held: Held): Linked {

@@ -3,10 +3,10 @@ import { css } from "../shared/colour.js";
 import { AXIS_LABEL_SIZE, labelFont, write } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import type { Pen } from "../shared/pen.js";
-import type { Column } from "../shared/relation_types.js";
 import type { Theme } from "../shared/theme.js";
 import { ARROW, directionOf, LINE, NAME, ROW, STAR, type TableLayout } from "./layout.js";
 import { type Heat, isBelow, LEVEL, printed, type Row, type Scene } from "./scene.js";
+import type { Column } from "./state.js";
 
 /** A row and the headings without the line under them: the height of what is drawn in a row. */
 const INNER = ROW - 1;

@@ -1,9 +1,9 @@
 import { html } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import type { Control } from "../shared/controls.js";
-import type { TableState } from "../shared/relation_types.js";
 import { save } from "../shared/snapshot.js";
 import type { Model } from "../shared/types.js";
+import type { TableState } from "./state.js";
 
 /** The fields that choose rows while the reader types. */
 export function relationFields(model: Model<TableState>) {

@@ -4,11 +4,11 @@ import { repeat } from "lit-html/directives/repeat.js";
 import type { Look } from "../shared/mount.js";
 import { painted } from "../shared/painted.js";
 import { fresh } from "../shared/pen.js";
-import { COLUMNS, type Column } from "../shared/relation_types.js";
 import { paperName } from "../shared/types.js";
 import { directionOf, ROW, type TableLayout, TITLES } from "./layout.js";
 import { paintAccuracy } from "./paint.js";
 import { isBelow, LEVEL, NOTHING, printed, type Row, rowText, type Scene } from "./scene.js";
+import { COLUMNS, type Column } from "./state.js";
 
 /** Long tables scroll; a part of the next row shows that more rows follow. */
 const IN_SIGHT = 14.5;

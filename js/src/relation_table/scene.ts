@@ -1,16 +1,10 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
 import { counted, percent, printP, signed } from "../shared/numbers.js";
-import {
-  ALL,
-  type Column,
-  DIRECTIONS,
-  type Direction,
-  type RelationNumbers,
-  type TableState,
-} from "../shared/relation_types.js";
+import { ALL, DIRECTIONS, type Direction } from "../shared/relation_types.js";
 import { type Head, headName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
+import type { Column, RelationNumbers, TableState } from "./state.js";
 
 export const FIGURE = "Best head of each relation";
 export const NOTHING = "No relation is left: search for less, or ask for fewer words.";

@@ -6,7 +6,7 @@ import { withControls } from "../shared/figure_controls.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
-import { DIRECTIONS, type Direction, type TableState } from "../shared/relation_types.js";
+import { DIRECTIONS, type Direction } from "../shared/relation_types.js";
 import { releasing } from "../shared/release.js";
 import { remembered } from "../shared/remembered.js";
 import { captioned } from "../shared/save_menu.js";
@@ -26,6 +26,7 @@ import {
   sceneOf,
   sorted,
 } from "./scene.js";
+import type { TableState } from "./state.js";
 
 const WATCHED: (keyof TableState)[] = [
   "selected",

@@ -1,8 +1,8 @@
-import type { HeadsState } from "../head_types.js";
-import type { TokenSize } from "../labels.js";
-import type { RelationsState } from "../relation_types.js";
-import type { Head, HeadLabel, Model, SharedState } from "../types.js";
-import type { Limits } from "./page_data.js";
+import type { HeadsState } from "../shared/head_types.js";
+import type { TokenSize } from "../shared/labels.js";
+import type { Limits } from "../shared/page/page_data.js";
+import type { RelationsState } from "../shared/relation_types.js";
+import type { Head, HeadLabel, Model, SharedState } from "../shared/types.js";
 
 /** Traits under the same name in every figure. */
 export const SHARED = [
