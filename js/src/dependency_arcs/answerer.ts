@@ -1,7 +1,7 @@
 import type { Outcome } from "../shared/controls.js";
 import type { Direction } from "../shared/relation_types.js";
 import type { ArcsState, DrawnSentence } from "./state.js";
-import type { Distances, Predicted, Tree } from "./tree_types.js";
+import type { Distances, Predicted, Tree } from "./tree.js";
 
 /** The figure's text about a word. */
 export interface Readout {

@@ -4,8 +4,7 @@ import { headName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
 import type { Answerer, Reading } from "./answerer.js";
 import type { DrawnSentence, Votes } from "./state.js";
-import { ROOT } from "./tree.js";
-import type { Tree } from "./tree_types.js";
+import { ROOT, type Tree } from "./tree.js";
 import { LEGEND, LOOK_NOTE, predictedText, strongest, weightedParts } from "./weighted_arcs.js";
 
 /** A probe that gives every word the probability of each governor, the root included. */

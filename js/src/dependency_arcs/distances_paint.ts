@@ -5,7 +5,7 @@ import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
 import type { Theme } from "../shared/theme.js";
 import type { Scene } from "./scene.js";
 import { edges } from "./structural_probe_answerer.js";
-import type { Distances } from "./tree_types.js";
+import type { Distances } from "./tree.js";
 
 const HEADING = 20;
 const GAP = 24;

@@ -15,8 +15,7 @@ import {
   type Widths,
 } from "./arcs_layout.js";
 import type { Scene } from "./scene.js";
-import { hasRelation } from "./tree.js";
-import type { Arc } from "./tree_types.js";
+import { type Arc, hasRelation } from "./tree.js";
 
 /** The words' own line, and their baseline in it. */
 export const LINE = 20;

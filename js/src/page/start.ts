@@ -4,8 +4,7 @@ import { sentenceOf } from "../shared/page/damage.js";
 import type { PageFigure } from "../shared/page/page_data.js";
 import type { RenderContext } from "../shared/types.js";
 import { checkedFigure, checkedHeld, parsedPage } from "./checked_data.js";
-import { type Linked, link } from "./linked_models.js";
-import { pageModel } from "./models.js";
+import { type Linked, link, pageModel } from "./linked_models.js";
 
 type Widget = () => { render(context: RenderContext<HeadsState>): void };
 
