@@ -23,7 +23,7 @@ const EDGE = 2;
 export const MATRICES = ["annotated distances", "predicted distances"] as const;
 
 /** Two matrices of m words, in pixels. */
-export interface MatricesLayout {
+interface MatricesLayout {
   m: number;
   cell: number;
   /** Room for words before the rows; 0 where they have none. */

@@ -27,12 +27,12 @@ export interface HeldSentence {
 }
 
 /** The sentences that the page holds, and the index of the first. */
-export interface HeldSentences {
+interface HeldSentences {
   first: number;
   held: HeldSentence[];
 }
 
-export interface OwnArcs {
+interface OwnArcs {
   /** How often every head is right on every one of R relations. */
   measured: {
     relations: string[];
@@ -91,7 +91,7 @@ function measuredOf(
 }
 
 /** The answers of a probe for one sentence, as a page without a kernel holds them. */
-export interface HeldAnswers {
+interface HeldAnswers {
   /** Drawing data and notes by layer, if the answers depend on the layer. */
   probe: Record<string, DrawnSentence>;
   notes: Record<string, string>;

@@ -58,7 +58,7 @@ export interface Votes {
 }
 
 /** What answers, as Python describes it. */
-export type DescribedAnswerer =
+type DescribedAnswerer =
   | { kind: "heads" }
   | { kind: "dependency probe"; name: string }
   | { kind: "structural probe"; name: string; layers: number[] };

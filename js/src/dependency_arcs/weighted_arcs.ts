@@ -1,5 +1,5 @@
-import type { Outcome } from "../shared/controls.js";
 import { alignedWeights, counted, digits } from "../shared/numbers.js";
+import type { Outcome } from "../shared/verdict.js";
 import type { Reading } from "./answerer.js";
 import { numberedWord, type Predicted, type Tree, wordText } from "./tree.js";
 

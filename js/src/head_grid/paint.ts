@@ -31,7 +31,7 @@ const LABEL_LINE = 9;
 const CROWDED = 14;
 
 /** What follows the reader's hand on a page. */
-export interface Pointer {
+interface Pointer {
   hovered: Cell | undefined;
   focused: Cell | undefined;
   /** How far the grid is scrolled: labels stay in sight. */
@@ -335,7 +335,7 @@ const pairs = (names: string[], numbers: string[]) =>
   names.map((name, i): [string, string] => [name, numbers[i] ?? ""]);
 
 /** A bar under each cell for its metric, its texts, and a veil over heads outside the filter. */
-export function paintBadges(pen: Pen, scene: Scene, metric: Metric): void {
+function paintBadges(pen: Pen, scene: Scene, metric: Metric): void {
   const { layout, order, theme } = scene;
   const { cell } = layout;
   const [low, high] = barRange(metric);

@@ -195,7 +195,7 @@ export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
 }
 
 /** The selected heads that the map has. */
-export const selectedOf = ({ selected }: MapState, points: Point[]): Point[] =>
+const selectedOf = ({ selected }: MapState, points: Point[]): Point[] =>
   selected.flatMap((head) => points.find((point) => sameHead(point.head, head)) ?? []);
 
 const touching = (points: Point[], reach: number): Set<Point> =>

@@ -18,7 +18,7 @@ import type { ViewState } from "./state.js";
 import type { Shown } from "./view_shown.js";
 
 /** From this width on the legend stands beside the figure. */
-export const WIDE = 840;
+const WIDE = 840;
 export const ASIDE = 224;
 const GAP = 24;
 
@@ -108,7 +108,7 @@ export function leads(scene: Scene): Target {
 }
 
 /** Positions on the visible axes of indices on the full ones. */
-export function positions(map: VisibleMap, query: number[], key: number[]): Positions {
+function positions(map: VisibleMap, query: number[], key: number[]): Positions {
   const places = (visible: number[], wanted: number[]) =>
     new Set(wanted.map((index) => positionOf(visible, index)).filter((place) => place >= 0));
   return { query: places(map.rows, query), key: places(map.cols, key) };

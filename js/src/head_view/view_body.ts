@@ -25,7 +25,7 @@ export const ZOOM_HINT =
   "Point at a cell for its weight, click to lock it, + and − zoom, drag to move; m shows lines.";
 
 /** Targets with their weights, under a heading. */
-export interface Listing {
+interface Listing {
   of: string;
   listed: Listed[];
 }
@@ -98,7 +98,7 @@ export interface BodyState {
 }
 
 /** What the body of a view does. */
-export interface BodyActions {
+interface BodyActions {
   go(target: Target): void;
   goTo(target: Target): void;
   minimapped(event: PointerEvent): void;

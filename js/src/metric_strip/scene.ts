@@ -17,7 +17,7 @@ export interface StripState extends HeadsState {
 }
 
 /** A metric: the shown head's number among those of all heads. */
-export interface Row {
+interface Row {
   title: string;
   /** Of every head. */
   values: Float32Array;

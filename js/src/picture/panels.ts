@@ -12,7 +12,7 @@ interface Panel {
 }
 
 /** What a picture of several figures is made of, row by row. */
-export interface PanelsState {
+interface PanelsState {
   rows: Panel[][];
 }
 

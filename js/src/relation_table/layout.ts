@@ -282,7 +282,7 @@ const ASIDE = 384;
 /** Between the table and the map. */
 const SPACE = 24;
 
-export interface Arranged {
+interface Arranged {
   table: TableLayout;
   heat: GridLayout;
   /** Room for the map beside the table; 0 where it stands below. */

@@ -23,7 +23,7 @@ const SORTED: Partial<Record<Column, string>> = {
 };
 
 /** How often a head is right on a relation. */
-export interface Score {
+interface Score {
   correct: number;
   n: number;
   accuracy: number;
@@ -44,7 +44,7 @@ export interface Row extends Score {
   gain: number;
 }
 
-export interface Decoded {
+interface Decoded {
   layers: number;
   heads: number;
   stack: string;
@@ -162,7 +162,7 @@ export const printed = (row: Row) => ({
 });
 
 /** The result of a head on a relation, in words. */
-export function scoreText(score: Score, row: Row): string {
+function scoreText(score: Score, row: Row): string {
   const { n, accuracy, low, high, p } = score;
   const interval = `${percent(low, n)} to ${percent(high, n)}`;
   return (

@@ -18,7 +18,7 @@ const PRINTED = 28;
 const NOTCH = 7;
 
 /** What follows the reader's hand on a page. */
-export interface Pointer {
+interface Pointer {
   hovered: Cell | undefined;
   focused: Cell | undefined;
   /** How far the box is scrolled: labels stay in sight. */

@@ -15,7 +15,7 @@ import { BAR, numberSize, type RowsLayout, TOKEN_GAP } from "./rows_layout.js";
 const BAR_WIDTH = 7;
 
 /** How lines run between two rows of tokens. */
-export const drawnInRows = ({ middles, x0, x1, y0, y1 }: RowsLayout): Drawn => ({
+const drawnInRows = ({ middles, x0, x1, y0, y1 }: RowsLayout): Drawn => ({
   box: { x: x0, y: y0, width: x1 - x0, height: y1 - y0 },
   isWhole: true,
   trace(pen, query, key, curved) {
