@@ -2,8 +2,13 @@ import { expect, test } from "vitest";
 import { arcLevels, hangingIn, rowsOf } from "../src/dependency_arcs/arcs_layout.js";
 import { HEADS } from "../src/dependency_arcs/heads_answerer.js";
 import { arcPath } from "../src/dependency_arcs/paint.js";
-import { decodeTree, hasRelation } from "../src/dependency_arcs/tree.js";
-import type { Annotated, Predicted, Tree } from "../src/dependency_arcs/tree_types.js";
+import {
+  type Annotated,
+  decodeTree,
+  hasRelation,
+  type Predicted,
+  type Tree,
+} from "../src/dependency_arcs/tree.js";
 import { DIRECTIONS } from "../src/shared/relation_types.js";
 import { drawnCats } from "./drawn_cats.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkedFigure, checkedHeld, parsedPage } from "../src/shared/page/checked_data.js";
+import { checkedFigure, checkedHeld, parsedPage } from "../src/page/checked_data.js";
 import { DamagedError, sentenceOf } from "../src/shared/page/damage.js";
 import { embedded } from "../src/shared/page/embedded_arrays.js";
 import { localModel } from "../src/shared/page/local_model.js";

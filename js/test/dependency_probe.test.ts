@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { drawPicture } from "../src/dependency_arcs/picture.js";
 import { captionOf, sceneOf, tableOf, wordTexts } from "../src/dependency_arcs/scene.js";
+import type { ArcsState, Votes } from "../src/dependency_arcs/state.js";
 import arcs from "../src/dependency_arcs/widget.js";
-import type { ArcsState, Votes } from "../src/shared/relation_types.js";
 import { THEMES } from "../src/shared/theme.js";
 import { drawnCats } from "./drawn_cats.js";
 import { frame, mounted } from "./mounted.js";

@@ -1,4 +1,4 @@
-import type { DrawnSentence } from "../src/shared/relation_types.js";
+import type { DrawnSentence } from "../src/dependency_arcs/state.js";
 import { wireOf } from "./wire_of.js";
 
 /** "Cats eat fish" as the kernel sends it, with a head that is right on the first word. */

@@ -11,7 +11,7 @@ import {
   toCanvas,
   within,
 } from "../src/head_map/scene.js";
-import type { MapState } from "../src/shared/head_types.js";
+import type { MapState } from "../src/head_map/state.js";
 import { tableRuler } from "../src/shared/labels.js";
 import { THEMES } from "../src/shared/theme.js";
 import { wireOf } from "./wire_of.js";

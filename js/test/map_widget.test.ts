@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import type { MapState } from "../src/head_map/state.js";
 import map from "../src/head_map/widget.js";
-import type { MapState } from "../src/shared/head_types.js";
 import { frame, leave, mounted } from "./mounted.js";
 import { wireOf } from "./wire_of.js";
 

@@ -1,4 +1,4 @@
-import type { RelationNumbers } from "../src/shared/relation_types.js";
+import type { RelationNumbers } from "../src/relation_table/state.js";
 import { wireOf } from "./wire_of.js";
 
 /** Two layers of two heads on three relations; one is named as an attacker would. */

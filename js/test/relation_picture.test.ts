@@ -8,10 +8,10 @@ import {
   sceneOf,
   tableOf,
 } from "../src/relation_table/scene.js";
+import type { TableState } from "../src/relation_table/state.js";
 import { captionText } from "../src/shared/caption.js";
 import { canvasSize } from "../src/shared/cells.js";
 import { tableRuler } from "../src/shared/labels.js";
-import type { TableState } from "../src/shared/relation_types.js";
 import { numbers } from "./relation_numbers.js";
 import { request, tableState } from "./relation_state.js";
 import { wireOf } from "./wire_of.js";

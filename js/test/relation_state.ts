@@ -1,5 +1,5 @@
+import type { TableState } from "../src/relation_table/state.js";
 import type { Request } from "../src/shared/picture/sheet.js";
-import type { TableState } from "../src/shared/relation_types.js";
 import { THEMES } from "../src/shared/theme.js";
 import { numbers } from "./relation_numbers.js";
 

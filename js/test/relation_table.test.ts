@@ -2,12 +2,12 @@ import { expect, test } from "vitest";
 import { arrange } from "../src/relation_table/layout.js";
 import { drawPicture } from "../src/relation_table/picture.js";
 import { decodeRelations, sceneOf } from "../src/relation_table/scene.js";
+import type { TableState } from "../src/relation_table/state.js";
 import table from "../src/relation_table/widget.js";
 import { captionText } from "../src/shared/caption.js";
 import { canvasSize } from "../src/shared/cells.js";
 import { tableRuler } from "../src/shared/labels.js";
 import { UNATTACHED } from "../src/shared/look.js";
-import type { TableState } from "../src/shared/relation_types.js";
 import { frame, leave, mounted } from "./mounted.js";
 import { request, tableState } from "./relation_state.js";
 

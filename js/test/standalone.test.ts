@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { thumbnails } from "../src/head_grid/page.js";
+import { link } from "../src/page/linked_models.js";
 import { embedded } from "../src/shared/page/embedded_arrays.js";
 import { attentionMap, type EmbeddedMaps } from "../src/shared/page/embedded_maps.js";
-import { link } from "../src/shared/page/linked_models.js";
 import { localModel } from "../src/shared/page/local_model.js";
 import { asFloat32, asInt32, asUint8 } from "../src/shared/wire.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type HeldSentence, pageModel } from "../src/dependency_arcs/page.js";
+import type { ArcsState } from "../src/dependency_arcs/state.js";
 import { wire } from "../src/shared/page/embedded_maps.js";
-import type { ArcsState } from "../src/shared/relation_types.js";
 import { asFloat32, asInt32 } from "../src/shared/wire.js";
 
 const text = (array: ArrayBufferView) =>

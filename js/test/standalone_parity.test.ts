@@ -9,11 +9,11 @@ import thumbnailCases from "../../tests/parity/thumbnails.json" with { type: "js
 import { hasRelation } from "../src/dependency_arcs/tree.js";
 import { thumbnails } from "../src/head_grid/page.js";
 import { visibleMap } from "../src/head_view/source/visible_map.js";
+import { fitting, SHARED } from "../src/page/linked_models.js";
 import { wilson } from "../src/relation_table/scene.js";
 import { digits, figures, percent } from "../src/shared/numbers.js";
 import { bytesOf } from "../src/shared/page/embedded_arrays.js";
 import { decodedBytes, type EmbeddedMaps } from "../src/shared/page/embedded_maps.js";
-import { fitting, SHARED } from "../src/shared/page/linked_models.js";
 import type { Limits } from "../src/shared/page/page_data.js";
 import { percentile } from "../src/shared/tick_strip.js";
 import { type Head, headName, paperName } from "../src/shared/types.js";

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import { sceneOf } from "../src/metric_strip/scene.js";
+import { type StripState, sceneOf } from "../src/metric_strip/scene.js";
 import { GAP, stripLayout } from "../src/metric_strip/strip_table.js";
 import strip from "../src/metric_strip/widget.js";
-import type { StripState } from "../src/shared/head_types.js";
 import { tableRuler } from "../src/shared/labels.js";
 import { frame, leave, mounted } from "./mounted.js";
 import { wireOf } from "./wire_of.js";

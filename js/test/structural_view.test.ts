@@ -3,10 +3,10 @@ import { matricesLayout, matrixPixels, pairAt } from "../src/dependency_arcs/dis
 import { pageModel } from "../src/dependency_arcs/page.js";
 import { drawPicture } from "../src/dependency_arcs/picture.js";
 import { captionOf, sceneOf, tableOf } from "../src/dependency_arcs/scene.js";
+import type { ArcsState, DrawnSentence } from "../src/dependency_arcs/state.js";
 import arcs from "../src/dependency_arcs/widget.js";
 import { lookup } from "../src/shared/colour.js";
 import { AXIS_LABEL_SIZE, labelFont, tableRuler } from "../src/shared/labels.js";
-import type { ArcsState, DrawnSentence } from "../src/shared/relation_types.js";
 import { THEMES } from "../src/shared/theme.js";
 import { drawnCats } from "./drawn_cats.js";
 import { frame, mounted } from "./mounted.js";

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { type Plot, partByKey, stepped, windowGestures } from "../src/head_view/gestures.js";
 import {
   hitMatrix,
   type MatrixLayout,
@@ -7,7 +8,6 @@ import {
 import { matrixNotes } from "../src/head_view/matrix/matrix_paint.js";
 import type { VisibleMap } from "../src/head_view/source/visible_map.js";
 import { partOf, positionOf, windowOf } from "../src/head_view/source/window_of.js";
-import { type Plot, partByKey, stepped, windowGestures } from "../src/shared/gestures.js";
 import {
   around,
   centred,

@@ -38,7 +38,7 @@ export const KIND_MEANINGS: Record<Kind, string> = {
 
 const number = (value: number | null): string =>
   value === null ? "–" : value.toFixed(2).replace("-", "−");
-export const nats = (value: number | null): string =>
+const nats = (value: number | null): string =>
   value === null ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`;
 
 /** `L1 H3 (2-4) · det to governor`. */

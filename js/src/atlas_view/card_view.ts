@@ -1,5 +1,8 @@
 import { html, nothing } from "lit-html";
+import { keyed } from "lit-html/directives/keyed.js";
+import { live } from "lit-html/directives/live.js";
 import { choice, controlView } from "../shared/controls.js";
+import { relabelled } from "../shared/head_names.js";
 import { labelFont } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { painted } from "../shared/painted.js";
@@ -22,7 +25,6 @@ import {
 } from "./card_text.js";
 import { exampleLine, lengthOf } from "./example_line.js";
 import { type AtlasLayout, WEIGHT } from "./layout.js";
-import { noteField } from "./note_field.js";
 import {
   BAR_HEIGHT,
   EXAMPLE_HEIGHT,
@@ -31,11 +33,13 @@ import {
   paintExample,
   paintScore,
 } from "./paint.js";
-import { anchorOf } from "./rows.js";
+import { anchorOf, noteOf } from "./rows.js";
 import { type AtlasState, type Card, type Effect, KINDS, type Kind, type Score } from "./state.js";
 
 const FEW_EXAMPLES = 6;
 const MOST_EXAMPLES = 20;
+/** As many characters of a note as the kernel takes. */
+const LONGEST_NOTE = 2000;
 
 interface Actions {
   choose(head: Head): void;
@@ -199,4 +203,32 @@ function examplesView(
           ><canvas aria-hidden="true" ${painted(paint, example, theme, width, density)}></canvas
           ><span class="attnw-unseen">${exampleText(example)}</span></button></li>`;
     })}</ol>`;
+}
+
+/** The note on a head; a field where it can be changed, so not on a saved page. */
+function noteField(
+  head: Head,
+  { notes }: Pick<AtlasState, "notes">,
+  isPage: boolean,
+  change: (change: Pick<AtlasState, "notes">) => void,
+) {
+  const now = noteOf(head, notes);
+  if (isPage) return now ? html`<p class="attnw-atlas-text attnw-atlas-noted">${now}</p>` : nothing;
+  const entered = ({ currentTarget }: Event) => {
+    const text = (currentTarget as HTMLTextAreaElement).value;
+    if (text.trim() !== now) change({ notes: relabelled(notes, head, text) });
+  };
+  const pressed = (event: KeyboardEvent) => {
+    const area = event.currentTarget as HTMLTextAreaElement;
+    const isEntered = event.key === "Enter" && (event.ctrlKey || event.metaKey);
+    // Letters are text here, and no keys of the figure.
+    if (event.key !== "Escape" || area.value !== now) event.stopPropagation();
+    if (event.key === "Escape") area.value = now;
+    if (isEntered) area.blur();
+  };
+  // Each head has its own field, so that a text is never entered for another head.
+  const field = html`<textarea rows="1" maxlength=${LONGEST_NOTE} placeholder="none" .value=${live(now)}
+    @change=${entered} @keydown=${pressed}></textarea>`;
+  return html`<label class="attnw-atlas-note-field"><span>note</span>${keyed(anchorOf(head), field)}
+    </label>`;
 }

@@ -1,6 +1,7 @@
 import { html, nothing } from "lit-html";
-import { createRef, ref } from "lit-html/directives/ref.js";
+import { ref } from "lit-html/directives/ref.js";
 import { repeat } from "lit-html/directives/repeat.js";
+import { tableRows } from "../shared/table_rows.js";
 import type { Head } from "../shared/types.js";
 import { MEANINGS, NOTHING, rowsText } from "./card_text.js";
 import type { AtlasLayout } from "./layout.js";
@@ -24,48 +25,20 @@ interface Actions {
  * The table of heads: each heading's button is a tab stop, and all rows together are a tab stop.
  */
 export function headList(actions: Actions) {
-  const box = createRef<HTMLElement>();
-  const heading = createRef<HTMLElement>();
-  const body = createRef<HTMLElement>();
   let rows: Row[] = [];
-  /** The anchor of the row that Tab reaches. */
-  let current = "";
+  const list = tableRows(() => rows.map(({ head }) => anchorOf(head)), actions.redraw);
 
-  const indexOf = (anchor: string) => rows.findIndex(({ head }) => anchorOf(head) === anchor);
-  const lineOf = (index: number) => body.value?.querySelectorAll("tr")[index];
-
-  function choose(row: Row, index: number): void {
-    current = anchorOf(row.head);
-    if (body.value?.ownerDocument.getSelection()?.type !== "Range")
-      lineOf(index)?.querySelector("button")?.focus({ preventScroll: true });
+  function choose(row: Row): void {
+    list.clicked(anchorOf(row.head));
     actions.choose(row.head);
     actions.redraw();
   }
 
-  function move(event: KeyboardEvent): void {
-    const from = indexOf(current);
-    const last = rows.length - 1;
-    const target = { ArrowUp: from - 1, ArrowDown: from + 1, Home: 0, End: last }[event.key];
-    if (target === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    const row = rows[Math.max(0, Math.min(last, target))];
-    if (!row) return;
-    current = anchorOf(row.head);
-    reveal(current);
-    lineOf(indexOf(current))?.querySelector("button")?.focus({ preventScroll: true });
-    actions.redraw();
-  }
-
-  /** Bring the row of a head into sight. */
-  function reveal(anchor: string): void {
-    const line = lineOf(indexOf(anchor));
-    if (!line || !box.value || !heading.value) return;
-    const top = line.offsetTop - heading.value.offsetHeight;
-    const bottom = line.offsetTop + line.offsetHeight;
-    const { scrollTop, clientHeight } = box.value;
-    if (top < scrollTop) box.value.scrollTop = top;
-    else if (bottom > scrollTop + clientHeight) box.value.scrollTop = bottom - clientHeight;
-  }
+  const move = (event: KeyboardEvent) =>
+    list.move(event, (button, anchor) => {
+      list.reveal(anchor);
+      button.focus({ preventScroll: true });
+    });
 
   function headingView(column: Column, { sort, descending }: AtlasState) {
     const isOrder = column === sort;
@@ -77,7 +50,7 @@ export function headList(actions: Actions) {
       ><span aria-hidden="true" class="attnw-atlas-arrow">${arrow}</span></button></th>`;
   }
 
-  function rowView(row: Row, index: number, state: AtlasState, layout: AtlasLayout) {
+  function rowView(row: Row, state: AtlasState, layout: AtlasLayout) {
     const text = printed(row);
     const anchor = anchorOf(row.head);
     const last = state.selected.at(-1);
@@ -89,8 +62,8 @@ export function headList(actions: Actions) {
     const also = row.runnerUp ? `also: ${row.runnerUp}` : nothing;
     const quiet = row.name ? "" : "attnw-muted";
     return html`<tr class=${isChosen ? "attnw-atlas-chosen" : ""}
-      @click=${() => choose(row, index)}><th scope="row"><button type="button"
-      tabindex=${anchor === current ? 0 : -1} aria-pressed=${isChosen}>${text.head}</button></th
+      @click=${() => choose(row)}><th scope="row"><button type="button"
+      tabindex=${anchor === list.current() ? 0 : -1} aria-pressed=${isChosen}>${text.head}</button></th
       ><td class=${quiet} title=${also}>${text.name}</td
       ><td class="attnw-atlas-number">${bar}<span>${text.strength}</span></td
       ><td class="attnw-atlas-number">${text["held out"]}</td
@@ -99,32 +72,30 @@ export function headList(actions: Actions) {
   }
 
   return {
-    reveal,
+    reach: list.reach,
+    reveal: list.reveal,
     view(shown: Row[], all: number, state: AtlasState, layout: AtlasLayout) {
       rows = shown;
       const last = state.selected.at(-1);
-      if (indexOf(current) < 0) current = last ? anchorOf(last) : "";
-      if (indexOf(current) < 0) current = rows[0] ? anchorOf(rows[0].head) : "";
+      const first = rows[0] ? anchorOf(rows[0].head) : "";
+      const chosen = last ? anchorOf(last) : "";
+      if (!list.has(list.current())) list.reach(list.has(chosen) ? chosen : first);
       return html`<p class="attnw-atlas-count">${rowsText(rows.length, all, state)}</p>
-        <div class="attnw-atlas-box" ${ref(box)}>
+        <div class="attnw-atlas-box" ${ref(list.box)}>
         <table class=${`attnw-atlas-table ${tableClass(layout)}`} aria-label="heads">
           <colgroup>${COLUMNS.map(
             (column) => html`<col class=${`attnw-atlas-${column.replace(" ", "-")}`}>`,
           )}</colgroup>
-          <thead><tr ${ref(heading)}>${COLUMNS.map((column) => headingView(column, state))}</tr
+          <thead><tr ${ref(list.headings)}>${COLUMNS.map((column) => headingView(column, state))}</tr
           ></thead>
-          <tbody @keydown=${move} ${ref(body)}>${repeat(
+          <tbody @keydown=${move} ${ref(list.body)}>${repeat(
             rows,
             ({ head }) => anchorOf(head),
-            (row, i) => rowView(row, i, state, layout),
+            (row) => rowView(row, state, layout),
           )}</tbody>
         </table>
         <p class="attnw-atlas-nothing" ?hidden=${rows.length > 0}>${NOTHING}</p>
       </div>`;
-    },
-    /** Tab reaches the row of a head. */
-    reach(anchor: string): void {
-      current = anchor;
     },
   };
 }

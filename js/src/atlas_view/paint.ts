@@ -2,6 +2,7 @@ import { css } from "../shared/colour.js";
 import { LABEL_SIZE, labelFont, write } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
 import type { Theme } from "../shared/theme.js";
+import { paintWhisker } from "../shared/whisker.js";
 import type { EffectRow } from "./card_text.js";
 import type { PlacedPiece } from "./example_line.js";
 import type { Score } from "./state.js";
@@ -32,28 +33,14 @@ export function paintScore(pen: Pen, theme: Theme, score: Score, width: number):
   pen.fillStyle = css(theme, score.names ? NAMED : UNNAMED);
   pen.fillRect(1, MIDDLE - 4, at(score.score) - 1, 8);
   if (score.low !== null && score.high !== null)
-    paintWhisker(pen, theme, at(score.control + score.low), at(score.control + score.high));
+    paintWhisker(
+      pen,
+      theme,
+      [at(score.control + score.low), at(score.control + score.high)],
+      MIDDLE,
+    );
   pen.fillStyle = theme.second;
   pen.fillRect(at(score.control) - 1, MIDDLE - 7, 2, 14);
-}
-
-function paintWhisker(pen: Pen, theme: Theme, low: number, high: number): void {
-  pen.beginPath();
-  pen.moveTo(low, MIDDLE);
-  pen.lineTo(high, MIDDLE);
-  for (const end of [low, high]) {
-    pen.moveTo(end, MIDDLE - 2.5);
-    pen.lineTo(end, MIDDLE + 2.5);
-  }
-  // A halo keeps the line apart from the end of the bar.
-  for (const [colour, width] of [
-    [theme.background, 3],
-    [theme.text, 1],
-  ] as const) {
-    pen.strokeStyle = colour;
-    pen.lineWidth = width;
-    pen.stroke();
-  }
 }
 
 /** The smallest and the largest number of an effect; 0 is between them. */
@@ -76,7 +63,7 @@ export function paintEffect(
   const at = (value: number) => 4 + ((value - low) / (high - low)) * (width - 8);
   pen.fillStyle = theme.muted;
   pen.fillRect(at(0) - 0.5, 0, 1, BAR_HEIGHT);
-  if (interval) paintWhisker(pen, theme, at(interval[0]), at(interval[1]));
+  if (interval) paintWhisker(pen, theme, [at(interval[0]), at(interval[1])], MIDDLE);
   const isOne = values.length === 1;
   pen.fillStyle = isOne ? theme.accent : theme.muted;
   for (const value of values) {

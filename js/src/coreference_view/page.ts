@@ -14,13 +14,13 @@ export interface HeldWindow {
 }
 
 /** The windows of the documents that the page holds: of the first one, and so on before `stop`. */
-export interface HeldWindows {
+interface HeldWindows {
   first: number;
   stop: number;
   held: HeldWindow[];
 }
 
-export interface OwnCoreference {
+interface OwnCoreference {
   /** [2, L, H]: mentions of the study that each head is right on. */
   correct: number[];
 }

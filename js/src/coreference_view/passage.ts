@@ -1,10 +1,10 @@
-import type { Outcome } from "../shared/controls.js";
 import { labelFont, type Ruler, withControls } from "../shared/labels.js";
 import palette from "../shared/palette.json" with { type: "json" };
 import type { Pen } from "../shared/pen.js";
 import { CLOSING, OPENING } from "../shared/punctuation.js";
 import { wrapped } from "../shared/text_width.js";
 import type { Theme } from "../shared/theme.js";
+import type { Outcome } from "../shared/verdict.js";
 import { paintVerdict } from "../shared/verdict.js";
 import type { Mention, Scene } from "./scene.js";
 
@@ -214,7 +214,7 @@ function runs({ pieces }: PassageLayout, words: number[]) {
 }
 
 /** A passage in its places. */
-export interface Placed {
+interface Placed {
   theme: Theme;
   font: string;
   at: PassageLayout;

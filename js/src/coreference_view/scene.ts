@@ -1,8 +1,8 @@
 import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared/caption.js";
-import type { Outcome } from "../shared/controls.js";
 import { counted, digits, percent } from "../shared/numbers.js";
 import type { TextState } from "../shared/text_frame.js";
 import { type Head, headName } from "../shared/types.js";
+import type { Outcome } from "../shared/verdict.js";
 import { asFloat32, asInt32, type WireArray } from "../shared/wire.js";
 
 const FIGURE = "Coreference: mentions and the antecedents that a head chooses";
@@ -61,7 +61,7 @@ export interface CoreferenceState extends TextState {
 }
 
 /** A mention with antecedents in the window, and what is chosen for it. */
-export interface Evaluated {
+interface Evaluated {
   mention: Mention;
   antecedents: Mention[];
   /** By rule. */

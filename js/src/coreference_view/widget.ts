@@ -1,6 +1,6 @@
 import { html } from "lit-html";
 import { captionText } from "../shared/caption.js";
-import { choice, MARKS } from "../shared/controls.js";
+import { choice } from "../shared/controls.js";
 import { withControls } from "../shared/figure_controls.js";
 import { type Look, mount } from "../shared/mount.js";
 import { painted } from "../shared/painted.js";
@@ -10,6 +10,7 @@ import { captioned } from "../shared/save_menu.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import { framedText } from "../shared/text_frame.js";
 import type { RenderContext } from "../shared/types.js";
+import { MARKS } from "../shared/verdict.js";
 import { asideOf, LEGEND, paintSample, SAMPLE_HEIGHT, sampleWidth } from "./passage.js";
 import { passageFigure } from "./passage_figure.js";
 import {

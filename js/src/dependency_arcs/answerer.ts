@@ -1,9 +1,10 @@
-import type { Outcome } from "../shared/controls.js";
-import type { ArcsState, Direction, DrawnSentence } from "../shared/relation_types.js";
-import type { Distances, Predicted, Tree } from "./tree_types.js";
+import type { Direction } from "../shared/relation_types.js";
+import type { Outcome } from "../shared/verdict.js";
+import type { ArcsState, DrawnSentence } from "./state.js";
+import type { Distances, Predicted, Tree } from "./tree.js";
 
 /** The figure's text about a word. */
-export interface Readout {
+interface Readout {
   /** The predicted governor; follows the annotated relation. */
   predicted: string;
   /** The strongest weights from the word, or its distance to a second word. */

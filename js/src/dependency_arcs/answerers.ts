@@ -1,7 +1,7 @@
-import type { ArcsState } from "../shared/relation_types.js";
 import type { Answerer } from "./answerer.js";
 import { dependencyProbe } from "./dependency_probe_answerer.js";
 import { HEADS } from "./heads_answerer.js";
+import type { ArcsState } from "./state.js";
 import { structuralProbe } from "./structural_probe_answerer.js";
 
 /** The answerer that Python describes; heads without a description. */

@@ -12,7 +12,7 @@ const CLEAR = 8;
 /** Left and right of a word that is scrolled into sight. */
 const ASIDE = 24;
 
-export interface FigureActions {
+interface FigureActions {
   point(word: number | undefined): void;
   pin(word: number): void;
   chooseRelation(relation: string): void;
@@ -21,7 +21,7 @@ export interface FigureActions {
 }
 
 /** The word whose arcs stand out, and whether it is held. */
-export interface Active {
+interface Active {
   word: number | undefined;
   isHeld: boolean;
 }

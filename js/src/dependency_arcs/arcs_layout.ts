@@ -1,7 +1,6 @@
 import { AXIS_LABEL_SIZE, labelFont, type Measure, type Ruler, shorten } from "../shared/labels.js";
 import { CLOSING } from "../shared/punctuation.js";
-import { ROOT } from "./tree.js";
-import type { Annotated, Arc, Predicted, Tree } from "./tree_types.js";
+import { type Annotated, type Arc, type Predicted, ROOT, type Tree } from "./tree.js";
 
 export const WORD_SIZE = 14;
 /** A label for a governor in another row, drawn at the edge. */

@@ -1,11 +1,10 @@
 import { digits, figures } from "../shared/numbers.js";
 import { signedValue } from "../shared/quantity.js";
-import type { DrawnSentence, Votes } from "../shared/relation_types.js";
 import { headName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
 import type { Answerer, Reading } from "./answerer.js";
-import { ROOT } from "./tree.js";
-import type { Tree } from "./tree_types.js";
+import type { DrawnSentence, Votes } from "./state.js";
+import { ROOT, type Tree } from "./tree.js";
 import { LEGEND, LOOK_NOTE, predictedText, strongest, weightedParts } from "./weighted_arcs.js";
 
 /** A probe that gives every word the probability of each governor, the root included. */

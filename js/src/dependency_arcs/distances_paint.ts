@@ -5,7 +5,7 @@ import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
 import type { Theme } from "../shared/theme.js";
 import type { Scene } from "./scene.js";
 import { edges } from "./structural_probe_answerer.js";
-import type { Distances } from "./tree_types.js";
+import type { Distances } from "./tree.js";
 
 const HEADING = 20;
 const GAP = 24;
@@ -23,7 +23,7 @@ const EDGE = 2;
 export const MATRICES = ["annotated distances", "predicted distances"] as const;
 
 /** Two matrices of m words, in pixels. */
-export interface MatricesLayout {
+interface MatricesLayout {
   m: number;
   cell: number;
   /** Room for words before the rows; 0 where they have none. */

@@ -1,10 +1,11 @@
 import { headNames, NO_HEAD } from "../shared/caption.js";
 import { shortName } from "../shared/head_names.js";
-import { DIRECTIONS, type DrawnSentence } from "../shared/relation_types.js";
+import { DIRECTIONS } from "../shared/relation_types.js";
 import { headName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
 import type { Answerer, Reading } from "./answerer.js";
-import type { Tree } from "./tree_types.js";
+import type { DrawnSentence } from "./state.js";
+import type { Tree } from "./tree.js";
 import { LEGEND, LOOK_NOTE, predictedText, strongest, weightedParts } from "./weighted_arcs.js";
 
 const FORWARD = DIRECTIONS[0];

@@ -3,11 +3,11 @@ import { decodedBytes, wire } from "../shared/page/embedded_maps.js";
 import { nextHeld, shownIn } from "../shared/page/held_texts.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Kernel, PageFigure, Text64 } from "../shared/page/page_data.js";
-import { type ArcsState, DIRECTIONS, type DrawnSentence } from "../shared/relation_types.js";
+import { DIRECTIONS } from "../shared/relation_types.js";
 import type { Head, Model } from "../shared/types.js";
 import { asFloat32, asInt32, type WireArray } from "../shared/wire.js";
 import { HEADS } from "./heads_answerer.js";
-import { answersModel, type HeldAnswers } from "./held_answers.js";
+import type { ArcsState, DrawnSentence } from "./state.js";
 import { arcsOf, decodeTree, hasRelation } from "./tree.js";
 
 /** A sentence of m words with what every head predicts for it. */
@@ -27,12 +27,12 @@ export interface HeldSentence {
 }
 
 /** The sentences that the page holds, and the index of the first. */
-export interface HeldSentences {
+interface HeldSentences {
   first: number;
   held: HeldSentence[];
 }
 
-export interface OwnArcs {
+interface OwnArcs {
   /** How often every head is right on every one of R relations. */
   measured: {
     relations: string[];
@@ -88,6 +88,28 @@ function measuredOf(
     baseline: asFloat32(measured.baseline)[r] ?? 0,
     offset: asInt32(measured.offsets)[r] ?? 0,
   };
+}
+
+/** The answers of a probe for one sentence, as a page without a kernel holds them. */
+interface HeldAnswers {
+  /** Drawing data and notes by layer, if the answers depend on the layer. */
+  probe: Record<string, DrawnSentence>;
+  notes: Record<string, string>;
+}
+
+/** A model whose answers follow the stepped layer. */
+function answersModel(state: ArcsState, { probe, notes }: HeldAnswers) {
+  const model = localModel<ArcsState>({ ...state, _measured: null });
+  const show = () => {
+    const layer = model.get("layer");
+    const drawn = probe[layer];
+    if (!drawn) return;
+    model.set("_source", { ...model.get("_source"), note: notes[layer] ?? "" });
+    model.set("_drawn", drawn);
+  };
+  model.on("change:layer", show);
+  show();
+  return model;
 }
 
 const EMPTY = { relations: [], words: [], spaces: [], governors: wire(new Int32Array(), [0]) };

@@ -1,8 +1,8 @@
-import type { Outcome } from "../shared/controls.js";
 import { AXIS_LABEL_SIZE } from "../shared/labels.js";
 import { ALL } from "../shared/relation_types.js";
 import { type Shape, shape } from "../shared/svg.js";
 import type { Theme } from "../shared/theme.js";
+import type { Outcome } from "../shared/verdict.js";
 import { VERDICTS } from "../shared/verdict.js";
 import {
   centreOf,
@@ -15,8 +15,7 @@ import {
   type Widths,
 } from "./arcs_layout.js";
 import type { Scene } from "./scene.js";
-import { hasRelation } from "./tree.js";
-import type { Arc } from "./tree_types.js";
+import { type Arc, hasRelation } from "./tree.js";
 
 /** The words' own line, and their baseline in it. */
 export const LINE = 20;
@@ -137,7 +136,7 @@ function edgeName(edge: EdgeName | undefined, y: number, fill: string, theme: Th
 }
 
 /** A predicted arc under the words, its ends at the height `y`. */
-export function hangingPath({ x0, x1, depth, edge }: HangingArc, y: number): string {
+function hangingPath({ x0, x1, depth, edge }: HangingArc, y: number): string {
   if (!edge) {
     const low = px(y + (depth * 4) / 3);
     return `M${x0} ${y}C${x0} ${low} ${x1} ${low} ${x1} ${y}`;

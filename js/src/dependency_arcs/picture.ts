@@ -2,7 +2,6 @@ import { caption } from "../shared/caption.js";
 import { barTexts } from "../shared/colour_bar.js";
 import { AXIS_LABEL_SIZE, LABEL_SIZE, tableRuler } from "../shared/labels.js";
 import { type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
-import type { ArcsState } from "../shared/relation_types.js";
 import { type Shape, shape } from "../shared/svg.js";
 import type { Theme } from "../shared/theme.js";
 import {
@@ -35,6 +34,7 @@ import {
   sourceTexts,
   tableOf,
 } from "./scene.js";
+import type { ArcsState } from "./state.js";
 import { DISTANCES, edges } from "./structural_probe_answerer.js";
 
 /** Between two rows of words. */

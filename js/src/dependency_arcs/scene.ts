@@ -1,10 +1,18 @@
 import { type Caption, caption, type Table } from "../shared/caption.js";
 import { counted, digits, percent, signed } from "../shared/numbers.js";
-import { ALL, type ArcsState, type DrawnSentence } from "../shared/relation_types.js";
+import { ALL } from "../shared/relation_types.js";
 import type { Answerer, Named, Reading } from "./answerer.js";
 import { answererOf } from "./answerers.js";
-import { arcsOf, decodeTree, hasRelation, numberedWord, wordText } from "./tree.js";
-import type { Predicted, Tree } from "./tree_types.js";
+import type { ArcsState, DrawnSentence } from "./state.js";
+import {
+  arcsOf,
+  decodeTree,
+  hasRelation,
+  numberedWord,
+  type Predicted,
+  type Tree,
+  wordText,
+} from "./tree.js";
 
 /** Rows of the table that is kept with a notebook. */
 const MOST_ROWS = 20;

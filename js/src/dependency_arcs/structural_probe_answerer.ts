@@ -1,9 +1,15 @@
 import { counted } from "../shared/numbers.js";
-import type { Structure } from "../shared/relation_types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
 import type { Answerer, Reading } from "./answerer.js";
-import { hasRelation, numberedWord, wordText } from "./tree.js";
-import type { Distances, Predicted, Tree } from "./tree_types.js";
+import type { Structure } from "./state.js";
+import {
+  type Distances,
+  hasRelation,
+  numberedWord,
+  type Predicted,
+  type Tree,
+  wordText,
+} from "./tree.js";
 import { verdictText } from "./weighted_arcs.js";
 
 /** Links have no weight: all are drawn as an arc of this weight. */

@@ -1,8 +1,7 @@
-import type { Outcome } from "../shared/controls.js";
 import { alignedWeights, counted, digits } from "../shared/numbers.js";
+import type { Outcome } from "../shared/verdict.js";
 import type { Reading } from "./answerer.js";
-import { numberedWord, wordText } from "./tree.js";
-import type { Predicted, Tree } from "./tree_types.js";
+import { numberedWord, type Predicted, type Tree, wordText } from "./tree.js";
 
 /** Weights that a readout names. */
 const NAMED = 8;

@@ -1,20 +1,22 @@
 import { html, nothing } from "lit-html";
 import { captionText } from "../shared/caption.js";
-import { type Control, choice, MARKS, type Outcome } from "../shared/controls.js";
+import { type Control, choice } from "../shared/controls.js";
 import { withControls } from "../shared/figure_controls.js";
 import { type Look, mount } from "../shared/mount.js";
 import { counted, digits } from "../shared/numbers.js";
-import { ALL, type ArcsState, DIRECTIONS, type Direction } from "../shared/relation_types.js";
+import { ALL, DIRECTIONS, type Direction } from "../shared/relation_types.js";
 import { releasing } from "../shared/release.js";
 import { captioned } from "../shared/save_menu.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import { framedText } from "../shared/text_frame.js";
 import type { RenderContext } from "../shared/types.js";
+import { MARKS, type Outcome } from "../shared/verdict.js";
 import { answererOf } from "./answerers.js";
 import { arcsFigure } from "./arcs_figure.js";
 import { foldedTable } from "./arcs_table.js";
 import { distancesFigure } from "./distances_figure.js";
 import { captionOf, type Scene, sceneOf, wordTexts } from "./scene.js";
+import type { ArcsState } from "./state.js";
 
 const WATCHED: (keyof ArcsState)[] = [
   "selected",

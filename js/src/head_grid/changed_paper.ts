@@ -11,7 +11,7 @@ export const paperStrength = (change: number): number =>
   Math.min(1, 3 * Math.sqrt(Math.max(0, change)));
 
 /** The sequential scale on the paper of a changed head: entry 0 moves most, the last one stays. */
-export function onPaper(table: Uint32Array, { dark }: Theme, change: number): Uint32Array {
+function onPaper(table: Uint32Array, { dark }: Theme, change: number): Uint32Array {
   const strength = paperStrength(change);
   const orange = channels(dark ? ORANGE.dark : ORANGE.light);
   const at = (word: number, channel: number) => (word >> (8 * channel)) & 255;

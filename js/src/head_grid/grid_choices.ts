@@ -13,7 +13,7 @@ import { similarHeads } from "./metric_controls.js";
 import type { GridState } from "./state.js";
 
 /** What Escape takes back. */
-export type Chosen = Pick<GridState, "selected" | "disabled">;
+type Chosen = Pick<GridState, "selected" | "disabled">;
 
 /**
  * The heads that a reader selects and switches off, and the layer. `headAt`: the head of a drawn

@@ -15,7 +15,7 @@ const SIDE = 180;
 const EDGE = 8;
 const GAP = 4;
 
-export type Box = Record<"left" | "top" | "right" | "bottom", number>;
+type Box = Record<"left" | "top" | "right" | "bottom", number>;
 
 /**
  * Top-left corner of a preview outside of the grid, level with the hovered cell: beside it, else

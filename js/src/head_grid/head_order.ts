@@ -1,7 +1,17 @@
 import type { Cell } from "../shared/cells.js";
-import type { MetricState } from "../shared/head_types.js";
+import type { Metrics } from "../shared/head_types.js";
 import { asFloat32 } from "../shared/wire.js";
 import type { GridState } from "./state.js";
+
+/** Traits of a figure that shows one metric with all heads. */
+export interface MetricState {
+  metric: string | null;
+  sort: "none" | "rows" | "all";
+  descending: boolean;
+  filter: [low: number, high: number] | null;
+  outside: "dim" | "remove";
+  _metrics: Metrics | null;
+}
 
 /** The chosen metric of the stack shown, layer by layer. */
 export interface Metric {

@@ -1,7 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit-html";
 import type { Cell } from "../shared/cells.js";
 import { type Control, choice, controlView, isOffered, rangeInput } from "../shared/controls.js";
-import type { MetricState } from "../shared/head_types.js";
 import { figures } from "../shared/numbers.js";
 import { painted } from "../shared/painted.js";
 import { fresh } from "../shared/pen.js";
@@ -9,7 +8,7 @@ import { save } from "../shared/snapshot.js";
 import { paintStrip } from "../shared/tick_strip.js";
 import { headName, type Model } from "../shared/types.js";
 import { asInt32 } from "../shared/wire.js";
-import type { Metric } from "./head_order.js";
+import type { Metric, MetricState } from "./head_order.js";
 import type { Scene } from "./scene.js";
 import type { GridState } from "./state.js";
 

@@ -3,7 +3,9 @@ import {
   canvasSize,
   corner,
   type GridLayout,
+  type Hand,
   hasText,
+  NOWHERE,
   outline,
 } from "../shared/cells.js";
 import { FAMILY_COLOURS } from "../shared/families.js";
@@ -30,20 +32,11 @@ const LABEL_LINE = 9;
 /** Numbers beside cells smaller than this would touch. */
 const CROWDED = 14;
 
-/** What follows the reader's hand on a page. */
-export interface Pointer {
-  hovered: Cell | undefined;
-  focused: Cell | undefined;
-  /** How far the grid is scrolled: labels stay in sight. */
-  scrolled: [x: number, y: number];
-}
-const NOWHERE: Pointer = { hovered: undefined, focused: undefined, scrolled: [0, 0] };
-
 /**
  * Everything, with the small maps as `composed` made them; squares stand for maps that are not
  * there. A picture has no `hand`, and no mark of the layer that the next step starts from.
  */
-export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand?: Pointer): void {
+export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand?: Hand): void {
   const pointer = hand ?? NOWHERE;
   const { layout, theme, selected, metric } = scene;
   const { x0, y0, cell, dpr, rows, cols } = layout;
@@ -128,7 +121,7 @@ function paintFrame(pen: Pen, layout: GridLayout, at: Cell, theme: Theme, solid:
 }
 
 /** Over rows that are scrolled away. */
-function paintColumnLabels(pen: Pen, scene: Scene, { hovered, scrolled: [left, top] }: Pointer) {
+function paintColumnLabels(pen: Pen, scene: Scene, { hovered, scrolled: [left, top] }: Hand) {
   const { layout, theme, sorting, bands } = scene;
   const line = top + LABEL_LINE;
   if (top) {
@@ -164,7 +157,7 @@ function paintRowLabels(
   pen: Pen,
   scene: Scene,
   marked: Set<number>,
-  [left, top]: Pointer["scrolled"],
+  [left, top]: Hand["scrolled"],
 ) {
   const { layout, theme } = scene;
   const right = left + layout.x0 - 8;
@@ -335,7 +328,7 @@ const pairs = (names: string[], numbers: string[]) =>
   names.map((name, i): [string, string] => [name, numbers[i] ?? ""]);
 
 /** A bar under each cell for its metric, its texts, and a veil over heads outside the filter. */
-export function paintBadges(pen: Pen, scene: Scene, metric: Metric): void {
+function paintBadges(pen: Pen, scene: Scene, metric: Metric): void {
   const { layout, order, theme } = scene;
   const { cell } = layout;
   const [low, high] = barRange(metric);

@@ -54,7 +54,7 @@ export interface Scene extends Omit<Page, "width"> {
 }
 
 /** What the locked words ask of all heads; undefined where the maps answer. */
-export function askedOf(state: GridState): Asked | undefined {
+function askedOf(state: GridState): Asked | undefined {
   const { _rows: rows, tokens, cells, stack, unit, quantity } = state;
   if (cells !== "answers" || !rows || quantity !== "weights") return undefined;
   if (rows.stack !== stack || rows.unit !== unit || rows.quantity !== quantity) return undefined;

@@ -1,7 +1,7 @@
 import type { Family } from "../shared/families.js";
-import type { MetricState } from "../shared/head_types.js";
 import type { Head, SharedState } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
+import type { MetricState } from "./head_order.js";
 
 /** The first attention, the second, or the difference. */
 export const OF_TWO = ["difference", "first", "second"] as const;

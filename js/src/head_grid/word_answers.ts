@@ -11,7 +11,7 @@ const TIMES_STANDS_OUT = 2;
 const LEAST = 0.1;
 
 /** Where the locked word looks in one head. */
-export interface WordAnswer {
+interface WordAnswer {
   /** The visible key that gets most, and its weight; -1 without any. */
   key: number;
   weight: number;
@@ -19,7 +19,7 @@ export interface WordAnswer {
 }
 
 /** How much of its attention the locked word gives to the locked key, in one head. */
-export interface PairAnswer {
+interface PairAnswer {
   /** 0 where the key is masked. */
   weight: number;
   /** Whether the key gets strictly more than every other key. */

@@ -1,7 +1,6 @@
 import { html } from "lit-html";
 import { choice, controlView } from "../shared/controls.js";
 import type { WithControls } from "../shared/figure_controls.js";
-import type { MapState } from "../shared/head_types.js";
 import { adds, keyList } from "../shared/key_list.js";
 import { painted } from "../shared/painted.js";
 import { fresh } from "../shared/pen.js";
@@ -10,6 +9,7 @@ import { save } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
 import { MARK, MARK_RADIUS, paintLayers, paintMark } from "./paint.js";
 import type { MapScene } from "./scene.js";
+import type { MapState } from "./state.js";
 
 const KEYS = [
   ["Arrow keys", "move to the nearest head in that direction"],

@@ -101,7 +101,7 @@ export function paintMark(
 }
 
 /** Where the pointer and the keyboard are. */
-export interface Pointed {
+interface Pointed {
   hovered: Point | undefined;
   focused: Point | undefined;
   brush: Rectangle | undefined;
@@ -232,7 +232,7 @@ const GAP = 6;
 const APART = 16;
 
 /** What is drawn of a legend, and how large it is. */
-export interface Legend {
+interface Legend {
   width: number;
   height: number;
   paint(pen: Pen): void;

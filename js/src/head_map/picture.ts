@@ -1,5 +1,4 @@
 import { caption, keptRows } from "../shared/caption.js";
-import type { MapState } from "../shared/head_types.js";
 import { LABEL_SIZE, tableRuler } from "../shared/labels.js";
 import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
 import { groupLegend, layerLegend, paintMap } from "./paint.js";
@@ -13,6 +12,7 @@ import {
   sourceOf,
   tableOf,
 } from "./scene.js";
+import type { MapState } from "./state.js";
 
 /** Heads in the plane, with the legend that a page has beside or under them. */
 export const drawPicture: DrawPicture<MapState> = (state, request) => {

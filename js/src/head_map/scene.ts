@@ -1,6 +1,5 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
 import { labelOfHead, shortName } from "../shared/head_names.js";
-import type { MapState, PlacedHeads } from "../shared/head_types.js";
 import { LABEL_SIZE, labelFont, tableRuler } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { counted } from "../shared/numbers.js";
@@ -10,6 +9,7 @@ import { asFloat32, asInt32 } from "../shared/wire.js";
 import { type GroupName, groupNames } from "./group_names.js";
 import { type Beside, headTexts } from "./head_numbers.js";
 import type { MapLayout, Point } from "./map_points.js";
+import type { MapState, PlacedHeads } from "./state.js";
 
 /** All heads that have a place, layer by layer: the heads of layers without attention have none. */
 export function decodePoints(heads: PlacedHeads): Point[] {
@@ -195,7 +195,7 @@ export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
 }
 
 /** The selected heads that the map has. */
-export const selectedOf = ({ selected }: MapState, points: Point[]): Point[] =>
+const selectedOf = ({ selected }: MapState, points: Point[]): Point[] =>
   selected.flatMap((head) => points.find((point) => sameHead(point.head, head)) ?? []);
 
 const touching = (points: Point[], reach: number): Set<Point> =>

@@ -4,7 +4,6 @@ import { createRef, ref } from "lit-html/directives/ref.js";
 import { captionText } from "../shared/caption.js";
 import { elementIds } from "../shared/cell_cursor.js";
 import { withControls } from "../shared/figure_controls.js";
-import type { MapState } from "../shared/head_types.js";
 import { commonKey } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
@@ -28,6 +27,7 @@ import {
   readoutOf,
   sceneOf,
 } from "./scene.js";
+import type { MapState } from "./state.js";
 
 const WATCHED: (keyof MapState)[] = ["selected", "layer", "labels", "color", "_heads", "_source"];
 

@@ -1,6 +1,6 @@
 import { ALL_HIDDEN, caption, NO_HEAD } from "../shared/caption.js";
-import { wholeName } from "../shared/head_names.js";
-import { LABEL_SIZE, tableRuler } from "../shared/labels.js";
+import { shortName, wholeName } from "../shared/head_names.js";
+import { LABEL_SIZE, labelFont, tableRuler } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
 import { type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
 import { isWhole } from "../shared/window.js";
@@ -36,7 +36,6 @@ import {
   visibleOf,
 } from "./scene.js";
 import { arrangeBeside, paintNames, TITLE } from "./several/heads_side_by_side.js";
-import { headKey, paintKey } from "./several/overlay_key.js";
 import { said, severalNotes, severalTable, severalTitle, shareOf } from "./several/several_text.js";
 import { DIFFERENCE, differenceScale } from "./several/two_maps.js";
 import { isPair } from "./source/target.js";
@@ -60,6 +59,10 @@ import {
 const MOST_WHOLE = 60;
 /** Of the strongest so many are listed. */
 const LISTED = 8;
+/** The colours of heads with their names: the size of a colour, the room between two, a line. */
+const SWATCH = 10;
+const GAP = 16;
+const LINE = 18;
 
 /** One head in full, as lines or as a matrix, or several heads. */
 export const drawPicture: DrawPicture<ViewState> = (state, request) => {
@@ -158,6 +161,49 @@ function readList(
   for (const text of sheet.room <= ASIDE ? listed : [listed.join(" · ") || "nothing"])
     sheet.text(text, style);
   sheet.gap();
+}
+
+interface Entry {
+  name: string;
+  colour: string;
+  x: number;
+  y: number;
+}
+
+/** Which colour is which head's, in as many lines as are needed. */
+interface Key {
+  entries: Entry[];
+  width: number;
+  height: number;
+}
+
+function headKey({ several, colours = [], ruler, font, state }: Scene, room: number): Key {
+  const measure = ruler(labelFont(font));
+  const entries: Entry[] = [];
+  let x = 0;
+  let y = 0;
+  let width = 0;
+  for (const [i, head] of (several?.heads ?? []).entries()) {
+    const name = shortName(head, state);
+    const wide = SWATCH + 4 + measure(name);
+    if (x > 0 && x + wide > room) [x, y] = [0, y + LINE];
+    entries.push({ name, colour: colours[i] ?? "", x, y });
+    width = Math.max(width, x + wide);
+    x += wide + GAP;
+  }
+  return { entries, width, height: y + LINE };
+}
+
+function paintKey(pen: Pen, { entries }: Key, { theme, font }: Scene): void {
+  pen.font = labelFont(font);
+  pen.textAlign = "left";
+  pen.textBaseline = "middle";
+  for (const { name, colour, x, y } of entries) {
+    pen.fillStyle = colour;
+    pen.fillRect(x, y + (LINE - SWATCH) / 2, SWATCH, SWATCH);
+    pen.fillStyle = theme.text;
+    pen.fillText(name, x + SWATCH + 4, y + LINE / 2);
+  }
 }
 
 /** A figure of one scene: its size, its painter, its omissions. */

@@ -1,4 +1,3 @@
-import type { Plot } from "../shared/gestures.js";
 import { labelFont, TOKEN_PIXELS, widestLabel } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import type { Print } from "../shared/quantity.js";
@@ -7,6 +6,7 @@ import type { Theme } from "../shared/theme.js";
 import { type Axes, type Axis, type Head, type Side, sameHead } from "../shared/types.js";
 import { isWhole, type Part } from "../shared/window.js";
 import { isMany, printerOf } from "./aside/token_name.js";
+import type { Plot } from "./gestures.js";
 import { headColours } from "./several/head_colours.js";
 import { type Several, severalMap, togetherMap } from "./several/several.js";
 import { scaledToSight } from "./source/colour_range.js";
@@ -18,7 +18,7 @@ import type { ViewState } from "./state.js";
 import type { Shown } from "./view_shown.js";
 
 /** From this width on the legend stands beside the figure. */
-export const WIDE = 840;
+const WIDE = 840;
 export const ASIDE = 224;
 const GAP = 24;
 
@@ -108,7 +108,7 @@ export function leads(scene: Scene): Target {
 }
 
 /** Positions on the visible axes of indices on the full ones. */
-export function positions(map: VisibleMap, query: number[], key: number[]): Positions {
+function positions(map: VisibleMap, query: number[], key: number[]): Positions {
   const places = (visible: number[], wanted: number[]) =>
     new Set(wanted.map((index) => positionOf(visible, index)).filter((place) => place >= 0));
   return { query: places(map.rows, query), key: places(map.cols, key) };

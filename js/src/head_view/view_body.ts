@@ -4,7 +4,6 @@ import { createRef, ref } from "lit-html/directives/ref.js";
 import { barView } from "../shared/colour_bar_view.js";
 import { captioned } from "../shared/save_menu.js";
 import type { Head } from "../shared/types.js";
-import { type Listing, targetList } from "./aside/strongest_list.js";
 import { barOf, differenceBarOf } from "./lines/line_tables.js";
 import { linesFigure } from "./lines/lines_figure.js";
 import type { Range } from "./lines/lines_focus.js";
@@ -15,7 +14,7 @@ import type { Several } from "./several/several.js";
 import { besideFigure } from "./several/side_by_side_figure.js";
 import { DIFFERENCE, differenceScale } from "./several/two_maps.js";
 import type { Target } from "./source/target.js";
-import { legendOf } from "./view_text.js";
+import { type Listed, legendOf } from "./view_text.js";
 
 /** About the time to read the text of a head. */
 const READ_WIDTH = 150;
@@ -24,6 +23,24 @@ export const HINT = "Point at a token for its values, click to lock it.";
 /** Of what is zoomed: how, and how to get lines. */
 export const ZOOM_HINT =
   "Point at a cell for its weight, click to lock it, + and − zoom, drag to move; m shows lines.";
+
+/** Targets with their weights, under a heading. */
+interface Listing {
+  of: string;
+  listed: Listed[];
+}
+
+/** Weights under their heading, as buttons that go to their cells. */
+function targetList(listing: Listing | undefined, go: (target: Target) => void) {
+  const item = ({ label, weight, target }: Listed) =>
+    html`<li><button type="button" class="attnw-strongest-go"
+      aria-label=${`go to ${label}, ${weight}`} @click=${() => go(target)}
+      ><span>${label}</span><span class="attnw-strongest-weight">${weight}</span></button></li>`;
+  return html`<div class="attnw-strongest" ?hidden=${!listing}>
+    <p class="attnw-strongest-of">${listing?.of}</p>
+    <ol>${listing?.listed.map(item) ?? nothing}</ol>
+  </div>`;
+}
 
 /** The figures of a view, one of which is in sight. */
 export function viewFigures(
@@ -81,7 +98,7 @@ export interface BodyState {
 }
 
 /** What the body of a view does. */
-export interface BodyActions {
+interface BodyActions {
   go(target: Target): void;
   goTo(target: Target): void;
   minimapped(event: PointerEvent): void;

@@ -1,9 +1,19 @@
 import { html } from "lit-html";
+import { controlView } from "../shared/controls.js";
+import type { WithControls } from "../shared/figure_controls.js";
+import { save } from "../shared/snapshot.js";
+import { wholeOf } from "../shared/window.js";
+import { stepped } from "./gestures.js";
+import type { ShownView } from "./shown_view.js";
+import { sizeOf } from "./source/window_of.js";
+import type { ViewState } from "./state.js";
+import { modeControl } from "./view_controls.js";
+import type { ViewWords } from "./view_words.js";
 
 const NAMES = "The second name counts layers and heads from 1, as papers do.";
 
 /** Title, mode, zoom and the button of the keys. */
-export function viewHead(of: {
+function viewHead(of: {
   title: string;
   note: string;
   /** The choice between lines and matrix. */
@@ -33,4 +43,40 @@ export function viewHead(of: {
       )}${zoomButton("all", "zoom out to all", showAll, !zoomed)}</div>
     ${keysButton}
   </div>`;
+}
+
+/** Change between lines and matrix; the focus goes along. */
+export function setMode(view: ShownView, mode: ViewState["mode"]): void {
+  const { element } = view.figure;
+  const hadFocus = element.contains(element.ownerDocument.activeElement);
+  view.active = {};
+  view.part = undefined;
+  save(view.model, { mode });
+  if (!hadFocus) return;
+  const next = view.kind(mode);
+  view.showFigure(next);
+  view.figures[next].element.focus();
+}
+
+/** The title with the choice of lines or matrix, and the zoom. */
+export function headOf(
+  view: ShownView,
+  { heading, zoom }: ViewWords,
+  { own }: WithControls,
+  keysButton: unknown,
+) {
+  const mode = modeControl(view.model, (to) => setMode(view, to));
+  return viewHead({
+    title: heading?.title ?? "",
+    note: heading?.note ?? "",
+    ...zoom,
+    hidden: !heading,
+    modes: own([mode], "mode").map(controlView),
+    step: (by) => {
+      const plot = view.plotOf(view.figure);
+      if (plot) view.show(stepped(plot, by, view.cursor()));
+    },
+    showAll: () => view.map && view.show(wholeOf(sizeOf(view.map))),
+    keysButton,
+  });
 }

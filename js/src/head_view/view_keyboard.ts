@@ -1,7 +1,7 @@
-import { partByKey } from "../shared/gestures.js";
 import { commonKey } from "../shared/key_list.js";
 import { save } from "../shared/snapshot.js";
 import { isWhole } from "../shared/window.js";
+import { partByKey } from "./gestures.js";
 import { readsRightToLeft } from "./lines/rows_layout.js";
 import { isInRows, type Scene } from "./scene.js";
 import { nextArrangement } from "./several/several.js";

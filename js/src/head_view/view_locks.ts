@@ -1,7 +1,7 @@
-import { NEARER } from "../shared/gestures.js";
 import { shownHead } from "../shared/selection.js";
 import { save } from "../shared/snapshot.js";
 import { around, centred, showing, wholeOf, zoomed } from "../shared/window.js";
+import { NEARER } from "./gestures.js";
 import { lastLock, leads, type Scene } from "./scene.js";
 import type { ShownView } from "./shown_view.js";
 import { isBlock, isEmpty, isPair, type Target } from "./source/target.js";

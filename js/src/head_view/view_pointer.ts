@@ -1,10 +1,10 @@
-import { placeAt, windowGestures } from "../shared/gestures.js";
 import { labelOf } from "../shared/labels.js";
 import { onPointed, pointOut } from "../shared/pointed.js";
 import { symbolOf } from "../shared/quantity.js";
 import { centred, isWhole, wholeOf, zoomed } from "../shared/window.js";
 import { keyAt } from "./aside/row_curve.js";
 import type { tooltip } from "./aside/tooltip.js";
+import { placeAt, windowGestures } from "./gestures.js";
 import { pointedAt } from "./several/several_text.js";
 import type { ShownView } from "./shown_view.js";
 import { isPair, type Target } from "./source/target.js";

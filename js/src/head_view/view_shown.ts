@@ -125,7 +125,7 @@ function shownTiled(state: ViewState, head: Head, last: Shown | null) {
  * The map of the selected head; `last` while the kernel has not answered with one that agrees with
  * selection and axes.
  */
-export function shownMap(state: ViewState, head: Head, last: Shown | null) {
+function shownMap(state: ViewState, head: Head, last: Shown | null) {
   const { _map: map, _axes: axes, unit, quantity } = state;
   const agrees =
     map?.layer === head[0] &&

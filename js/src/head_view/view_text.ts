@@ -277,7 +277,7 @@ export function linksListed(scene: Scene): { of: string; listed: Listed[] } | un
 }
 
 /** What a block of cells is, from the places of one side on. */
-export function placesOf(shown: number[], from: number, step: number): string {
+function placesOf(shown: number[], from: number, step: number): string {
   return `${shown[from] ?? 0}–${shown[Math.min(shown.length, from + step) - 1] ?? 0}`;
 }
 

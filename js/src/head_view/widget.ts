@@ -1,8 +1,6 @@
 import { html, nothing } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
-import { controlView } from "../shared/controls.js";
-import { type WithControls, withControls } from "../shared/figure_controls.js";
-import { stepped } from "../shared/gestures.js";
+import { withControls } from "../shared/figure_controls.js";
 import { hideOffer } from "../shared/hide_offer.js";
 import { keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
@@ -11,9 +9,8 @@ import { onPeek } from "../shared/peek.js";
 import { fresh } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";
 import { shownHead, stepTo } from "../shared/selection.js";
-import { save, snapshot } from "../shared/snapshot.js";
+import { snapshot } from "../shared/snapshot.js";
 import { type Head, headName, type Model, type RenderContext } from "../shared/types.js";
-import { wholeOf } from "../shared/window.js";
 import { findForm } from "./aside/find_form.js";
 import { MINIMAP, paintMinimap } from "./aside/minimap.js";
 import { curveSize, paintCurve } from "./aside/row_curve.js";
@@ -24,12 +21,11 @@ import { peekShown } from "./peek_shown.js";
 import { chipRow, drawThese, toggledHeads } from "./several/chips.js";
 import { ShownView } from "./shown_view.js";
 import type { VisibleMap } from "./source/visible_map.js";
-import { sizeOf } from "./source/window_of.js";
 import { type ViewState, WATCHED } from "./state.js";
 import { viewBody, viewFigures } from "./view_body.js";
-import { type Controlled, modeControl, viewControls } from "./view_controls.js";
+import { type Controlled, viewControls } from "./view_controls.js";
 import { KEYS } from "./view_cursor.js";
-import { viewHead } from "./view_head.js";
+import { headOf, setMode } from "./view_head.js";
 import { viewKeyboard } from "./view_keyboard.js";
 import { ViewLocks } from "./view_locks.js";
 import { viewPointer } from "./view_pointer.js";
@@ -53,42 +49,6 @@ function stepLayers(model: Model<ViewState>, view: ShownView, by: number): void 
   const head = shownHead(model);
   const stack = head && view.stackOf(head);
   if (stack) stepTo(model, head[0] + by, stack);
-}
-
-/** Change between lines and matrix; the focus goes along. */
-function setMode(view: ShownView, mode: ViewState["mode"]): void {
-  const { element } = view.figure;
-  const hadFocus = element.contains(element.ownerDocument.activeElement);
-  view.active = {};
-  view.part = undefined;
-  save(view.model, { mode });
-  if (!hadFocus) return;
-  const next = view.kind(mode);
-  view.showFigure(next);
-  view.figures[next].element.focus();
-}
-
-/** The title with the choice of lines or matrix, and the zoom. */
-function headOf(
-  view: ShownView,
-  { heading, zoom }: ViewWords,
-  { own }: WithControls,
-  keysButton: unknown,
-) {
-  const mode = modeControl(view.model, (to) => setMode(view, to));
-  return viewHead({
-    title: heading?.title ?? "",
-    note: heading?.note ?? "",
-    ...zoom,
-    hidden: !heading,
-    modes: own([mode], "mode").map(controlView),
-    step: (by) => {
-      const plot = view.plotOf(view.figure);
-      if (plot) view.show(stepped(plot, by, view.cursor()));
-    },
-    showAll: () => view.map && view.show(wholeOf(sizeOf(view.map))),
-    keysButton,
-  });
 }
 
 /** The small map of all, and all weights of a locked query, where not all is in sight. */

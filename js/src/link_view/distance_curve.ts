@@ -38,7 +38,7 @@ export interface Curve {
 }
 
 /** A distance in words. */
-export function distanceName(distance: number): string {
+function distanceName(distance: number): string {
   if (distance === 0) return "at the place of the query";
   const where = distance > 0 ? "before" : "after";
   return `${counted(Math.abs(distance), "token")} ${where} the query`;

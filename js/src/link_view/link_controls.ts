@@ -12,11 +12,11 @@ const STRONGEST = "the strongest key";
 const RUNNER_UP = "";
 
 /** The last locked token of a side. */
-export const lockedOn = ({ tokens }: Pick<LinkState, "tokens">, side: Side): number | null =>
+const lockedOn = ({ tokens }: Pick<LinkState, "tokens">, side: Side): number | null =>
   tokens.filter(([where]) => where === side).at(-1)?.[1] ?? null;
 
 /** The tokens with another token of one side in the place of the locked ones. */
-export function lockedInstead(
+function lockedInstead(
   { tokens }: Pick<LinkState, "tokens">,
   side: Side,
   index: number | null,

@@ -8,9 +8,9 @@ import type { Link, LinkState, Part, Rest } from "./state.js";
 import { isAbout } from "./state.js";
 
 export const FIGURE = "Why a head attends, and what it carries";
-export const NO_HEAD =
+const NO_HEAD =
   "Select a head: click one in a linked figure, or set view.selected = [(layer, head)].";
-export const NO_QUERY =
+const NO_QUERY =
   "Choose a link: click a line or a cell in a linked figure, or choose the token that attends " +
   "under “from”.";
 const WAITING = "The model is being asked …";

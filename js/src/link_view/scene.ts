@@ -18,14 +18,14 @@ const GAP = 8;
 const LABELS = 0.5;
 
 /** A line of text at its place; `y` is its middle. */
-export interface PlacedLine {
+interface PlacedLine {
   text: string;
   y: number;
   isTitle: boolean;
 }
 
 /** A row at its place; `y` is its middle. */
-export interface PlacedRow extends Row {
+interface PlacedRow extends Row {
   y: number;
 }
 

@@ -7,7 +7,7 @@ export type Part = [name: string, value: number];
 export type Rest = [count: number, sum: number];
 
 /** What an answer is about: a head, and places of a query, a key and a rival key. */
-export interface Ends {
+interface Ends {
   head: Head;
   query: number;
   key: number;
@@ -63,7 +63,7 @@ export interface Sources {
 }
 
 /** Shares of tokens in the output of the head, the key first. */
-export interface Writes {
+interface Writes {
   tokens: [token: number, share: number, weight: number][];
   rest: [count: number, share: number, weight: number];
   layer_share: number;

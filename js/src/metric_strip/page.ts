@@ -1,6 +1,7 @@
-import type { Metrics, StripState } from "../shared/head_types.js";
+import type { Metrics } from "../shared/head_types.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Kernel } from "../shared/page/page_data.js";
+import type { StripState } from "./scene.js";
 
 /** The strip of metrics, of the stack of the head that is shown, or the first. */
 export const pageModel: Kernel<StripState, { metrics: Metrics[] }> = ({ state, own }) => {

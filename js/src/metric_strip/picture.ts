@@ -1,8 +1,7 @@
 import { caption, keptRows } from "../shared/caption.js";
-import type { StripState } from "../shared/head_types.js";
 import { LABEL_SIZE } from "../shared/labels.js";
 import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
-import { captionOf, FIGURE, NO_SELECTION, sceneOf, tableOf } from "./scene.js";
+import { captionOf, FIGURE, NO_SELECTION, type StripState, sceneOf, tableOf } from "./scene.js";
 import { paintTable, stripLayout } from "./strip_table.js";
 
 /** The shown head's numbers among those of all heads. */

@@ -1,6 +1,6 @@
 import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared/caption.js";
 import { shortName } from "../shared/head_names.js";
-import type { StripState } from "../shared/head_types.js";
+import type { HeadsState, Metrics } from "../shared/head_types.js";
 import { counted, figures } from "../shared/numbers.js";
 import { percentile } from "../shared/tick_strip.js";
 import type { Head, HeadLabel } from "../shared/types.js";
@@ -12,8 +12,12 @@ export const NO_SELECTION =
 export const HEADINGS = ["metric", "value", "among all heads", "percentile"] as const;
 const MEANING = "percentile: the share of the other heads with a smaller value, ties by half";
 
+export interface StripState extends HeadsState {
+  _metrics: Metrics | null;
+}
+
 /** A metric: the shown head's number among those of all heads. */
-export interface Row {
+interface Row {
   title: string;
   /** Of every head. */
   values: Float32Array;

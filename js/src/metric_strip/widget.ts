@@ -1,6 +1,5 @@
 import { html } from "lit-html";
 import { captionText } from "../shared/caption.js";
-import type { StripState } from "../shared/head_types.js";
 import { type Look, mount } from "../shared/mount.js";
 import { painted } from "../shared/painted.js";
 import { fresh } from "../shared/pen.js";
@@ -10,7 +9,15 @@ import { snapshot } from "../shared/snapshot.js";
 import type { Theme } from "../shared/theme.js";
 import { paintStrip } from "../shared/tick_strip.js";
 import type { RenderContext } from "../shared/types.js";
-import { captionOf, HEADINGS, NO_SELECTION, type StripScene, sceneOf, titleOf } from "./scene.js";
+import {
+  captionOf,
+  HEADINGS,
+  NO_SELECTION,
+  type StripScene,
+  type StripState,
+  sceneOf,
+  titleOf,
+} from "./scene.js";
 import { GAP, type PlacedRow, STRIP_HEIGHT, type StripLayout, stripLayout } from "./strip_table.js";
 
 const WATCHED: (keyof StripState)[] = ["selected", "labels", "_metrics"];

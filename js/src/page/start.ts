@@ -1,11 +1,10 @@
 import { element } from "../shared/dom.js";
 import type { HeadsState } from "../shared/head_types.js";
-import { checkedFigure, checkedHeld, parsedPage } from "../shared/page/checked_data.js";
 import { sentenceOf } from "../shared/page/damage.js";
-import { type Linked, link } from "../shared/page/linked_models.js";
 import type { PageFigure } from "../shared/page/page_data.js";
 import type { RenderContext } from "../shared/types.js";
-import { pageModel } from "./models.js";
+import { checkedFigure, checkedHeld, parsedPage } from "./checked_data.js";
+import { type Linked, link, pageModel } from "./linked_models.js";
 
 type Widget = () => { render(context: RenderContext<HeadsState>): void };
 

@@ -1,11 +1,11 @@
 import pictures from "virtual:figures/picture";
 import { plain } from "../shared/bidi.js";
 import { captionText } from "../shared/caption.js";
-import { drawPanels } from "../shared/picture/panels.js";
 import { type DrawPicture, FONT, type Request } from "../shared/picture/sheet.js";
 import type { PlacedRaster } from "../shared/picture/svg_pen.js";
 import { THEMES } from "../shared/theme.js";
 import { revive } from "../shared/wire.js";
+import { drawPanels } from "./panels.js";
 
 /** Everything that can be drawn without a page, by name: every figure, and several in panels. */
 const FIGURES: Record<string, DrawPicture<never>> = { ...pictures, panels: drawPanels(pictures) };

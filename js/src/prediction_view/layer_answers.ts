@@ -14,7 +14,7 @@ const LONGEST = 240;
 const NAME = "Answer after each layer (logit lens)";
 
 /** The likeliest answer after a layer. */
-export interface LayerAnswer {
+interface LayerAnswer {
   layer: string;
   answer: string;
   probability: number;

@@ -20,7 +20,7 @@ const HATCH = 6;
 const SIGNED = 12;
 
 /** What follows the reader's hand on a page. */
-export interface Pointer {
+interface Pointer {
   hovered: Cell | undefined;
   focused: Cell | undefined;
 }

@@ -25,9 +25,9 @@ const LARGEST = 22;
 const SMALLEST = 7;
 const HIGHEST = 420;
 /** The scale under the map. */
-export const SCALE = 40;
+const SCALE = 40;
 
-export interface Bar extends Answer {
+interface Bar extends Answer {
   followed: boolean;
   /** Numbers, from left to right. */
   texts: string[];

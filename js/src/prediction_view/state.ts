@@ -47,7 +47,7 @@ export interface Effects {
 }
 
 /** The likeliest answer after each layer, or why there is none. */
-export interface Lens {
+interface Lens {
   rows: { layer: string; answer: string; probability: number; followed: number }[];
   problem: string;
 }

@@ -4,7 +4,7 @@ import { labelOf } from "../shared/labels.js";
 import type { Axis } from "../shared/types.js";
 
 /** The tokens as a row of buttons. */
-export interface Tokens {
+interface Tokens {
   /** The tokens; undefined hides the row. */
   axis: Axis | undefined;
   /** The token that is asked about. */

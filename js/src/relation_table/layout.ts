@@ -1,9 +1,9 @@
 import { canvasSize, type GridLayout } from "../shared/cells.js";
 import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont, shorten } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
-import { COLUMNS, type Column } from "../shared/relation_types.js";
 import { wrapped } from "../shared/text_width.js";
 import { printed, type Scene } from "./scene.js";
+import { COLUMNS, type Column } from "./state.js";
 
 /**
  * Heights of a row and of the headings, with the line under them; and of a line above the table.
@@ -282,7 +282,7 @@ const ASIDE = 384;
 /** Between the table and the map. */
 const SPACE = 24;
 
-export interface Arranged {
+interface Arranged {
   table: TableLayout;
   heat: GridLayout;
   /** Room for the map beside the table; 0 where it stands below. */

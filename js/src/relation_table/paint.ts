@@ -3,10 +3,11 @@ import { css } from "../shared/colour.js";
 import { AXIS_LABEL_SIZE, labelFont, write } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import type { Pen } from "../shared/pen.js";
-import type { Column } from "../shared/relation_types.js";
 import type { Theme } from "../shared/theme.js";
+import { paintWhisker } from "../shared/whisker.js";
 import { ARROW, directionOf, LINE, NAME, ROW, STAR, type TableLayout } from "./layout.js";
 import { type Heat, isBelow, LEVEL, printed, type Row, type Scene } from "./scene.js";
+import type { Column } from "./state.js";
 
 /** A row and the headings without the line under them: the height of what is drawn in a row. */
 const INNER = ROW - 1;
@@ -42,22 +43,7 @@ export function paintAccuracy(pen: Pen, theme: Theme, row: Row, width: number): 
     pen.fillStyle = colour;
     pen.fillRect(1, MIDDLE - 4, row.accuracy * length, 8);
   }
-  pen.beginPath();
-  pen.moveTo(at(row.low), MIDDLE);
-  pen.lineTo(at(row.high), MIDDLE);
-  for (const end of [row.low, row.high]) {
-    pen.moveTo(at(end), MIDDLE - 2.5);
-    pen.lineTo(at(end), MIDDLE + 2.5);
-  }
-  // A halo keeps the line apart from the bar's end.
-  for (const [colour, width] of [
-    [theme.background, 3],
-    [theme.text, 1],
-  ] as const) {
-    pen.strokeStyle = colour;
-    pen.lineWidth = width;
-    pen.stroke();
-  }
+  paintWhisker(pen, theme, [at(row.low), at(row.high)], MIDDLE);
   pen.fillStyle = theme.second;
   pen.fillRect(at(row.baseline) - 1, MIDDLE - 7, 2, 14);
 }

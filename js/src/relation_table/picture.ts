@@ -3,7 +3,6 @@ import { barTexts } from "../shared/colour_bar.js";
 import { LABEL_SIZE } from "../shared/labels.js";
 import { percent } from "../shared/numbers.js";
 import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
-import type { TableState } from "../shared/relation_types.js";
 import { arrange } from "./layout.js";
 import { paintHeat, paintTable } from "./paint.js";
 import {
@@ -20,6 +19,7 @@ import {
   sceneOf,
   tableOf,
 } from "./scene.js";
+import type { TableState } from "./state.js";
 
 /** Width of a picture that asks for none: the map stands beside the table. */
 const OWN = 984;

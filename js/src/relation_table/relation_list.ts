@@ -1,14 +1,15 @@
 import { html, nothing } from "lit-html";
-import { createRef, ref } from "lit-html/directives/ref.js";
+import { ref } from "lit-html/directives/ref.js";
 import { repeat } from "lit-html/directives/repeat.js";
 import type { Look } from "../shared/mount.js";
 import { painted } from "../shared/painted.js";
 import { fresh } from "../shared/pen.js";
-import { COLUMNS, type Column } from "../shared/relation_types.js";
+import { tableRows } from "../shared/table_rows.js";
 import { paperName } from "../shared/types.js";
 import { directionOf, ROW, type TableLayout, TITLES } from "./layout.js";
 import { paintAccuracy } from "./paint.js";
 import { isBelow, LEVEL, NOTHING, printed, type Row, rowText, type Scene } from "./scene.js";
+import { COLUMNS, type Column } from "./state.js";
 
 /** Long tables scroll; a part of the next row shows that more rows follow. */
 const IN_SIGHT = 14.5;
@@ -38,34 +39,12 @@ const scrolls = (rows: number) => rows > IN_SIGHT;
  * stop. Its texts stand where the layout says, as in a picture.
  */
 export function relationList(actions: Actions) {
-  const box = createRef<HTMLElement>();
-  const head = createRef<HTMLElement>();
-  const body = createRef<HTMLElement>();
   let rows: Row[] = [];
-  /** The relation of the row that Tab reaches. */
-  let current = "";
+  const list = tableRows(() => rows.map(({ relation }) => relation), actions.redraw);
 
-  const indexOf = (relation: string) => rows.findIndex((row) => row.relation === relation);
-  const lineOf = (index: number) => body.value?.querySelectorAll("tr")[index];
-  const focus = (index: number) =>
-    lineOf(index)?.querySelector("button")?.focus({ preventScroll: true });
-
-  function choose(row: Row, index: number): void {
-    current = row.relation;
-    if (body.value?.ownerDocument.getSelection()?.type !== "Range") focus(index);
+  function choose(row: Row): void {
+    list.clicked(row.relation);
     actions.choose(row);
-    actions.redraw();
-  }
-
-  function move(event: KeyboardEvent): void {
-    const from = indexOf(current);
-    const last = rows.length - 1;
-    const target = { ArrowUp: from - 1, ArrowDown: from + 1, Home: 0, End: last }[event.key];
-    if (target === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    const index = Math.max(0, Math.min(last, target));
-    current = rows[index]?.relation ?? "";
-    lineOf(index)?.querySelector("button")?.focus();
     actions.redraw();
   }
 
@@ -92,9 +71,9 @@ export function relationList(actions: Actions) {
       : nothing;
     const said = rowText(row, scene.relations);
     const classes = [isChosen ? "attnw-rel-chosen" : "", isBelow(row) ? "attnw-rel-below" : ""];
-    return html`<tr class=${classes.filter(Boolean).join(" ")} @click=${() => choose(row, index)}
+    return html`<tr class=${classes.filter(Boolean).join(" ")} @click=${() => choose(row)}
       ><th scope="row"><button type="button" class="attnw-rel-name" title=${said}
-        tabindex=${row.relation === current ? 0 : -1} aria-pressed=${isChosen}
+        tabindex=${row.relation === list.current() ? 0 : -1} aria-pressed=${isChosen}
         aria-label=${called === text.relation ? nothing : text.relation}>${called}</button></th
       ><td>${text.n}</td
       ><td><span class="attnw-rel-chip" title=${paperName(row.head)}>${text.head}</span></td
@@ -132,19 +111,20 @@ export function relationList(actions: Actions) {
   return {
     /** What the scroll bar takes of the room for so many rows. */
     gutter(count: number): number {
-      if (!box.value || !scrolls(count)) return 0;
-      return box.value.offsetWidth - box.value.clientWidth;
+      const box = list.box.value;
+      return box && scrolls(count) ? box.offsetWidth - box.clientWidth : 0;
     },
     view(scene: Scene, layout: TableLayout, look: Look) {
       rows = scene.rows;
-      if (indexOf(current) < 0)
-        current = rows[Math.max(0, indexOf(scene.state.relation))]?.relation ?? "";
+      const { relation } = scene.state;
+      if (!list.has(list.current()))
+        list.reach(list.has(relation) ? relation : (rows[0]?.relation ?? ""));
       const isLong = scrolls(rows.length);
       const high = layout.top + ROW * (1 + IN_SIGHT);
       const lengths = LENGTHS.map((name) => `--attnw-rel-${name}: ${layout[name]}px`);
       const isTight = layout.shown.length < COLUMNS.length;
       const last = layout.lines.length - 1;
-      return html`<div class="attnw-rel-box" ${ref(box)}
+      return html`<div class="attnw-rel-box" ${ref(list.box)}
         .style=${isLong ? `overflow-y: scroll; max-height: ${high}px` : "overflow-y: hidden"}>
         <table class=${`attnw-rel-table attnw-drawn${isTight ? " attnw-rel-tight" : ""}`}
           .style=${[`width: ${layout.width}px`, ...lengths].join("; ")}>
@@ -154,32 +134,21 @@ export function relationList(actions: Actions) {
           <colgroup>${COLUMNS.map(
             (name) => html`<col .style=${`width: ${layout.columns[name].whole}px`}>`,
           )}</colgroup>
-          <thead><tr ${ref(head)}>${COLUMNS.map((column) =>
+          <thead><tr ${ref(list.headings)}>${COLUMNS.map((column) =>
             headingView(column, layout, scene),
           )}</tr></thead>
-          <tbody @keydown=${move} ${ref(body)}>${repeat(
-            rows,
-            ({ relation }) => relation,
-            (row, i) => rowView(row, i, layout, scene),
-          )}</tbody>
+          <tbody @keydown=${(event: KeyboardEvent) => list.move(event, (button) => button.focus())}
+            ${ref(list.body)}>${repeat(
+              rows,
+              ({ relation }) => relation,
+              (row, i) => rowView(row, i, layout, scene),
+            )}</tbody>
         </table>
         ${layout.bar && rows.length ? barsView(layout, look) : nothing}
         <p class="attnw-rel-nothing" ?hidden=${rows.length > 0}>${NOTHING}</p>
       </div>`;
     },
-    /** Tab reaches the row of a relation. */
-    reach(relation: string): void {
-      current = relation;
-    },
-    /** Bring the row of a relation into sight. */
-    reveal(relation: string): void {
-      const line = lineOf(indexOf(relation));
-      if (!line || !box.value || !head.value) return;
-      const top = line.offsetTop - head.value.offsetHeight;
-      const bottom = line.offsetTop + line.offsetHeight;
-      const { scrollTop, clientHeight } = box.value;
-      if (top < scrollTop) box.value.scrollTop = top;
-      else if (bottom > scrollTop + clientHeight) box.value.scrollTop = bottom - clientHeight;
-    },
+    reach: list.reach,
+    reveal: list.reveal,
   };
 }

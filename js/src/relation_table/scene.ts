@@ -1,16 +1,10 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
 import { counted, percent, printP, signed } from "../shared/numbers.js";
-import {
-  ALL,
-  type Column,
-  DIRECTIONS,
-  type Direction,
-  type RelationNumbers,
-  type TableState,
-} from "../shared/relation_types.js";
+import { ALL, DIRECTIONS, type Direction } from "../shared/relation_types.js";
 import { type Head, headName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
+import type { Column, RelationNumbers, TableState } from "./state.js";
 
 export const FIGURE = "Best head of each relation";
 export const NOTHING = "No relation is left: search for less, or ask for fewer words.";
@@ -29,7 +23,7 @@ const SORTED: Partial<Record<Column, string>> = {
 };
 
 /** How often a head is right on a relation. */
-export interface Score {
+interface Score {
   correct: number;
   n: number;
   accuracy: number;
@@ -50,7 +44,7 @@ export interface Row extends Score {
   gain: number;
 }
 
-export interface Decoded {
+interface Decoded {
   layers: number;
   heads: number;
   stack: string;
@@ -168,7 +162,7 @@ export const printed = (row: Row) => ({
 });
 
 /** The result of a head on a relation, in words. */
-export function scoreText(score: Score, row: Row): string {
+function scoreText(score: Score, row: Row): string {
   const { n, accuracy, low, high, p } = score;
   const interval = `${percent(low, n)} to ${percent(high, n)}`;
   return (

@@ -1,20 +1,20 @@
 import { html, nothing } from "lit-html";
+import { live } from "lit-html/directives/live.js";
 import { captionText } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
-import { choice, controlView } from "../shared/controls.js";
+import { type Control, choice, controlView } from "../shared/controls.js";
 import { withControls } from "../shared/figure_controls.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
-import { DIRECTIONS, type Direction, type TableState } from "../shared/relation_types.js";
+import { DIRECTIONS, type Direction } from "../shared/relation_types.js";
 import { releasing } from "../shared/release.js";
 import { remembered } from "../shared/remembered.js";
 import { captioned } from "../shared/save_menu.js";
 import { announcement, chosenHeads, stepTo, undoable } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
-import type { RenderContext } from "../shared/types.js";
+import type { Model, RenderContext } from "../shared/types.js";
 import { arrange } from "./layout.js";
-import { relationControls, relationFields } from "./relation_controls.js";
 import { relationHeat } from "./relation_heat.js";
 import { relationList } from "./relation_list.js";
 import {
@@ -26,6 +26,7 @@ import {
   sceneOf,
   sorted,
 } from "./scene.js";
+import type { TableState } from "./state.js";
 
 const WATCHED: (keyof TableState)[] = [
   "selected",
@@ -53,6 +54,34 @@ const KEYS = [
   ["?", "show or hide this list"],
 ] as const;
 type Choice = Pick<TableState, "relation" | "direction" | "selected">;
+
+/** The fields that choose rows while the reader types. */
+function relationFields(model: Model<TableState>) {
+  const search = ({ currentTarget }: Event) =>
+    save(model, { search: (currentTarget as HTMLInputElement).value });
+  function count({ currentTarget }: Event): void {
+    const min_count = (currentTarget as HTMLInputElement).valueAsNumber;
+    if (Number.isInteger(min_count) && min_count >= 1) save(model, { min_count });
+  }
+  const blur = ({ currentTarget }: Event) => {
+    (currentTarget as HTMLInputElement).value = String(model.get("min_count"));
+  };
+  return html`<label>search <input type="search" placeholder="relation" autocomplete="off"
+      spellcheck="false" .value=${live(model.get("search"))} @input=${search}></label>
+    <label>at least <input type="number" min="1" step="1" .value=${String(model.get("min_count"))}
+      @input=${count} @blur=${blur}> words</label>`;
+}
+
+/** The other controls that choose rows. */
+const relationControls = (model: Model<TableState>): Control[] => [
+  {
+    kind: "tick",
+    name: "only better than the offset",
+    place: "bar",
+    value: model.get("significant"),
+    change: (significant) => save(model, { significant }),
+  },
+];
 
 function render(context: RenderContext<TableState>): void {
   const { model, signal } = context;

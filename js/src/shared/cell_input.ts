@@ -2,7 +2,7 @@ import { type Cell, cellAt, corner, type GridLayout, moved, sameCell } from "./c
 import { listening } from "./dom.js";
 import { adds } from "./key_list.js";
 
-export interface CellActions {
+interface CellActions {
   /** Undefined before anything is drawn. */
   layout(): GridLayout | undefined;
   /** Cells selected now, the one shown last. */
@@ -20,7 +20,7 @@ export interface CellActions {
 const HOLD_MS = 400;
 
 /** Where the pointer and the keyboard are among cells. */
-export interface Place {
+interface Place {
   hovered: Cell | undefined;
   /** The roving cell of the keyboard. */
   focused: Cell;

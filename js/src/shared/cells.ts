@@ -174,3 +174,13 @@ export function outline(
   pen.lineWidth = width;
   pen.strokeRect(x - away, y - away, size, size);
 }
+
+/** What follows the reader's hand over the cells of a page. */
+export interface Hand {
+  hovered: Cell | undefined;
+  focused: Cell | undefined;
+  /** How far the box is scrolled: labels stay in sight. */
+  scrolled: [x: number, y: number];
+}
+/** The hand over a picture. */
+export const NOWHERE: Hand = { hovered: undefined, focused: undefined, scrolled: [0, 0] };

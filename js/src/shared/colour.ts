@@ -10,7 +10,7 @@ import type { Scale } from "./types.js";
 const INK = 0.6;
 
 /** Decades that the log scale spans below the largest weight. */
-export const LOG_DECADES = 3;
+const LOG_DECADES = 3;
 
 /** The channels of the colour at `at` (0..1) between colours that stand equally far apart. */
 export function blend(points: number[][], at: number): number[] {

@@ -22,7 +22,7 @@ export function levelOf(scale: Scale, maximum: number, signed = false): (weight:
 }
 
 /** The thickness of the line of a weight of 1, or of the end of another scale, in pixels. */
-export const THICKEST = 8;
+const THICKEST = 8;
 
 /**
  * The thickness of a line in 256 steps, as `levelOf`. On the absolute scale the thickness is linear

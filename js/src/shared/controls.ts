@@ -4,13 +4,11 @@ import { selectOptions } from "./select_options.js";
 import type { Special } from "./types.js";
 import { MARKS, type Outcome } from "./verdict.js";
 
-export { MARKS, type Outcome };
-
 /**
  * Where a control stands: "bar" for what answers the first question about a figure, "menu" for what
  * nobody asks first.
  */
-export type Place = "bar" | "menu";
+type Place = "bar" | "menu";
 
 interface Described {
   /** A name that no other control of the figure has. */
@@ -27,7 +25,7 @@ interface Described {
 }
 
 /** One of several values: a select, or a row of buttons. Hidden if there is only one value. */
-export interface Choice<T extends string = string> extends Described {
+interface Choice<T extends string = string> extends Described {
   kind: "choice";
   look?: "select" | "buttons";
   values: readonly T[];
@@ -38,21 +36,21 @@ export interface Choice<T extends string = string> extends Described {
 }
 
 /** A box to tick. */
-export interface Tick extends Described {
+interface Tick extends Described {
   kind: "tick";
   value: boolean;
   change(value: boolean): void;
 }
 
 /** Boxes under one name. */
-export interface Ticks extends Described {
+interface Ticks extends Described {
   kind: "ticks";
   boxes: { name: Special; label: string; value: boolean; hidden: boolean }[];
   change(name: Special, value: boolean): void;
 }
 
 /** A slider from 0; `text` is the value as it is read. */
-export interface Range extends Described {
+interface Range extends Described {
   kind: "range";
   max: number;
   step?: number;
@@ -62,7 +60,7 @@ export interface Range extends Described {
 }
 
 /** A whole number with buttons to the previous and the next number. Hidden below two numbers. */
-export interface Stepper extends Described {
+interface Stepper extends Described {
   kind: "stepper";
   count: number;
   value: number;
@@ -70,7 +68,7 @@ export interface Stepper extends Described {
 }
 
 /** A line of text: Enter sends it, Escape brings the last text back. */
-export interface TextLine extends Described {
+interface TextLine extends Described {
   kind: "text";
   value: string;
   /** The largest number of characters. */

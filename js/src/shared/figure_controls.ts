@@ -4,7 +4,7 @@ import type { Mounted } from "./mount.js";
 import { popupMenu } from "./popup_menu.js";
 
 /** A figure of figures, which lays out some of their controls. */
-export interface ControlHost {
+interface ControlHost {
   /** Whether the host lays the control out. A figure lays out the other controls itself. */
   takes(figure: string, control: Control): boolean;
   /** Receives the taken controls of a part of a figure, again after every change. */

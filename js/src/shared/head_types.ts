@@ -23,34 +23,3 @@ export interface Metrics {
   step?: string;
   ranges?: [low: number, high: number][];
 }
-
-/** Traits of a figure that shows one metric with all heads. */
-export interface MetricState {
-  metric: string | null;
-  sort: "none" | "rows" | "all";
-  descending: boolean;
-  filter: [low: number, high: number] | null;
-  outside: "dim" | "remove";
-  _metrics: Metrics | null;
-}
-
-export interface StripState extends HeadsState {
-  _metrics: Metrics | null;
-}
-
-export interface PlacedHeads {
-  stack: string;
-  /** float32 [layers, heads, 2]. */
-  positions: WireArray;
-  /** Behaviours in the order of the legend; `slot` chooses the mark, -1 is grey. */
-  groups: { name: string; slot: number }[];
-  /** int32 [layers, heads]: index in `groups`; meaningless without any. */
-  group: WireArray;
-}
-
-export interface MapState extends HeadsState {
-  color: "layer" | "behaviour";
-  _heads: PlacedHeads | null;
-  /** `quantity`: what the places stand for; `note`: how they were made. */
-  _source: { model: string; quantity: string; note: string };
-}

@@ -24,7 +24,7 @@ export interface Mounted {
 }
 
 /** What a figure does when it is drawn, in this order. */
-export interface Drawing {
+interface Drawing {
   /** Follows a changed trait, theme or width. */
   update?(look: Look): void;
   /** The elements of the figure; follows a change and every `schedule()`. */
@@ -47,7 +47,7 @@ export const errorOf = <T extends { _error: string }>(model: Model<T>): string =
 const workLine = (text: string) =>
   html`<p role="status" class="attnw-working" ?hidden=${!text}>${text}</p>`;
 
-export const errorLine = (text: string) =>
+const errorLine = (text: string) =>
   html`<p role="alert" class="attnw-alert" ?hidden=${!text}>${text}</p>`;
 
 /** Draw once in the next frame however many changes ask for it before. */

@@ -2,7 +2,7 @@ import { html, noChange, render } from "lit-html";
 import { Directive, directive, type ElementPart } from "lit-html/directive.js";
 
 /** An option of a select. */
-export interface Option {
+interface Option {
   value: string;
   text: string;
   disabled?: boolean;

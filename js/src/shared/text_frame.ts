@@ -1,5 +1,5 @@
 import { html } from "lit-html";
-import { type Control, controlView, type Outcome, outcomeJumps } from "./controls.js";
+import { type Control, controlView, outcomeJumps } from "./controls.js";
 import type { WithControls } from "./figure_controls.js";
 import type { HeadsState } from "./head_types.js";
 import { keyList } from "./key_list.js";
@@ -7,6 +7,7 @@ import { announcer } from "./live_region.js";
 import { shownHead, stepTo } from "./selection.js";
 import { save } from "./snapshot.js";
 import type { Head, RenderContext } from "./types.js";
+import type { Outcome } from "./verdict.js";
 
 /** Traits of widgets that step through annotated texts and show one head on each text. */
 export interface TextState extends HeadsState {
@@ -21,7 +22,7 @@ export interface TextState extends HeadsState {
   _jumped: { n?: number; found?: boolean; left?: number; where?: string };
 }
 
-export interface TextFrame<T> {
+interface TextFrame<T> {
   /** Begins the classes on the page. */
   name: string;
   /**
@@ -47,7 +48,7 @@ export interface TextFrame<T> {
 }
 
 /** What a figure shows within the frame. */
-export interface FramedText {
+interface FramedText {
   title: string;
   /** Controls of this widget alone. */
   controls: Control[];

@@ -48,7 +48,7 @@ export interface StackInfo {
   names?: HeadNames | null;
 }
 
-export interface HeadNames {
+interface HeadNames {
   heads: string[][];
   /** Short names of layers and of heads, for the margins of a grid. */
   rows: string[];

@@ -28,7 +28,7 @@ export const PAIR_HINT = "Point at a square for its weight, click it to select i
 const LOCK = "no word is locked: the first one is shown";
 
 /** The locked token of a side, quoted. */
-export function tokenOf({ lens, axes }: Pick<Scene, "lens" | "axes">, side: Side): string {
+function tokenOf({ lens, axes }: Pick<Scene, "lens" | "axes">, side: Side): string {
   const index = lens[side];
   return index === null ? "" : `“${labelOf(axes[side], index)}”`;
 }

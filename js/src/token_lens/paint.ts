@@ -1,4 +1,12 @@
-import { type Cell, canvasSize, corner, outline, pitches } from "../shared/cells.js";
+import {
+  type Cell,
+  canvasSize,
+  corner,
+  type Hand,
+  NOWHERE,
+  outline,
+  pitches,
+} from "../shared/cells.js";
 import { ramp } from "../shared/colour.js";
 import { cssWord, levelOf } from "../shared/colour_levels.js";
 import { AXIS_LABEL_SIZE, drawToken, labelFont, labelOf, write } from "../shared/labels.js";
@@ -17,15 +25,6 @@ const LINE = 12;
 const PRINTED = 28;
 const NOTCH = 7;
 
-/** What follows the reader's hand on a page. */
-export interface Pointer {
-  hovered: Cell | undefined;
-  focused: Cell | undefined;
-  /** How far the box is scrolled: labels stay in sight. */
-  scrolled: [x: number, y: number];
-}
-const NOWHERE: Pointer = { hovered: undefined, focused: undefined, scrolled: [0, 0] };
-
 /** Tokens by heads, or a square a head. */
 export function paintLens(pen: Pen, scene: Scene, pointer = NOWHERE): void {
   pen.textBaseline = "middle";
@@ -43,7 +42,7 @@ function raster({ layout, values, theme, state, end }: Scene): Raster {
   return { across: layout.cols, down: layout.rows, words };
 }
 
-function paintTokens(pen: Pen, scene: Scene, pointer: Pointer): void {
+function paintTokens(pen: Pen, scene: Scene, pointer: Hand): void {
   const { layout, theme, selected, heads, lens, state } = scene;
   const { x0, y0, cell, rows, cols } = layout;
   const [, pitch] = pitches(layout);
@@ -135,7 +134,7 @@ function paintMask(pen: Pen, { layout, values, theme }: Scene): void {
 function paintHeadLabels(
   pen: Pen,
   scene: Scene,
-  { hovered, focused, scrolled: [x, y] }: Pointer,
+  { hovered, focused, scrolled: [x, y] }: Hand,
 ): void {
   const { layout, theme, heads, state, lens, selected } = scene;
   const { x0, y0, cell, cols } = layout;
@@ -179,7 +178,7 @@ function paintHeadLabels(
 function paintTokenLabels(
   pen: Pen,
   scene: Scene,
-  { hovered, focused, scrolled: [x, y] }: Pointer,
+  { hovered, focused, scrolled: [x, y] }: Hand,
 ): void {
   const { layout, theme, tokens, other, side, lens } = scene;
   const { x0, y0, rows } = layout;
@@ -237,7 +236,7 @@ function labelled({ layout, values }: Scene, first: (number | undefined)[]): Set
   return shown;
 }
 
-function paintPair(pen: Pen, scene: Scene, { hovered, focused, scrolled: [x] }: Pointer): void {
+function paintPair(pen: Pen, scene: Scene, { hovered, focused, scrolled: [x] }: Hand): void {
   const { layout, theme, values, goes, end, state, selected, off } = scene;
   const { cell, cols } = layout;
   const table = ramp(theme);
@@ -309,7 +308,7 @@ function mark(pen: Pen, x: number, y: number, colour: string): void {
   pen.fill();
 }
 
-function paintNames(pen: Pen, scene: Scene, { hovered, focused, scrolled: [x] }: Pointer): void {
+function paintNames(pen: Pen, scene: Scene, { hovered, focused, scrolled: [x] }: Hand): void {
   const { layout, theme, selected } = scene;
   const { x0, cell, rows, cols } = layout;
   const marked = [...selected, hovered, focused].filter((at) => at !== undefined);

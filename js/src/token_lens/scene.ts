@@ -27,13 +27,13 @@ const NARROWEST = 3;
 const HIGHEST = 18;
 const LOWEST = 3;
 /** More rows than this are taller than a canvas may be, and more than a reader scrolls through. */
-export const MOST_ROWS = 1024;
+const MOST_ROWS = 1024;
 export const TALLEST = 560;
 /** A square of a head between two tokens: a number fits into it. */
 const SQUARE = 46;
 
 /** What a lens shows, as the kernel answered. */
-export interface Found {
+interface Found {
   lens: Lens;
   values: Float32Array;
   goes: Uint8Array | null;

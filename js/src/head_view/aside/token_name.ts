@@ -9,8 +9,7 @@ const MANY = 1000;
 export const isMany = ({ text }: Axis): boolean => text.length > MANY;
 
 /** A token with its place. */
-export const placed = (axis: Axis, index: number): string =>
-  `${quoted(labelOf(axis, index))} (${index})`;
+const placed = (axis: Axis, index: number): string => `${quoted(labelOf(axis, index))} (${index})`;
 
 /** A token as text names it: what it is, and where among many. */
 export const tokenName = (axis: Axis, index: number): string =>

@@ -83,21 +83,12 @@ export function linesInView(
   toLevel: (weight: number) => number,
   focus?: { query: Set<number>; key: Set<number> },
 ): Lines {
-  const [query, key, level]: [number[], number[], number[]] = [[], [], []];
-  const counts = new Int32Array(257);
+  const found = collector(map.signed, toLevel);
   const width = map.cols.length;
-  const zero = zeroLevel(map.signed);
   const add = (r: number, c: number, cutoff: number) => {
     const weight = map.values[r * width + c] ?? 0;
     const size = Math.abs(weight);
-    if (!(size > 0 && size >= cutoff)) return;
-    const at = toLevel(weight);
-    if (at === zero) return;
-    query.push(r);
-    key.push(c);
-    level.push(at);
-    const strength = Math.abs(at - zero);
-    counts[strength + 1] = (counts[strength + 1] ?? 0) + 1;
+    if (size > 0 && size >= cutoff) found.add(r, c, weight);
   };
   for (let r = 0; r < map.rows.length; r++) {
     const cutoff = cutoffs[r] ?? 0;
@@ -106,7 +97,7 @@ export function linesInView(
     if (!focus || focus.query.has(r)) for (let c = start; c < end; c++) add(r, c, cutoff);
     else for (const c of focus.key) if (c >= start && c < end) add(r, c, cutoff);
   }
-  return strongestLast(query, key, level, counts, zero);
+  return found.strongestLast();
 }
 
 /**
@@ -119,21 +110,31 @@ export function linesOfPairs(
   toLevel: (weight: number) => number,
   focus?: { query: Set<number>; key: Set<number> },
 ): Lines {
-  const [query, key, level]: [number[], number[], number[]] = [[], [], []];
+  const found = collector(signed, toLevel);
+  for (const { query, key, weight } of pairs) {
+    if (focus && !focus.query.has(query) && !focus.key.has(key)) continue;
+    if (Math.abs(weight) >= (least?.[query] ?? 0)) found.add(query, key, weight);
+  }
+  return found.strongestLast();
+}
+
+/** Collects the pairs that have a line: a weight at the level of 0 has none. */
+function collector(signed: boolean | undefined, toLevel: (weight: number) => number) {
+  const [queries, keys, levels]: [number[], number[], number[]] = [[], [], []];
   const counts = new Int32Array(257);
   const zero = zeroLevel(signed);
-  for (const pair of pairs) {
-    if (focus && !focus.query.has(pair.query) && !focus.key.has(pair.key)) continue;
-    if (Math.abs(pair.weight) < (least?.[pair.query] ?? 0)) continue;
-    const at = toLevel(pair.weight);
-    if (at === zero) continue;
-    query.push(pair.query);
-    key.push(pair.key);
-    level.push(at);
-    const strength = Math.abs(at - zero);
-    counts[strength + 1] = (counts[strength + 1] ?? 0) + 1;
-  }
-  return strongestLast(query, key, level, counts, zero);
+  return {
+    add(query: number, key: number, weight: number): void {
+      const level = toLevel(weight);
+      if (level === zero) return;
+      queries.push(query);
+      keys.push(key);
+      levels.push(level);
+      const strength = Math.abs(level - zero);
+      counts[strength + 1] = (counts[strength + 1] ?? 0) + 1;
+    },
+    strongestLast: () => strongestLast(queries, keys, levels, counts, zero),
+  };
 }
 
 /**

@@ -22,6 +22,31 @@ interface Column {
   shown: number[];
 }
 
+/**
+ * Set the letters and the colour of a token: special tokens are quiet, locked ones and the active
+ * one stand out, and a token without a known weight is pale.
+ */
+export function styleToken(
+  pen: Pen,
+  { theme, font, size, locked, active, highlighted, absent }: Scene,
+  token: {
+    side: Side;
+    i: number;
+    weight: number | undefined;
+    isMuted: boolean;
+    showsLit: boolean;
+  },
+): void {
+  const { side, i, weight, isMuted, showsLit } = token;
+  const isChosen = locked[side].has(i) || active[side] === i;
+  const lit = highlighted[side].has(i);
+  pen.font = labelFont(font, isChosen || lit, size);
+  pen.fillStyle = isMuted ? theme.muted : theme.text;
+  if (lit && showsLit) pen.fillStyle = theme.second;
+  if (isChosen) pen.fillStyle = theme.accent;
+  pen.globalAlpha = Number.isNaN(weight) || absent?.[side].has(i) ? 0.45 : 1;
+}
+
 /** The two columns of tokens in sight, with the leading tokens' weights beside the other side's. */
 export function paintColumns(
   pen: Pen,
@@ -73,11 +98,8 @@ function paintColumn(
     const isNamed = locked || active || (names && lit);
     if (!isNamed && i % step !== 0) continue;
     const text = names || isNamed ? labelOf(axis, index) : String(index);
-    pen.font = labelFont(scene.font, locked || active || lit, scene.size);
-    pen.fillStyle = axis.special[index] || !(names || isNamed) ? theme.muted : theme.text;
-    if (lit && names) pen.fillStyle = theme.second;
-    if (locked || active) pen.fillStyle = theme.accent;
-    pen.globalAlpha = Number.isNaN(weight) || scene.absent?.[side].has(i) ? 0.45 : 1;
+    const isMuted = axis.special[index] || !(names || isNamed);
+    styleToken(pen, scene, { side, i, weight, isMuted: Boolean(isMuted), showsLit: names });
     const align = way === 1 ? "left" : "right";
     drawToken(pen, text, x, y, align, layout.labelWidth);
     pen.globalAlpha = 1;

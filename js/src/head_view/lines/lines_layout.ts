@@ -21,9 +21,6 @@ const LEAST_PITCH = 4;
 
 /** Whether columns of so many tokens are higher than the figure. */
 export const columnsScroll = (count: number, size: number): boolean => count * (size + 1) > TALLEST;
-/** Within so many pixels the strongest line is meant, else the nearest up to FAR. */
-const NEAR = 3;
-const FAR = 6;
 /** 0 is a full S, 1 straight. */
 const STRAIGHTNESS = 0.4;
 const CORNERS = 20;
@@ -185,14 +182,31 @@ export function hitLines(layout: LinesLayout, x: number, y: number, lines: Lines
       ? { [side]: index }
       : {};
   }
-  const along = alongAt(EASED, (x - layout.x0) / (layout.x1 - layout.x0));
+  const point = { from: x - layout.x0, length: layout.x1 - layout.x0, along: y };
+  return nearestLine(lines, point, (side, index) => rowCentre(layout, side, index));
+}
+
+/** Within so many pixels the strongest line is meant, else the nearest up to FAR. */
+const NEAR = 3;
+const FAR = 6;
+
+/**
+ * The line that a point between the tokens means; `from` and `length` are measured from the queries
+ * to the keys, `along` and the ends of the lines along the tokens.
+ */
+export function nearestLine(
+  lines: Lines,
+  { from, length, along }: Record<"from" | "length" | "along", number>,
+  endOf: (side: Side, index: number) => number,
+): Target {
+  const share = alongAt(EASED, from / length);
   let best = FAR;
   let at = -1;
   for (let i = lines.count - 1; i >= 0; i--) {
-    const from = rowCentre(layout, "query", lines.query[i] ?? 0);
-    const to = rowCentre(layout, "key", lines.key[i] ?? 0);
-    const slope = (to - from) / (layout.x1 - layout.x0);
-    const away = Math.abs(from + along * (to - from) - y) / Math.hypot(1, slope);
+    const start = endOf("query", lines.query[i] ?? 0);
+    const end = endOf("key", lines.key[i] ?? 0);
+    const slope = (end - start) / length;
+    const away = Math.abs(start + share * (end - start) - along) / Math.hypot(1, slope);
     if (away < best) {
       best = away;
       at = i;

@@ -5,7 +5,7 @@ import { ANGLE } from "../matrix/matrix_layout.js";
 import { type Scene, widestOf } from "../scene.js";
 import type { Target } from "../source/target.js";
 import type { Lines } from "./lines_choose.js";
-import { alongAt, EASED } from "./lines_layout.js";
+import { nearestLine } from "./lines_layout.js";
 
 /** Between a line's end and the token. */
 export const TOKEN_GAP = 6;
@@ -22,8 +22,6 @@ export const BAR = 26;
 /** Of sloping tokens, longer ones end with an ellipsis. */
 const LONGEST = 120;
 const LONGEST_SHARE = "99\u00a0%";
-const FAR = 6;
-const NEAR = 3;
 /** The names of the rows stand before the tokens. */
 const NAME = 36;
 
@@ -129,19 +127,6 @@ export function hitRows(layout: RowsLayout, x: number, y: number, lines: Lines):
     const index = tokenAt(layout, side, x);
     return index === undefined ? {} : { [side]: index };
   }
-  const along = alongAt(EASED, (y - y0) / (y1 - y0));
-  let best = FAR;
-  let at = -1;
-  for (let i = lines.count - 1; i >= 0; i--) {
-    const from = middles.query[lines.query[i] ?? 0] ?? 0;
-    const to = middles.key[lines.key[i] ?? 0] ?? 0;
-    const slope = (to - from) / (y1 - y0);
-    const away = Math.abs(from + along * (to - from) - x) / Math.hypot(1, slope);
-    if (away < best) {
-      best = away;
-      at = i;
-    }
-    if (away < NEAR) break;
-  }
-  return at < 0 ? {} : { query: lines.query[at], key: lines.key[at] };
+  const point = { from: y - y0, length: y1 - y0, along: x };
+  return nearestLine(lines, point, (side, index) => middles[side][index] ?? 0);
 }

@@ -7,7 +7,7 @@ import { leads, type Scene, writtenFrom } from "../scene.js";
 import { weightAt } from "../source/source_of.js";
 import { lineTables } from "./line_tables.js";
 import type { Lines } from "./lines_choose.js";
-import { barLevel, isShareOf, LEAST_SHARE, paintLock } from "./lines_columns.js";
+import { barLevel, isShareOf, LEAST_SHARE, paintLock, styleToken } from "./lines_columns.js";
 import { EASED, STRAIGHT } from "./lines_layout.js";
 import { type Drawn, paintFocused, paintLinesOn } from "./lines_paint.js";
 import { BAR, numberSize, type RowsLayout, TOKEN_GAP } from "./rows_layout.js";
@@ -15,7 +15,7 @@ import { BAR, numberSize, type RowsLayout, TOKEN_GAP } from "./rows_layout.js";
 const BAR_WIDTH = 7;
 
 /** How lines run between two rows of tokens. */
-export const drawnInRows = ({ middles, x0, x1, y0, y1 }: RowsLayout): Drawn => ({
+const drawnInRows = ({ middles, x0, x1, y0, y1 }: RowsLayout): Drawn => ({
   box: { x: x0, y: y0, width: x1 - x0, height: y1 - y0 },
   isWhole: true,
   trace(pen, query, key, curved) {
@@ -76,13 +76,8 @@ function paintRow(pen: Pen, at: RowsLayout, scene: Scene, side: Side): void {
     const x = at.middles[side][i] ?? 0;
     const weight = weightTo(i);
     const locked = scene.locked[side].has(i);
-    const active = scene.active[side] === i;
-    const lit = scene.highlighted[side].has(i);
-    pen.font = labelFont(font, locked || active || lit, size);
-    pen.fillStyle = axis.special[index] ? theme.muted : theme.text;
-    if (lit) pen.fillStyle = theme.second;
-    if (locked || active) pen.fillStyle = theme.accent;
-    pen.globalAlpha = Number.isNaN(weight) || scene.absent?.[side].has(i) ? 0.45 : 1;
+    const isMuted = Boolean(axis.special[index]);
+    styleToken(pen, scene, { side, i, weight, isMuted, showsLit: true });
     paintToken(pen, at, labelOf(axis, index), x, end, way, size);
     pen.globalAlpha = 1;
     if (locked) paintLock(pen, x, end - way * TOKEN_GAP, theme.accent);

@@ -7,13 +7,13 @@ import { LEVELS } from "../several/head_colours.js";
 import type { Cells } from "../source/map_source.js";
 
 /** Positions whose rows or columns are drawn in the second colour. */
-export interface Lit {
+interface Lit {
   query: Set<number>;
   key: Set<number>;
 }
 
 /** What cells are coloured with. */
-export interface Colouring {
+interface Colouring {
   theme: Theme;
   scale: Scale;
   maximum: number;

@@ -11,7 +11,7 @@ export function span(heads: Head[], name: (head: Head) => string): string {
 }
 
 /** Each head once: a head that is shown in two attentions is in the list twice. */
-export const distinct = (heads: Head[]) =>
+const distinct = (heads: Head[]) =>
   heads.filter((head, i) => heads.findIndex((other) => sameHead(head, other)) === i);
 
 /** The heads as a caption names them. */

@@ -95,13 +95,20 @@ export function severalOf(state: Asked, maps: Maps | null, axes: Axes): Several 
     maps.values.shape[2] === axes.key.text.length;
   if (!maps || !agrees || places.includes(-1)) return undefined;
   if (two && !heads.every((head, i) => sameHead(head, maps.heads[i] as Head))) return undefined;
+  const values = places.map((place) => valuesOf(maps, place));
+  return together(state, heads, wanted, values);
+}
+
+/** Heads as a state draws them together. */
+function together(state: Asked, heads: Head[], wanted: number, values: Several["values"]): Several {
+  const two = isTwo(state);
   const shown = state.selected.at(-1) as Head;
   const several: Several = {
     arrangement: two ? "beside" : state.arrangement,
     heads,
     wanted,
     last: heads.findIndex((head) => sameHead(head, shown)),
-    values: places.map((place) => valuesOf(maps, place)),
+    values,
   };
   if (two) several.names = twoNames(state._compared);
   return several;
@@ -123,20 +130,10 @@ function oneTwice({ selected }: Pick<Choice, "selected">) {
  * until they are.
  */
 export function severalTiled(state: Asked, { heads: there }: LongMaps): Several | undefined {
-  const two = isTwo(state);
-  const { heads, wanted } = two ? oneTwice(state) : drawnHeads(state);
+  const { heads, wanted } = isTwo(state) ? oneTwice(state) : drawnHeads(state);
   if (heads.length !== there.length) return undefined;
   if (!heads.every((head, i) => sameHead(head, there[i] as Head))) return undefined;
-  const shown = state.selected.at(-1) as Head;
-  const several: Several = {
-    arrangement: two ? "beside" : state.arrangement,
-    heads,
-    wanted,
-    last: heads.findIndex((head) => sameHead(head, shown)),
-    values: [],
-  };
-  if (two) several.names = twoNames(state._compared);
-  return several;
+  return together(state, heads, wanted, []);
 }
 
 /** Maps that were read from their bytes: a page may hold many more than it shows. */

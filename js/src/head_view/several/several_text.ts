@@ -65,7 +65,7 @@ const nameAmong = ({ names, heads }: Several, i: number, stacks?: StackInfo[]) =
 type Print = (weight: number) => string;
 
 /** A pair with the weight of every head, largest first; a token with the strongest of each head. */
-export function describeSeveral(
+function describeSeveral(
   several: Several,
   maps: VisibleMap[],
   axes: Axes,

@@ -20,7 +20,7 @@ export interface Cells {
 }
 
 /** One block, or one cell at a step of 1. */
-export interface Block extends Place {
+interface Block extends Place {
   step: number;
   weight: number;
 }

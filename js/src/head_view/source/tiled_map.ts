@@ -22,14 +22,14 @@ export interface Tiled {
 }
 
 /** Cells a side that a tile has at most. */
-export const TILE = 256;
+const TILE = 256;
 
 const pairOf = ([query, key, weight]: Link): Pair => ({ query, key, weight });
 const same = (a: { heads: unknown }, b: { heads: unknown }) => String(a.heads) === String(b.heads);
 const NOTHING = new Float32Array();
 
 /** Whether a tile has all of a part. */
-export const covers = ({ queries, keys }: Tile, [q0, q1, k0, k1]: Part): boolean =>
+const covers = ({ queries, keys }: Tile, [q0, q1, k0, k1]: Part): boolean =>
   queries[0] <= q0 && q1 <= queries[1] && keys[0] <= k0 && k1 <= keys[1];
 
 /**

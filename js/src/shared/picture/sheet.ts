@@ -56,7 +56,7 @@ export interface Drawn {
 export type DrawPicture<T> = (state: T, request: Request) => Drawn;
 
 /** Where a figure lies in its picture: what it has in common with the page. */
-export type Region = Record<"x" | "y" | "width" | "height", number>;
+type Region = Record<"x" | "y" | "width" | "height", number>;
 
 /** A picture from top to bottom: title, figure, legend, sentences. */
 export class Sheet {

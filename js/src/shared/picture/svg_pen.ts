@@ -6,14 +6,14 @@ import { parseFont, textWidth } from "../text_width.js";
 const FORBIDDEN = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 /** Signs that XML forbids are shown as replacement characters, markup as text. */
-export const escaped = (text: string): string =>
+const escaped = (text: string): string =>
   text.replace(FORBIDDEN, "\ufffd").replace(/[&<>"]/g, (sign) => ENTITIES[sign] ?? sign);
 
 /** More pixels than this are an image. */
 const MOST_CELLS = 900;
 
 /** At most three decimals, without trailing zeros. */
-export const number = (x: number): string => String(Math.round(x * 1000) / 1000 || 0);
+const number = (x: number): string => String(Math.round(x * 1000) / 1000 || 0);
 
 /** A shape as text. */
 function elementText({ tag, attributes, inside }: Shape): string {

@@ -1,4 +1,4 @@
-import { element, listening } from "./dom.js";
+import { element, listening } from "../shared/dom.js";
 import {
   framed,
   isWhole,
@@ -12,7 +12,7 @@ import {
   whole,
   wholeOf,
   zoomed,
-} from "./window.js";
+} from "../shared/window.js";
 
 /** Shorter ways of the pointer are clicks. */
 const DRAGGED = 5;

@@ -1,7 +1,7 @@
-import { DamagedError } from "./damage.js";
-import { bytesOf, embedded } from "./embedded_arrays.js";
-import type { EmbeddedMaps } from "./embedded_maps.js";
-import type { Held, PageFigure, StoredMaps } from "./page_data.js";
+import { DamagedError } from "../shared/page/damage.js";
+import { bytesOf, embedded } from "../shared/page/embedded_arrays.js";
+import type { EmbeddedMaps } from "../shared/page/embedded_maps.js";
+import type { Held, PageFigure, StoredMaps } from "../shared/page/page_data.js";
 
 /**
  * Most layers or heads that a page may name: larger numbers are damage, and would hang the page.

@@ -1,5 +1,5 @@
-import { type Caption, caption, captionText, type Table } from "../caption.js";
-import { type Drawn, type DrawPicture, Sheet } from "./sheet.js";
+import { type Caption, caption, captionText, type Table } from "../shared/caption.js";
+import { type Drawn, type DrawPicture, Sheet } from "../shared/picture/sheet.js";
 
 /** One figure of several; `width` is its fixed width, or null for a share of the free width. */
 interface Panel {
@@ -12,7 +12,7 @@ interface Panel {
 }
 
 /** What a picture of several figures is made of, row by row. */
-export interface PanelsState {
+interface PanelsState {
   rows: Panel[][];
 }
 

@@ -1,8 +1,10 @@
-import type { HeadsState } from "../head_types.js";
-import type { TokenSize } from "../labels.js";
-import type { RelationsState } from "../relation_types.js";
-import type { Head, HeadLabel, Model, SharedState } from "../types.js";
-import type { Limits } from "./page_data.js";
+import kernels from "virtual:figures/page";
+import type { HeadsState } from "../shared/head_types.js";
+import type { TokenSize } from "../shared/labels.js";
+import { localModel } from "../shared/page/local_model.js";
+import type { Held, Limits, PageFigure } from "../shared/page/page_data.js";
+import type { RelationsState } from "../shared/relation_types.js";
+import type { Head, HeadLabel, Model, SharedState } from "../shared/types.js";
 
 /** Traits under the same name in every figure. */
 export const SHARED = [
@@ -65,4 +67,11 @@ export function link(linked: Linked[]): void {
             model.set(name, fitting(name, from.model.get(name), limits) as never);
         busy = false;
       });
+}
+
+/** A figure's model, and the values accepted from linked figures. */
+export function pageModel(figure: PageFigure, held: Held): Linked {
+  const kernel = kernels[figure.name];
+  const model = kernel ? kernel(figure, held) : localModel(figure.state);
+  return { model, shapes: figure.shapes, relations: figure.relations };
 }
