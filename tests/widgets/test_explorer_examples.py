@@ -208,13 +208,82 @@ def test_a_user_s_model_opens_on_the_link_that_stands_out_most(own: AttentionMod
     assert explorer.caption.notes[0].startswith(f"In {opening.head}, “")
     assert tuple(explorer.hidden) == resting_places(explorer.attention).kinds
     assert explorer.example == "pronouns"
-    # Nothing is known of its heads on an example: the one chosen stays.
+    # Nothing is known of its heads on an example, which opens like any other text.
     explorer.example = "passive"
-    assert explorer.head == opening.head
+    assert explorer.head == opening_of(explorer.attention).head != opening.head
     assert explore(own, "The cat sat.", layer=3).head == Head(3, 0)
     typed = explore(load_model(), "My brother sold the boat because it leaked.")
     assert typed.example is None and typed.head == Head(1, 3) and typed.tokens == [("query", 7)]
     assert typed.caption.notes[0].startswith("In L1 H3 (pronoun to its person), “it”")
+
+
+STORY = "My brother sold the boat because it leaked."
+ANOTHER_STORY = "Heavy rain destroyed several small bridges near the village."
+
+
+def test_another_text_opens_on_what_stands_out_in_it(model: AttentionModel) -> None:
+    explorer = explore(model, STORY, treebank=False)
+    assert explorer.head == Head(1, 3)
+    for text in (ANOTHER_STORY, STORY):
+        from_page(explorer, {"text": text})
+        opened = explore(model, text, treebank=False)
+        for figure in (explorer, explorer.grid, explorer.view):
+            assert (figure.selected, figure.tokens) == (opened.selected, opened.tokens)
+        assert explorer.grid.cells == "maps"
+        assert explorer.caption.notes[0] == opened.caption.notes[0]
+    # A text of which only the attention is known, and the text of an example, do so too.
+    explorer.attention = model.attend(ANOTHER_STORY)
+    assert (explorer.head, explorer.text) == (Head(1, 4), "")
+    explorer.example = "objects"
+    assert explorer.head == Head(*demo_texts()["objects"].head)
+    explorer.text = STORY
+    assert explorer.head == Head(1, 3)
+
+
+def test_another_text_keeps_the_head_that_a_reader_selected(model: AttentionModel) -> None:
+    explorer = explore(model, ANOTHER_STORY, treebank=False)
+    from_page(explorer.grid, {"selected": [[4, 4, "self"]]})
+    explorer.text = STORY
+    assert explorer.head == explorer.view.head == Head(4, 4)
+    # Steps through the layers choose a head, and so do options.
+    stepped = explore(model, ANOTHER_STORY, treebank=False)
+    from_page(stepped, {"layer": 2})
+    stepped.text = STORY
+    assert stepped.head == Head(2, 4)
+    opened = explore(model, ANOTHER_STORY, treebank=False, selected=[(1, 4)])
+    opened.text = STORY
+    assert opened.head == Head(1, 4)
+    # A reader who returns to the first head has selected it.
+    stepped.selected = [(1, 4)]
+    stepped.text = ANOTHER_STORY
+    stepped.text = STORY
+    assert stepped.head == Head(1, 4)
+    # An example shows its head, and the text after it is open again.
+    stepped.example = "objects"
+    stepped.text = STORY
+    assert stepped.head == Head(1, 3)
+
+
+def test_another_text_keeps_a_head_that_is_off(model: AttentionModel) -> None:
+    explorer = explore(model, ANOTHER_STORY, treebank=False)
+    from_page(explorer, {"disabled": [[1, 4, "self"]]})
+    explorer.text = STORY
+    assert explorer.head == Head(1, 4) and explorer.disabled == [Head(1, 4)]
+    # Another head that is off does not hold the shown head.
+    explorer = explore(model, ANOTHER_STORY, treebank=False)
+    explorer.disabled = [(0, 0)]
+    explorer.text = STORY
+    assert explorer.head == Head(1, 3)
+
+
+def test_another_text_of_a_causal_model_opens_on_the_head_of_its_answer() -> None:
+    causal = load_model("attnwidget/induction")
+    texts = "the cat sat on the mat and the cat", "a red car and a blue car and a red"
+    explorer = explore(causal, texts[0], treebank=False, atlas=False)
+    for text in reversed(texts):
+        explorer.text = text
+        opened = explore(causal, text, treebank=False, atlas=False)
+        assert (explorer.selected, explorer.tokens) == (opened.selected, opened.tokens)
 
 
 def test_only_texts_that_a_model_reads_are_offered() -> None:

@@ -17,6 +17,7 @@ from attnwidget.capture.load import load_model
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.comparable_maps import refuse_incomparable
 from attnwidget.capture.model import AttentionModel
+from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.progress_bar import said_when_slow
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
@@ -98,7 +99,7 @@ def explore(
     that stands out most: from a pronoun, a content word, or the last word of a causal model, in a
     head whose name suits the word. For a causal model that predicts the next word, the explorer
     opens on the head that carries this word, if the search is fast enough. `selected` or `layer`
-    choose another head.
+    choose another head. Another text opens in the same way, unless a reader selected a head.
 
     Args:
         model: A model from `load_model`, or an argument of `load_model`. None = the model of an
@@ -185,6 +186,9 @@ class Explorer(ExplorerFigure):
 
     # Whether a text with words is read between words after a text without words.
     _is_word_by_word: bool = False
+
+    # The heads that the explorer selected itself; None after a reader selected a head.
+    _own_heads: list[Head] | None = None
 
     def __init__(
         self,
@@ -275,6 +279,7 @@ class Explorer(ExplorerFigure):
         if not chooses and story is not None:
             head = story.head
         traits.setdefault("selected", [head])
+        self._own_heads = None if chooses else [head]
         locked = self._first_locks(attention, traits, story) if other is None else ()
         self._locked_words = LockedWords(self, self._figures, self._names, locked)
         if other is None:
@@ -292,10 +297,11 @@ class Explorer(ExplorerFigure):
             self.labels = self._names.by_head | dict(self.labels)
         if other is not None:
             selected = self.selected
-            self._compare_with(other)
+            self._compare_with(other, opens=True)
             self.tokens = traits.get("tokens", self.tokens)
             if chooses:
                 self.selected = selected
+                self._own_heads = None
 
     def _open(self, attention: Attention, metrics: Any, traits: dict[str, Any]) -> None:
         """Open this widget with the grid and the view, and begin to measure."""
@@ -549,6 +555,7 @@ class Explorer(ExplorerFigure):
             self._shown = shown
             self._of_text = attention
             had_words, has_words = map(_has_words, (self.attention, attention))
+            is_own = self._is_own_head()
             if had_words:
                 self._is_word_by_word = self.unit == "words"
             if not has_words:
@@ -558,36 +565,69 @@ class Explorer(ExplorerFigure):
                 self._figures.give("unit", "words")
             if not tells:
                 self.example = None
-            self._compare_with(other)
+            self._compare_with(other, opens=is_own)
             if other is None:
-                self._tell(attention, demo if tells else None)
+                self._tell(attention, demo if tells else None, opens=is_own)
             # A further input may have been requested by another thread, and is read here.
             with self.hold_trait_notifications():
                 for name, value in shown.items():
                     setattr(self, name, value)
 
-    def _tell(self, attention: Attention, demo: DemoText | None) -> None:
-        """Show what makes the map of a new text readable; `demo` is the shown example."""
+    def _is_own_head(self) -> bool:
+        """Whether the explorer chose the shown head, and the reader did nothing with it.
+
+        A reader who switches the shown head off works with this head.
+        """
+        return self._own_heads is not None and not {*self.selected} & {*self.disabled}
+
+    def _select(self, head: Head) -> None:
+        """Show a head that the explorer chooses."""
+        self._own_heads = [head]
+        self.selected = [head]
+
+    @when_open("selected")
+    def _note_choice(self, change: object) -> None:
+        if self.selected != self._own_heads:
+            self._own_heads = None
+
+    def _tell(self, attention: Attention, demo: DemoText | None, *, opens: bool) -> None:
+        """Show what makes the map of a new text readable.
+
+        Args:
+            attention: The attention of the text.
+            demo: The example that the text belongs to, or None.
+            opens: Whether to open on the head that stands out in the text, because no reader has
+                selected a head.
+        """
         self._locked_words.forget()
-        if demo is None or not is_embedded(self._model):
+        if demo is not None and is_embedded(self._model):
+            story = story_of(attention, demo, self.unit)
+        elif opens:
+            story = self._opens_on(attention, self.unit)
+        else:
             self._locked_words.focus()
             return
-        story = story_of(attention, demo, self.unit)
-        self.selected = [story.head]
+        self._select(story.head)
         self._locked_words.lock(story.tokens)
 
-    def _compare_with(self, other: Attention | None) -> None:
-        """Compare with another attention, or with none; open on the head that differs most."""
+    def _compare_with(self, other: Attention | None, *, opens: bool) -> None:
+        """Compare with another attention, or with none.
+
+        A comparison that begins opens on the head that differs most, as does another text if
+        `opens`.
+        """
         begins = other is not None and self._other is None
         self._other = other
         self.grid.versus = self.view.versus = other
-        if other is not None and begins:
-            stack = self.head.stack if self.head else next(iter(self.attention.stacks))
-            changes = self.attention.changes(other, stack)
-            opening = opening_of_change(self.attention, other, changes, stack)
-            self.selected = [opening.head]
-            axis = self.attention.stacks[stack].query
-            self.tokens = list(opening.in_unit(self.unit, axis))
+        if other is None or not (begins or opens):
+            return
+        stack = self.head.stack if self.head else next(iter(self.attention.stacks))
+        changes = self.attention.changes(other, stack)
+        opening = opening_of_change(self.attention, other, changes, stack)
+        self._select(opening.head)
+        axis = self.attention.stacks[stack].query
+        self.tokens = list(opening.in_unit(self.unit, axis))
+        if begins:
             self.grid.metric = self.grid.metric or CHANGE
 
     # What the parts do when a trait changes
