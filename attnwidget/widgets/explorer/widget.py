@@ -275,7 +275,7 @@ class Explorer(ExplorerFigure):
             story = self._opens_on(attention, unit)
         stack = next(iter(attention.stacks))
         first = attention.stacks[stack].layers.numbers[0]
-        head = (traits["layer"] if chooses and "layer" in traits else first, 0, stack)
+        head = Head(traits["layer"] if chooses and "layer" in traits else first, 0, stack)
         if not chooses and story is not None:
             head = story.head
         traits.setdefault("selected", [head])
