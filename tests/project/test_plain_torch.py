@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import attnwidget
-from attnwidget import AttentionModel, load_model, measure_checkpoints
+from attnwidget import AttentionModel, load_model
 from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.metrics import measure_checkpoints
 
 # These functions split texts into tokens, and compute nothing.
 TOKENS_ALONE = {"make_segments", "read_segments"}
