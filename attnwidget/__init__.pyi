@@ -1,148 +1,32 @@
-"""The public names and where each lives: what type checkers see, and what is loaded on first use.
+"""The public names of `attnwidget`: what type checkers see, and what is loaded on first use."""
 
-Names from `metrics` and `results` can be imported from here too, but `dir(attnwidget)` does not
-list them.
-"""
-
+from . import behaviours as behaviours
 from . import charts as charts
 from . import demo as demo
+from . import interventions as interventions
+from . import mechanisms as mechanisms
 from . import metrics as metrics
+from . import probes as probes
 from . import results as results
+from . import words as words
 from .behaviours.atlas.atlas_file import load_atlas as load_atlas
 from .behaviours.atlas.build_atlas import atlas as atlas
-from .behaviours.behaviour import LinkBehaviour as LinkBehaviour
-from .behaviours.examples.head_examples import head_examples as head_examples
-from .behaviours.places.find_links import find_links as find_links
-from .behaviours.scores.alignment_scores import alignment_scores as alignment_scores
-from .behaviours.scores.score_behaviours import score_behaviours as score_behaviours
 from .capture.load import load_model as load_model
 from .capture.maps.attention import Attention as Attention
 from .capture.maps.stack_axes import Stack as Stack
 from .capture.model import AttentionModel as AttentionModel
 from .capture.tapping.head import Head as Head
-from .capture.watch_attention import WatchedAttention as WatchedAttention
 from .capture.watch_attention import watch_attention as watch_attention
 from .comparison.compare import compare as compare
-from .corpus.merge_resume_files import merge_resume_files as merge_resume_files
-from .corpus.results import Measurements as Measurements
 from .corpus.segmenting import make_segments as make_segments
 from .corpus.segmenting import read_segments as read_segments
 from .corpus.shards import WorkersError as WorkersError
 from .drawing.join_figures import join_figures as join_figures
 from .installed_versions import versions as versions
 from .interventions.ablation import ablate as ablate
-from .interventions.head_importance import head_importance as head_importance
-from .interventions.minimal_pairs import score_pairs as score_pairs
-from .interventions.patch_heads import patch_heads as patch_heads
-from .interventions.patch_path import patch_path as patch_path
-from .mechanisms.copying import copying_scores as copying_scores
-from .mechanisms.direct_effects import direct_effects as direct_effects
-from .mechanisms.explain_link import explain_link as explain_link
-from .mechanisms.head_composition import head_composition as head_composition
-from .mechanisms.head_vocabulary import attended_vocabulary as attended_vocabulary
-from .mechanisms.head_vocabulary import head_vocabulary as head_vocabulary
-from .mechanisms.head_writes import head_writes as head_writes
-from .mechanisms.key_biplot import key_biplot as key_biplot
-from .mechanisms.logit_lens import logit_lens as logit_lens
-from .mechanisms.measured_effects import gradient_effects as gradient_effects
-from .mechanisms.score_at_distances import score_at_distances as score_at_distances
-from .mechanisms.score_sources import score_sources as score_sources
-from .mechanisms.wavelength_shares import wavelength_shares as wavelength_shares
-from .metrics import Classes as Classes
-from .metrics import Confidence as Confidence
-from .metrics import Distances as Distances
-from .metrics import Entropy as Entropy
-from .metrics import Gradients as Gradients
-from .metrics import Induction as Induction
-from .metrics import Norms as Norms
-from .metrics import Patterns as Patterns
-from .metrics import Position as Position
-from .metrics import PositionContent as PositionContent
-from .metrics import Roles as Roles
-from .metrics import Sinks as Sinks
-from .metrics.clark_labels import clark_labels as clark_labels
-from .metrics.induction import induction_scores as induction_scores
 from .metrics.measure import measure as measure
 from .metrics.measure import measure_attention as measure_attention
-from .metrics.measure_checkpoints import measure_checkpoints as measure_checkpoints
-from .metrics.retrieval import retrieval_scores as retrieval_scores
-from .metrics.rollout import attention_flow as attention_flow
-from .metrics.rollout import attention_rollout as attention_rollout
-from .probes.dependency.train_dependency_probe import (
-    train_dependency_probe as train_dependency_probe,
-)
-from .probes.pairs.train_pair_probe import train_pair_probe as train_pair_probe
 from .probes.probe_file import load_probe as load_probe
-from .probes.structural.train_structural_probe import (
-    train_structural_probe as train_structural_probe,
-)
-from .results import Ablation as Ablation
-from .results import AlignmentScores as AlignmentScores
-from .results import Atlas as Atlas
-from .results import AttendedVocabulary as AttendedVocabulary
-from .results import BehaviourScore as BehaviourScore
-from .results import BehaviourTable as BehaviourTable
-from .results import ClassesResult as ClassesResult
-from .results import CodeLength as CodeLength
-from .results import ComparedHeads as ComparedHeads
-from .results import ConfidenceResult as ConfidenceResult
-from .results import CopyingScores as CopyingScores
-from .results import CoreferenceAccuracies as CoreferenceAccuracies
-from .results import DependencyProbe as DependencyProbe
-from .results import DirectEffects as DirectEffects
-from .results import EntropyResult as EntropyResult
-from .results import ExampleLink as ExampleLink
-from .results import FeatureWeights as FeatureWeights
-from .results import FoundLinks as FoundLinks
-from .results import GovernorPredictions as GovernorPredictions
-from .results import GradientEffects as GradientEffects
-from .results import GradientsResult as GradientsResult
-from .results import HeadCard as HeadCard
-from .results import HeadComposition as HeadComposition
-from .results import HeadDistances as HeadDistances
-from .results import HeadEffect as HeadEffect
-from .results import HeadExamples as HeadExamples
-from .results import HeadImportance as HeadImportance
-from .results import HeadPatches as HeadPatches
-from .results import HeadResult as HeadResult
-from .results import HeadScores as HeadScores
-from .results import HeadVocabulary as HeadVocabulary
-from .results import HeadVotes as HeadVotes
-from .results import HeadWrites as HeadWrites
-from .results import InductionResult as InductionResult
-from .results import KeyBiplot as KeyBiplot
-from .results import Link as Link
-from .results import LinkedSentence as LinkedSentence
-from .results import LinkExplanation as LinkExplanation
-from .results import LinkWeights as LinkWeights
-from .results import LogitLens as LogitLens
-from .results import LookingAway as LookingAway
-from .results import MeasuredCheckpoints as MeasuredCheckpoints
-from .results import ModelComparison as ModelComparison
-from .results import NormsResult as NormsResult
-from .results import PairProbe as PairProbe
-from .results import PairScores as PairScores
-from .results import PathPatch as PathPatch
-from .results import PatternsResult as PatternsResult
-from .results import PositionContentResult as PositionContentResult
-from .results import PositionResult as PositionResult
-from .results import PredictedTree as PredictedTree
-from .results import PredictionChange as PredictionChange
-from .results import Predictions as Predictions
-from .results import ProbePredictions as ProbePredictions
-from .results import RelationAccuracies as RelationAccuracies
-from .results import Result as Result
-from .results import RetrievalResult as RetrievalResult
-from .results import RolesResult as RolesResult
-from .results import ScoresAtDistances as ScoresAtDistances
-from .results import ScoreSources as ScoreSources
-from .results import SeveralComparisons as SeveralComparisons
-from .results import SinksResult as SinksResult
-from .results import StructuralProbe as StructuralProbe
-from .results import TokenRelevance as TokenRelevance
-from .results import WavelengthShares as WavelengthShares
-from .results import WordVectors as WordVectors
-from .results import Writer as Writer
 from .text.coreference import load_coreference as load_coreference
 from .text.framenet import load_framenet as load_framenet
 from .text.mentions import Document as Document
@@ -156,8 +40,6 @@ from .text.treebank_fetch import fetch_treebank as fetch_treebank
 from .text.treebank_files import load_treebank as load_treebank
 from .text.treebank_spacy import sentences_from_spacy as sentences_from_spacy
 from .text.word_links import load_links as load_links
-from .text.word_links import noun_pronoun_links as noun_pronoun_links
-from .text.word_links import subject_verb_links as subject_verb_links
 from .text.word_vector_files import load_vectors as load_vectors
 from .widgets.atlas_view.widget import AtlasView as AtlasView
 from .widgets.attention_page import save_page as save_page
@@ -177,11 +59,5 @@ from .widgets.relation_table.widget import RelationTable as RelationTable
 from .widgets.shared.linking import link as link
 from .widgets.shared.session_options import options as options
 from .widgets.token_lens.widget import TokenLens as TokenLens
-from .words.coreference import probe_coreference as probe_coreference
-from .words.governors import predict_governors as predict_governors
-from .words.linguistic_features import probe_features as probe_features
-from .words.looking_away import probe_looking_away as probe_looking_away
-from .words.relations import probe_relations as probe_relations
-from .words.word_links import probe_links as probe_links
 
 __version__: str

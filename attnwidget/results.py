@@ -21,6 +21,7 @@ from attnwidget.behaviours.scores.alignment_scores import AlignmentScores
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
 from attnwidget.capture.hub_model.predictions import PredictionChange, Predictions
 from attnwidget.capture.maps.head_scores import HeadScores
+from attnwidget.capture.watch_attention import WatchedAttention
 from attnwidget.comparison.compare_results import (
     ComparedHeads,
     ModelComparison,
@@ -138,6 +139,7 @@ __all__ = [
     "SinksResult",
     "StructuralProbe",
     "TokenRelevance",
+    "WatchedAttention",
     "WavelengthShares",
     "WordVectors",
     "Writer",

@@ -19,9 +19,9 @@ from attnwidget import (
     RelationTable,
     join_figures,
     load_model,
-    probe_relations,
 )
 from attnwidget.demo import demo_texts, demo_treebank
+from attnwidget.words import probe_relations
 
 IMAGES = Path(__file__).parent / "images"
 TEXT = "The captain told his men that he would not leave the ship."

@@ -9,15 +9,25 @@ from collections.abc import Iterator
 from typing import Any
 
 import attnwidget
-from attnwidget import charts, demo, metrics
+from attnwidget import (
+    behaviours,
+    charts,
+    demo,
+    interventions,
+    mechanisms,
+    metrics,
+    probes,
+    words,
+)
 from attnwidget.corpus.results import HeadResult
 
-# What each folder of the package offers, in the order of the reference's index.
+# The sections of the reference's index, in its order: by public module, and by folder for the names
+# of `attnwidget` itself.
 SECTIONS = {
     "widgets": "Widgets",
     "capture": "Models and attention",
     "corpus": "Texts of a study, and what was measured",
-    "metrics": "Metrics of heads",
+    "metrics": "Metrics and scores of heads",
     "words": "Words, relations, coreference",
     "comparison": "Comparing models and texts",
     "interventions": "Heads off, replaced and patched",
@@ -26,6 +36,8 @@ SECTIONS = {
     "behaviours": "What every head does",
     "text": "Texts, treebanks, documents",
     "drawing": "Pictures",
+    "charts": "Charts",
+    "demo": "Demo texts and models",
     "installed_versions": "Reports about errors",
 }
 # Folders whose modules define results.
@@ -39,13 +51,14 @@ _STUDIES = (
     "mechanisms",
     "behaviours",
 )
-# Public modules with pages in the reference, besides `attnwidget`.
-MODULES = {"Metrics": metrics, "Charts": charts, "Demo texts and models": demo}
-_MODULE_OF = {name: module for module in MODULES.values() for name in module.__all__}
+# Public modules with pages in the reference, besides `attnwidget`. Results are under "Types".
+MODULES = (behaviours, charts, demo, interventions, mechanisms, metrics, probes, words)
+_MODULE_OF = {name: module for module in MODULES for name in module.__all__}
 # What public names return or take beside the results of studies, which are found by themselves.
 TYPES = (
     "attnwidget.capture.maps.word_attention.WordAttention",
     "attnwidget.capture.tapping.edits.Edits",
+    "attnwidget.capture.watch_attention.WatchedAttention",
     "attnwidget.capture.hub_model.predictions.PredictionChange",
     "attnwidget.capture.hub_model.predictions.Predictions",
     "attnwidget.behaviours.examples.example_link.ExampleLink",
@@ -87,8 +100,13 @@ TYPES = (
 
 def public_names() -> list[str]:
     """The names of the package and of its public modules, without the version and the modules."""
-    left_out = ("__version__", "charts", "demo", "metrics", "results")
-    return [*(name for name in attnwidget.__all__ if name not in left_out), *_MODULE_OF]
+    top = [name for name in attnwidget.__all__ if not inspect.ismodule(getattr(attnwidget, name))]
+    return [*(name for name in top if name != "__version__"), *_MODULE_OF]
+
+
+def module_of(name: str) -> str:
+    """The public module that a public name is imported from."""
+    return _MODULE_OF.get(name, attnwidget).__name__
 
 
 def type_paths() -> list[str]:
@@ -132,28 +150,26 @@ def trait_rows(kind: type[Any]) -> list[tuple[str, str, str, str]]:
 
 def sections() -> dict[str, list[str]]:
     """The public names of each section of the index."""
-    folders = {name: _identifier(name).split(".")[1] for name in public_names()}
-    found = {
-        title: [n for n in folders if folders[n] == folder and n not in _MODULE_OF]
-        for folder, title in SECTIONS.items()
-    }
-    found |= {title: module.__all__ for title, module in MODULES.items()}
-    return {title: sorted(names, key=str.casefold) for title, names in found.items()}
+    found: dict[str, list[str]] = {title: [] for title in SECTIONS.values()}
+    for name in sorted(public_names(), key=str.casefold):
+        _, _, module = module_of(name).partition(".")
+        found[SECTIONS[module or _identifier(name).split(".")[1]]].append(name)
+    return found
 
 
 def _index() -> str:
     lines = [
         "# Reference",
         "",
-        "The names of `attnwidget`, and of its modules `attnwidget.metrics`, `attnwidget.charts` "
-        "and `attnwidget.demo`. "
+        "The names of `attnwidget`, and of its public modules such as `attnwidget.metrics`. "
         f"This is version {attnwidget.__version__} (`attnwidget.__version__`). "
         "Every example on these pages is run by the project's tests.",
     ]
     for title, names in sections().items():
-        lines += ["", f"## {title}", "", "| name | what it is |", "|---|---|"]
+        lines += ["", f"## {title}", "", "| name | import it from | what it is |", "|---|---|---|"]
         for name in names:
-            lines.append(f"| [`{name}`]({name}.md) | {_summary(_value(name))} |")
+            summary = _summary(_value(name))
+            lines.append(f"| [`{name}`]({name}.md) | `{module_of(name)}` | {summary} |")
     lines += [
         "",
         "## Types",

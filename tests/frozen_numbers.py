@@ -614,7 +614,7 @@ def _() -> Any:
         files = [f"{folder}/{part}.npz" for part in range(2)]
         for file, part in zip(files, (found[:32], found[32:]), strict=True):
             public.measure(bert(), part, checkpoint=file, **options)
-        whole = public.merge_checkpoints(files, f"{folder}/whole.npz")
+        whole = public.merge_resume_files(files, f"{folder}/whole.npz")
         return public.measure(bert(), found, checkpoint=whole, **options)
 
 

@@ -26,7 +26,6 @@ from attnwidget import (
     HeadGrid,
     HeadMap,
     HeadView,
-    Measurements,
     MetricStrip,
     PredictionView,
     ProbeView,
@@ -35,13 +34,8 @@ from attnwidget import (
     Sentence,
     TokenLens,
     ablate,
-    attention_flow,
-    attention_rollout,
-    clark_labels,
     compare,
     explore,
-    head_importance,
-    induction_scores,
     join_figures,
     link,
     load_coreference,
@@ -53,19 +47,23 @@ from attnwidget import (
     measure,
     measure_attention,
     options,
-    probe_coreference,
-    probe_features,
-    probe_relations,
     read_segments,
-    retrieval_scores,
     save_page,
-    score_pairs,
-    train_dependency_probe,
-    train_pair_probe,
-    train_structural_probe,
 )
 from attnwidget.demo import demo_pairs, demo_probe, demo_prose, demo_treebank
-from attnwidget.metrics import Distances, Patterns
+from attnwidget.interventions import head_importance, score_pairs
+from attnwidget.metrics import (
+    Distances,
+    Patterns,
+    attention_flow,
+    attention_rollout,
+    clark_labels,
+    induction_scores,
+    retrieval_scores,
+)
+from attnwidget.probes import train_dependency_probe, train_pair_probe, train_structural_probe
+from attnwidget.results import Measurements
+from attnwidget.words import probe_coreference, probe_features, probe_relations
 
 TEXT = "The captain told his men that he would not leave the ship."
 

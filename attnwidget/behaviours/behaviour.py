@@ -67,7 +67,7 @@ class LinkBehaviour(Behaviour, LinkRule):
 
     Example:
         >>> import torch
-        >>> from attnwidget import LinkBehaviour
+        >>> from attnwidget.behaviours import LinkBehaviour
         >>> class ToFirstHalf(LinkBehaviour):
         ...     name = "first half"
         ...     description = "attends to the first half of the text"

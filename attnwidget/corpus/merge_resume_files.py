@@ -34,7 +34,8 @@ def merge_resume_files(parts: Iterable[str | Path], whole: str | Path) -> Path:
 
     Example:
         >>> import tempfile
-        >>> from attnwidget import load_model, make_segments, measure, merge_resume_files
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> from attnwidget.metrics import merge_resume_files
         >>> model = load_model()
         >>> segments = make_segments(["It slept."] * 40, model)
         >>> with tempfile.TemporaryDirectory() as folder:

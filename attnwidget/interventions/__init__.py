@@ -1,1 +1,13 @@
-"""Effects of heads on outputs: ablation, head importance and minimal pairs."""
+"""Heads that are replaced or patched, and what the model then answers. `attnwidget` has `ablate`.
+
+Example:
+    >>> from attnwidget import load_model
+    >>> from attnwidget.interventions import head_importance
+    >>> examples = [("The woman washed [MASK] hands.", "her")]
+    >>> head_importance(load_model(), examples, progress=False).values.shape
+    (6, 12)
+"""
+
+from attnwidget.public_names import attach_names
+
+__getattr__, __dir__, __all__ = attach_names(__name__, __file__)

@@ -56,7 +56,8 @@ class HeadImportance(HeadResult):
         model_name: Name of the model.
 
     Example:
-        >>> from attnwidget import head_importance, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.interventions import head_importance
         >>> examples = [("The woman washed [MASK] hands.", "her")]
         >>> found = head_importance(load_model(), examples, progress=False)
         >>> found.variant, found.values.shape
@@ -141,7 +142,8 @@ def head_importance(
         KeyboardInterrupt: Ctrl-C was pressed. The resume file has the finished work.
 
     Example:
-        >>> from attnwidget import head_importance, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.interventions import head_importance
         >>> examples = [("The woman washed [MASK] hands.", "her")]
         >>> head_importance(load_model(), examples, progress=False).values.shape
         (6, 12)

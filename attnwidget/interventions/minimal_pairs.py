@@ -49,7 +49,8 @@ class PairScores:
         words: The scored words of each sentence: "differing" or "all".
 
     Example:
-        >>> from attnwidget import MinimalPair, load_model, score_pairs
+        >>> from attnwidget import MinimalPair, load_model
+        >>> from attnwidget.interventions import score_pairs
         >>> pair = MinimalPair("The girl washed herself.", "The girl washed himself.")
         >>> found = score_pairs(load_model(), [pair], progress=False)
         >>> found.accuracy, found.right, found.words
@@ -174,7 +175,8 @@ def score_pairs(
         KeyboardInterrupt: Ctrl-C was pressed. The resume file has the finished work.
 
     Example:
-        >>> from attnwidget import MinimalPair, load_model, score_pairs
+        >>> from attnwidget import MinimalPair, load_model
+        >>> from attnwidget.interventions import score_pairs
         >>> pair = MinimalPair("The girl washed herself.", "The girl washed himself.")
         >>> score_pairs(load_model(), [pair], progress=False)
         PairScores(small BERT (in the package), 1 pair: 100.0% right by their differing words)

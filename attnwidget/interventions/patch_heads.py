@@ -83,7 +83,8 @@ def patch_heads(
             that are done.
 
     Example:
-        >>> from attnwidget import load_model, patch_heads
+        >>> from attnwidget import load_model
+        >>> from attnwidget.interventions import patch_heads
         >>> clean = ("The woman said that [MASK] was late.", "she")
         >>> corrupted = ("The man said that [MASK] was late.", "he")
         >>> found = patch_heads(load_model(device="cpu"), clean, corrupted, progress=False)

@@ -58,7 +58,8 @@ class PathPatch(PatchedRuns):
         model_name: What was studied.
 
     Example:
-        >>> from attnwidget import load_model, patch_path
+        >>> from attnwidget import load_model
+        >>> from attnwidget.interventions import patch_path
         >>> clean = ("The woman said that [MASK] was late.", "she")
         >>> corrupted = ("The man said that [MASK] was late.", "he")
         >>> path = patch_path(load_model(device="cpu"), clean, corrupted, (2, 1), (5, 8))
@@ -167,7 +168,8 @@ def patch_path(
             weights do not follow from queries and keys alone.
 
     Example:
-        >>> from attnwidget import load_model, patch_path
+        >>> from attnwidget import load_model
+        >>> from attnwidget.interventions import patch_path
         >>> clean = ("The woman said that [MASK] was late.", "she")
         >>> corrupted = ("The man said that [MASK] was late.", "he")
         >>> path = patch_path(load_model(device="cpu"), clean, corrupted, (2, 1), (5, 8))

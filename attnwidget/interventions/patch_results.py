@@ -92,7 +92,8 @@ class HeadPatches(PatchedRuns, HeadResult):
         model_name: What was studied.
 
     Example:
-        >>> from attnwidget import load_model, patch_heads
+        >>> from attnwidget import load_model
+        >>> from attnwidget.interventions import patch_heads
         >>> clean = ("The woman said that [MASK] was late.", "she")
         >>> corrupted = ("The man said that [MASK] was late.", "he")
         >>> found = patch_heads(load_model(device="cpu"), clean, corrupted, progress=False)

@@ -112,7 +112,8 @@ class CopyingScores(HeadResult):
         model_name: The model.
 
     Example:
-        >>> from attnwidget import copying_scores, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import copying_scores
         >>> found = copying_scores(load_model("attnwidget/induction"), names=[5, 6, 7])
         >>> found.copying.shape, list(found.heads())[:2]
         ((2, 4), ['copying', 'suppression'])
@@ -210,7 +211,8 @@ def copying_scores(
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
-        >>> from attnwidget import copying_scores, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import copying_scores
         >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=48,
         ...     num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
         >>> model = load_model(LlamaForCausalLM(config), device="cpu")

@@ -53,7 +53,8 @@ class DirectEffects(HeadResult):
         model_name: The model.
 
     Example:
-        >>> from attnwidget import direct_effects, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import direct_effects
         >>> attention = load_model("attnwidget/induction").attend("The cat sat. The c")
         >>> effects = direct_effects(attention, "##a", "##o")
         >>> effects.head_effects.shape, effects.mlp_effects.shape
@@ -192,7 +193,8 @@ def direct_effects(
 
     Example:
         >>> import torch, transformers
-        >>> from attnwidget import direct_effects, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import direct_effects
         >>> config = transformers.GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=8192)
         >>> causal = transformers.GPT2LMHeadModel(config)
         >>> model = load_model(causal, load_model().tokenizer)

@@ -53,7 +53,8 @@ class LinkExplanation:
         note: Why the wavelengths are not known; "" if they are, or if nothing turns.
 
     Example:
-        >>> from attnwidget import explain_link, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import explain_link
         >>> attention = load_model(device="cpu").attend("The cat sat on the mat.")
         >>> found = explain_link(attention, 2, 8, query=2, key=3, versus=1)
         >>> found.tokens, found.dimensions.shape
@@ -196,7 +197,8 @@ def explain_link(
             the weights of the layer are known.
 
     Example:
-        >>> from attnwidget import explain_link, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import explain_link
         >>> attention = load_model(device="cpu").attend("The cat sat on the mat.")
         >>> link = explain_link(attention, 2, 8, query=2, key=3)
         >>> bool(abs(link.dimensions.sum() - link.log_ratio) < 1e-4)

@@ -43,7 +43,8 @@ class HeadComposition(HeadResult):
         model_name: The model.
 
     Example:
-        >>> from attnwidget import head_composition, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import head_composition
         >>> found = head_composition(load_model("attnwidget/induction"), 1, 0)
         >>> str(found.head), found.key.shape, list(found.heads())
         ('L1 H0', (2, 4), ['feeds queries', 'feeds keys', 'feeds values'])
@@ -123,7 +124,8 @@ def head_composition(model: AttentionModel, layer: int, head: int) -> HeadCompos
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
-        >>> from attnwidget import head_composition, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import head_composition
         >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=48,
         ...     num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
         >>> model = load_model(LlamaForCausalLM(config), device="cpu")

@@ -53,7 +53,8 @@ def head_vocabulary(
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
-        >>> from attnwidget import head_vocabulary, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import head_vocabulary
         >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=48,
         ...     num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
         >>> model = load_model(LlamaForCausalLM(config), device="cpu")
@@ -134,7 +135,8 @@ def attended_vocabulary(
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
-        >>> from attnwidget import attended_vocabulary, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import attended_vocabulary
         >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=48,
         ...     num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
         >>> model = load_model(LlamaForCausalLM(config), device="cpu")

@@ -41,7 +41,8 @@ class HeadWrites:
         model_name: The model.
 
     Example:
-        >>> from attnwidget import head_writes, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import head_writes
         >>> attention = load_model(device="cpu").attend("The cat sat on the mat.")
         >>> writes = head_writes(attention, 2, 8, position=2)
         >>> writes.query, writes.vectors.shape
@@ -166,7 +167,8 @@ def head_writes(
         RuntimeError: The weights of the model have changed since.
 
     Example:
-        >>> from attnwidget import head_writes, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import head_writes
         >>> attention = load_model(device="cpu").attend("The cat sat on the mat.")
         >>> writes = head_writes(attention, 2, 8, position=2)
         >>> writes.vectors.shape

@@ -45,7 +45,8 @@ class KeyBiplot:
         model_name: The model.
 
     Example:
-        >>> from attnwidget import key_biplot, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import key_biplot
         >>> plot = key_biplot(load_model(device="cpu").attend("The cat sat."), 2, 8)
         >>> plot.query_tokens, plot.queries.shape
         (('[CLS]', 'the', 'cat', 'sat', '.', '[SEP]'), (6, 2))
@@ -120,7 +121,8 @@ def key_biplot(
             the weights of the layer are known.
 
     Example:
-        >>> from attnwidget import key_biplot, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import key_biplot
         >>> plot = key_biplot(load_model(device="cpu").attend("The cat sat."), 2, 8)
         >>> plot.queries.shape, 0 < plot.explained <= 1
         ((6, 2), True)

@@ -54,7 +54,8 @@ class LogitLens:
         model_name: The model.
 
     Example:
-        >>> from attnwidget import load_model, logit_lens
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import logit_lens
         >>> attention = load_model(device="cpu").attend("The woman washed [MASK] hands.")
         >>> lens = logit_lens(attention)
         >>> lens.log_probabilities.shape, lens.probability("her").shape
@@ -177,7 +178,8 @@ def logit_lens(attention: Attention, *, at: Iterable[int] | None = None, top: in
         RuntimeError: The weights of the model have changed since.
 
     Example:
-        >>> from attnwidget import load_model, logit_lens
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import logit_lens
         >>> attention = load_model(device="cpu").attend("The woman washed [MASK] hands.")
         >>> lens = logit_lens(attention)
         >>> lens.log_probabilities.shape

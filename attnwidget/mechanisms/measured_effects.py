@@ -71,7 +71,8 @@ class GradientEffects(HeadResult):
         model_name: The model.
 
     Example:
-        >>> from attnwidget import gradient_effects, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import gradient_effects
         >>> attention = load_model(device="cpu").attend("The woman washed [MASK] hands.")
         >>> found = gradient_effects(attention, "her", "his")
         >>> found.answer, found.versus, found.effects.shape
@@ -159,7 +160,8 @@ def gradient_effects(
         RuntimeError: The weights of the model have changed since.
 
     Example:
-        >>> from attnwidget import gradient_effects, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import gradient_effects
         >>> attention = load_model(device="cpu").attend("The woman washed [MASK] hands.")
         >>> gradient_effects(attention, "her", "his").effects.shape
         (6, 12)

@@ -50,7 +50,8 @@ class ScoresAtDistances:
         model_name: The model.
 
     Example:
-        >>> from attnwidget import load_model, score_at_distances
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import score_at_distances
         >>> attention = load_model(device="cpu").attend("The cat sat on the mat.")
         >>> moved = score_at_distances(attention, 0, 3, query=6, key=2, distances=[4, 5])
         >>> moved.tokens, moved.distance, moved.weights.shape
@@ -144,7 +145,8 @@ def score_at_distances(
         RuntimeError: The model was closed, or its weights have changed.
 
     Example:
-        >>> from attnwidget import load_model, score_at_distances
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import score_at_distances
         >>> attention = load_model(device="cpu").attend("The cat sat on the mat.")
         >>> moved = score_at_distances(attention, 0, 3, query=6, key=2, distances=[4, 5])
         >>> bool(abs(moved.weights[0] - attention.weights(0, 3)[6, 2]) < 1e-5)

@@ -44,7 +44,8 @@ class ScoreSources:
         model_name: The model.
 
     Example:
-        >>> from attnwidget import load_model, score_sources
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import score_sources
         >>> attention = load_model(device="cpu").attend("The cat sat.")
         >>> sources = score_sources(attention, 1, 3, query=2, key=1)
         >>> sources.tokens, sources.matrix.shape
@@ -165,7 +166,8 @@ def score_sources(
         RuntimeError: The model was closed, or its weights have changed.
 
     Example:
-        >>> from attnwidget import load_model, score_sources
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import score_sources
         >>> attention = load_model(device="cpu").attend("The cat sat.")
         >>> sources = score_sources(attention, 1, 3, query=2, key=1)
         >>> bool(abs(sources.matrix.sum() - attention.scores(1, 3).products[2, 1]) < 1e-4)

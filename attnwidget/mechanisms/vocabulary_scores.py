@@ -116,7 +116,8 @@ class HeadVocabulary(VocabularyScores):
     The result has the attributes of `VocabularyScores`; a score is a logit minus the mean logit.
 
     Example:
-        >>> from attnwidget import head_vocabulary, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import head_vocabulary
         >>> found = head_vocabulary(load_model("attnwidget/induction"), 1, 0, tokens=[5, 6], top=3)
         >>> found.scores.shape, len(found.to_frame())
         ((2, 254), 12)
@@ -134,7 +135,8 @@ class AttendedVocabulary(VocabularyScores):
     score is taken from the mean score of the source.
 
     Example:
-        >>> from attnwidget import attended_vocabulary, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import attended_vocabulary
         >>> found = attended_vocabulary(load_model("attnwidget/induction"), 0, 1, tokens=[5], top=3)
         >>> found.scores.shape, len(found.to_frame())
         ((1, 254), 6)

@@ -45,7 +45,8 @@ class WavelengthShares(HeadResult):
         model_name: The model.
 
     Example:
-        >>> from attnwidget import load_model, wavelength_shares
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import wavelength_shares
         >>> found = wavelength_shares(load_model("attnwidget/induction").attend("The cat sat."), 0)
         >>> found.shares.shape, found.shares.sum(1).round(2)
         ((4, 8), array([1., 1., 1., 1.]))
@@ -149,7 +150,8 @@ def wavelength_shares(
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
-        >>> from attnwidget import load_model, wavelength_shares
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms import wavelength_shares
         >>> tokenizer = load_model().tokenizer
         >>> config = LlamaConfig(
         ...     vocab_size=len(tokenizer), hidden_size=32, intermediate_size=32,

@@ -1,6 +1,7 @@
-"""The metrics of `measure`, and the base classes for user-defined metrics.
+"""The metrics of `measure`, the base classes for user-defined metrics, and further scores of heads.
 
-`SegmentMeans` and `HeadResult` are what most metrics extend; `Accumulator` is what all of them are.
+Most metrics extend `SegmentMeans`, and all metrics are an `Accumulator`. Their results extend
+`attnwidget.results.HeadResult`.
 
 Example:
     >>> from attnwidget import load_model, make_segments, measure
@@ -12,18 +13,22 @@ Example:
 """
 
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
-from attnwidget.corpus.results import HeadResult
+from attnwidget.corpus.merge_resume_files import merge_resume_files
 from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.metrics.attention_to_classes import Classes
+from attnwidget.metrics.clark_labels import clark_labels
 from attnwidget.metrics.entropy import Confidence, Entropy
 from attnwidget.metrics.gradients import Gradients
 from attnwidget.metrics.head_distances import Distances
-from attnwidget.metrics.induction import Induction
+from attnwidget.metrics.induction import Induction, induction_scores
+from attnwidget.metrics.measure_checkpoints import measure_checkpoints
 from attnwidget.metrics.norms import Norms
 from attnwidget.metrics.patterns import Patterns
 from attnwidget.metrics.position import Position
 from attnwidget.metrics.position_content import PositionContent
+from attnwidget.metrics.retrieval import retrieval_scores
 from attnwidget.metrics.roles import Roles
+from attnwidget.metrics.rollout import attention_flow, attention_rollout
 from attnwidget.metrics.sinks import Sinks
 
 __all__ = [
@@ -34,7 +39,6 @@ __all__ = [
     "Distances",
     "Entropy",
     "Gradients",
-    "HeadResult",
     "Induction",
     "LayerBatch",
     "Norms",
@@ -45,4 +49,11 @@ __all__ = [
     "SegmentMeans",
     "Sinks",
     "Subject",
+    "attention_flow",
+    "attention_rollout",
+    "clark_labels",
+    "induction_scores",
+    "measure_checkpoints",
+    "merge_resume_files",
+    "retrieval_scores",
 ]

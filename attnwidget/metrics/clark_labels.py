@@ -41,7 +41,7 @@ def clark_labels(
 
     Example:
         >>> import numpy as np
-        >>> from attnwidget import clark_labels
+        >>> from attnwidget.metrics import clark_labels
         >>> clark_labels({"next token": np.array([[0.9, 0.1]]), "to [SEP]": np.array([[0, 0.7]])})
         array([['next token', 'to [SEP]']], dtype='<U...')
     """

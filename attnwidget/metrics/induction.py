@@ -51,7 +51,8 @@ class InductionResult(HeadResult):
         n_documents: Number of documents with a repeated token.
 
     Example:
-        >>> from attnwidget import induction_scores, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.metrics import induction_scores
         >>> model = load_model("attnwidget/induction")
         >>> found = induction_scores(model, n_sequences=2, length=10, progress=False)
         >>> found.induction.shape, bool(found.induction.max() > 0.5)
@@ -178,7 +179,8 @@ def induction_scores(
 
     Example:
         >>> from transformers import GPT2Config, GPT2LMHeadModel
-        >>> from attnwidget import induction_scores, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.metrics import induction_scores
         >>> config = GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=99,
         ...                     bos_token_id=0, eos_token_id=0)
         >>> model = load_model(GPT2LMHeadModel(config))

@@ -97,8 +97,8 @@ def measure_checkpoints(
         KeyboardInterrupt: Ctrl-C before the first checkpoint was done.
 
     Example:
-        >>> from attnwidget import measure_checkpoints
         >>> from attnwidget.demo import induction_checkpoints
+        >>> from attnwidget.metrics import measure_checkpoints
         >>> steps = induction_checkpoints()
         >>> found = measure_checkpoints(steps[::11], n_sequences=6, progress=False)
         >>> found.checkpoints, found.losses.shape

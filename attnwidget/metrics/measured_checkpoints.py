@@ -54,8 +54,8 @@ class MeasuredCheckpoints(HeadResult):
         model_name: Name of the last model.
 
     Example:
-        >>> from attnwidget import measure_checkpoints
         >>> from attnwidget.demo import induction_checkpoints
+        >>> from attnwidget.metrics import measure_checkpoints
         >>> steps = induction_checkpoints()[::11]
         >>> found = measure_checkpoints(steps, n_sequences=2, length=10, progress=False)
         >>> found.checkpoints, list(found.scores)[:2]

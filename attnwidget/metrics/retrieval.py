@@ -35,7 +35,8 @@ class RetrievalResult(HeadResult):
             possible score.
 
     Example:
-        >>> from attnwidget import load_model, retrieval_scores
+        >>> from attnwidget import load_model
+        >>> from attnwidget.metrics import retrieval_scores
         >>> model, needle = load_model("attnwidget/induction"), "The key is in the jar."
         >>> question = "The key is in the"
         >>> found = retrieval_scores(model, "It rained. " * 5, needle, question, max_new_tokens=3)
@@ -107,7 +108,8 @@ def retrieval_scores(
 
     Example:
         >>> from transformers import GPT2Config, GPT2LMHeadModel
-        >>> from attnwidget import load_model, retrieval_scores
+        >>> from attnwidget import load_model
+        >>> from attnwidget.metrics import retrieval_scores
         >>> tokenizer = load_model().tokenizer
         >>> config = GPT2Config(n_layer=2, n_head=2, n_embd=16, vocab_size=len(tokenizer))
         >>> model = load_model(GPT2LMHeadModel(config), tokenizer)

@@ -35,7 +35,8 @@ class TokenRelevance:
         model_name: Name of the model.
 
     Example:
-        >>> from attnwidget import attention_rollout, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.metrics import attention_rollout
         >>> found = attention_rollout(load_model().attend("The cat sat."))
         >>> found.relevance.shape, found.relevance[-1].sum(1).round(2)
         ((6, 6, 6), array([1., 1., 1., 1., 1., 1.]))
@@ -128,7 +129,8 @@ def attention_rollout(
             sequence.
 
     Example:
-        >>> from attnwidget import attention_rollout, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.metrics import attention_rollout
         >>> attention_rollout(load_model().attend("The cat sat.")).relevance.shape
         (6, 6, 6)
     """
@@ -172,7 +174,8 @@ def attention_flow(
             another sequence.
 
     Example:
-        >>> from attnwidget import attention_flow, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.metrics import attention_flow
         >>> attention_flow(load_model().attend("The cat sat."), queries=[0])
         TokenRelevance(Attention flow, L5, 6 tokens)
     """

@@ -41,8 +41,9 @@ def load_probe(
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from attnwidget import load_model, load_probe, train_dependency_probe
+        >>> from attnwidget import load_model, load_probe
         >>> from attnwidget.demo import demo_treebank
+        >>> from attnwidget.probes import train_dependency_probe
         >>> sentences, model = demo_treebank(), load_model()
         >>> probe = train_dependency_probe(model, sentences[:90], sentences[90:], progress=False)
         >>> with tempfile.TemporaryDirectory() as folder:

@@ -1,19 +1,16 @@
-"""Labelled links between words of a sentence: from tables, treebanks and coreference."""
+"""Labelled links between words of a sentence, and tables of such links."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnwidget.text.decoded_lines import decoded_lines
-from attnwidget.text.loaded import Loaded, left_out_of
-from attnwidget.text.mentions import Document
 from attnwidget.text.placeholders import refuse_no_text
 from attnwidget.text.running_text import RunningText
-from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,81 +125,6 @@ def load_links(table: str | Path | pd.DataFrame) -> list[LinkedSentence]:
     if not sentences:
         raise ValueError(f"{_name(table)}: no links, only a header")
     return [LinkedSentence(w, tuple(links), names[w]) for w, links in sentences.items()]
-
-
-def subject_verb_links(sentences: Iterable[Sentence]) -> list[LinkedSentence]:
-    """Return links "SUBJ to VERB" and "VERB to SUBJ" (Kovaleva et al. 2019, section 4.5).
-
-    A subject depends by nsubj without a subtype on a word tagged VERB in UPOS. In treebanks without
-    UPOS, Penn tags that begin with VB count. Sentences without a subject are kept without links.
-
-    Example:
-        >>> from attnwidget import Sentence, subject_verb_links
-        >>> cats = Sentence.from_lists(["Cats", "purr"], [2, 0], ["nsubj", "root"],
-        ...                            tags=["NOUN", "VERB"])
-        >>> [link.label for link in subject_verb_links([cats])[0].links]
-        ['SUBJ to VERB', 'VERB to SUBJ']
-    """
-    pairs = []
-    for sentence in sentences:
-        links = []
-        for word, (governor, relation) in enumerate(
-            zip(sentence.governors, sentence.relations, strict=True)
-        ):
-            if relation == "nsubj" and _is_verb(sentence, governor - 1):
-                links.append(Link((word,), (governor - 1,), "SUBJ to VERB"))
-                links.append(Link((governor - 1,), (word,), "VERB to SUBJ"))
-        pairs.append(
-            LinkedSentence(sentence.words, tuple(links), sentence.label, sentence.space_after)
-        )
-    return Loaded(pairs, left_out_of(sentences))
-
-
-def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:
-    """Return links "PRON to NOUN" and "NOUN to PRON" within the sentences of documents.
-
-    A pronoun's head word is linked to the head word of the nearest earlier mention in the cluster
-    that is not a pronoun. Sentences without such a pair are kept without links.
-
-    Example:
-        >>> from attnwidget import Document, noun_pronoun_links
-        >>> words = "The captain told his men .".split()
-        >>> document = Document.from_spans(words, [(0, 1, "a"), (3, 3, "a"), (3, 4, "b")])
-        >>> noun_pronoun_links([document])[0].links[0]
-        Link(source=(3,), target=(1,), label='PRON to NOUN')
-    """
-    pairs = []
-    for document in documents:
-        starts = document.sentence_starts
-        for number, (start, end) in enumerate(
-            zip(starts, (*starts[1:], len(document.words)), strict=True), 1
-        ):
-            links = []
-            inside = [m for m in document.mentions if start <= m.start and m.end < end]
-            for at, mention in enumerate(inside):
-                earlier = [
-                    other.head
-                    for other in inside[:at]
-                    if other.cluster == mention.cluster
-                    and other.kind != "pronoun"
-                    and other.start < mention.start
-                    and other.head != mention.head
-                ]
-                if mention.kind == "pronoun" and earlier:
-                    pronoun = (mention.head - start,)
-                    noun = (earlier[-1] - start,)
-                    links.append(Link(pronoun, noun, "PRON to NOUN"))
-                    links.append(Link(noun, pronoun, "NOUN to PRON"))
-            name = f"{document.name or 'document'}, sentence {number}"
-            text = document.running.part(start, end)
-            pairs.append(LinkedSentence(text.words, tuple(links), name, text.space_after))
-    return pairs
-
-
-def _is_verb(sentence: Sentence, word: int) -> bool:
-    if any(sentence.tags):
-        return sentence.tags[word] == "VERB"
-    return bool(sentence.xpos) and sentence.xpos[word].startswith("VB")
 
 
 def _rows(table: str | Path | pd.DataFrame) -> Iterator[tuple[str, list[str]]]:

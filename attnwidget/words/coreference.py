@@ -76,7 +76,8 @@ def probe_coreference(
             limit, or no mention with an antecedent in its window.
 
     Example:
-        >>> from attnwidget import Document, load_model, probe_coreference
+        >>> from attnwidget import Document, load_model
+        >>> from attnwidget.words import probe_coreference
         >>> words = "The captain told his men that he would not leave .".split()
         >>> spans = [(0, 1, "captain"), (3, 3, "captain"), (3, 4, "men"), (6, 6, "captain")]
         >>> document = Document.from_spans(words, spans)

@@ -124,8 +124,9 @@ class CoreferenceAccuracies(HeadResult):
         definitions: Definitions of details that the paper leaves open.
 
     Example:
-        >>> from attnwidget import load_model, probe_coreference
+        >>> from attnwidget import load_model
         >>> from attnwidget.demo import demo_documents
+        >>> from attnwidget.words import probe_coreference
         >>> found = probe_coreference(load_model(), demo_documents()[28:29], progress=False)
         >>> found.accuracy.shape, found.counts.tolist()
         ((2, 6, 12, 4), [3, 3, 0, 0])

@@ -41,8 +41,9 @@ class GovernorPredictions:
             `probe_relations` does), unless its own prediction is the last word.
 
     Example:
-        >>> from attnwidget import load_model, predict_governors
+        >>> from attnwidget import load_model
         >>> from attnwidget.demo import demo_treebank
+        >>> from attnwidget.words import predict_governors
         >>> predicted = predict_governors(load_model(), demo_treebank()[39])
         >>> predicted.governors.shape, predicted.map(0, 0).shape
         ((6, 12, 2, 15), (15, 15))
@@ -122,7 +123,8 @@ def predict_governors(
         RuntimeError: the model was closed.
 
     Example:
-        >>> from attnwidget import Sentence, load_model, predict_governors
+        >>> from attnwidget import Sentence, load_model
+        >>> from attnwidget.words import predict_governors
         >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
         >>> predicted = predict_governors(load_model(), cats)
         >>> predicted.governors.shape, predicted.map(0, 0).shape

@@ -75,7 +75,8 @@ def probe_features(
             tokens.
 
     Example:
-        >>> from attnwidget import Sentence, load_model, probe_features
+        >>> from attnwidget import Sentence, load_model
+        >>> from attnwidget.words import probe_features
         >>> cats = Sentence.from_lists(["Cats", "purr", "."], [2, 0, 2],
         ...     ["nsubj", "root", "punct"], tags=["NOUN", "VERB", "PUNCT"])
         >>> found = probe_features(load_model(), [cats], progress=False)
@@ -193,8 +194,9 @@ class FeatureWeights(SentencesResult):
         first: Name of the first token: "[CLS]", or "first token".
 
     Example:
-        >>> from attnwidget import load_model, probe_features
+        >>> from attnwidget import load_model
         >>> from attnwidget.demo import demo_treebank
+        >>> from attnwidget.words import probe_features
         >>> found = probe_features(load_model(), demo_treebank()[:2], progress=False)
         >>> found.features[:3], found.weights.shape
         (('NOUN', 'PRON', 'VERB'), (9, 6, 12))

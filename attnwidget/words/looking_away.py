@@ -74,7 +74,8 @@ def probe_looking_away(
             tokens.
 
     Example:
-        >>> from attnwidget import Sentence, load_model, probe_looking_away
+        >>> from attnwidget import Sentence, load_model
+        >>> from attnwidget.words import probe_looking_away
         >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2],
         ...     ["nsubj", "root", "obj"], tags=["NOUN", "VERB", "NOUN"])
         >>> found = probe_looking_away(load_model(), [cats], "obj", progress=False)
@@ -218,8 +219,9 @@ class LookingAway(SentencesResult):
         counts: Numbers of words with and without the relation.
 
     Example:
-        >>> from attnwidget import load_model, probe_looking_away
+        >>> from attnwidget import load_model
         >>> from attnwidget.demo import demo_treebank
+        >>> from attnwidget.words import probe_looking_away
         >>> found = probe_looking_away(load_model(), demo_treebank()[:5], "obj", progress=False)
         >>> found.relation, found.weights.shape, found.counts
         ('obj', (2, 3, 6, 12), (3, 82))

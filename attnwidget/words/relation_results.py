@@ -68,8 +68,9 @@ class RelationAccuracies(HeadResult):
             and NaN in every share.
 
     Example:
-        >>> from attnwidget import load_model, probe_relations
+        >>> from attnwidget import load_model
         >>> from attnwidget.demo import demo_treebank
+        >>> from attnwidget.words import probe_relations
         >>> found = probe_relations(load_model(), demo_treebank()[:10], progress=False)
         >>> found.relations[:3], found.accuracy.shape[:3]
         (('all', 'det', 'punct'), (6, 12, 2))

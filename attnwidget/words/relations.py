@@ -107,7 +107,8 @@ def probe_relations(
         RuntimeError: the model was closed.
 
     Example:
-        >>> from attnwidget import Sentence, load_model, probe_relations
+        >>> from attnwidget import Sentence, load_model
+        >>> from attnwidget.words import probe_relations
         >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
         >>> found = probe_relations(load_model(), [cats], progress=False)
         >>> found.relations, found.accuracy.shape

@@ -81,8 +81,9 @@ def probe_links(
             several words.
 
     Example:
-        >>> from attnwidget import load_model, probe_links
+        >>> from attnwidget import load_model
         >>> from attnwidget.results import Link, LinkedSentence
+        >>> from attnwidget.words import probe_links
         >>> words = ("he", "was", "becoming", "agitated", ".")
         >>> sentence = LinkedSentence(words, (Link((0,), (3,), "Experiencer"),))
         >>> found = probe_links(load_model(), [sentence], progress=False)
@@ -208,8 +209,9 @@ class LinkWeights(SentencesResult):
         variant: "skip absent" or "released".
 
     Example:
-        >>> from attnwidget import load_model, probe_links, subject_verb_links
+        >>> from attnwidget import load_model
         >>> from attnwidget.demo import demo_treebank
+        >>> from attnwidget.words import probe_links, subject_verb_links
         >>> links = subject_verb_links(demo_treebank()[:3])
         >>> found = probe_links(load_model(), links, progress=False)
         >>> found.labels, found.weights.shape

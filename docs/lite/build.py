@@ -27,10 +27,11 @@ MAPS = {
 }
 #: Packages that the figures import, and that Pyodide does not list.
 FURTHER = {
-    "attnwidget": Package(__version__, ("numpy", "anywidget")),
+    "attnwidget": Package(__version__, ("numpy", "anywidget", "lazy-loader")),
     "anywidget": Package("0.11.0", ("ipywidgets", "psygnal", "typing-extensions")),
     "ipywidgets": Package("8.1.9", ("comm", "ipython", "traitlets")),
     "comm": Package("0.2.3", ("traitlets",)),
+    "lazy-loader": Package("0.6", ()),
     "psygnal": Package("0.16.1", ()),
 }
 #: What Pyodide's kernel imports beside them.

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 from transformers import BartConfig, BartForConditionalGeneration
 
-from attnwidget import AttentionModel, alignment_scores, load_model
+from attnwidget import AttentionModel, load_model
+from attnwidget.behaviours import alignment_scores
 from attnwidget.behaviours.scores.alignment_scores import AlignmentScores
 from attnwidget.kernels.monotonicity import monotonicity
 from fixtures.vocabularies import word_tokenizer

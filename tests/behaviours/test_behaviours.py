@@ -13,21 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
 
-from attnwidget import (
-    AttentionModel,
-    LinkBehaviour,
-    load_model,
-    make_segments,
-    probe_relations,
-    read_segments,
-    score_behaviours,
-)
+from attnwidget import AttentionModel, load_model, make_segments, read_segments
+from attnwidget.behaviours import LinkBehaviour, score_behaviours
 from attnwidget.behaviours.registry import known_behaviours
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
 from attnwidget.demo import demo_prose, demo_treebank
 from attnwidget.kernels.link_controls import controls_at_offsets, controls_beside
 from attnwidget.text.mentions import Document
 from attnwidget.text.segments import Segment
+from attnwidget.words import probe_relations
 from fixtures import planted_circuit as planted
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import VOCABULARY

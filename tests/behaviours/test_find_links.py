@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnwidget import AttentionModel, find_links, make_segments, predict_governors
+from attnwidget import AttentionModel, make_segments
+from attnwidget.behaviours import find_links
 from attnwidget.behaviours.places.word_query import WordQuery
 from attnwidget.demo import demo_treebank
 from attnwidget.text.treebank import Sentence
+from attnwidget.words import predict_governors
 
 SENTENCE = Sentence.from_lists(
     ["She", "saw", "her", "cat"],

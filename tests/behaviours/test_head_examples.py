@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from attnwidget import AttentionModel, head_examples, load_model, make_segments, read_segments
+from attnwidget import AttentionModel, load_model, make_segments, read_segments
+from attnwidget.behaviours import head_examples
 from attnwidget.behaviours.examples.example_links import SAMPLED, ExampleLinks
 from attnwidget.behaviours.examples.example_results import HeadExamples
 from attnwidget.behaviours.examples.numbered_segments import numbered

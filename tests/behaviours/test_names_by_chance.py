@@ -9,7 +9,8 @@ import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
 
-from attnwidget import AttentionModel, load_model, make_segments, read_segments, score_behaviours
+from attnwidget import AttentionModel, load_model, make_segments, read_segments
+from attnwidget.behaviours import score_behaviours
 from attnwidget.behaviours.behaviour_score import BehaviourScore
 from attnwidget.behaviours.matched_sharpness import (
     exponents_over_ids,

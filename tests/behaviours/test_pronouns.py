@@ -7,14 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnwidget import (
-    AttentionModel,
-    Document,
-    Head,
-    atlas,
-    load_model,
-    score_behaviours,
-)
+from attnwidget import AttentionModel, Document, Head, atlas, load_model
+from attnwidget.behaviours import score_behaviours
 from attnwidget.behaviours.corpus_texts import corpus_texts
 from attnwidget.behaviours.evidence import Run
 from attnwidget.behaviours.pronouns import PronounRule

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnwidget import AttentionModel, load_model, score_behaviours
+from attnwidget import AttentionModel, load_model
+from attnwidget.behaviours import score_behaviours
 from attnwidget.behaviours.not_applicable import NotApplicableError
 from attnwidget.behaviours.retrieval import NEEDLE, haystacks
 from attnwidget.metrics.induction import start_and_vocabulary

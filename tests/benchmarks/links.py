@@ -8,7 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from attnwidget import explain_link, key_biplot, load_model, score_at_distances, score_sources
+from attnwidget import load_model
+from attnwidget.mechanisms import explain_link, key_biplot, score_at_distances, score_sources
 
 TEXT = "The cat sat on the mat, and the dog that had barked at the moon slept near the river."
 

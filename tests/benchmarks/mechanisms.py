@@ -12,10 +12,12 @@ from collections.abc import Callable
 import torch
 import transformers
 
-from attnwidget import direct_effects, head_writes, load_model, patch_heads
+from attnwidget import load_model
 from attnwidget.capture.disabled import changed
 from attnwidget.capture.model import AttentionModel
+from attnwidget.interventions import patch_heads
 from attnwidget.interventions.patched_passes import outputs_of_heads, patch
+from attnwidget.mechanisms import direct_effects, head_writes
 
 
 def least(*runs: Callable[[], object], times: int = 5) -> list[float]:

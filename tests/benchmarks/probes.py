@@ -22,16 +22,8 @@ from typing import Any
 import pandas as pd
 import torch
 
-from attnwidget import (
-    AttentionModel,
-    Sentence,
-    load_model,
-    load_treebank,
-    load_vectors,
-    train_dependency_probe,
-    train_pair_probe,
-    train_structural_probe,
-)
+from attnwidget import AttentionModel, Sentence, load_model, load_treebank, load_vectors
+from attnwidget.probes import train_dependency_probe, train_pair_probe, train_structural_probe
 from attnwidget.probes.features import extract_features
 from attnwidget.text.word_vectors import WordVectors
 

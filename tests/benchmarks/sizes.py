@@ -91,13 +91,13 @@ def distances(attention: aw.Attention) -> Any:
 
 def relations(model: aw.AttentionModel) -> tuple[Any, list[aw.Sentence]]:
     sentences = list(aw.demo.demo_treebank())[:20]
-    return aw.probe_relations(model, sentences, progress=False), sentences
+    return aw.words.probe_relations(model, sentences, progress=False), sentences
 
 
 def coreference(model: aw.AttentionModel) -> Any:
     spans = [(i, i, "abc"[i % 3]) for i in range(0, 90, 10)]
     document = aw.Document.from_spans([f"word{i % 9}" for i in range(100)], spans)
-    return aw.probe_coreference(model, [document], progress=False)
+    return aw.words.probe_coreference(model, [document], progress=False)
 
 
 def explorer(model: aw.AttentionModel, tokens: int) -> Any:
@@ -170,7 +170,7 @@ def numbers_of_heads() -> None:
     for name, run in {
         "weights()": attention.weights,
         "measure_attention": lambda: measure_attention(attention),
-        "rollout": lambda: aw.attention_rollout(attention),
+        "rollout": lambda: aw.metrics.attention_rollout(attention),
         "to_frame()": attention.to_frame,
         "distances": lambda: distances(attention),
     }.items():
@@ -195,7 +195,7 @@ def treebank() -> None:
     path = Path(os.environ["ATTNWIDGET_DATA"], "ewt", "en_ewt-ud-train.conllu.gz")
     steps: dict[str, Callable[[], Any]] = {
         "load_treebank": lambda: aw.load_treebank(path),
-        "probe_relations": lambda: aw.probe_relations(
+        "probe_relations": lambda: aw.words.probe_relations(
             model, done["load_treebank"], skip_unaligned=True, progress=False
         ),
         "RelationTable": lambda: aw.RelationTable(done["probe_relations"]),

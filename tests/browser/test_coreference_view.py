@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, expect
 
-from attnwidget import CoreferenceView, Document, load_model, probe_coreference
+from attnwidget import CoreferenceView, Document, load_model
+from attnwidget.words import probe_coreference
 from browser.axe import AXE, complaints
 from browser.figures import SETUP
 from browser.notebook import LiveNotebook, OpenNotebook

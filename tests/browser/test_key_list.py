@@ -24,7 +24,8 @@ from attnwidget import HeadMap
 places = np.stack(np.indices((6, 12))[::-1], -1).astype(float)
 head_map = HeadMap.from_positions(places, selected=[(2, 5)])""",
     "coref": """
-from attnwidget import CoreferenceView, Document, probe_coreference
+from attnwidget import CoreferenceView, Document
+from attnwidget.words import probe_coreference
 document = Document.from_spans(["Ann", "said", "she", "left"], [(0, 0, 1), (2, 2, 1)])
 coref = CoreferenceView(probe_coreference(model, [document], progress=False), mention=1)""",
 }

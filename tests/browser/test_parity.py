@@ -22,10 +22,9 @@ from attnwidget import (
     RelationTable,
     TokenLens,
     load_model,
-    train_dependency_probe,
-    train_structural_probe,
 )
 from attnwidget.demo import demo_treebank
+from attnwidget.probes import train_dependency_probe, train_structural_probe
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.words.relations import RelationAccuracies, probe_relations

@@ -15,8 +15,9 @@ from browser.overflow import overflowing
 pytestmark = pytest.mark.browser
 
 PROBE = """
-from attnwidget import ProbeView, train_dependency_probe
+from attnwidget import ProbeView
 from attnwidget.demo import demo_treebank
+from attnwidget.probes import train_dependency_probe
 sentences = demo_treebank()[:34]
 options = {"seeds": 1, "epochs": 3, "progress": False}
 probe = train_dependency_probe(model, sentences[:30], sentences[30:], **options)
@@ -79,8 +80,9 @@ def test_an_arc_leads_to_heads_the_grid_and_the_next_cell(in_lab: OpenNotebook) 
 
 
 STRUCTURE = """
-from attnwidget import ProbeView, train_structural_probe
+from attnwidget import ProbeView
 from attnwidget.demo import demo_treebank
+from attnwidget.probes import train_structural_probe
 trees = demo_treebank()[:34]
 given = {"layers": [1, 2], "rank": 8, "epochs": 2, "progress": False}
 probe = train_structural_probe(model, trees[:30], trees[30:], **given)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from attnwidget import HeadGrid, load_model, measure_checkpoints
+from attnwidget import HeadGrid, load_model
 from attnwidget.demo import induction_checkpoints
+from attnwidget.metrics import measure_checkpoints
 from browser.axe import AXE, complaints
 from browser.notebook import OpenNotebook
 from browser.overflow import overflowing
@@ -18,8 +19,9 @@ from browser.pages import watched
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 STEPS = """
-from attnwidget import HeadGrid, load_model, measure_checkpoints
+from attnwidget import HeadGrid, load_model
 from attnwidget.demo import induction_checkpoints
+from attnwidget.metrics import measure_checkpoints
 training = measure_checkpoints(induction_checkpoints()[::5], n_sequences=1, progress=False)
 attention = load_model("attnwidget/induction").attend("the cat sat. the cat sat.")
 grid = HeadGrid(attention, metrics=training, metric="induction (random tokens)")

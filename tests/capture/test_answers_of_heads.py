@@ -10,8 +10,9 @@ import pytest
 import torch
 import transformers
 
-from attnwidget import AttentionModel, Head, PredictionView, ablate, head_importance, load_model
+from attnwidget import AttentionModel, Head, PredictionView, ablate, load_model
 from attnwidget.capture.head_effects import effects_of
+from attnwidget.interventions import head_importance
 from attnwidget.text.segments import Segment
 
 TEXT = "The captain told his men to leave the ship."

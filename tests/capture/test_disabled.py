@@ -20,7 +20,6 @@ from attnwidget import (
     Head,
     HeadView,
     Sentence,
-    attention_rollout,
     explore,
     load_model,
     make_segments,
@@ -28,6 +27,7 @@ from attnwidget import (
 )
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.projection import Projections
+from attnwidget.metrics import attention_rollout
 from fixtures import zoo
 from references.hooked_heads import N_HEADS, hooked, layers, outputs_of
 

@@ -12,22 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from attnwidget import (
-    Attention,
-    HeadGrid,
-    HeadView,
-    TokenLens,
-    attention_rollout,
-    explain_link,
-    head_writes,
-    key_biplot,
-    load_model,
-)
+from attnwidget import Attention, HeadGrid, HeadView, TokenLens, load_model
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.projection import projection_of, projection_weight
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.capture.tapping.torch_functions import visible_in
+from attnwidget.mechanisms import explain_link, head_writes, key_biplot
+from attnwidget.metrics import attention_rollout
 from attnwidget.metrics.measure import measure_attention
 from fixtures import zoo
 from fixtures.mechanism_models import READABLE, build

@@ -9,16 +9,9 @@ import pytest
 import torch
 import transformers
 
-from attnwidget import (
-    AttentionModel,
-    MinimalPair,
-    Segment,
-    ablate,
-    gradient_effects,
-    load_model,
-    logit_lens,
-    score_pairs,
-)
+from attnwidget import AttentionModel, MinimalPair, Segment, ablate, load_model
+from attnwidget.interventions import score_pairs
+from attnwidget.mechanisms import gradient_effects, logit_lens
 from fixtures.vocabularies import wordpiece
 
 TEXT = "the [MASK] sat ."

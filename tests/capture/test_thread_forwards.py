@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import torch
 
-from attnwidget import load_model, score_sources
+from attnwidget import load_model
 from attnwidget.capture.head_effects import effects_of
 from attnwidget.capture.tapping.thread_forwards import replaced_forwards
+from attnwidget.mechanisms import score_sources
 
 
 def adding(number: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -11,9 +11,10 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizer, PreTrainedTokenizerFast
 
-from attnwidget import Attention, Sentence, load_model, probe_relations
+from attnwidget import Attention, Sentence, load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.text.tokens import Tokens
+from attnwidget.words import probe_relations
 from fixtures import zoo
 from fixtures.vocabularies import CORPUS, MAKERS, byte_level
 

@@ -7,19 +7,12 @@ from typing import Any
 
 import pytest
 
-from attnwidget import (
-    AttentionModel,
-    induction_scores,
-    load_model,
-    measure,
-    probe_coreference,
-    probe_features,
-    probe_links,
-    probe_relations,
-)
+from attnwidget import AttentionModel, load_model, measure
 from attnwidget.corpus.segmenting import make_segments
+from attnwidget.metrics import induction_scores
 from attnwidget.text.coreference import Document
 from attnwidget.text.treebank import Sentence
+from attnwidget.words import probe_coreference, probe_features, probe_links, probe_relations
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
 

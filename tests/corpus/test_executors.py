@@ -26,22 +26,22 @@ from attnwidget import (
     load_model,
     make_segments,
     measure,
-    measure_checkpoints,
-    merge_resume_files,
+    read_segments,
+)
+from attnwidget.corpus import resume_file, shards
+from attnwidget.demo import demo_prose, demo_treebank
+from attnwidget.metrics import Classes, Norms, measure_checkpoints, merge_resume_files
+from attnwidget.probes import train_pair_probe
+from attnwidget.probes.features import extract_features
+from attnwidget.text.mentions import Document
+from attnwidget.words import (
     probe_coreference,
     probe_features,
     probe_links,
     probe_looking_away,
     probe_relations,
-    read_segments,
     subject_verb_links,
-    train_pair_probe,
 )
-from attnwidget.corpus import resume_file, shards
-from attnwidget.demo import demo_prose, demo_treebank
-from attnwidget.metrics import Classes, Norms
-from attnwidget.probes.features import extract_features
-from attnwidget.text.mentions import Document
 from fixtures.failing_metrics import Failing, Killing, Slow
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build

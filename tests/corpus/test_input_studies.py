@@ -11,16 +11,11 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget import (
-    MinimalPair,
-    head_importance,
-    induction_scores,
-    load_model,
-    patch_heads,
-    score_pairs,
-)
+from attnwidget import MinimalPair, load_model
 from attnwidget.corpus import resume_file
 from attnwidget.demo import demo_pairs
+from attnwidget.interventions import head_importance, patch_heads, score_pairs
+from attnwidget.metrics import induction_scores
 from capture.test_predict import words
 from fixtures.zoo import build
 

@@ -15,23 +15,25 @@ from attnwidget import (
     MinimalPair,
     ablate,
     compare,
-    find_links,
     load_model,
     make_segments,
     measure,
-    predict_governors,
-    probe_coreference,
-    probe_features,
-    probe_links,
-    probe_relations,
     read_segments,
-    score_pairs,
 )
+from attnwidget.behaviours import find_links
+from attnwidget.interventions import score_pairs
 from attnwidget.probes.features import extract_features
 from attnwidget.results import LinkedSentence
 from attnwidget.text.coreference import Document
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.word_links import Link
+from attnwidget.words import (
+    predict_governors,
+    probe_coreference,
+    probe_features,
+    probe_links,
+    probe_relations,
+)
 from fixtures.vocabularies import (
     MAKERS,
     byte_level,

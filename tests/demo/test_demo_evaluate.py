@@ -10,8 +10,9 @@ import pytest
 import torch
 
 import evaluate
-from attnwidget import AttentionModel, load_model, probe_relations
+from attnwidget import AttentionModel, load_model
 from attnwidget.demo import demo_treebank
+from attnwidget.words import probe_relations
 from batches import encode
 from evaluate import (
     WINDOW,

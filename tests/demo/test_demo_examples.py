@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from scipy.stats import binomtest
 
-from attnwidget import load_model, score_pairs
+from attnwidget import load_model
 from attnwidget.demo import demo_genres, demo_pairs
+from attnwidget.interventions import score_pairs
 
 PARADIGMS = [
     "anaphor_number_agreement",

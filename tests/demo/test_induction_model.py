@@ -10,8 +10,10 @@ import pytest
 import torch
 
 import attnwidget
-from attnwidget import AttentionModel, head_composition, induction_scores, load_model
+from attnwidget import AttentionModel, load_model
 from attnwidget.demo import induction_checkpoints
+from attnwidget.mechanisms import head_composition
+from attnwidget.metrics import induction_scores
 from attnwidget.results import InductionResult
 from causal_batches import repeated_once
 from train_induction import REPEATED, token_losses

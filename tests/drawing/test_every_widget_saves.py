@@ -26,12 +26,11 @@ from attnwidget import (
     TokenLens,
     explore,
     load_model,
-    probe_coreference,
-    probe_relations,
 )
 from attnwidget.demo import demo_atlas
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.words import probe_coreference, probe_relations
 from fixtures.svg_picture import texts
 from fixtures.tiers import only_first_is_fast
 

@@ -12,12 +12,13 @@ import torch
 import transformers
 from scipy.stats import binomtest, false_discovery_control
 
-from attnwidget import MinimalPair, Segment, ablate, load_model, score_pairs
+from attnwidget import MinimalPair, Segment, ablate, load_model
 from attnwidget.capture.disabled import changed, intact_edits
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import Replay, replaying
+from attnwidget.interventions import score_pairs
 from attnwidget.interventions.ablation_results import Ablation
 from capture.test_predict import words
 from fixtures import zoo

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget import head_importance, load_model
+from attnwidget import load_model
+from attnwidget.interventions import head_importance
 from interventions.test_ablation import GENRES, MASKED
 
 N_HEADS = 12

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget import MinimalPair, ablate, load_model, load_pairs, score_pairs
+from attnwidget import MinimalPair, ablate, load_model, load_pairs
+from attnwidget.interventions import score_pairs
 from attnwidget.interventions.minimal_pairs import PairWords
 from capture.test_predict import words
 from fixtures import zoo

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget import MinimalPair, load_model, patch_heads
+from attnwidget import MinimalPair, load_model
 from attnwidget.capture.model import AttentionModel
+from attnwidget.interventions import patch_heads
 from attnwidget.results import HeadPatches
 from capture.test_predict import words
 from fixtures import zoo

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from attnwidget import load_model, patch_heads, patch_path
+from attnwidget import load_model
+from attnwidget.interventions import patch_heads, patch_path
 from capture.test_predict import words
 from fixtures import zoo
 from references.hooked_heads import N_HEADS, SIZE, hooked, layers, outputs_of

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget import copying_scores
 from attnwidget.capture.model import AttentionModel
+from attnwidget.mechanisms import copying_scores
 from fixtures import zoo
 
 NAMES = [5, 6, 7, 8, 9]

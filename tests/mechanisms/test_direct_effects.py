@@ -10,14 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget import (
-    Attention,
-    direct_effects,
-    gradient_effects,
-    head_writes,
-    load_model,
-    logit_lens,
-)
+from attnwidget import Attention, load_model
+from attnwidget.mechanisms import direct_effects, gradient_effects, head_writes, logit_lens
 from attnwidget.results import DirectEffects
 from capture.test_predict import words
 from fixtures import zoo

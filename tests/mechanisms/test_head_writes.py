@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import nn
 
-from attnwidget import Attention, head_writes, load_model
+from attnwidget import Attention, load_model
 from attnwidget.capture.maps.attention import Attention as AttentionType
+from attnwidget.mechanisms import head_writes
 from attnwidget.mechanisms.value_bias import value_bias
 from fixtures import zoo
 from fixtures.mechanism_models import tiered

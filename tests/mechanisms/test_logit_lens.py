@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget import Attention, load_model, logit_lens
+from attnwidget import Attention, load_model
+from attnwidget.mechanisms import logit_lens
 from capture.test_predict import words
 from fixtures import zoo
 from fixtures.mechanism_models import tiered

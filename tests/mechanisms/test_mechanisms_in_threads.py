@@ -11,15 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from attnwidget import (
-    Attention,
-    AttentionModel,
-    head_writes,
-    load_model,
-    logit_lens,
-    score_at_distances,
-    score_sources,
-)
+from attnwidget import Attention, AttentionModel, load_model
+from attnwidget.mechanisms import head_writes, logit_lens, score_at_distances, score_sources
 
 TEXT = "The keys to the cabinet are on the table."
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget import direct_effects, patch_heads, patch_path
+from attnwidget.interventions import patch_heads, patch_path
+from attnwidget.mechanisms import direct_effects
 from fixtures.planted_circuit import INDUCTION, PREVIOUS, planted_model, repeated
 
 # Numbers of other parts, as a share of the number of the planted part.

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget import Attention, load_model, score_at_distances
+from attnwidget import Attention, load_model
 from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.mechanisms import score_at_distances
 from fixtures import zoo
 from fixtures.mechanism_models import READABLE, ROTARY, attend, build, inputs, tiered
 

@@ -8,15 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget import (
-    Attention,
-    explain_link,
-    key_biplot,
-    load_model,
-    measure_attention,
-    score_sources,
-    wavelength_shares,
-)
+from attnwidget import Attention, load_model, measure_attention
+from attnwidget.mechanisms import explain_link, key_biplot, score_sources, wavelength_shares
 from fixtures.mechanism_models import HIDDEN, READABLE, ROTARY, attend, build, inputs, tiered
 
 QUERY = 6

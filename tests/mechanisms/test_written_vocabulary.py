@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnwidget import direct_effects, load_model
+from attnwidget import load_model
+from attnwidget.mechanisms import direct_effects
 from attnwidget.mechanisms.written_vocabulary import written_vocabulary
 from capture.test_predict import words
 from fixtures import planted_circuit, zoo

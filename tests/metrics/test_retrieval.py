@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget import load_model, retrieval_scores
+from attnwidget import load_model
 from attnwidget.capture.hub_model.text_ids import TextIds
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.metrics import Sinks, retrieval
+from attnwidget.metrics import Sinks, retrieval, retrieval_scores
 from fixtures.random_batches import HEADS, LAYERS, random_batch, random_maps, seen
 
 NEEDLE = "The key is in the blue jar."

@@ -12,17 +12,15 @@ import pytest
 from attnwidget import (
     Attention,
     AttentionModel,
-    Classes,
-    Roles,
-    RolesResult,
     compare,
-    find_links,
-    head_examples,
     load_model,
     make_segments,
     measure,
     measure_attention,
 )
+from attnwidget.behaviours import find_links, head_examples
+from attnwidget.metrics import Classes, Roles
+from attnwidget.results import RolesResult
 from attnwidget.text.segments import Segment
 from fixtures import zoo
 from fixtures.chat_models import MESSAGES, TEMPLATES, chat_model, chat_tokenizer

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnwidget import load_model, make_segments, measure, measure_checkpoints
+from attnwidget import load_model, make_segments, measure
 from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.model_reader import ModelReader
-from attnwidget.metrics import Confidence
+from attnwidget.metrics import Confidence, measure_checkpoints
 from attnwidget.metrics import measure_checkpoints as trace_module
 from attnwidget.text.segments import Segment
 from fixtures.vocabularies import word_tokenizer

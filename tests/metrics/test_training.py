@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnwidget import induction_scores, load_model, make_segments, measure_checkpoints
+from attnwidget import load_model, make_segments
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.model import AttentionModel
 from attnwidget.demo import induction_checkpoints
+from attnwidget.metrics import induction_scores, measure_checkpoints
 from attnwidget.metrics.measured_checkpoints import emergence
 from attnwidget.results import MeasuredCheckpoints
 from fixtures.vocabularies import word_tokenizer
@@ -225,8 +226,9 @@ def test_a_stopped_study_goes_on_with_equal_bits_and_loads_no_finished_step_agai
 
 KILLED = """
 import os, sys
-from attnwidget import load_model, make_segments, measure_checkpoints
+from attnwidget import load_model, make_segments
 from attnwidget.demo import induction_checkpoints
+from attnwidget.metrics import measure_checkpoints
 from attnwidget.corpus import resume_file
 resume_file._SECONDS_BETWEEN_SAVES = 0.0
 def dying(step, load):

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget import Sentence, load_model, load_probe, train_dependency_probe
+from attnwidget import Sentence, load_model, load_probe
 from attnwidget.demo import demo_probe, demo_treebank
 from attnwidget.kernels.spanning_tree import best_tree
+from attnwidget.probes import train_dependency_probe
 from attnwidget.probes.dependency import probe_fitting as fitting
 from attnwidget.probes.dependency import train_dependency_probe as dependency
 from attnwidget.probes.dependency.dependency_form import Form

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from tqdm.std import tqdm
 
-from attnwidget import HeadGrid, Sentence, load_model, load_probe, train_pair_probe
+from attnwidget import HeadGrid, Sentence, load_model, load_probe
 from attnwidget.charts.accuracy_bars import accuracy_bars
 from attnwidget.demo import demo_treebank
+from attnwidget.probes import train_pair_probe
 from attnwidget.probes.features import extract_features
 from attnwidget.probes.pairs.pair_classifiers import PairClassifier, right, train_classifiers
 from attnwidget.probes.pairs.pair_examples import FARTHEST, PairExamples, pairs_of

@@ -10,11 +10,12 @@ import pytest
 import torch
 from tqdm.std import tqdm
 
-from attnwidget import Sentence, load_model, load_probe, train_structural_probe
+from attnwidget import Sentence, load_model, load_probe
 from attnwidget.charts.score_panels import score_panels
 from attnwidget.demo import demo_treebank
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
 from attnwidget.kernels.tree_distances import tree_depths, tree_distances
+from attnwidget.probes import train_structural_probe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.probes.structural.structural_runs import StructuralRun, StructuralRuns, scores_of
 from attnwidget.probes.structural.structural_scores import (

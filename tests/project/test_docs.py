@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 import attnwidget
-from attnwidget import charts, demo, metrics
+from attnwidget.public_names import public_homes
 from attnwidget.widgets.shared.head_widget import HeadWidget
 
 ROOT = Path(__file__).parents[2]
@@ -53,18 +54,15 @@ def _name(page: Path) -> str:
 def test_every_public_name_has_a_page(reference: ModuleType) -> None:
     pages = reference.pages()
     assert attnwidget.__version__ in pages["reference/index.md"]
-    modules = {"charts", "demo", "metrics", "results"}
-    names = {*attnwidget.__all__, *metrics.__all__, *charts.__all__, *demo.__all__}
-    names -= {"__version__", *modules}
-    assert {"HeadGrid", "measure", "Norms", "Accumulator", "options"} <= names
-    for name in names:
-        assert f"\n::: {_home(name)}\n" in pages[f"reference/{name}.md"]
-        assert f"]({name}.md)" in pages["reference/index.md"]
+    homes = {name: home for name, home in public_homes().items() if home != "attnwidget.results"}
+    assert {"HeadGrid", "measure", "Norms", "Accumulator", "options", "patch_heads"} <= homes.keys()
+    for name, home in homes.items():
+        assert f"\n::: {_path(name, home)}\n" in pages[f"reference/{name}.md"]
+        assert f"]({name}.md) | `{home}` |" in pages["reference/index.md"]
 
 
-def _home(name: str) -> str:
-    modules = [attnwidget, metrics, charts, demo]
-    value = next(getattr(module, name) for module in modules if name in module.__all__)
+def _path(name: str, home: str) -> str:
+    value = getattr(importlib.import_module(home), name)
     if not isinstance(value, type) and not callable(value):
         return f"{type(value).__module__}.{type(value).__qualname__}"
     return f"{value.__module__}.{name}"

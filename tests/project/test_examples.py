@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 import attnwidget
-from attnwidget import charts, demo, metrics, results
 from attnwidget.capture.maps.word_attention import WordAttention
 
-PUBLIC_MODULES = (attnwidget, charts, demo, metrics, results)
+PUBLIC_MODULES = (
+    attnwidget,
+    *(value for name in attnwidget.__all__ if inspect.ismodule(value := getattr(attnwidget, name))),
+)
 
 MODULES = [
     *(module.name for module in pkgutil.walk_packages(attnwidget.__path__, "attnwidget.")),
@@ -93,8 +95,7 @@ def _imported_names(docstring: str) -> Iterator[str]:
 
 
 def test_examples_of_public_objects_import_public_names_only() -> None:
-    # The names of `metrics` and `results` can be imported from `attnwidget` too.
-    public = {f"attnwidget.{name}" for name in attnwidget._HOMES}
+    public: set[str] = set()
     for module in PUBLIC_MODULES:
         public |= {module.__name__, *(f"{module.__name__}.{name}" for name in module.__all__)}
     private = [

@@ -58,7 +58,7 @@ def test_the_metric_and_the_study_have_the_right_numbers(page_code: ModuleType) 
 
     means = []
     for sentence in attnwidget.demo.demo_treebank()[:8]:
-        between = attnwidget.predict_governors(model, sentence).maps
+        between = attnwidget.words.predict_governors(model, sentence).maps
         pairs = [(word, g - 1) for word, g in enumerate(sentence.governors) if g]
         means.append(np.mean([between[:, :, word, governor] for word, governor in pairs], axis=0))
     np.testing.assert_allclose(study.weights, np.mean(means, axis=0), atol=1e-6)

@@ -17,22 +17,22 @@ from attnwidget import (
     HeadGrid,
     HeadView,
     TokenLens,
-    explain_link,
-    find_links,
-    head_composition,
-    head_importance,
-    key_biplot,
     load_model,
-    logit_lens,
     measure,
-    probe_coreference,
-    probe_features,
-    probe_relations,
-    score_sources,
 )
+from attnwidget.behaviours import find_links
 from attnwidget.capture.hub_model.pickled_model import SentModel
 from attnwidget.demo import demo_atlas, demo_treebank
+from attnwidget.interventions import head_importance
+from attnwidget.mechanisms import (
+    explain_link,
+    head_composition,
+    key_biplot,
+    logit_lens,
+    score_sources,
+)
 from attnwidget.text.segments import Segment
+from attnwidget.words import probe_coreference, probe_features, probe_relations
 from fixtures import zoo
 from fixtures.vocabularies import word_tokenizer
 

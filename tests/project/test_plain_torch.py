@@ -9,12 +9,26 @@ from typing import Any
 import pytest
 
 import attnwidget
-from attnwidget import AttentionModel, load_model, measure_checkpoints
+from attnwidget import (
+    AttentionModel,
+    behaviours,
+    interventions,
+    load_model,
+    mechanisms,
+    metrics,
+    probes,
+    words,
+)
 from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.metrics import measure_checkpoints
 
 # These functions split texts into tokens, and compute nothing.
 TOKENS_ALONE = {"make_segments", "read_segments"}
-PUBLIC = {name: getattr(attnwidget, name) for name in attnwidget.__all__}
+PUBLIC = {
+    name: getattr(module, name)
+    for module in (attnwidget, behaviours, interventions, mechanisms, metrics, probes, words)
+    for name in module.__all__
+}
 READERS = {
     name: function
     for name, function in PUBLIC.items()

@@ -1,67 +1,175 @@
-"""One table of public names: the stub says what `attnwidget` gives, and nothing else is loaded."""
+"""Public names: stubs and public modules list them, and nothing is loaded before it is used."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from importlib import import_module
+from types import ModuleType
 
 import pytest
 
 import attnwidget
-from attnwidget import charts, demo, metrics, results
+from attnwidget import metrics, results
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.metrics.measure import METRICS
+from attnwidget.public_names import attach_names, public_homes
+
+MODULES = (
+    "behaviours",
+    "charts",
+    "demo",
+    "interventions",
+    "mechanisms",
+    "metrics",
+    "probes",
+    "results",
+    "words",
+)
+STUBS = ("behaviours", "interventions", "mechanisms", "probes", "words")
 
 
-def test_every_name_is_where_the_table_says() -> None:
-    for name, home in attnwidget._HOMES.items():
-        value = getattr(attnwidget, name)
-        if not home:
-            assert value in (charts, demo, metrics, results)
-        elif home in ("metrics", "results"):
-            assert value is getattr(getattr(attnwidget, home), name)
-        elif isinstance(value, type) or callable(value):
-            assert value.__module__ == f"attnwidget.{home}" and value.__name__ == name
+def run(code: str, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *options, "-c", code],
+        capture_output=True,
+        text=True,
+        env=os.environ | environment,
+    )
 
 
-def test_metrics_and_results_can_be_imported_but_are_not_listed() -> None:
+def test_the_top_level_has_what_a_first_notebook_needs() -> None:
     assert dir(attnwidget) == attnwidget.__all__ == sorted(attnwidget.__all__)
-    assert {"HeadGrid", "load_model", "measure", "metrics", "__version__"} <= {*attnwidget.__all__}
-    assert not {*attnwidget.__all__} & {*metrics.__all__}
-    assert {*attnwidget.__all__} & {*results.__all__} == {"Measurements"}
-    assert attnwidget.Norms is metrics.Norms and attnwidget.Link is results.Link
-    with pytest.raises(AttributeError, match="'attnwidget' has no attribute 'Nothing'"):
-        _ = attnwidget.Nothing
+    assert {"HeadGrid", "load_model", "measure", "explore", "__version__"} <= {*attnwidget.__all__}
+    assert len(attnwidget.__all__) <= 60
+    modules = [
+        name for name in attnwidget.__all__ if isinstance(getattr(attnwidget, name), ModuleType)
+    ]
+    assert modules == list(MODULES)
+    assert all(import_module(f"attnwidget.{name}") is getattr(attnwidget, name) for name in modules)
+
+
+def test_every_public_name_has_one_place_which_the_table_names() -> None:
+    listed = [(name, "attnwidget") for name in attnwidget.__all__ if name not in MODULES]
+    for module in MODULES:
+        names = getattr(attnwidget, module).__all__
+        assert names == sorted(names) or module not in STUBS
+        listed += [(name, f"attnwidget.{module}") for name in names]
+    listed.remove(("__version__", "attnwidget"))
+    assert len({name for name, _ in listed}) == len(listed)
+    assert dict(listed) == public_homes()
+
+
+def test_every_name_of_a_stub_is_what_its_module_defines() -> None:
+    for home in ("attnwidget", *(f"attnwidget.{name}" for name in STUBS)):
+        package = import_module(home)
+        for name in package.__all__:
+            value = getattr(package, name)
+            if isinstance(value, type) or callable(value):
+                assert value.__module__.startswith(f"{home}.") and value.__name__ == name
+                assert getattr(import_module(value.__module__), name) is value
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "home"),
+    [
+        ("attnwidget", "patch_heads", "attnwidget.interventions"),
+        ("attnwidget", "Norms", "attnwidget.metrics"),
+        ("attnwidget", "Link", "attnwidget.results"),
+        ("attnwidget", "explain_link", "attnwidget.mechanisms"),
+        ("attnwidget.interventions", "ablate", "attnwidget"),
+        ("attnwidget.words", "explain_link", "attnwidget.mechanisms"),
+    ],
+)
+def test_a_name_of_another_public_module_is_an_error_that_names_it(
+    package: str, name: str, home: str
+) -> None:
+    message = f"{package} has no '{name}': import it from '{home}'"
+    with pytest.raises(ImportError) as raised:
+        exec(f"from {package} import {name}")
+    assert str(raised.value) == message
+    with pytest.raises(ImportError, match="import it from"):
+        getattr(import_module(package), name)
+    exec(f"from {home} import {name}")
+
+
+@pytest.mark.parametrize("package", ["attnwidget", "attnwidget.words"])
+def test_a_name_that_nothing_has_is_an_attribute_error(package: str) -> None:
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Nothing'"):
+        _ = import_module(package).Nothing
+    assert not hasattr(import_module(package), "Nothing")
+
+
+def test_a_function_is_not_hidden_by_the_module_that_is_called_as_it() -> None:
+    code = (
+        "import attnwidget.mechanisms.explain_link, attnwidget.interventions.patch_heads;"
+        "from attnwidget.interventions import patch_heads;"
+        "print(patch_heads.__name__, attnwidget.mechanisms.explain_link.__name__)"
+    )
+    assert run(code).stdout.split() == ["patch_heads", "explain_link"]
 
 
 def test_everything_that_measure_knows_by_name_is_a_public_metric() -> None:
     public = [getattr(metrics, name) for name in metrics.__all__]
     known = {
-        one.name: one for one in public if issubclass(one, Accumulator) and "name" in vars(one)
+        one.name: one
+        for one in public
+        if isinstance(one, type) and issubclass(one, Accumulator) and "name" in vars(one)
     }
     assert known == METRICS
-    assert all(getattr(attnwidget, one.__name__) is one for one in METRICS.values())
+    assert results.HeadResult.__name__ not in metrics.__all__
 
 
 def test_a_name_loads_its_module_and_no_other() -> None:
     code = (
-        "import sys, attnwidget; attnwidget.Segment;"
+        "import sys, attnwidget; attnwidget.Segment; dir(attnwidget); dir(attnwidget.words);"
         "print([m for m in sys.modules if m.startswith('attnwidget.')])"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     # `import attnwidget` says which figure an atlas has; this file imports nothing.
     figure = [
+        "attnwidget.public_names",
         "attnwidget.behaviours",
         "attnwidget.behaviours.atlas",
         "attnwidget.behaviours.atlas.atlas_figure",
     ]
-    assert run.stdout.strip() == str([*figure, "attnwidget.text", "attnwidget.text.segments"])
+    loaded = [*figure, "attnwidget.text", "attnwidget.text.segments", "attnwidget.words"]
+    assert run(code).stdout.strip() == str(loaded)
+
+
+def test_an_error_about_a_name_loads_nothing() -> None:
+    code = (
+        "import sys, attnwidget\n"
+        "try: attnwidget.Norms\n"
+        "except ImportError as error: print(error)\n"
+        "print('torch' in sys.modules, 'attnwidget.metrics' in sys.modules)"
+    )
+    message = "attnwidget has no 'Norms': import it from 'attnwidget.metrics'"
+    assert run(code).stdout.splitlines() == [message, "False False"]
+
+
+def test_a_package_without_a_stub_is_refused(tmp_path: os.PathLike[str]) -> None:
+    with pytest.raises(ValueError, match="non-existent stub"):
+        attach_names("attnwidget.text", os.fspath(tmp_path) + "/__init__.py")
 
 
 @pytest.mark.slow
-def test_a_dependency_that_fails_to_load_is_named() -> None:
-    code = "from attnwidget import explore"  # Altair needs the docstrings that -OO removes
-    run = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True)
-    assert run.returncode == 1
-    assert "attnwidget.explore cannot be loaded: Found no doc" in run.stderr
-    assert "run Python without -OO" in run.stderr
+def test_all_names_load_at_once_on_request() -> None:
+    code = (
+        "import sys, attnwidget; names = vars(attnwidget);"
+        "print({*attnwidget.__all__} - names.keys(), 'torch' in sys.modules)"
+    )
+    done = run(code, EAGER_IMPORT="1")
+    assert done.stdout.strip() == "set() True", done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("package", "name"), [("attnwidget", "explore"), ("attnwidget.words", "probe_features")]
+)
+def test_a_dependency_that_fails_to_load_is_named(package: str, name: str) -> None:
+    # Altair needs the docstrings that -OO removes.
+    done = run(f"from {package} import {name}", "-OO")
+    assert done.returncode == 1
+    assert f"{package}.{name} cannot be loaded: Found no doc" in done.stderr
+    assert "run Python without -OO" in done.stderr

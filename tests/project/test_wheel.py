@@ -60,7 +60,9 @@ def test_holds_the_demo_model_and_its_texts(wheel: dict[str, int], name: str) ->
 def test_holds_every_module_and_says_that_it_is_typed(wheel: dict[str, int]) -> None:
     sources = (ROOT / "attnwidget").rglob("*.py")
     assert {path.relative_to(ROOT).as_posix() for path in sources} <= wheel.keys()
-    assert {"attnwidget/py.typed", "attnwidget/__init__.pyi"} <= wheel.keys()
+    stubs = {path.relative_to(ROOT).as_posix() for path in (ROOT / "attnwidget").rglob("*.pyi")}
+    assert len(stubs) == 6
+    assert {"attnwidget/py.typed", "attnwidget/__init__.pyi", *stubs} <= wheel.keys()
 
 
 def test_holds_the_licence(wheel: dict[str, int]) -> None:

@@ -31,18 +31,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from attnwidget import (
-    ablate,
-    compare,
-    load_model,
-    make_segments,
-    measure,
+from attnwidget import ablate, compare, load_model, make_segments, measure
+from attnwidget.corpus import resume_file
+from attnwidget.probes import (
+    features,
     train_dependency_probe,
     train_pair_probe,
     train_structural_probe,
 )
-from attnwidget.corpus import resume_file
-from attnwidget.probes import features
 from attnwidget.probes.dependency import probe_fitting as fitting
 from attnwidget.text.treebank import Sentence
 from fixtures import zoo

@@ -35,11 +35,10 @@ from attnwidget import (
     explore,
     link,
     load_model,
-    probe_coreference,
-    probe_relations,
-    train_dependency_probe,
 )
 from attnwidget.demo import demo_atlas
+from attnwidget.probes import train_dependency_probe
+from attnwidget.words import probe_coreference, probe_relations
 
 TEXT = "The captain told his men a story."
 SENTENCE = Sentence.from_lists(

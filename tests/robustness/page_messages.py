@@ -33,14 +33,12 @@ from attnwidget import (
     TokenLens,
     explore,
     load_model,
-    probe_coreference,
-    probe_relations,
-    train_dependency_probe,
-    train_structural_probe,
 )
 from attnwidget.demo import demo_atlas
+from attnwidget.probes import train_dependency_probe, train_structural_probe
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.words import probe_coreference, probe_relations
 from fixtures.recording import RecordingComm, on_page
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build

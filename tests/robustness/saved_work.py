@@ -12,15 +12,9 @@ from typing import Any
 
 import traitlets
 
-from attnwidget import (
-    ablate,
-    load_model,
-    load_probe,
-    measure,
-    train_dependency_probe,
-    train_structural_probe,
-)
+from attnwidget import ablate, load_model, load_probe, measure
 from attnwidget.corpus.segmenting import make_segments
+from attnwidget.probes import train_dependency_probe, train_structural_probe
 from fixtures import zoo
 from fixtures.planted_probes import sentences
 from fixtures.probed_sentences import reader as small_model

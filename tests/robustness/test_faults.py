@@ -15,14 +15,9 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from attnwidget import (
-    HeadView,
-    ablate,
-    make_segments,
-    measure,
-    merge_resume_files,
-    train_dependency_probe,
-)
+from attnwidget import HeadView, ablate, make_segments, measure
+from attnwidget.metrics import merge_resume_files
+from attnwidget.probes import train_dependency_probe
 from attnwidget.probes.features import extract_features
 from fixtures import forked_python
 from fixtures.planted_probes import sentences

@@ -26,12 +26,11 @@ from attnwidget import (
     RelationTable,
     TokenLens,
     explore,
-    probe_coreference,
-    probe_relations,
 )
 from attnwidget.corpus.segmenting import make_segments
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.words import probe_coreference, probe_relations
 from robustness.saved_work import model
 
 HOSTILE = {

@@ -19,21 +19,23 @@ import pytest
 from attnwidget import (
     Document,
     Sentence,
-    find_links,
     load_coreference,
     load_links,
     load_model,
     load_treebank,
+    sentences_from_spacy,
+)
+from attnwidget.behaviours import find_links
+from attnwidget.probes.features import extract_features
+from attnwidget.text.loaded import Loaded
+from attnwidget.words import (
     probe_coreference,
     probe_features,
     probe_links,
     probe_looking_away,
     probe_relations,
-    sentences_from_spacy,
     subject_verb_links,
 )
-from attnwidget.probes.features import extract_features
-from attnwidget.text.loaded import Loaded
 from text.test_coreference import CONLL, COREFUD
 from text.test_treebank_sources import Doc
 

@@ -22,12 +22,11 @@ from attnwidget import (
     RelationTable,
     explore,
     load_model,
-    probe_coreference,
-    probe_relations,
 )
 from attnwidget.capture.maps.python_call import call, literal
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.words import probe_coreference, probe_relations
 from fixtures import zoo
 
 TEXT = 'The captain told "his" men:\n«a \\story»'

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from attnwidget import Atlas, AttentionModel, Head, load_model
+from attnwidget import AttentionModel, Head, load_model
 from attnwidget.demo import demo_atlas
+from attnwidget.results import Atlas
 from attnwidget.widgets.explorer import head_names
 from attnwidget.widgets.explorer.widget import Explorer, explore
 from fixtures.recording import from_page, on_page

@@ -9,18 +9,8 @@ import pytest
 import torch
 import traitlets
 
-from attnwidget import (
-    Attention,
-    Head,
-    HeadView,
-    LinkView,
-    explain_link,
-    head_writes,
-    link,
-    load_model,
-    score_at_distances,
-    score_sources,
-)
+from attnwidget import Attention, Head, HeadView, LinkView, link, load_model
+from attnwidget.mechanisms import explain_link, head_writes, score_at_distances, score_sources
 from attnwidget.widgets.link_view import widget
 from fixtures import planted_circuit, zoo
 from fixtures.mechanism_models import READABLE, attend

@@ -16,12 +16,11 @@ from attnwidget import (
     HeadGrid,
     HeadView,
     PredictionView,
-    direct_effects,
     link,
     load_model,
-    logit_lens,
-    patch_heads,
 )
+from attnwidget.interventions import patch_heads
+from attnwidget.mechanisms import direct_effects, logit_lens
 from capture.test_predict import words
 from fixtures import zoo
 from fixtures.recording import from_page, on_page, updates

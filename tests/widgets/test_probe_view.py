@@ -12,16 +12,9 @@ import pytest
 import traitlets
 from numpy.typing import NDArray
 
-from attnwidget import (
-    HeadGrid,
-    ProbeView,
-    explore,
-    link,
-    load_model,
-    train_dependency_probe,
-    train_structural_probe,
-)
+from attnwidget import HeadGrid, ProbeView, explore, link, load_model
 from attnwidget.demo import demo_treebank
+from attnwidget.probes import train_dependency_probe, train_structural_probe
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.widget import Explorer

@@ -12,7 +12,7 @@ from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.metrics.measure import measure
 from attnwidget.text.linguistic_features import FEATURES, feature_words
 from attnwidget.text.treebank import Sentence
-from attnwidget.text.word_links import subject_verb_links
+from attnwidget.words.annotated_links import subject_verb_links
 from attnwidget.words.linguistic_features import LinguisticFeatures, probe_features
 from attnwidget.words.looking_away import TARGETS, LookingAwayFrom, probe_looking_away
 from attnwidget.words.word_links import Links

@@ -11,13 +11,8 @@ import pytest
 
 from attnwidget.text.mentions import Document
 from attnwidget.text.treebank_files import load_treebank
-from attnwidget.text.word_links import (
-    Link,
-    LinkedSentence,
-    load_links,
-    noun_pronoun_links,
-    subject_verb_links,
-)
+from attnwidget.text.word_links import Link, LinkedSentence, load_links
+from attnwidget.words.annotated_links import noun_pronoun_links, subject_verb_links
 from attnwidget.words.linguistic_features import probe_features
 from attnwidget.words.word_links import probe_links
 from fixtures.annotated_sentences import SENTENCES, maps_of, over_heads, small_model

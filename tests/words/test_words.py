@@ -19,18 +19,12 @@ from tokenizers import (
     trainers,
 )
 
-from attnwidget import (
-    AttentionModel,
-    Document,
-    Sentence,
-    load_model,
-    predict_governors,
-    probe_relations,
-)
+from attnwidget import AttentionModel, Document, Sentence, load_model
 from attnwidget.results import LinkedSentence
 from attnwidget.text.running_text import RunningText
 from attnwidget.text.token_words import shared_token, token_words, words_without_tokens
-from attnwidget.text.word_links import noun_pronoun_links, subject_verb_links
+from attnwidget.words import predict_governors, probe_relations
+from attnwidget.words.annotated_links import noun_pronoun_links, subject_verb_links
 from attnwidget.words.word_segments import WordSegmenter
 from fixtures.vocabularies import CORPUS, MAKERS, byte_level, gemma_like
 

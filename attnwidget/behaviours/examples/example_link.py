@@ -23,7 +23,8 @@ class ExampleLink:
             whose heads have no f(x).
 
     Example:
-        >>> from attnwidget import head_examples, load_model, make_segments
+        >>> from attnwidget import load_model, make_segments
+        >>> from attnwidget.behaviours import head_examples
         >>> model = load_model()
         >>> segments = make_segments(["The captain told his men to wait."], model)
         >>> link = head_examples(model, segments, k=2, progress=False).of(0, 2)[0]

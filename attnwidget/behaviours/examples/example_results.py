@@ -46,7 +46,8 @@ class HeadExamples(HeadResult):
         model_name: Name of the model.
 
     Example:
-        >>> from attnwidget import head_examples, load_model, make_segments
+        >>> from attnwidget import load_model, make_segments
+        >>> from attnwidget.behaviours import head_examples
         >>> model = load_model()
         >>> segments = make_segments(["The captain told his men to wait."], model)
         >>> found = head_examples(model, segments, k=2, progress=False)

@@ -64,7 +64,8 @@ def head_examples(
         TypeError, RuntimeError, OSError, WorkersError, KeyboardInterrupt: As in `measure`.
 
     Example:
-        >>> from attnwidget import head_examples, load_model, make_segments
+        >>> from attnwidget import load_model, make_segments
+        >>> from attnwidget.behaviours import head_examples
         >>> model = load_model()
         >>> segments = make_segments(["The captain told his men to wait."], model)
         >>> found = head_examples(model, segments, k=2, progress=False)

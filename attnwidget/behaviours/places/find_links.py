@@ -98,7 +98,8 @@ def find_links(
         RuntimeError, OSError, WorkersError, KeyboardInterrupt: As in `measure`.
 
     Example:
-        >>> from attnwidget import find_links, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.behaviours import find_links
         >>> from attnwidget.demo import demo_treebank
         >>> found = find_links(load_model(), demo_treebank()[:20], query="tag=PRON",
         ...     relation="nsubj", progress=False)

@@ -41,7 +41,8 @@ class FoundLinks(HeadResult):
         model_name: Name of the model.
 
     Example:
-        >>> from attnwidget import find_links, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.behaviours import find_links
         >>> from attnwidget.demo import demo_treebank
         >>> query = {"query": "tag=PRON", "relation": "nsubj"}
         >>> found = find_links(load_model(), demo_treebank()[:20], **query, progress=False)

@@ -131,7 +131,8 @@ def alignment_scores(
 
     Example:
         >>> from transformers import BartConfig, BartForConditionalGeneration
-        >>> from attnwidget import alignment_scores, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.behaviours import alignment_scores
         >>> tokenizer = load_model().tokenizer
         >>> config = BartConfig(vocab_size=len(tokenizer), d_model=16, encoder_layers=1,
         ...     decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2,

@@ -113,7 +113,8 @@ def score_behaviours(
         KeyboardInterrupt: Ctrl-C was pressed. The folder has the finished work.
 
     Example:
-        >>> from attnwidget import load_model, make_segments, score_behaviours
+        >>> from attnwidget import load_model, make_segments
+        >>> from attnwidget.behaviours import score_behaviours
         >>> model = load_model()
         >>> texts = make_segments(["The cat sat on the mat.", "It slept there."] * 4, model)
         >>> found = score_behaviours(model, texts, ["previous token", "[SEP]"], random_models=0,

@@ -225,8 +225,9 @@ class DependencyProbe(HeadResult):
                 training; the sentence is too long for the model, or has a word without tokens.
 
         Example:
-            >>> from attnwidget import load_model, train_dependency_probe
+            >>> from attnwidget import load_model
             >>> from attnwidget.demo import demo_treebank
+            >>> from attnwidget.probes import train_dependency_probe
             >>> sentences = demo_treebank()
             >>> train, dev = sentences[:80], sentences[80:]
             >>> probe = train_dependency_probe(load_model(), train, dev, progress=False)

@@ -137,8 +137,9 @@ def train_dependency_probe(
         KeyboardInterrupt: Ctrl-C came before the first step, or during the scoring.
 
     Example:
-        >>> from attnwidget import load_model, train_dependency_probe
+        >>> from attnwidget import load_model
         >>> from attnwidget.demo import demo_treebank
+        >>> from attnwidget.probes import train_dependency_probe
         >>> sentences = demo_treebank()
         >>> train, dev = sentences[:90], sentences[90:]
         >>> probe = train_dependency_probe(load_model(), train, dev, progress=False)

@@ -68,8 +68,9 @@ class PairProbe(HeadResult):
         stack: "self", or "encoder" of an encoder-decoder.
 
     Example:
-        >>> from attnwidget import load_model, train_pair_probe
+        >>> from attnwidget import load_model
         >>> from attnwidget.demo import demo_treebank
+        >>> from attnwidget.probes import train_pair_probe
         >>> trees = demo_treebank()
         >>> options = {"min_count": 9, "epochs": 1, "progress": False}
         >>> probe = train_pair_probe(load_model(), trees[:6], trees[6:8], **options)

@@ -101,8 +101,9 @@ def train_pair_probe(
             other times Ctrl-C ends the training, and the result has the parameters so far.
 
     Example:
-        >>> from attnwidget import load_model, train_pair_probe
+        >>> from attnwidget import load_model
         >>> from attnwidget.demo import demo_treebank
+        >>> from attnwidget.probes import train_pair_probe
         >>> trees = demo_treebank()
         >>> found = train_pair_probe(
         ...     load_model(), trees[:80], trees[80:], min_count=50, progress=False

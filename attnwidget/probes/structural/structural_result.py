@@ -69,8 +69,9 @@ class PredictedTree:
         gold_root: the word that the tree has as its root.
 
     Example:
-        >>> from attnwidget import load_model, train_structural_probe
+        >>> from attnwidget import load_model
         >>> from attnwidget.demo import demo_treebank
+        >>> from attnwidget.probes import train_structural_probe
         >>> model, trees = load_model(), demo_treebank()
         >>> options = {"layers": [2], "rank": 4, "epochs": 1, "progress": False}
         >>> probe = train_structural_probe(model, trees[:6], trees[6:8], **options)
@@ -141,8 +142,9 @@ class StructuralProbe:
         model: the same, for `predictions`; None where it is not at hand.
 
     Example:
-        >>> from attnwidget import load_model, train_structural_probe
+        >>> from attnwidget import load_model
         >>> from attnwidget.demo import demo_treebank
+        >>> from attnwidget.probes import train_structural_probe
         >>> model, trees = load_model(), demo_treebank()
         >>> options = {"layers": [2, 3], "rank": 4, "epochs": 1, "progress": False}
         >>> probe = train_structural_probe(model, trees[:6], trees[6:8], **options)

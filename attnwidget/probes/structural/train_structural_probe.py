@@ -110,8 +110,9 @@ def train_structural_probe(
             between, Ctrl-C ends the training, and the result has the best maps so far.
 
     Example:
-        >>> from attnwidget import load_model, train_structural_probe
+        >>> from attnwidget import load_model
         >>> from attnwidget.demo import demo_treebank
+        >>> from attnwidget.probes import train_structural_probe
         >>> trees = demo_treebank()
         >>> probe = train_structural_probe(
         ...     load_model(), trees[:80], trees[80:], layers=[2, 3], rank=8, epochs=2,

@@ -46,8 +46,9 @@ class ProbeView(SentenceArcs):
     without its model ValueError, values out of range traitlets.TraitError.
 
     Example:
-        >>> from attnwidget import ProbeView, load_model, train_dependency_probe
+        >>> from attnwidget import ProbeView, load_model
         >>> from attnwidget.demo import demo_treebank
+        >>> from attnwidget.probes import train_dependency_probe
         >>> sentences = demo_treebank()
         >>> train, dev = sentences[:80], sentences[80:]
         >>> probe = train_dependency_probe(load_model(), train, dev, progress=False)

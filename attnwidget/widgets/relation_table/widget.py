@@ -42,7 +42,8 @@ class RelationTable(DirectionChoice):
     traitlets.TraitError.
 
     Example:
-        >>> from attnwidget import RelationTable, Sentence, load_model, probe_relations
+        >>> from attnwidget import RelationTable, Sentence, load_model
+        >>> from attnwidget.words import probe_relations
         >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
         >>> found = probe_relations(load_model(), [cats], progress=False)
         >>> table = RelationTable(found, min_count=1, sort="relation", descending=False)

@@ -1,0 +1,6 @@
+"""The public names of `attnwidget.interventions` and the modules that define them."""
+
+from .head_importance import head_importance as head_importance
+from .minimal_pairs import score_pairs as score_pairs
+from .patch_heads import patch_heads as patch_heads
+from .patch_path import patch_path as patch_path

@@ -1,0 +1,81 @@
+"""Public names that are loaded on first use: the stub `__init__.pyi` of a package lists them.
+
+`import attnwidget` must not cost the seconds that torch takes, and a module of `attnwidget.probes`
+must not load all others.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import lazy_loader
+
+_ROOT = Path(__file__).parent
+
+
+def attach_names(
+    package: str, file: str, *defined: str
+) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package with a stub.
+
+    They are as `lazy_loader.attach_stub` makes them, with two errors that say more: a name that
+    another public module has, and a module that cannot be loaded.
+
+    Args:
+        package: `__name__` of the package.
+        file: `__file__` of the package. Its stub is beside it.
+        defined: further public names, which the package itself defines.
+
+    Raises:
+        ValueError: there is no stub, or it imports from outside the package.
+    """
+    load, _, names = lazy_loader.attach_stub(package, file)
+    listed = sorted([*names, *defined])
+
+    def load_name(name: str) -> object:
+        if name not in names:
+            if name in (homes := public_homes()):
+                # `from package import name` replaces the text of an AttributeError by its own.
+                raise ImportError(f"{package} has no {name!r}: import it from {homes[name]!r}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        try:
+            return load(name)
+        except AttributeError as error:
+            # Python would take this for a missing name, and hide the cause.
+            hint = (
+                "; run Python without -OO, which removes docstrings"
+                if sys.flags.optimize > 1
+                else ""
+            )
+            raise ImportError(f"{package}.{name} cannot be loaded: {error}{hint}") from error
+
+    return load_name, listed.copy, listed
+
+
+@cache
+def public_homes() -> dict[str, str]:
+    """Return the public module of each public name, as the sources of these modules list them.
+
+    Reading the sources loads none of the modules.
+    """
+    modules, names = _imported_names(_ROOT)
+    homes = dict.fromkeys(names, _ROOT.name)
+    for module in modules:
+        homes |= dict.fromkeys(_imported_names(_ROOT / module)[1], f"{_ROOT.name}.{module}")
+    return homes
+
+
+def _imported_names(module: Path) -> tuple[list[str], list[str]]:
+    """Submodules and other names that a module imports, by its stub if it has one."""
+    sources = (module / "__init__.pyi", module / "__init__.py", module.with_suffix(".py"))
+    source = next(path for path in sources if path.is_file())
+    submodules: list[str] = []
+    names: list[str] = []
+    for line in ast.parse(source.read_text("utf-8")).body:
+        if isinstance(line, ast.ImportFrom):
+            (names if line.module else submodules).extend(alias.name for alias in line.names)
+    return submodules, names

@@ -1,0 +1,10 @@
+"""The public names of `attnwidget.words` and the modules that define them."""
+
+from .annotated_links import noun_pronoun_links as noun_pronoun_links
+from .annotated_links import subject_verb_links as subject_verb_links
+from .coreference import probe_coreference as probe_coreference
+from .governors import predict_governors as predict_governors
+from .linguistic_features import probe_features as probe_features
+from .looking_away import probe_looking_away as probe_looking_away
+from .relations import probe_relations as probe_relations
+from .word_links import probe_links as probe_links
