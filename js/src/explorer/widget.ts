@@ -307,6 +307,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     else if (key === "[" || key === "]") bar.step(key === "[" ? -1 : 1);
     else if (key === "m") bar.turnWay();
     else if (key === "x") switchHead();
+    else if (key === "s") return bar.save();
     else return false;
     return true;
   }
