@@ -460,6 +460,35 @@ test("the present text is kept as A while another one is edited", async () => {
   expect(area.value).toBe("The cat sat.");
 });
 
+test("the maps of a comparison are chosen once, for all heads and for the shown head", async () => {
+  const { el, grid, view } = await shown();
+  const choice = () => el.querySelector<HTMLElement>("h4 [role=group]");
+  expect(choice()).toBeNull();
+  grid.fromKernel({ _compared: ["here", "there"] });
+  view.fromKernel({ _compared: ["here", "there"], of_two: "difference" });
+  await frame();
+  const buttons = () => [...(choice()?.querySelectorAll("button") ?? [])];
+  const texts = () => buttons().map((button) => button.textContent);
+  const pressed = () => buttons().map((button) => button.getAttribute("aria-pressed"));
+  expect([choice()?.getAttribute("aria-label"), choice()?.title]).toEqual([
+    "maps of A and B",
+    "A: here · B: there",
+  ]);
+  expect(texts()).toEqual(["A − B", "A", "B"]);
+  expect(pressed()).toEqual(["true", "false", "false"]);
+  buttons()[2]?.click();
+  await frame();
+  expect([view.sent.at(-1), grid.sent.at(-1)]).toEqual([
+    { of_two: "second" },
+    { of_two: "second" },
+  ]);
+  expect(pressed()).toEqual(["false", "false", "true"]);
+  // All three, which Python asked for, can be left and not be asked for.
+  view.fromKernel({ of_two: "all" });
+  await frame();
+  expect(texts()).toEqual(["all", "A − B", "A", "B"]);
+});
+
 test("an error offers the way out", async () => {
   const { model, find } = await shown({ _error: "too long", _way_out: "read the first 512" });
   const way = find("[role=alert] button");

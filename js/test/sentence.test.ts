@@ -522,6 +522,11 @@ test("the sentence is large in up to two and a half lines, and small without arc
   expect(size(60)).toMatchObject({ font: 17, hasArcs: true });
   expect(size(140)).toMatchObject({ font: 14, hasArcs: false });
   expect(size(10, 380)).toMatchObject({ font: 18, hasArcs: false });
+  // The last word alone on a line takes the sentence to a smaller size instead.
+  const fonts = Array.from({ length: 40 }, (_, i) => size(20, 860 + 10 * i)).filter(
+    ({ lines }) => lines === 1,
+  );
+  expect(new Set(fonts.map(({ font }) => font))).toEqual(new Set([18, 19, 20]));
 });
 
 describe("clicks on words", () => {

@@ -12,6 +12,7 @@ import type { Arrangement, Maps } from "../src/head_view/several/map_types.js";
 import { cellsBeside, paintHeadCells, together } from "../src/head_view/several/overlay_lines.js";
 import { drawnHeads } from "../src/head_view/several/several.js";
 import { said, severalNotes, severalTable } from "../src/head_view/several/several_text.js";
+import { barsOfTwo } from "../src/head_view/several/two_maps.js";
 import type { ViewState } from "../src/head_view/state.js";
 import { shownHeads } from "../src/head_view/view_shown.js";
 import { captionOf } from "../src/head_view/view_text.js";
@@ -54,6 +55,51 @@ function notingPen() {
   };
   return { pen: pen as unknown as Pen, boxes, texts };
 }
+
+describe("one head in two attentions", () => {
+  const [head] = heads as [Head];
+  const two = (of_two: ViewState["of_two"], patch: Partial<ViewState> = {}, room = 433) =>
+    drawn(
+      {
+        selected: [head],
+        layer: head[0],
+        _maps: { ...maps, heads: [head, head] },
+        _compared: ["here", "there"],
+        ...(of_two && { of_two }),
+        ...patch,
+      },
+      room,
+    );
+
+  test.each([
+    ["first", "A: here", true, false],
+    ["second", "B: there", true, false],
+    ["difference", "A − B", false, true],
+  ] as const)("the %s alone has all the room, and its own colour bar", (of, name, ...bars) => {
+    for (const mode of ["lines", "matrix"] as const) {
+      const { scene, state, shown } = two(of, { mode });
+      const { panels, height } = arrangeBeside(scene);
+      expect(panels.map((panel) => panel.name)).toEqual([name]);
+      const all = arrangeBeside(two("all", { mode }).scene);
+      expect(all.panels.map((panel) => panel.name)).toEqual(["A: here", "B: there", "A − B"]);
+      expect(height).toBeLessThan(all.height);
+      const { ofMaps, ofDifference } = barsOfTwo(scene);
+      expect([ofMaps, ofDifference]).toEqual(bars);
+      // Numbers are of all three, wherever the pointer is.
+      expect(said(scene, { query: 0, key: 1 })).toMatch(/A .* · B .* · A − B /);
+      const notes = severalNotes(scene);
+      const [letter = ""] = name.split(":");
+      expect(notes).toContain(`${letter} alone is drawn`);
+      expect(captionOf(state, shown, scene.map, notes).notes.join()).toContain("alone is drawn");
+    }
+  });
+
+  test("without a choice, as in states of earlier versions, all three are drawn", () => {
+    const { scene } = two(undefined);
+    expect(arrangeBeside(scene).panels).toHaveLength(3);
+    expect(barsOfTwo(scene)).toEqual({ ofMaps: true, ofDifference: true });
+  });
+});
 
 describe("the heads that are drawn together", () => {
   test("are the kernel's", () => {

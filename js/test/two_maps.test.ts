@@ -67,6 +67,15 @@ describe("a difference", () => {
   });
 });
 
+test("a difference has lines from 3 % of its own scale on, and none where A and B are alike", () => {
+  const weights = (values: number[]) => map(values, { maximum: 1, least: new Float32Array(2) });
+  const a = weights([0.5, 0.25, 0.2, nan]);
+  const small = differenceOf(a, weights([0.48, 0.25, 0.2, nan]));
+  expect(small.least?.[0]).toBeCloseTo(0.03 * 0.02);
+  const noise = differenceOf(a, weights([0.4999, 0.25, 0.2, nan]));
+  expect(noise.least?.[0]).toBeCloseTo(0.001);
+});
+
 test("of two maps on one scale the third is their difference on its own", () => {
   const several = {
     arrangement: "beside" as const,

@@ -306,6 +306,26 @@ def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
     assert '"second":[' in page.replace(" ", "")
 
 
+def test_a_picture_has_the_maps_that_the_page_has(pair: tuple[Attention, Attention]) -> None:
+    view = CompareView(*pair, layer=2, head=1)
+    a, b, difference = f"A: {ONE.lower()}", f"B: {OTHER.lower()}", "A − B"
+    # The colours of a difference have its name too.
+    expected = {
+        "all": [a, b, difference, difference],
+        "difference": [difference, difference],
+        "first": [a],
+        "second": [b],
+    }
+    for of_two, headings in expected.items():
+        from_page(view, {"of_two": of_two})
+        drawn = texts(view.figure())
+        assert [text for text in drawn if text in {a, b, difference}] == headings
+        alone = [note for note in view.caption.notes if note.endswith("alone is drawn")]
+        assert bool(alone) == (of_two != "all")
+    with pytest.raises(traitlets.TraitError, match="of_two"):
+        view.of_two = "both"
+
+
 @pytest.mark.slow
 def test_the_explorer_reads_both(model: AttentionModel, tuned: AttentionModel) -> None:
     explorer = explore(model, example="pronouns", versus=tuned, treebank=False)
@@ -346,6 +366,12 @@ def test_the_explorer_compares_two_texts(model: AttentionModel) -> None:
     explorer = explore(model, ONE, versus_text=OTHER, treebank=False)
     try:
         assert on_page(explorer.view, "axes")["query"]["alone"] == ([2, 3], [4, 5, 9, 10])
+        # The difference comes first, and all three are asked for.
+        assert explorer.view.of_two == explorer.grid.of_two == "difference"
+        assert "of_two" not in explorer.code()
+        explorer.view.of_two = "all"
+        assert 'explorer.view.of_two = "all"' in explorer.code()
+        assert Explorer.from_state(explorer.to_state()).view.of_two == "all"
         assert f'versus_text="{OTHER}"' in explorer.code()
         assert Explorer.from_state(explorer.to_state()).versus_text == OTHER
         with pytest.raises(ValueError, match="no common token"):

@@ -12,7 +12,7 @@ from attnwidget.widgets.explorer.atlas_told import names_in
 from attnwidget.widgets.explorer.examples import is_embedded
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.given_text import as_argument
-from attnwidget.widgets.explorer.panels import PANELS
+from attnwidget.widgets.explorer.panels import OF_TWO_AT_FIRST, PANELS
 from attnwidget.widgets.explorer.treebank import DEMO
 from attnwidget.widgets.shared.widget_code import chosen_options, code_of
 from attnwidget.widgets.wire.linked_traits import SHARED
@@ -23,6 +23,8 @@ _ELSEWHERE = {*PANELS, "progress", "text", "pair", "target", "versus_text"}
 _AT_ONCE = ("grid", "view")
 #: Options of the card that the explorer sets, and the notes, which the atlas has.
 _OF_CARD = ("table", "notes", "example")
+#: The option of the view that has another default in an explorer.
+_OF_VIEW = {"of_two": OF_TWO_AT_FIRST}
 _OF_METRIC = ("metric", "sort", "descending", "filter", "outside")
 
 
@@ -83,7 +85,10 @@ def _figures(explorer: ExplorerFigure, made: Arguments) -> list[str]:
     now: list[str] = []
     later: list[str] = []
     for name, child in explorer.children.items():
-        for option, value in chosen_options(child).items():
+        opened_with = _OF_VIEW if name == "view" else {}
+        for option, value in chosen_options(child, always=opened_with).items():
+            if option in opened_with and value == opened_with[option]:
+                continue
             if name == "card" and option in _OF_CARD:
                 continue
             written = literal(value)

@@ -42,7 +42,7 @@ from attnwidget.widgets.explorer.head_names import HeadNames
 from attnwidget.widgets.explorer.locked_words import LockedTokens, LockedWords, mask_of
 from attnwidget.widgets.explorer.opening import active_word, opening_of, opening_of_change
 from attnwidget.widgets.explorer.panel_status import PanelStatus
-from attnwidget.widgets.explorer.panels import OF_TEXT, OF_TREEBANK, TAB_NAMES
+from attnwidget.widgets.explorer.panels import OF_TEXT, OF_TREEBANK, OF_TWO_AT_FIRST, TAB_NAMES
 from attnwidget.widgets.explorer.relations import Relations
 from attnwidget.widgets.explorer.shortened_text import can_be_shortened, shortened
 from attnwidget.widgets.explorer.text_measures import TextMeasures
@@ -309,7 +309,7 @@ class Explorer(ExplorerFigure):
         panels: list[HeadWidget] = []
         try:
             panels.append(HeadGrid(attention, metrics=metrics, **shared))
-            panels.append(HeadView(attention, **shared))
+            panels.append(HeadView(attention, of_two=OF_TWO_AT_FIRST, **shared))
             super().__init__(attention, **traits)
         except Exception:
             for child in panels:

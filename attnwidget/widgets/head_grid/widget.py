@@ -21,7 +21,7 @@ from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.metric_choice import MetricChoice, checked_metrics
 from attnwidget.widgets.shared.metric_table import Metrics
 from attnwidget.widgets.shared.metrics_over_training import SteppedMetrics
-from attnwidget.widgets.shared.versus import Versus, as_the_page_has_it
+from attnwidget.widgets.shared.versus import OF_TWO, Versus, as_the_page_has_it
 from attnwidget.widgets.wire.values import axes_to_wire, in_unit, to_wire
 
 #: The number of a head that says how far its maps are from those compared with.
@@ -30,7 +30,6 @@ CHANGE = "change"
 _KEPT = 2
 #: Why heads cannot be switched off on a page.
 NEEDS_A_KERNEL = "Heads are switched off by a kernel, which this page does not have."
-OF_TWO = ("difference", "first", "second")
 #: Numbers that the page gets of one word in all heads, at most.
 _MOST_NUMBERS = 2**20
 

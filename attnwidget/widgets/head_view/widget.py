@@ -24,6 +24,7 @@ from attnwidget.widgets.pages.page_part import Holding, Part
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.token_size import TokenSize
 from attnwidget.widgets.shared.traits import Window
+from attnwidget.widgets.shared.versus import OF_TWO
 from attnwidget.widgets.wire.values import axes_to_wire, in_unit, masked_map, to_wire
 
 #: Above so many tokens a view opens as a matrix.
@@ -100,6 +101,12 @@ class HeadView(TokenSize, LongInput):
         ["selected", "layer"],
         "selected",
         help="Which heads are drawn together: the selected ones, or all of the layer.",
+    ).tag(sync=True)
+    of_two = traitlets.Enum(
+        ["all", *OF_TWO],
+        "all",
+        help='The shown maps of a comparison: "all" = both and the difference side by side, or the '
+        '"difference" (first minus second), the "first", or the "second" alone.',
     ).tag(sync=True)
     highlight = traitlets.List(
         traitlets.Unicode(), help="Words whose attention is drawn in a second colour."

@@ -15,6 +15,8 @@ from attnwidget.widgets.shared.computed import computed, when_open
 
 #: What the page calls an attention that it cannot name.
 OTHER = "other"
+#: What can be shown of a comparison: the first minus the second, or either.
+OF_TWO = ("difference", "first", "second")
 # A longer name is no heading.
 _LONGEST = 48
 

@@ -15,6 +15,7 @@ const KEYS = [
   ["Arrow keys in all heads, Enter", "move between heads, select one"],
   ["Shift + Enter, Shift + click", "add or remove a head or a word"],
   ["x", "switch the head off, or on again"],
+  ["s", "open the menu save; Enter takes its first format"],
   ["Escape", "take back: the pair, the word, the head that is off"],
   ["Arrow keys in the tabs", "the next / previous detail"],
   ["? in a figure", "its own keys"],
@@ -62,6 +63,12 @@ export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: A
       if (next !== undefined) way.change(next);
     },
     toggleKeys: keys.toggle,
+    /** Open the menu "save", by a key; false on pages without a kernel, which cannot save. */
+    save(): boolean {
+      const button = mounted.save.querySelector("button");
+      button?.click();
+      return button !== null;
+    },
     step: (by: number) => stepTo(model, model.get("layer") + by, layers()),
   };
 }

@@ -2,12 +2,13 @@ import { type Control, controlView } from "../shared/controls.js";
 import { hostControls } from "../shared/figure_controls.js";
 import type { Mounted } from "../shared/mount.js";
 import { popupMenu } from "../shared/popup_menu.js";
+import { MAPS } from "./compared_choice.js";
 
 /**
- * The explorer has one of these for all figures: the stepper of layers, the list of keys, and the
- * button that switches the shown head.
+ * The explorer has one of these for all figures: the stepper of layers, the list of keys, the
+ * button that switches the shown head, and the choice between the maps of a comparison.
  */
-const REPLACED = ["layer", "play", "keys", "switch"];
+const REPLACED = ["layer", "play", "keys", "switch", MAPS];
 /** The figures of the first question: all their controls leave their bars. */
 const MAIN = ["head-grid", "view"];
 

@@ -16,6 +16,7 @@ import {
   planFor,
   present,
 } from "./arrangement.js";
+import { comparedChoice } from "./compared_choice.js";
 import { errorWithWayOut } from "./error_line.js";
 import { explorerPanel, type Standing } from "./explorer_panel.js";
 import { type ExplorerContext, type ExplorerState, PANELS, type Panel } from "./explorer_types.js";
@@ -234,6 +235,9 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     );
     const count = model.get("_stacks")[0];
     const titleOfAll = gridTitle(reading, found.grid, look.theme.dark, select);
+    const compared = reading?.compared ?? [];
+    const { grid, view: one } = figures.models;
+    const maps = compared.length ? comparedChoice(grid, one, compared) : nothing;
     const mayName = "card" in model.get("_offers") && model.get("card") === null;
     const about = [
       model.get("_source").model,
@@ -245,7 +249,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
       ${lineView(lineNow(found, found.guess), toggleResting, !peeked && !pointed)}
       <div class="attnw-ex-main">
         <div class="attnw-ex-left">
-          <h4 ?hidden=${!standing("grid").open}>${titleOfAll}</h4>
+          <h4 ?hidden=${!standing("grid").open}>${titleOfAll} ${maps}</h4>
           ${of("grid")}
           ${standing("grid").open ? legendView(look.theme, model.get("_tested")) : nothing}
           ${answersView(found.guess, reading, guessHint(found), left, select)}
@@ -303,6 +307,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     else if (key === "[" || key === "]") bar.step(key === "[" ? -1 : 1);
     else if (key === "m") bar.turnWay();
     else if (key === "x") switchHead();
+    else if (key === "s") return bar.save();
     else return false;
     return true;
   }

@@ -37,7 +37,7 @@ import {
 } from "./scene.js";
 import { arrangeBeside, paintNames, TITLE } from "./several/heads_side_by_side.js";
 import { said, severalNotes, severalTable, severalTitle, shareOf } from "./several/several_text.js";
-import { DIFFERENCE, differenceScale } from "./several/two_maps.js";
+import { barsOfTwo, DIFFERENCE, differenceScale } from "./several/two_maps.js";
 import { isPair } from "./source/target.js";
 import { sizeOf } from "./source/window_of.js";
 import type { ViewState } from "./state.js";
@@ -117,8 +117,9 @@ export const drawPicture: DrawPicture<ViewState> = (state, request) => {
       sheet.place(MINIMAP, MINIMAP, (pen) => paintMinimap(pen, scene));
     readOut(sheet, scene);
     const { texts, words } = legendOf(scene, range, shown.quantity);
-    sheet.colourBar(texts, words, barOf(scene));
-    if (several?.names)
+    const { ofMaps, ofDifference } = barsOfTwo(scene);
+    if (ofMaps) sheet.colourBar(texts, words, barOf(scene));
+    if (ofDifference)
       sheet.colourBar(
         differenceScale(scene.map, quantity).texts,
         DIFFERENCE,

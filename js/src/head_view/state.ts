@@ -1,6 +1,6 @@
 import type { TokenSize } from "../shared/labels.js";
 import type { AttentionMap, SharedState, Side } from "../shared/types.js";
-import type { Arrangement, Maps } from "./several/map_types.js";
+import type { Arrangement, Maps, OfTwoMaps } from "./several/map_types.js";
 import type { LongMaps, NoHead, Sentences, Tile, TileRow } from "./source/tile_types.js";
 
 /** The steps in which a model wrote a text. */
@@ -37,6 +37,8 @@ export interface ViewState extends SharedState {
   _maps: Maps | null;
   /** What the maps are compared with; null for nothing. */
   versus: "intact" | "other" | null;
+  /** Which maps of a comparison are drawn; absent in states of versions without this choice. */
+  of_two?: OfTwoMaps;
   /** What the two are called; empty while nothing is compared. */
   _compared: string[];
   /**
@@ -81,6 +83,7 @@ export const WATCHED: (keyof ViewState)[] = [
   "of",
   "_maps",
   "versus",
+  "of_two",
   "_compared",
   "_long",
   "_tile",

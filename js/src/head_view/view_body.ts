@@ -12,7 +12,7 @@ import { matrixFigure } from "./matrix/matrix_figure.js";
 import { ASIDE, type Scene } from "./scene.js";
 import type { Several } from "./several/several.js";
 import { besideFigure } from "./several/side_by_side_figure.js";
-import { DIFFERENCE, differenceScale } from "./several/two_maps.js";
+import { barsOfTwo, DIFFERENCE, differenceScale } from "./several/two_maps.js";
 import type { Target } from "./source/target.js";
 import { type Listed, legendOf } from "./view_text.js";
 
@@ -65,13 +65,14 @@ export function viewFigures(
 
 /** The values of the colours, and of those of a difference. */
 export function legendView(scene: Scene, range: Range, quantity: string) {
-  const { theme, several, map } = scene;
+  const { theme, map } = scene;
   const { texts, words } = legendOf(scene, range, quantity);
-  const difference = several?.names && differenceScale(map, quantity).texts;
-  return html`<div class="attnw-legend">
+  const { ofMaps, ofDifference } = barsOfTwo(scene);
+  const difference = ofDifference && differenceScale(map, quantity).texts;
+  return html`<div class="attnw-legend" ?hidden=${!ofMaps}>
       ${barView(theme, texts, barOf(scene))}<span>${words}</span>
     </div>
-    <div class="attnw-legend" ?hidden=${!several?.names}>
+    <div class="attnw-legend" ?hidden=${!ofDifference}>
       ${difference && barView(theme, difference, differenceBarOf(scene))}
       <span>${DIFFERENCE}</span>
     </div>`;

@@ -2,7 +2,13 @@ import { type Control, choice } from "../shared/controls.js";
 import { drawnControls, hideControl } from "../shared/shared_controls.js";
 import { save } from "../shared/snapshot.js";
 import type { Axes, Model } from "../shared/types.js";
-import { ARRANGEMENTS, type Arrangement } from "./several/map_types.js";
+import {
+  ARRANGEMENTS,
+  type Arrangement,
+  OF_TWO_MAPS,
+  type OfTwoMaps,
+} from "./several/map_types.js";
+import { ofTwoMapsText } from "./several/two_maps.js";
 import { hideable, twoSentences } from "./source/visible_map.js";
 import type { ViewState } from "./state.js";
 import { sentencesName } from "./view_text.js";
@@ -62,6 +68,14 @@ export function viewControls(model: Model<ViewState>, { axes, leavesOut }: Contr
       value: model.get("arrangement"),
       change: (arrangement) => save(model, { arrangement }),
       print: (value) => ARRANGEMENT_NAMES[value],
+    }),
+    choice<OfTwoMaps>({
+      name: "maps",
+      place: "menu",
+      values: isTwo ? OF_TWO_MAPS : [],
+      value: model.get("of_two") ?? "all",
+      change: (of_two) => save(model, { of_two }),
+      print: (value) => ofTwoMapsText[value],
     }),
     {
       kind: "tick",

@@ -21,6 +21,8 @@ export interface SentenceSize {
 }
 
 const LARGE = 20;
+/** Sizes that a sentence takes if it has a line less in them, so that no word is left alone. */
+const FITTING = [19, 18];
 const MIDDLE = 17;
 const SMALL = 14;
 /** Of a page as narrow as a phone. */
@@ -71,9 +73,13 @@ export function sentenceSize(
   const breaks = words.filter(({ before }) => before.includes("\n")).length;
   const count = (font: number) => widthOf(words, font, family, ruler) / width;
   let font = width < NARROW ? PHONE : LARGE;
+  const linesIn = (size: number) => Math.ceil(count(size) - 0.02);
+  // Letters on the page can be wider than measured, and a sentence that just fits would break.
+  const fits = (size: number) => Math.ceil(count(size) + 0.02) < Math.ceil(count(LARGE) + 0.02);
+  if (font === LARGE) font = FITTING.find(fits) ?? LARGE;
   if (count(font) > 2.6) font = MIDDLE;
   if (count(font) > 4) font = SMALL;
-  const lines = Math.max(1, Math.ceil(count(font) - 0.02)) + breaks;
+  const lines = Math.max(1, linesIn(font)) + breaks;
   const hasArcs = lines <= MOST_LINES && font >= MIDDLE && width >= LEAST_ARCS && !breaks;
   return {
     font,

@@ -49,7 +49,7 @@ export function arrangeLines(scene: Scene, scrollTop: number, whole = false): Li
 
 const LEAST_NOTE = "no lines below 1.5 times an even share, or below 3 %";
 const NO_LINES = ["No link is stronger than", "1.5 times an even share."];
-const NO_DIFFERENCES = ["No link differs by", "3 % or more of the scale."];
+const NO_DIFFERENCES = ["No link differs by 0.1 %", "of the scale of A and B."];
 
 /** The lines to draw: all in sight, and those of the tokens that are locked or pointed at. */
 export interface Chosen {

@@ -7,7 +7,7 @@ import { arrangeLines } from "../lines/lines_paint.js";
 import type { MatrixLayout } from "../matrix/matrix_layout.js";
 import { arrangeMatrix } from "../matrix/matrix_paint.js";
 import type { Scene } from "../scene.js";
-import { absentIn } from "./two_maps.js";
+import { absentIn, PLACES_OF_TWO } from "./two_maps.js";
 
 /** Over each head: its name, as high as a finger needs. */
 export const TITLE = 24;
@@ -55,7 +55,9 @@ function columnsIn({ room, state, map }: Scene, count: number): number {
  */
 export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Beside {
   const { room, map, several } = scene;
-  const members = map.members ?? [];
+  const all = [...(map.members ?? []).entries()];
+  const drawn = several?.names && PLACES_OF_TWO[scene.state.of_two ?? "all"];
+  const members = drawn ? all.filter(([place]) => drawn.includes(place)) : all;
   const columns = columnsIn(scene, members.length);
   const share = Math.floor(room / columns) - GAP;
   // Rows are named once: their names' room goes to the cells of all.
@@ -66,10 +68,11 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Besid
   let x = 0;
   let y = 0;
   let width = 0;
-  for (const [i, member] of members.entries()) {
-    const row = Math.floor(i / columns);
-    const column = i % columns;
-    const above = panels[i - columns];
+  for (const [i, member] of members) {
+    const at = panels.length;
+    const row = Math.floor(at / columns);
+    const column = at % columns;
+    const above = panels[at - columns];
     if (column === 0) [x, y] = [0, above ? above.y + above.height + GAP : 0];
     const reach = member.signed ? member : map.most;
     const part: Scene = {
@@ -82,12 +85,12 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Besid
     };
     if (several?.names) part.absent = absentIn(i, scene.axes, member);
     const labelled = { query: column === 0, key: row === 0 };
-    const at = matrix
+    const layouts = matrix
       ? { matrix: arrangeMatrix({ ...part, labelled }) }
       : { lines: arrangeLines(part, scrollTop, whole) };
-    const layout = at.matrix ?? (at.lines as LinesLayout);
-    const middle = at.matrix
-      ? at.matrix.x0 + (at.matrix.cols * at.matrix.cellWidth) / 2
+    const layout = layouts.matrix ?? (layouts.lines as LinesLayout);
+    const middle = layouts.matrix
+      ? layouts.matrix.x0 + (layouts.matrix.cols * layouts.matrix.cellWidth) / 2
       : layout.width / 2;
     const head = several?.heads[i];
     panels.push({
@@ -98,7 +101,7 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Besid
       middle,
       width: layout.width,
       height: TITLE + (matrix ? 0 : HEADING) + layout.height,
-      ...at,
+      ...layouts,
     });
     width = Math.max(width, x + layout.width);
     // Columns stay in line where the first row alone has its keys named.

@@ -10,6 +10,7 @@ import type { VisibleMap } from "../source/visible_map.js";
 import { blockName, describe, MOST_ROWS, titleOf } from "../view_text.js";
 import { span } from "./head_list_text.js";
 import type { Several } from "./several.js";
+import { ofTwoMapsText } from "./two_maps.js";
 
 const MOST_NAMED = 4;
 /** Heads beside the pointer, where there is little room. */
@@ -40,11 +41,13 @@ export function shareOf({ heads, wanted, arrangement, names }: Several): string 
 /** A description of omissions in a drawing of several heads, and of its colours. */
 export function severalNotes({ several, colours = [], theme, state, map }: Scene): string[] {
   if (!several) return [];
+  const { of_two: drawn = "all" } = state;
   const off = several.heads.filter((_, i) => map.members?.[i]?.off);
   const overlay = several.arrangement === "overlay";
   const grey = theme.forced ? [] : several.heads.filter((_, i) => colours[i] === theme.muted);
   return [
     shareOf(several),
+    several.names && drawn !== "all" ? `${ofTwoMapsText[drawn]} alone is drawn` : "",
     overlay ? "a colour for each head" : "",
     overlay && state.mode === "matrix" ? "cells show the strongest head" : "",
     off.length ? `switched off: ${headNames(off, { short: true, _stacks: state._stacks })}` : "",

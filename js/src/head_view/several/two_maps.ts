@@ -1,6 +1,8 @@
 import { printValue, signedValue } from "../../shared/quantity.js";
 import type { Axes, Axis, Side } from "../../shared/types.js";
-import { emptied, leastLine, type VisibleMap } from "../source/visible_map.js";
+import type { Scene } from "../scene.js";
+import { emptied, leastDifference, type VisibleMap } from "../source/visible_map.js";
+import type { OfTwoMaps } from "./map_types.js";
 
 /** What stands over the three. */
 const LETTERS = ["A", "B"] as const;
@@ -14,14 +16,40 @@ export const twoNames = (of: string[] = []): string[] => [
   DIFFERENCE,
 ];
 
+/** The places, in a row of both maps and the difference, of what is drawn. */
+export const PLACES_OF_TWO: Record<OfTwoMaps, number[]> = {
+  all: [0, 1, 2],
+  first: [0],
+  second: [1],
+  difference: [2],
+};
+
+export const ofTwoMapsText: Record<OfTwoMaps, string> = {
+  difference: DIFFERENCE,
+  first: LETTERS[0],
+  second: LETTERS[1],
+  all: "all",
+};
+
+/** Whether the colours of maps, and the colours of a difference, are in sight. */
+export function barsOfTwo({ several, state }: Pick<Scene, "several" | "state">) {
+  if (!several?.names) return { ofMaps: true, ofDifference: false };
+  const drawn = PLACES_OF_TWO[state.of_two ?? "all"];
+  const [difference] = PLACES_OF_TWO.difference;
+  return {
+    ofMaps: drawn.some((place) => place !== difference),
+    ofDifference: drawn.some((place) => place === difference),
+  };
+}
+
 /** One map minus another between the same tokens; NaN where either has no value. */
 export function differenceOf(first: VisibleMap, second: VisibleMap): VisibleMap {
   const values = first.values.map((value, i) => value - (second.values[i] ?? Number.NaN));
   // Not a number where either has none, which Math.max would hand on.
   const maximum = values.reduce((most, value) => Math.max(most, Math.abs(value) || 0), 0);
   const difference: VisibleMap = { ...first, values, maximum, signed: true };
-  // Differences have no even share: the least part of the scale of both maps decides.
-  if (first.least) difference.least = first.least.map(() => leastLine(0, first.maximum));
+  if (first.least)
+    difference.least = first.least.map(() => leastDifference(maximum, first.maximum));
   return first.off ? emptied(difference) : difference;
 }
 

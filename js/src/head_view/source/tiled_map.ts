@@ -12,7 +12,7 @@ import {
   StrongestPairs,
 } from "./map_source.js";
 import type { Link, LongMaps, Tile, TileRow, Tiles } from "./tile_types.js";
-import { keptOf, leastLine, type VisibleMap } from "./visible_map.js";
+import { keptOf, leastDifference, leastLine, type VisibleMap } from "./visible_map.js";
 
 /** What the page has of a long input. */
 export interface Tiled {
@@ -120,9 +120,9 @@ function leastOf(
 ): Float32Array {
   const isCausal = cols > 1 && Number.isNaN(values[cols - 1]);
   const end = quantity === "weights" ? 1 : maximum;
+  if (signed) return new Float32Array(rows.length).fill(leastDifference(maximum, end));
   return Float32Array.from(rows, (query) => {
-    const isEven = signed || quantity !== "weights";
-    const even = isEven ? 0 : 1 / (isCausal ? query + 1 : key.text.length);
+    const even = quantity !== "weights" ? 0 : 1 / (isCausal ? query + 1 : key.text.length);
     return leastLine(even, end);
   });
 }

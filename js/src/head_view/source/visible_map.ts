@@ -21,6 +21,17 @@ const LEAST = 0.03;
 export const leastLine = (even: number, end: number): number =>
   Math.max(TIMES_EVEN * even, LEAST * end);
 
+/** So much of the scale of two maps is the least difference between them. */
+const LEAST_DIFFERENCE = 0.001;
+
+/**
+ * The smallest difference that is drawn as a line. Differences have a scale of their own, as in all
+ * heads, and no even share. `largest` is the end of this scale, and `end` the end of the scale of
+ * both maps.
+ */
+export const leastDifference = (largest: number, end: number): number =>
+  Math.max(LEAST * largest, LEAST_DIFFERENCE * end);
+
 /** The shown part of a map, with a description of the rest. */
 export interface VisibleMap {
   /** Query and key indices on the full axes, in order. */

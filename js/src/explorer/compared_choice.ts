@@ -1,0 +1,35 @@
+import { OF_TWO_MAPS, type OfTwoMaps } from "../head_view/several/map_types.js";
+import { ofTwoMapsText } from "../head_view/several/two_maps.js";
+import { choice, controlView } from "../shared/controls.js";
+import { save } from "../shared/snapshot.js";
+import type { GridModel, ViewModel } from "./explorer_types.js";
+
+/** The control of the grid and of the view that this choice stands for. */
+export const MAPS = "maps";
+
+/** The maps of a comparison that all heads and the shown head show: the difference, A or B. */
+export const comparedChoice = (
+  grid: GridModel | undefined,
+  view: ViewModel | undefined,
+  names: string[],
+): unknown => {
+  const now = view?.get("of_two") ?? "all";
+  const [first = "A", second = "B"] = names;
+  return controlView(
+    choice<OfTwoMaps>({
+      name: "compared",
+      place: "bar",
+      look: "buttons",
+      label: "maps of A and B",
+      hint: `A: ${first} · B: ${second}`,
+      // All three are as high as a page, and only Python and pages made by it ask for them.
+      values: OF_TWO_MAPS.filter((of) => of !== "all" || now === "all"),
+      value: now,
+      change: (of_two) => {
+        if (view) save(view, { of_two });
+        if (grid) save(grid, { of_two: of_two === "all" ? "difference" : of_two });
+      },
+      print: (of) => ofTwoMapsText[of],
+    }),
+  );
+};
