@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from torch import Tensor
@@ -12,7 +11,6 @@ from attnwidget.behaviours.link_rule import LinkRule
 from attnwidget.corpus.accumulator import LayerBatch
 
 if TYPE_CHECKING:
-    from attnwidget.behaviours.behaviour_score import BehaviourScore
     from attnwidget.behaviours.evidence import Evidence
 
 Need = Literal["causal", "bidirectional", "pairs", "treebank", "documents", "circuits"]
@@ -40,7 +38,7 @@ class Behaviour(ABC):
     name: str
     description: str
     source: str
-    needs: ClassVar[frozenset[Need]] = frozenset()
+    needs: frozenset[Need] = frozenset()
     resting: ClassVar[bool] = False
     names_heads: ClassVar[bool] = True
 
@@ -104,14 +102,3 @@ class MapBehaviour(Behaviour):
     @abstractmethod
     def numbers(self, layer: LayerBatch, *, causal: bool) -> tuple[Tensor, Tensor]:
         """Return score and control of every map of a layer, [B, H] each."""
-
-
-class StudyBehaviour(Behaviour):
-    """Behaviours that are scored in a separate study, for example the relations of a treebank.
-
-    The `name` of the study is not the name of a behaviour: each `BehaviourScore` has a name.
-    """
-
-    @abstractmethod
-    def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
-        """Run the study, and return the scores of its behaviours."""

@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnwidget.behaviours.behaviour import Need, StudyBehaviour
-from attnwidget.behaviours.behaviour_score import BehaviourScore
+from attnwidget.behaviours.behaviour import Need
+from attnwidget.behaviours.behaviour_score import BehaviourScore, ExcessTest, Half
 from attnwidget.behaviours.evidence import Evidence
 from attnwidget.behaviours.link_rule import LinkRule
+from attnwidget.behaviours.study_behaviour import StudyBehaviour
 from attnwidget.corpus.accumulator import Batch
 from attnwidget.kernels.significance import paired_interval
 from attnwidget.text.treebank import Sentence
@@ -72,7 +73,7 @@ class Relations(StudyBehaviour):
     name = "relations"
     description = "attends along a dependency relation"
     source = "Clark et al. 2019, 4.2"
-    needs: frozenset[Need] = frozenset({"treebank"})  # type: ignore[misc]
+    needs: frozenset[Need] = frozenset({"treebank"})
 
     def __init__(self, min_count: int = 20) -> None:
         self._min_count = min_count
@@ -111,41 +112,35 @@ class Relations(StudyBehaviour):
         treebank: Sequence[Sentence],
     ) -> BehaviourScore:
         relation = first.relations[r]
-        n = int(first.counts[r])
         of_first = (slice(None), slice(None), direction, r)
         score = first.accuracy[of_first]
+        n = int(first.counts[r])
         only_head, only_offset = (counts[of_first] for counts in first.only_one_right)
         low, high = paired_interval(only_head.astype(float), only_offset.astype(float), n)
-        held_out = np.full(score.shape, np.nan)
-        held_out_control = held_out.copy()
-        held_out_n = 0
+        unknown = np.full(score.shape, np.nan)
+        held_out = Half(unknown, unknown, 0)
         if relation in second.relations:
             other = second.relations.index(relation)
-            held_out = second.accuracy[:, :, direction, other]
-            held_out_control[:] = second.baseline[other]
-            held_out_n = int(second.counts[other])
+            held_out = Half(
+                second.accuracy[:, :, direction, other],
+                np.full(score.shape, second.baseline[other]),
+                int(second.counts[other]),
+            )
         ends = (relation, "governor") if direction == 0 else ("governor", relation)
         name = " to ".join(ends)
-        return BehaviourScore(
+        return BehaviourScore.of(
+            self,
+            Half(score, np.full(score.shape, first.baseline[r]), n),
+            held_out,
+            ExcessTest(low, high, first.single_p_values[of_first]),
             name=name,
             description=(
                 f"attends from a word with the relation {relation} to its governor"
                 if direction == 0
                 else f"attends from a governor to a word with the relation {relation}"
             ),
-            source=self.source,
             control_name=f"the best fixed offset ({first.baseline_offset[r]:+d})",
-            score=score,
-            control=np.full(score.shape, first.baseline[r]),
-            low=low,
-            high=high,
-            p=first.single_p_values[of_first],
-            n=n,
             unit="word",
-            held_out=held_out,
-            held_out_control=held_out_control,
-            held_out_n=held_out_n,
-            auc=np.full(score.shape, np.nan),
             rule=RelationRule(name, treebank, relation, DIRECTIONS[direction]),
             corpus="treebank",
         )

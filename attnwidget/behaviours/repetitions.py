@@ -31,7 +31,7 @@ class InductionInText(LinkBehaviour):
     name = "induction"
     description = "attends to the token after an earlier copy of the token"
     source = "Olsson et al. 2022"
-    needs: frozenset[Need] = frozenset({"causal"})  # type: ignore[misc]
+    needs: frozenset[Need] = frozenset({"causal"})
 
     def links(self, batch: Batch) -> Tensor:
         return _apart(batch, induction_targets(batch.inputs["input_ids"], batch.real).induction)

@@ -32,7 +32,7 @@ class TokenClassBehaviour(LinkBehaviour):
         self.name = name
         self.description = description
         self.source = source
-        self.needs = needs  # type: ignore[misc]
+        self.needs = needs
         self._class = token_class
 
     def links(self, batch: Batch) -> Tensor:

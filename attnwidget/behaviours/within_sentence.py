@@ -15,7 +15,7 @@ class WithinSentence(LinkBehaviour):
     name = "within sentence"
     description = "attends to tokens of the same text of a pair"
     source = "Kovaleva et al. 2019, 4.1 (block pattern)"
-    needs: frozenset[Need] = frozenset({"pairs"})  # type: ignore[misc]
+    needs: frozenset[Need] = frozenset({"pairs"})
 
     def links(self, batch: Batch) -> Tensor:
         n = batch.real.shape[1]

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
 from attnwidget.corpus.attention_reader import read_attention
-from attnwidget.corpus.checkpoint import digest_of
-from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
+from attnwidget.corpus.each_input import numbers_of_each
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.corpus.segment_means import SegmentMeans
@@ -205,22 +204,20 @@ def induction_scores(
         np.tile(draw.choice(vocabulary, length, replace=False), repeats).tolist()
         for _ in range(n_sequences)
     ]
-    batches = [[[*start, *ids]] for ids in repeated]
-    numbers, complete = input_numbers(
+    sequences = [[*start, *ids] for ids in repeated]
+    numbers = numbers_of_each(
         "induction scores",
-        {"inputs": digest_of(batches)},
         model,
-        ReadInputs(model, sequence_scores).results(batches, executor),
-        batches,
+        sequences,
+        sequence_scores,
+        unit="sequence",
         checkpoint=checkpoint,
         progress=progress,
-        unit="sequence",
+        executor=executor,
     )
-    if not complete:
-        raise KeyboardInterrupt
     induction, duplicate, previous = numbers.mean(-1)
     # Every sequence repeats as many tokens at the same distance.
-    ids = torch.tensor(batches[0], dtype=torch.long, device="cpu")
+    ids = torch.tensor(sequences[:1], dtype=torch.long, device="cpu")
     targets = induction_targets(ids, torch.ones_like(ids, dtype=torch.bool))
     spreads = [float(even_spread(target)[0]) for target in targets]
     even = dict(zip(_TITLES.values(), spreads, strict=True))

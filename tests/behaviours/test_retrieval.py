@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from attnwidget import AttentionModel, load_model, score_behaviours
-from attnwidget.behaviours.not_applicable import NotApplicableError
 from attnwidget.behaviours.retrieval import NEEDLE, haystacks
+from attnwidget.behaviours.study_behaviour import NotApplicableError
 from attnwidget.metrics.induction import start_and_vocabulary
 from attnwidget.text.segments import Segment
 
