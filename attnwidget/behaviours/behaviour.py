@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from torch import Tensor
 
@@ -15,6 +15,19 @@ if TYPE_CHECKING:
 
 Need = Literal["causal", "bidirectional", "pairs", "treebank", "documents", "circuits"]
 Control = Literal["same offsets", "neighbouring keys"]
+Family = Literal["neighbour", "grammar", "pronoun", "same word", "rests", ""]
+
+
+class HeadWords(NamedTuple):
+    """How sentences and figures say the name of a head.
+
+    Attributes:
+        said: The name in a sentence: "L0 H2 (the word before)".
+        family: Names of one family have one colour in a figure; "" = a name without a family.
+    """
+
+    said: str
+    family: Family = ""
 
 
 class Behaviour(ABC):
@@ -33,6 +46,8 @@ class Behaviour(ABC):
             (Clark et al. 2019, 3.2). A resting behaviour names a head only if no other behaviour
             names the head.
         names_heads: Whether the behaviour names heads. If not, it has scores, and no p-values.
+        said: The name of the behaviour in a sentence, as in `HeadWords`; "" = as in `name`.
+        family: Family of the behaviour, as in `HeadWords`.
     """
 
     name: str
@@ -41,6 +56,12 @@ class Behaviour(ABC):
     needs: frozenset[Need] = frozenset()
     resting: ClassVar[bool] = False
     names_heads: ClassVar[bool] = True
+    said: str = ""
+    family: Family = ""
+
+    def words(self, name: str) -> HeadWords | None:
+        """Return how a name that this behaviour gives to heads is said; None for other names."""
+        return HeadWords(self.said or name, self.family) if name == self.name else None
 
     def prepare(self, evidence: Evidence) -> Behaviour:
         """Return the behaviour with what it must know of all texts; usually itself."""

@@ -22,7 +22,8 @@ _TOP = 5
 class Copying(StudyBehaviour):
     """Share of names that a head copies or suppresses, against the other names.
 
-    The study is `copying_scores`. The control of a head is the share of the other names among the
+    The study is `copying_scores`, over half of its names: "copying" is its `copying`, and "negative
+    copying" its `suppression`. The control of a head is the share of the other names among the
     tokens that the head promotes. A head with the same output for every name has an equal score and
     control. The test is a binomial test against this share, or against chance if chance is larger.
     """
@@ -71,3 +72,6 @@ def _names(model: AttentionModel) -> list[int]:
 
 def _half(found: CopyingScores, kind: str) -> Half:
     return Half(getattr(found, kind), getattr(found, f"{kind}_of_others"), len(found.names))
+
+
+BEHAVIOURS = (Copying(),)

@@ -26,6 +26,7 @@ class Coreference(StudyBehaviour):
     description = "attends from a mention to an antecedent"
     source = "Clark et al. 2019, 4.3"
     needs: frozenset[Need] = frozenset({"documents"})
+    family = "pronoun"
 
     def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
         if len(evidence.documents) < 2:
@@ -77,3 +78,6 @@ def _right(found: CoreferenceAccuracies) -> tuple[NDArray[np.bool_], NDArray[np.
     """Return whether heads, and the nearest mention, are right: bool [E, L, H] and [E, 1, 1]."""
     nearest = [mention.baselines[0] in mention.antecedents for mention in found.evaluated]
     return found.is_correct[:, 0], np.array(nearest)[:, None, None]
+
+
+BEHAVIOURS = (Coreference(),)

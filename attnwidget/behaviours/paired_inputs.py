@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.behaviours.behaviour import HeadWords
 from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, t_test
 from attnwidget.behaviours.evidence import Evidence
 from attnwidget.behaviours.link_rule import LinkRule
@@ -44,12 +45,14 @@ class PairedScore(NamedTuple):
         description: Action of the named heads.
         source: The paper or the program with the definition.
         rule: The rule that predicts links in further texts, or None.
+        words: How the name is said, as in `Behaviour.words`; None = as the study says its name.
     """
 
     name: str = ""
     description: str = ""
     source: str = ""
     rule: LinkRule | None = None
+    words: HeadWords | None = None
 
 
 class PairedInputs(StudyBehaviour):
@@ -68,6 +71,10 @@ class PairedInputs(StudyBehaviour):
     control_name: str
     unit: str
     behaviours: Sequence[PairedScore] = (PairedScore(),)
+
+    def words(self, name: str) -> HeadWords | None:
+        of_scores = {score.name: score.words for score in self.behaviours}
+        return of_scores.get(name) or super().words(name)
 
     @abstractmethod
     def pairs(self, evidence: Evidence) -> Sequence[InputPair]:

@@ -99,6 +99,8 @@ class Pronouns(StudyBehaviour):
     description = "attends from a pronoun to the person it stands for"
     source = "Clark et al. 2019, 4.3"
     needs: frozenset[Need] = frozenset({"documents"})
+    said = "pronoun to its person"
+    family = "pronoun"
 
     def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
         if len(evidence.documents) < 2:
@@ -155,3 +157,6 @@ def _right(found: CoreferenceAccuracies) -> tuple[NDArray[np.bool_], NDArray[np.
             right[number] = np.isin(found.chosen[row, 0], pronoun.persons)
             rules[number] = pronoun.rules_right
     return right, rules
+
+
+BEHAVIOURS = (Pronouns(),)

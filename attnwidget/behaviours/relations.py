@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnwidget.behaviours.behaviour import Need
+from attnwidget.behaviours.behaviour import HeadWords, Need
 from attnwidget.behaviours.behaviour_score import BehaviourScore, ExcessTest, Half
 from attnwidget.behaviours.evidence import Evidence
 from attnwidget.behaviours.link_rule import LinkRule
@@ -22,6 +22,33 @@ from attnwidget.words.relations import probe_relations
 from attnwidget.words.word_segments import WordAxes
 
 _LEFT_OUT = ("all", "root", "punct")
+#: Names of relations of Universal Dependencies, and the word that such a word depends on.
+_ENDS = {
+    "acl": ("clause", "its noun"),
+    "advcl": ("adverbial clause", "its verb"),
+    "advmod": ("adverb", "its word"),
+    "amod": ("adjective", "its noun"),
+    "appos": ("apposition", "its noun"),
+    "aux": ("auxiliary", "its verb"),
+    "aux:pass": ("passive auxiliary", "its verb"),
+    "case": ("preposition", "its noun"),
+    "cc": ("conjunction", "its word"),
+    "ccomp": ("object clause", "its verb"),
+    "compound": ("compound", "its noun"),
+    "conj": ("second conjunct", "the first"),
+    "cop": ("copula", "its predicate"),
+    "det": ("determiner", "its noun"),
+    "iobj": ("indirect object", "its verb"),
+    "mark": ("conjunction", "its clause"),
+    "nmod": ("modifying noun", "its noun"),
+    "nmod:poss": ("possessive", "its noun"),
+    "nsubj": ("subject", "its verb"),
+    "nsubj:pass": ("passive subject", "its verb"),
+    "nummod": ("number", "its noun"),
+    "obj": ("object", "its verb"),
+    "obl": ("phrase", "its verb"),
+    "xcomp": ("complement", "its verb"),
+}
 
 
 class RelationRule(LinkRule):
@@ -77,6 +104,16 @@ class Relations(StudyBehaviour):
 
     def __init__(self, min_count: int = 20) -> None:
         self._min_count = min_count
+
+    def words(self, name: str) -> HeadWords | None:
+        ends = name.split(" to ")
+        if len(ends) != 2 or "governor" not in ends:
+            return None
+        relation = next(end for end in ends if end != "governor")
+        dependent, governor = _ENDS.get(relation, (relation, "its governor"))
+        if ends[0] == "governor":
+            return HeadWords(f"{governor.removeprefix('its ')} to its {dependent}", "grammar")
+        return HeadWords(f"{dependent} to {governor}", "grammar")
 
     def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
         halves = [evidence.treebank[::2], evidence.treebank[1::2] or evidence.treebank[:1]]
@@ -144,3 +181,6 @@ class Relations(StudyBehaviour):
             rule=RelationRule(name, treebank, relation, DIRECTIONS[direction]),
             corpus="treebank",
         )
+
+
+BEHAVIOURS = (Relations(),)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnwidget.behaviours.behaviour import Need
+from attnwidget.behaviours.behaviour import HeadWords, LinkBehaviour, Need
 from attnwidget.behaviours.evidence import Evidence
 from attnwidget.behaviours.paired_inputs import InputPair, PairedInputs, PairedScore
 from attnwidget.behaviours.repetitions import DuplicateToken, InductionInText
@@ -21,12 +21,13 @@ SEQUENCES = 16
 _LENGTH = 50
 
 
-def _in_random_tokens(rule: InductionInText | DuplicateToken) -> PairedScore:
+def _in_random_tokens(rule: LinkBehaviour, said: str) -> PairedScore:
     return PairedScore(
         name=f"{rule.name} (random tokens)",
         description=f"{rule.description}, in repeated random tokens",
         source=rule.source,
         rule=rule,
+        words=HeadWords(said, rule.family),
     )
 
 
@@ -44,7 +45,10 @@ class RepeatedRandomTokens(PairedInputs):
     needs: frozenset[Need] = frozenset({"causal"})
     control_name = "other random tokens at the same places"
     unit = "sequence"
-    behaviours = (_in_random_tokens(InductionInText()), _in_random_tokens(DuplicateToken()))
+    behaviours = (
+        _in_random_tokens(InductionInText(), "the token after the same random token"),
+        _in_random_tokens(DuplicateToken(), "the same random token"),
+    )
 
     def pairs(self, evidence: Evidence) -> Sequence[InputPair]:
         try:
@@ -60,3 +64,6 @@ class RepeatedRandomTokens(PairedInputs):
         masses = [mass_on_targets(maps, kind) for kind in (targets.induction, targets.duplicate)]
         numbers: NDArray[np.float32] = torch.stack(masses).numpy()
         return numbers
+
+
+BEHAVIOURS = (RepeatedRandomTokens(),)

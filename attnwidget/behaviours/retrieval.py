@@ -87,3 +87,6 @@ def _middle(ids: Sequence[int]) -> list[int]:
     """Return the passage in the middle of a text."""
     first = (len(ids) - NEEDLE) // 2
     return list(ids[first : first + NEEDLE])
+
+
+BEHAVIOURS = (Retrieval(),)

@@ -109,3 +109,6 @@ def _successors_first(
             best = listed.to(logits.device)[logits[:, listed.to(logits.device)].argmax(-1)]
             right[layer, head] = (best.cpu() == following).double().numpy()
     return right
+
+
+BEHAVIOURS = (Successor(),)

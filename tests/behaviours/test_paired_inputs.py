@@ -15,7 +15,7 @@ from attnwidget.behaviours.broad import Broad
 from attnwidget.behaviours.evidence import Evidence
 from attnwidget.behaviours.paired_inputs import InputPair, PairedInputs, PairedScore
 from attnwidget.behaviours.random_heads import RandomHeads
-from attnwidget.behaviours.special_tokens import SPECIAL
+from attnwidget.behaviours.special_tokens import BEHAVIOURS as SPECIAL
 
 PAIRS = [InputPair([3 + i, 20, 5, 3 + i, 20], [9 + i, 20, 5, 3 + i, 20], first=0) for i in range(6)]
 
