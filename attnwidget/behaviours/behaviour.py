@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from torch import Tensor
 
@@ -12,11 +11,23 @@ from attnwidget.behaviours.link_rule import LinkRule
 from attnwidget.corpus.accumulator import LayerBatch
 
 if TYPE_CHECKING:
-    from attnwidget.behaviours.behaviour_score import BehaviourScore
     from attnwidget.behaviours.evidence import Evidence
 
 Need = Literal["causal", "bidirectional", "pairs", "treebank", "documents", "circuits"]
 Control = Literal["same offsets", "neighbouring keys"]
+Family = Literal["neighbour", "grammar", "pronoun", "same word", "rests", ""]
+
+
+class HeadWords(NamedTuple):
+    """How sentences and figures say the name of a head.
+
+    Attributes:
+        said: The name in a sentence: "L0 H2 (the word before)".
+        family: Names of one family have one colour in a figure; "" = a name without a family.
+    """
+
+    said: str
+    family: Family = ""
 
 
 class Behaviour(ABC):
@@ -35,14 +46,22 @@ class Behaviour(ABC):
             (Clark et al. 2019, 3.2). A resting behaviour names a head only if no other behaviour
             names the head.
         names_heads: Whether the behaviour names heads. If not, it has scores, and no p-values.
+        said: The name of the behaviour in a sentence, as in `HeadWords`; "" = as in `name`.
+        family: Family of the behaviour, as in `HeadWords`.
     """
 
     name: str
     description: str
     source: str
-    needs: ClassVar[frozenset[Need]] = frozenset()
+    needs: frozenset[Need] = frozenset()
     resting: ClassVar[bool] = False
     names_heads: ClassVar[bool] = True
+    said: str = ""
+    family: Family = ""
+
+    def words(self, name: str) -> HeadWords | None:
+        """Return how a name that this behaviour gives to heads is said; None for other names."""
+        return HeadWords(self.said or name, self.family) if name == self.name else None
 
     def prepare(self, evidence: Evidence) -> Behaviour:
         """Return the behaviour with what it must know of all texts; usually itself."""
@@ -104,14 +123,3 @@ class MapBehaviour(Behaviour):
     @abstractmethod
     def numbers(self, layer: LayerBatch, *, causal: bool) -> tuple[Tensor, Tensor]:
         """Return score and control of every map of a layer, [B, H] each."""
-
-
-class StudyBehaviour(Behaviour):
-    """Behaviours that are scored in a separate study, for example the relations of a treebank.
-
-    The `name` of the study is not the name of a behaviour: each `BehaviourScore` has a name.
-    """
-
-    @abstractmethod
-    def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
-        """Run the study, and return the scores of its behaviours."""

@@ -34,3 +34,6 @@ class Broad(MapBehaviour):
         rows = counted.float() / counted.sum(-1, keepdim=True).clamp_min(1)
         scores = torch.linalg.vecdot(shares.clamp(0, 1), rows[:, None])  # [B, H]
         return scores, scores.median(-1, keepdim=True).values.expand_as(scores)
+
+
+BEHAVIOURS = (Broad(),)

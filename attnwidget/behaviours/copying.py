@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from scipy.stats import binom
-
-from attnwidget.behaviours.behaviour import Need, StudyBehaviour
-from attnwidget.behaviours.behaviour_score import BehaviourScore
+from attnwidget.behaviours.behaviour import Need
+from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, binomial_test
 from attnwidget.behaviours.evidence import Evidence
-from attnwidget.behaviours.not_applicable import NotApplicableError
+from attnwidget.behaviours.study_behaviour import NotApplicableError, StudyBehaviour
 from attnwidget.capture.model import AttentionModel
-from attnwidget.kernels.arrays import Float64Array
-from attnwidget.kernels.significance import wilson_interval
 from attnwidget.mechanisms.copying import N_NAMES, CopyingScores, copying_scores, known_names
 from attnwidget.metrics.induction import start_and_vocabulary
 
@@ -27,7 +22,8 @@ _TOP = 5
 class Copying(StudyBehaviour):
     """Share of names that a head copies or suppresses, against the other names.
 
-    The study is `copying_scores`. The control of a head is the share of the other names among the
+    The study is `copying_scores`, over half of its names: "copying" is its `copying`, and "negative
+    copying" its `suppression`. The control of a head is the share of the other names among the
     tokens that the head promotes. A head with the same output for every name has an equal score and
     control. The test is a binomial test against this share, or against chance if chance is larger.
     """
@@ -35,7 +31,7 @@ class Copying(StudyBehaviour):
     name = "copying"
     description = "promotes or suppresses the token that it attends to"
     source = "Wang et al. 2023; McDougall et al. 2023"
-    needs: frozenset[Need] = frozenset({"circuits"})  # type: ignore[misc]
+    needs: frozenset[Need] = frozenset({"circuits"})
 
     def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
         model = evidence.model
@@ -45,10 +41,23 @@ class Copying(StudyBehaviour):
         except (TypeError, ValueError) as error:
             raise NotApplicableError(str(error)) from error
         chance = _TOP / int(model.hf_model.config.get_text_config().vocab_size)
-        return [
-            _score(name, kind, description, self.source, halves, chance)
-            for name, (kind, description) in _KINDS.items()
-        ]
+        scores = []
+        for name, (kind, description) in _KINDS.items():
+            first, held_out = (_half(found, kind) for found in halves)
+            scores.append(
+                BehaviourScore.of(
+                    self,
+                    first,
+                    held_out,
+                    binomial_test(*first, chance=chance),
+                    name=name,
+                    description=description,
+                    control_name="the other names",
+                    unit="name",
+                    writes=True,
+                )
+            )
+        return scores
 
 
 def _names(model: AttentionModel) -> list[int]:
@@ -61,38 +70,8 @@ def _names(model: AttentionModel) -> list[int]:
     return start_and_vocabulary(model)[1][:N_NAMES].tolist()
 
 
-def _score(
-    name: str,
-    kind: str,
-    description: str,
-    source: str,
-    halves: Sequence[CopyingScores],
-    chance: float,
-) -> BehaviourScore:
-    (score, control), (held_out, held_out_control) = (_with_control(h, kind) for h in halves)
-    n = len(halves[0].names)
-    hits = np.nan_to_num(np.rint(score * n))
-    low, high = wilson_interval(hits, n)
-    base = np.nan_to_num(np.clip(control, chance, 1.0))
-    return BehaviourScore(
-        name=name,
-        description=description,
-        source=source,
-        control_name="the other names",
-        score=score,
-        control=control,
-        low=low - control,
-        high=high - control,
-        p=np.where(np.isnan(score), np.nan, binom.sf(hits - 1, n, base)),
-        n=n,
-        unit="name",
-        held_out=held_out,
-        held_out_control=held_out_control,
-        held_out_n=len(halves[1].names),
-        auc=np.full(score.shape, np.nan),
-        writes=True,
-    )
+def _half(found: CopyingScores, kind: str) -> Half:
+    return Half(getattr(found, kind), getattr(found, f"{kind}_of_others"), len(found.names))
 
 
-def _with_control(found: CopyingScores, kind: str) -> tuple[Float64Array, Float64Array]:
-    return getattr(found, kind), getattr(found, f"{kind}_of_others")
+BEHAVIOURS = (Copying(),)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from attnwidget.behaviours.behaviour import Need, StudyBehaviour
-from attnwidget.behaviours.behaviour_score import BehaviourScore
+from attnwidget.behaviours.behaviour import Need
+from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, paired_test
 from attnwidget.behaviours.evidence import Evidence
-from attnwidget.behaviours.not_applicable import NotApplicableError
+from attnwidget.behaviours.study_behaviour import NotApplicableError, StudyBehaviour
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.kernels.significance import better_than, paired_interval
 from attnwidget.text.mentions import MentionKind
 from attnwidget.words.coreference_results import CoreferenceAccuracies, Evaluated
 
@@ -25,7 +25,8 @@ class Coreference(StudyBehaviour):
     name = "coreference"
     description = "attends from a mention to an antecedent"
     source = "Clark et al. 2019, 4.3"
-    needs: frozenset[Need] = frozenset({"documents"})  # type: ignore[misc]
+    needs: frozenset[Need] = frozenset({"documents"})
+    family = "pronoun"
 
     def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
         if len(evidence.documents) < 2:
@@ -37,45 +38,46 @@ class Coreference(StudyBehaviour):
                 "all mentions with an antecedent are pronouns, a behaviour of its own"
             )
         heads, nearest = _right(first)
-        n = len(heads)
-        only_head = (heads & ~nearest).sum(0)
-        only_nearest = (nearest & ~heads).sum(0)
-        p = better_than(only_head, only_nearest).astype(float)
-        p[list(first.without_attention)] = np.nan
-        low, high = paired_interval(only_head.astype(float), only_nearest.astype(float), n)
-        score = _share(heads, first)
         return [
-            BehaviourScore(
-                name=self.name,
-                description=self.description,
-                source=self.source,
+            BehaviourScore.of(
+                self,
+                _half(first),
+                _half(second),
+                paired_test(heads, nearest),
                 control_name="the nearest mention",
-                score=score,
-                control=np.full(score.shape, nearest.mean()),
-                low=low,
-                high=high,
-                p=p,
-                n=n,
                 unit="mention",
-                held_out=_share(_right(second)[0], second),
-                held_out_control=np.full(score.shape, _right(second)[1].mean()),
-                held_out_n=len(second.evaluated),
-                auc=np.full(score.shape, np.nan),
             )
         ]
+
+
+def share_right(right: NDArray[np.bool_], found: CoreferenceAccuracies) -> Float64Array:
+    """Return the share of mentions for which each head is right, [L, H]; NaN without attention.
+
+    Args:
+        right: Whether each head is right, by mention, [N, L, H].
+        found: The study of the mentions.
+    """
+    share: Float64Array = (
+        right.mean(0, dtype=np.float64) if len(right) else np.full(right.shape[1:], np.nan)
+    )
+    share[list(found.without_attention)] = np.nan
+    return share
+
+
+def _half(found: CoreferenceAccuracies) -> Half:
+    heads, nearest = _right(found)
+    score = share_right(heads, found)
+    return Half(score, np.full(score.shape, nearest.mean()), len(found.evaluated))
 
 
 def _kind(found: CoreferenceAccuracies, evaluated: Evaluated) -> MentionKind:
     return found.documents[evaluated.document].mentions[evaluated.mention].kind
 
 
-def _right(found: CoreferenceAccuracies) -> tuple[np.ndarray, np.ndarray]:
+def _right(found: CoreferenceAccuracies) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return whether heads, and the nearest mention, are right: bool [E, L, H] and [E, 1, 1]."""
     nearest = [mention.baselines[0] in mention.antecedents for mention in found.evaluated]
     return found.is_correct[:, 0], np.array(nearest)[:, None, None]
 
 
-def _share(right: np.ndarray, found: CoreferenceAccuracies) -> Float64Array:
-    share: Float64Array = right.mean(0, dtype=np.float64)
-    share[list(found.without_attention)] = np.nan
-    return share
+BEHAVIOURS = (Coreference(),)

@@ -11,15 +11,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.behaviours.behaviour import Need, StudyBehaviour
-from attnwidget.behaviours.behaviour_score import BehaviourScore
+from attnwidget.behaviours.behaviour import Need
+from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, paired_test
+from attnwidget.behaviours.coreference import share_right
 from attnwidget.behaviours.corpus_texts import document_windows
 from attnwidget.behaviours.evidence import Evidence
 from attnwidget.behaviours.link_rule import LinkRule
-from attnwidget.behaviours.not_applicable import NotApplicableError
+from attnwidget.behaviours.study_behaviour import NotApplicableError, StudyBehaviour
 from attnwidget.corpus.accumulator import Batch
-from attnwidget.kernels.arrays import Float64Array
-from attnwidget.kernels.significance import better_than, paired_interval
 from attnwidget.text.mentions import Document
 from attnwidget.words.coreference_results import (
     CoreferenceAccuracies,
@@ -99,7 +98,9 @@ class Pronouns(StudyBehaviour):
     name = "pronoun to person"
     description = "attends from a pronoun to the person it stands for"
     source = "Clark et al. 2019, 4.3"
-    needs: frozenset[Need] = frozenset({"documents"})  # type: ignore[misc]
+    needs: frozenset[Need] = frozenset({"documents"})
+    said = "pronoun to its person"
+    family = "pronoun"
 
     def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
         if len(evidence.documents) < 2:
@@ -109,37 +110,26 @@ class Pronouns(StudyBehaviour):
         if not len(heads):
             raise NotApplicableError("no pronoun of the first half has a noun for its person")
         best = int(rules.mean(0).argmax())
-        rule = rules[:, best, None, None]
-        only_head = (heads & ~rule).sum(0)
-        only_rule = (rule & ~heads).sum(0)
-        p = better_than(only_head, only_rule).astype(float)
-        p[list(first.without_attention)] = np.nan
-        low, high = paired_interval(only_head.astype(float), only_rule.astype(float), len(heads))
-        score = _share(heads, first)
-        held_out, held_out_rules = _right(second)
         return [
-            BehaviourScore(
-                name=self.name,
-                description=self.description,
-                source=self.source,
+            BehaviourScore.of(
+                self,
+                _half(first, best),
+                _half(second, best),
+                paired_test(heads, rules[:, best, None, None]),
                 control_name=_RULES[best],
-                score=score,
-                control=np.full(score.shape, rule.mean()),
-                low=low,
-                high=high,
-                p=p,
-                n=len(heads),
                 unit="pronoun",
-                held_out=_share(held_out, second),
-                held_out_control=np.full(
-                    score.shape, held_out_rules[:, best].mean() if len(held_out) else np.nan
-                ),
-                held_out_n=len(held_out),
-                auc=np.full(score.shape, np.nan),
                 rule=PronounRule(self.name, evidence.documents, document_windows(evidence)),
                 corpus="documents",
             )
         ]
+
+
+def _half(found: CoreferenceAccuracies, best: int) -> Half:
+    """Return the shares of a half, with the rule number `best` as the control."""
+    heads, rules = _right(found)
+    score = share_right(heads, found)
+    control = rules[:, best].mean() if len(heads) else np.nan
+    return Half(score, np.full(score.shape, control), len(heads))
 
 
 def _pronoun(document: Document, evaluated: Evaluated) -> _Pronoun | None:
@@ -169,10 +159,4 @@ def _right(found: CoreferenceAccuracies) -> tuple[NDArray[np.bool_], NDArray[np.
     return right, rules
 
 
-def _share(right: NDArray[np.bool_], found: CoreferenceAccuracies) -> Float64Array:
-    """Return the share of pronouns for which each head is right, float64 [L, H]."""
-    share: Float64Array = (
-        right.mean(0, dtype=np.float64) if len(right) else np.full(right.shape[1:], np.nan)
-    )
-    share[list(found.without_attention)] = np.nan
-    return share
+BEHAVIOURS = (Pronouns(),)

@@ -47,3 +47,6 @@ class RareWords(LinkBehaviour):
             rare[item, places[: max(1, round(self._share * len(places)))]] = True
         rare = rare.to(batch.real.device)
         return rare[:, None].expand(-1, rare.shape[1], -1)
+
+
+BEHAVIOURS = (RareWords(),)

@@ -1,49 +1,65 @@
-"""The behaviours that an atlas knows."""
+"""The behaviours that an atlas knows: the `BEHAVIOURS` of every file of this folder."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 
-from attnwidget.behaviours.behaviour import Behaviour
-from attnwidget.behaviours.broad import Broad
-from attnwidget.behaviours.copying import Copying
-from attnwidget.behaviours.coreference import Coreference
-from attnwidget.behaviours.offsets import OFFSETS, Offset
-from attnwidget.behaviours.pronouns import Pronouns
-from attnwidget.behaviours.rare_words import RareWords
-from attnwidget.behaviours.relations import Relations
-from attnwidget.behaviours.repeated_random_tokens import RepeatedRandomTokens
-from attnwidget.behaviours.repetitions import DuplicateToken, InductionInText
-from attnwidget.behaviours.retrieval import Retrieval
-from attnwidget.behaviours.special_tokens import SPECIAL
-from attnwidget.behaviours.successor import Successor
-from attnwidget.behaviours.within_sentence import WithinSentence
+from attnwidget import behaviours as folder
+from attnwidget.behaviours.behaviour import Behaviour, HeadWords
+
+#: Files in the order of a table of behaviours. Further files follow by name.
+_FIRST = (
+    "offsets",
+    "special_tokens",
+    "within_sentence",
+    "broad",
+    "repetitions",
+    "rare_words",
+    "repeated_random_tokens",
+    "retrieval",
+    "relations",
+    "coreference",
+    "pronouns",
+    "copying",
+    "successor",
+)
 
 
-def known_behaviours() -> list[Behaviour]:
-    """Return a new object of every behaviour of the package.
+@cache
+def known_behaviours() -> tuple[Behaviour, ...]:
+    """Return every behaviour of the package, in the order of a table.
 
     Example:
         >>> from attnwidget.behaviours.registry import known_behaviours
         >>> [behaviour.name for behaviour in known_behaviours()][:3]
         ['two tokens before', 'previous token', 'current token']
     """
-    return [
-        *(Offset(offset) for offset in OFFSETS),
-        *SPECIAL,
-        WithinSentence(),
-        Broad(),
-        DuplicateToken(),
-        InductionInText(),
-        RareWords(),
-        RepeatedRandomTokens(),
-        Retrieval(),
-        Relations(),
-        Coreference(),
-        Pronouns(),
-        Copying(),
-        Successor(),
-    ]
+    further = sorted({module.name for module in iter_modules(folder.__path__)} - set(_FIRST))
+    files = (import_module(f"attnwidget.behaviours.{name}") for name in (*_FIRST, *further))
+    return tuple(behaviour for file in files for behaviour in getattr(file, "BEHAVIOURS", ()))
+
+
+@cache
+def words_of(name: str) -> HeadWords:
+    """Return how sentences and figures say a name that an atlas gave to a head.
+
+    Example:
+        >>> from attnwidget.behaviours.registry import words_of
+        >>> words_of("obj to governor")
+        HeadWords(said='object to its verb', family='grammar')
+        >>> words_of("[CLS]")
+        HeadWords(said='rests on [CLS]', family='rests')
+        >>> words_of("a behaviour of your own")
+        HeadWords(said='a behaviour of your own', family='')
+    """
+    for behaviour in known_behaviours():
+        words = behaviour.words(name)
+        if words is not None:
+            return words
+    return HeadWords(name)
 
 
 def chosen_behaviours(chosen: Iterable[str | Behaviour] | None) -> list[Behaviour]:

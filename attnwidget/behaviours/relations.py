@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnwidget.behaviours.behaviour import Need, StudyBehaviour
-from attnwidget.behaviours.behaviour_score import BehaviourScore
+from attnwidget.behaviours.behaviour import HeadWords, Need
+from attnwidget.behaviours.behaviour_score import BehaviourScore, ExcessTest, Half
 from attnwidget.behaviours.evidence import Evidence
 from attnwidget.behaviours.link_rule import LinkRule
+from attnwidget.behaviours.study_behaviour import StudyBehaviour
 from attnwidget.corpus.accumulator import Batch
 from attnwidget.kernels.significance import paired_interval
 from attnwidget.text.treebank import Sentence
@@ -21,6 +22,33 @@ from attnwidget.words.relations import probe_relations
 from attnwidget.words.word_segments import WordAxes
 
 _LEFT_OUT = ("all", "root", "punct")
+#: Names of relations of Universal Dependencies, and the word that such a word depends on.
+_ENDS = {
+    "acl": ("clause", "its noun"),
+    "advcl": ("adverbial clause", "its verb"),
+    "advmod": ("adverb", "its word"),
+    "amod": ("adjective", "its noun"),
+    "appos": ("apposition", "its noun"),
+    "aux": ("auxiliary", "its verb"),
+    "aux:pass": ("passive auxiliary", "its verb"),
+    "case": ("preposition", "its noun"),
+    "cc": ("conjunction", "its word"),
+    "ccomp": ("object clause", "its verb"),
+    "compound": ("compound", "its noun"),
+    "conj": ("second conjunct", "the first"),
+    "cop": ("copula", "its predicate"),
+    "det": ("determiner", "its noun"),
+    "iobj": ("indirect object", "its verb"),
+    "mark": ("conjunction", "its clause"),
+    "nmod": ("modifying noun", "its noun"),
+    "nmod:poss": ("possessive", "its noun"),
+    "nsubj": ("subject", "its verb"),
+    "nsubj:pass": ("passive subject", "its verb"),
+    "nummod": ("number", "its noun"),
+    "obj": ("object", "its verb"),
+    "obl": ("phrase", "its verb"),
+    "xcomp": ("complement", "its verb"),
+}
 
 
 class RelationRule(LinkRule):
@@ -72,10 +100,20 @@ class Relations(StudyBehaviour):
     name = "relations"
     description = "attends along a dependency relation"
     source = "Clark et al. 2019, 4.2"
-    needs: frozenset[Need] = frozenset({"treebank"})  # type: ignore[misc]
+    needs: frozenset[Need] = frozenset({"treebank"})
 
     def __init__(self, min_count: int = 20) -> None:
         self._min_count = min_count
+
+    def words(self, name: str) -> HeadWords | None:
+        ends = name.split(" to ")
+        if len(ends) != 2 or "governor" not in ends:
+            return None
+        relation = next(end for end in ends if end != "governor")
+        dependent, governor = _ENDS.get(relation, (relation, "its governor"))
+        if ends[0] == "governor":
+            return HeadWords(f"{governor.removeprefix('its ')} to its {dependent}", "grammar")
+        return HeadWords(f"{dependent} to {governor}", "grammar")
 
     def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
         halves = [evidence.treebank[::2], evidence.treebank[1::2] or evidence.treebank[:1]]
@@ -111,41 +149,38 @@ class Relations(StudyBehaviour):
         treebank: Sequence[Sentence],
     ) -> BehaviourScore:
         relation = first.relations[r]
-        n = int(first.counts[r])
         of_first = (slice(None), slice(None), direction, r)
         score = first.accuracy[of_first]
+        n = int(first.counts[r])
         only_head, only_offset = (counts[of_first] for counts in first.only_one_right)
         low, high = paired_interval(only_head.astype(float), only_offset.astype(float), n)
-        held_out = np.full(score.shape, np.nan)
-        held_out_control = held_out.copy()
-        held_out_n = 0
+        unknown = np.full(score.shape, np.nan)
+        held_out = Half(unknown, unknown, 0)
         if relation in second.relations:
             other = second.relations.index(relation)
-            held_out = second.accuracy[:, :, direction, other]
-            held_out_control[:] = second.baseline[other]
-            held_out_n = int(second.counts[other])
+            held_out = Half(
+                second.accuracy[:, :, direction, other],
+                np.full(score.shape, second.baseline[other]),
+                int(second.counts[other]),
+            )
         ends = (relation, "governor") if direction == 0 else ("governor", relation)
         name = " to ".join(ends)
-        return BehaviourScore(
+        return BehaviourScore.of(
+            self,
+            Half(score, np.full(score.shape, first.baseline[r]), n),
+            held_out,
+            ExcessTest(low, high, first.single_p_values[of_first]),
             name=name,
             description=(
                 f"attends from a word with the relation {relation} to its governor"
                 if direction == 0
                 else f"attends from a governor to a word with the relation {relation}"
             ),
-            source=self.source,
             control_name=f"the best fixed offset ({first.baseline_offset[r]:+d})",
-            score=score,
-            control=np.full(score.shape, first.baseline[r]),
-            low=low,
-            high=high,
-            p=first.single_p_values[of_first],
-            n=n,
             unit="word",
-            held_out=held_out,
-            held_out_control=held_out_control,
-            held_out_n=held_out_n,
-            auc=np.full(score.shape, np.nan),
             rule=RelationRule(name, treebank, relation, DIRECTIONS[direction]),
             corpus="treebank",
         )
+
+
+BEHAVIOURS = (Relations(),)

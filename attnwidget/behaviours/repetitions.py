@@ -19,6 +19,8 @@ class DuplicateToken(LinkBehaviour):
     name = "duplicate token"
     description = "attends to copies of the same token"
     source = "Wang et al. 2023"
+    said = "the same word elsewhere"
+    family = "same word"
 
     def links(self, batch: Batch) -> Tensor:
         duplicate = induction_targets(batch.inputs["input_ids"], batch.real).duplicate
@@ -31,7 +33,8 @@ class InductionInText(LinkBehaviour):
     name = "induction"
     description = "attends to the token after an earlier copy of the token"
     source = "Olsson et al. 2022"
-    needs: frozenset[Need] = frozenset({"causal"})  # type: ignore[misc]
+    needs: frozenset[Need] = frozenset({"causal"})
+    said = "the word after the same word"
 
     def links(self, batch: Batch) -> Tensor:
         return _apart(batch, induction_targets(batch.inputs["input_ids"], batch.real).induction)
@@ -43,3 +46,6 @@ def _apart(batch: Batch, links: Tensor) -> Tensor:
     far = (places[None, :] - places[:, None]).abs() >= _NEAREST
     ordinary = ~(batch.classes["[CLS]"] | batch.classes["[SEP]"])
     return links & far & ordinary[:, :, None] & ordinary[:, None]
+
+
+BEHAVIOURS = (DuplicateToken(), InductionInText())

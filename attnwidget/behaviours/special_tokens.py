@@ -11,6 +11,9 @@ from attnwidget.corpus.accumulator import Batch
 class TokenClassBehaviour(LinkBehaviour):
     """Attention to the tokens of a class, from all tokens.
 
+    The metric `Classes` has the mean attention to a class without a control, and `Sinks` the
+    attention to the first tokens of a text.
+
     Args:
         name: Name of the behaviour.
         token_class: Name of the class, as in `Batch.classes`.
@@ -20,6 +23,7 @@ class TokenClassBehaviour(LinkBehaviour):
     """
 
     resting = True
+    family = "rests"
 
     def __init__(
         self,
@@ -30,9 +34,10 @@ class TokenClassBehaviour(LinkBehaviour):
         needs: frozenset[Need] = frozenset(),
     ) -> None:
         self.name = name
+        self.said = f"rests on {name}"
         self.description = description
         self.source = source
-        self.needs = needs  # type: ignore[misc]
+        self.needs = needs
         self._class = token_class
 
     def links(self, batch: Batch) -> Tensor:
@@ -40,7 +45,7 @@ class TokenClassBehaviour(LinkBehaviour):
         return members[:, None].expand(-1, members.shape[1], -1)
 
 
-SPECIAL = (
+BEHAVIOURS = (
     TokenClassBehaviour(
         "first token",
         "first token",

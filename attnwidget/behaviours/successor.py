@@ -6,15 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from scipy.stats import binom
 from torch import Tensor
 
-from attnwidget.behaviours.behaviour import Need, StudyBehaviour
-from attnwidget.behaviours.behaviour_score import BehaviourScore
+from attnwidget.behaviours.behaviour import Need
+from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, binomial_test
 from attnwidget.behaviours.evidence import Evidence
-from attnwidget.behaviours.not_applicable import NotApplicableError
+from attnwidget.behaviours.study_behaviour import NotApplicableError, StudyBehaviour
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.kernels.significance import wilson_interval
 from attnwidget.mechanisms.circuit_weights import CircuitWeights
 from attnwidget.mechanisms.copying import NAMES
 from attnwidget.mechanisms.head_vocabulary import read_vectors
@@ -41,7 +39,7 @@ class Successor(StudyBehaviour):
     name = "successor"
     description = "promotes the word after an ordinal word, such as Tuesday after Monday"
     source = "Gould et al. 2023"
-    needs: frozenset[Need] = frozenset({"circuits"})  # type: ignore[misc]
+    needs: frozenset[Need] = frozenset({"circuits"})
 
     def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
         model = evidence.model
@@ -62,31 +60,18 @@ class Successor(StudyBehaviour):
             )
         right = _successors_first(weights, vectors, ordinal)  # [L, H, words]
         control_right = _successors_first(weights, vectors, names)
-        first, second = right[..., ::2], right[..., 1::2]
-        score: Float64Array = first.mean(-1)
         control: Float64Array = control_right.mean(-1)
-        n = first.shape[-1]
-        hits = np.nan_to_num(first.sum(-1))
+        halves = (right[..., ::2], right[..., 1::2])
+        first, held_out = (Half(half.mean(-1), control, half.shape[-1]) for half in halves)
         chance = 1 / sum(map(len, ordinal))
-        base = np.nan_to_num(np.maximum(control, chance))
-        low, high = wilson_interval(hits, n)
         return [
-            BehaviourScore(
-                name=self.name,
-                description=self.description,
-                source=self.source,
+            BehaviourScore.of(
+                self,
+                first,
+                held_out,
+                binomial_test(*first, chance=chance),
                 control_name="a list of names in place of the ordinal words",
-                score=score,
-                control=control,
-                low=low - control,
-                high=high - control,
-                p=np.where(np.isnan(score), np.nan, binom.sf(hits - 1, n, base)),
-                n=n,
                 unit="word",
-                held_out=second.mean(-1),
-                held_out_control=control,
-                held_out_n=second.shape[-1],
-                auc=np.full(score.shape, np.nan),
             )
         ]
 
@@ -124,3 +109,6 @@ def _successors_first(
             best = listed.to(logits.device)[logits[:, listed.to(logits.device)].argmax(-1)]
             right[layer, head] = (best.cpu() == following).double().numpy()
     return right
+
+
+BEHAVIOURS = (Successor(),)

@@ -15,7 +15,9 @@ class WithinSentence(LinkBehaviour):
     name = "within sentence"
     description = "attends to tokens of the same text of a pair"
     source = "Kovaleva et al. 2019, 4.1 (block pattern)"
-    needs: frozenset[Need] = frozenset({"pairs"})  # type: ignore[misc]
+    needs: frozenset[Need] = frozenset({"pairs"})
+    said = "stays in its sentence"
+    family = "neighbour"
 
     def links(self, batch: Batch) -> Tensor:
         n = batch.real.shape[1]
@@ -29,3 +31,6 @@ class WithinSentence(LinkBehaviour):
         sentences = sentences.masked_fill(special, -1)
         same = sentences[:, :, None] == sentences[:, None]
         return same & (sentences >= 0)[:, :, None]
+
+
+BEHAVIOURS = (WithinSentence(),)

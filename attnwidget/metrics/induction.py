@@ -14,10 +14,9 @@ from torch import Tensor
 
 from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
 from attnwidget.corpus.attention_reader import read_attention
-from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
+from attnwidget.corpus.each_input import numbers_of_each
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
-from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.causal import is_causal
@@ -90,7 +89,9 @@ class Induction(SegmentMeans[InductionResult]):
     """Metric: induction, duplicate-token and previous-token scores of a causal model.
 
     Repetitions in the texts count; `induction_scores` makes texts that consist of repetitions. If a
-    token has several earlier copies, the attention to the tokens after them is summed.
+    token has several earlier copies, the attention to the tokens after them is summed. The
+    behaviour "induction" of an atlas counts only copies that are three or more tokens away, and has
+    a control and a test: it decides whether a head of texts does induction.
 
     Raises:
         ValueError: during the measurement, if a query sees a later token.
@@ -159,6 +160,12 @@ def induction_scores(
     repeat 25 tokens four times, and leave out the most and least frequent tokens, which needs
     counts of a corpus.
 
+    The behaviours "induction (random tokens)" and "duplicate token (random tokens)" of
+    `score_behaviours` are the same means over other sequences, beside a control, a test and a
+    second half of the sequences. Use them to say what a head does, and these scores for the curve
+    over layers. "previous-token score" is the mean over random tokens; the behaviour "previous
+    token" is measured in texts.
+
     Args:
         model: A causal model; it needs no tokenizer.
         n_sequences: Number of sequences.
@@ -207,22 +214,20 @@ def induction_scores(
         np.tile(draw.choice(vocabulary, length, replace=False), repeats).tolist()
         for _ in range(n_sequences)
     ]
-    batches = [[[*start, *ids]] for ids in repeated]
-    numbers, complete = input_numbers(
+    sequences = [[*start, *ids] for ids in repeated]
+    numbers = numbers_of_each(
         "induction scores",
-        {"inputs": digest_of(batches)},
         model,
-        ReadInputs(model, sequence_scores).results(batches, executor),
-        batches,
+        sequences,
+        sequence_scores,
+        unit="sequence",
         resume=resume,
         progress=progress,
-        unit="sequence",
+        executor=executor,
     )
-    if not complete:
-        raise KeyboardInterrupt
     induction, duplicate, previous = numbers.mean(-1)
     # Every sequence repeats as many tokens at the same distance.
-    ids = torch.tensor(batches[0], dtype=torch.long, device="cpu")
+    ids = torch.tensor(sequences[:1], dtype=torch.long, device="cpu")
     targets = induction_targets(ids, torch.ones_like(ids, dtype=torch.bool))
     spreads = [float(even_spread(target)[0]) for target in targets]
     even = dict(zip(_TITLES.values(), spreads, strict=True))

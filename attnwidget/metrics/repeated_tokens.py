@@ -84,7 +84,8 @@ def read_repeated(model: AttentionModel, pairs: Sequence[Pair]) -> RepeatedToken
 
     Induction and duplicate-token scores have the other sequence as their control, read at the same
     places. The control of attention to the previous and to the first token is the score of a head
-    that attends to all visible tokens equally.
+    that attends to all visible tokens equally. The behaviours of the same names in an atlas have
+    these scores and controls of induction and duplicate tokens, with a test.
 
     Raises:
         ValueError: The model is not causal.

@@ -53,8 +53,8 @@ class RetrievalResult(HeadResult):
     share: float
 
     def heads(self) -> HeadMetrics:
-        """Return the score, "retrieval"."""
-        return {"retrieval": self.scores}
+        """Return the score, "copied from the needle"."""
+        return {"copied from the needle": self.scores}
 
     def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw the score over the layers.
@@ -92,6 +92,12 @@ def retrieval_scores(
     the needle. The score is the share of the needle's different tokens that the head copies (Wu et
     al. 2024, section 2). The paper averages over many needles, depths and lengths: call the
     function several times and average the scores.
+
+    The score needs a model that answers, and has no control: no head can score more than `share`.
+    The behaviour "retrieval" of `score_behaviours` is another number: the mean attention to the
+    next token of a passage that a text repeats, beside the same text with another passage. Use the
+    behaviour to say whether a head retrieves, and this function for long texts and for the
+    definition of the paper.
 
     Args:
         model: A causal model with its tokenizer.

@@ -134,7 +134,7 @@ def test_workers_and_resume_files_give_the_same_atlas(
         same(of_circuit, planted_atlas(circuit, texts, executor=pool))
     for _ in range(2):
         same(of_circuit, planted_atlas(circuit, texts, resume=tmp_path / "parts"))
-    assert {"texts.npz", "repeated.npz", "effects-segments.npz"} <= {
+    assert {"texts.npz", "repeated-random-tokens.npz", "effects-segments.npz"} <= {
         path.name for path in (tmp_path / "parts").iterdir()
     }
     with pytest.raises(ValueError, match="written by another study"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
 
 from attnwidget import AttentionModel, load_model, make_segments, read_segments
+from attnwidget import behaviours as folder
 from attnwidget.behaviours import LinkBehaviour, score_behaviours
-from attnwidget.behaviours.registry import known_behaviours
+from attnwidget.behaviours.registry import known_behaviours, words_of
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
 from attnwidget.demo import demo_prose, demo_treebank
 from attnwidget.kernels.link_controls import controls_at_offsets, controls_beside
@@ -280,9 +282,57 @@ def test_a_behaviour_of_a_user_is_scored_like_the_others(model: AttentionModel) 
 
 
 def test_behaviours_have_names_sources_and_descriptions() -> None:
-    behaviours = known_behaviours()
-    assert len({behaviour.name for behaviour in behaviours}) == len(behaviours)
-    assert all(b.source and b.description for b in behaviours)
+    known = known_behaviours()
+    assert len({behaviour.name for behaviour in known}) == len(known)
+    assert all(b.source and b.description for b in known)
+    for behaviour in known:
+        assert behaviour.words(behaviour.name) or behaviour.name == "relations"
+        assert behaviour.words("another name") is None
+
+
+ONE_FILE = """
+import torch
+
+from attnwidget.behaviours.behaviour import LinkBehaviour
+
+
+class ToTheEnd(LinkBehaviour):
+    name = "last token"
+    description = "attends to the last token"
+    source = "this test"
+    said = "the end"
+    family = "neighbour"
+
+    def links(self, batch):
+        places = torch.arange(batch.real.shape[1], dtype=torch.long, device=batch.real.device)
+        last = places == batch.lengths[:, None] - 1
+        return last[:, None].expand(-1, len(places), -1)
+
+
+BEHAVIOURS = (ToTheEnd(),)
+"""
+
+
+def test_a_file_in_the_folder_is_a_behaviour_of_the_package(
+    model: AttentionModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = known_behaviours()
+    (tmp_path / "added_file.py").write_text(ONE_FILE, "utf-8")
+    monkeypatch.setattr(folder, "__path__", [*folder.__path__, str(tmp_path)])
+    for found in (known_behaviours, words_of):
+        found.cache_clear()
+    try:
+        assert known_behaviours()[:-1] == before and known_behaviours()[-1].name == "last token"
+        assert words_of("last token") == ("the end", "neighbour")
+        texts = make_segments(["The cat sat on the mat.", "It slept there."] * 4, model)
+        asked = {"treebank": (), "random_models": 0, "progress": False}
+        table = score_behaviours(model, texts, ["last token", "[CLS]"], **asked)
+        assert table["last token"].description == "attends to the last token"
+        np.testing.assert_array_less(0, table["last token"].score)
+    finally:
+        sys.modules.pop("attnwidget.behaviours.added_file", None)
+        for found in (known_behaviours, words_of):
+            found.cache_clear()
 
 
 def test_unclear_requests_are_refused(model: AttentionModel, segments: list[Segment]) -> None:

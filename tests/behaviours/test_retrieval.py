@@ -7,8 +7,8 @@ import pytest
 
 from attnwidget import AttentionModel, load_model
 from attnwidget.behaviours import score_behaviours
-from attnwidget.behaviours.not_applicable import NotApplicableError
 from attnwidget.behaviours.retrieval import NEEDLE, haystacks
+from attnwidget.behaviours.study_behaviour import NotApplicableError
 from attnwidget.metrics.induction import start_and_vocabulary
 from attnwidget.text.segments import Segment
 

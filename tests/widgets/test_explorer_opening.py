@@ -11,7 +11,7 @@ from transformers import BertConfig, BertForMaskedLM
 
 from attnwidget import Attention, AttentionModel, Head, load_model
 from attnwidget.behaviours.atlas.demo_atlas import own_atlas
-from attnwidget.behaviours.scores.name_families import name_family
+from attnwidget.behaviours.registry import words_of
 from attnwidget.capture.maps.resting_places import resting_places
 from attnwidget.demo import demo_atlas
 from attnwidget.text.word_classes import plain_word, word_classes
@@ -359,7 +359,7 @@ def test_embedded_models_have_an_atlas_of_their_own(model: AttentionModel) -> No
 
 
 def test_every_name_of_the_atlas_has_a_family(names: Mapping[Head, str]) -> None:
-    assert {name_family(name) for name in names.values()} <= {
+    assert {words_of(name).family for name in names.values()} <= {
         "neighbour",
         "grammar",
         "pronoun",

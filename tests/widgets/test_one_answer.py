@@ -14,13 +14,18 @@ from attnwidget import (
     Head,
     HeadGrid,
     atlas,
+    clark_labels,
+    copying_scores,
     explore,
     load_model,
+    measure,
+    read_segments,
     score_behaviours,
 )
-from attnwidget.behaviours.registry import known_behaviours
-from attnwidget.demo import demo_atlas, demo_treebank
-from attnwidget.widgets.explorer import head_families
+from attnwidget.behaviours.registry import known_behaviours, words_of
+from attnwidget.demo import demo_atlas, demo_prose, demo_treebank
+from attnwidget.metrics.induction import sequence_scores, start_and_vocabulary
+from attnwidget.metrics.repeated_tokens import SCORES, read_repeated, repeated_and_other
 from fixtures.recording import on_page
 from fixtures.svg_picture import texts
 
@@ -67,7 +72,7 @@ def assert_one_answer(model: AttentionModel, found: Atlas, text: str) -> None:
             assert title in texts(view.figure()), title
         # The line of the explorer says the name in words.
         line = explorer.caption.notes[0]
-        said = f" ({head_families.tested_name(name).said})" if name else ""
+        said = f" ({words_of(name).said})" if name else ""
         assert line.startswith(f"In {head}{said}, "), line
     for figure in (explorer, grid, cards):
         figure.close()
@@ -101,8 +106,48 @@ def test_the_line_has_other_words_for_every_name() -> None:
     relations = {relation for sentence in demo_treebank() for relation in sentence.relations}
     names |= {f"{relation} to governor" for relation in relations}
     names |= {f"governor to {relation}" for relation in relations}
-    said = {name: head_families.tested_name(name).said for name in names}
+    said = {name: words_of(name).said for name in names}
     assert len(set(said.values())) == len(names), sorted(said.items())
+
+
+def test_scores_of_one_name_are_one_number() -> None:
+    model = load_model("attnwidget/induction")
+    names = ["repeated random tokens", "copying"]
+    table = score_behaviours(model, (), names, treebank=(), random_models=0, progress=False)
+    pairs = repeated_and_other(model, 16, 50, seed=0)
+    read = read_repeated(model, pairs)
+    for number, title in enumerate(SCORES[:2]):
+        for half, score, control in (
+            (0, table[title].score, table[title].control),
+            (1, table[title].held_out, table[title].held_out_control),
+        ):
+            expected = read.scores[number][..., half::2].mean(-1)
+            np.testing.assert_allclose(score, expected, rtol=0, atol=1e-6)
+            expected = read.controls[number][..., half::2].mean(-1)
+            np.testing.assert_allclose(control, expected, rtol=0, atol=1e-6)
+    scores = sequence_scores(model, [pairs[0][0]])
+    np.testing.assert_array_equal(scores, read.scores[:3, ..., :1])
+    entries = start_and_vocabulary(model)[1][:30].tolist()
+    copying = copying_scores(model, names=entries[::2])
+    np.testing.assert_array_equal(table["copying"].score, copying.copying)
+    np.testing.assert_array_equal(table["negative copying"].score, copying.suppression)
+
+
+@pytest.mark.slow
+def test_labels_by_the_rule_of_clark_agree_with_the_names_where_both_name_a_head(
+    model: AttentionModel,
+) -> None:
+    segments = read_segments(demo_prose(), model)
+    measured = measure(model, segments, ["position", "entropy", "classes"], progress=False)
+    labels = clark_labels(measured)
+    same = {"previous token": "previous token", "next token": "next token", "to [CLS]": "[CLS]"}
+    found = [
+        (same[str(label)], str(name))
+        for label, name in zip(labels.ravel(), demo_atlas().names.ravel(), strict=True)
+        if label in same
+    ]
+    assert {label for label, _ in found} == set(same.values())
+    assert all(label == name for label, name in found), found
 
 
 @pytest.mark.slow

@@ -11,26 +11,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnwidget.behaviours.examples.kept_places import best_sample
-from attnwidget.behaviours.examples.kept_texts import (
-    merged_texts,
-    no_texts,
-    parted,
-    text_axes,
-    texts_of,
-)
-from attnwidget.behaviours.examples.numbered_segments import indices_of, numbered
+from attnwidget.behaviours.examples.numbered_segments import numbered
 from attnwidget.behaviours.examples.place_priorities import NEVER, place_priorities
+from attnwidget.behaviours.examples.place_sample import PlaceSample
 from attnwidget.behaviours.link_rule import visible_keys
 from attnwidget.behaviours.places.found_links import FoundLinks
 from attnwidget.behaviours.places.word_query import WordQuery
-from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, State, Subject
+from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import all_of, each_of, refuse_no_model
 from attnwidget.corpus.batches import HOW
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.segmenting import rows_as_segments
 from attnwidget.corpus.shards import Executor
-from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure import measure
 from attnwidget.text.loaded import left_out_of
@@ -41,8 +33,6 @@ from attnwidget.words.word_segments import WordAxes, WordSegmenter
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
-
-_SUMS = ("weights", "even", "places", "segments")
 
 
 @in_plain_torch
@@ -149,7 +139,7 @@ def _first_kind(items: Iterable[Any]) -> tuple[Iterator[Any], bool]:
     return chain([first], remaining), isinstance(first, Sentence)
 
 
-class PlaceWeights(Accumulator[FoundLinks]):
+class PlaceWeights(PlaceSample[FoundLinks]):
     """Sums of the weights of all heads at the places of a query; see `find_links`.
 
     Args:
@@ -162,6 +152,8 @@ class PlaceWeights(Accumulator[FoundLinks]):
     """
 
     name: ClassVar[str] = "found links"
+    summed = ("weights", "even", "places", "segments")
+    of_sample = ("sample weights",)
 
     def __init__(
         self,
@@ -174,7 +166,7 @@ class PlaceWeights(Accumulator[FoundLinks]):
     ) -> None:
         self._query = query
         self._sentences = sentences
-        self._k = k
+        self.n_sampled = k
         self._seed = seed
         self._n_skipped = n_skipped
         if sentences is not None:
@@ -188,42 +180,37 @@ class PlaceWeights(Accumulator[FoundLinks]):
                 (sentence.words, sentence.governors, sentence.relations)
                 for sentence in self._sentences
             )
-        return {"query": str(self._query), "k": self._k, "seed": self._seed, "sentences": said}
+        return {
+            "query": str(self._query),
+            "k": self.n_sampled,
+            "seed": self._seed,
+            "sentences": said,
+        }
 
-    def start(self, subject: Subject) -> None:
-        super().start(subject)
-        self._tokenizer = subject.needed_model("places").tokenizer
+    def nothing(self) -> dict[str, NDArray[Any]]:
         heads = self.n_layers, self.n_heads
-        self.sums = {
+        return {
             "weights": np.zeros(heads),
             "even": np.zeros(()),
             "places": np.zeros((), np.int64),
             "segments": np.zeros((), np.int64),
-            "sample rank": np.full(self._k, NEVER),
-            "sample place": np.full((self._k, 3), -1, np.int64),
-            "sample weights": np.zeros((*heads, self._k), np.float32),
-        } | no_texts()
-        self._nothing = self.state()
+            "sample weights": np.zeros((*heads, self.n_sampled), np.float32),
+        }
 
-    def update(self, layer: LayerBatch) -> None:
-        if layer.layer == 0:
-            self._begin(layer)
+    def add_layer(self, layer: LayerBatch) -> None:
         item, query, key = self._pairs.unbind(-1)
         of_pairs = layer.weights[item, :, query, key] * self._shares[:, None]  # [P, H]
-        weights = of_pairs.new_zeros(len(self._places), of_pairs.shape[1])
+        weights = of_pairs.new_zeros(self._n_places, of_pairs.shape[1])
         weights.index_add_(0, self._place_of, of_pairs)
         found = weights.cpu().numpy()
-        self._found["weights"][layer.layer] = found.sum(0, dtype=np.float64)
+        self.found["weights"][layer.layer] = found.sum(0, dtype=np.float64)
         size = len(self._chosen)
-        self._found["sample weights"][layer.layer, :, :size] = found[self._chosen].T
+        self.found["sample weights"][layer.layer, :, :size] = found[self._chosen].T
 
-    def _begin(self, layer: LayerBatch) -> None:
+    def begin_batch(self, layer: LayerBatch) -> None:
         """Find the places of a batch, and the pairs of tokens of each place."""
         batch = layer.batch
-        causal = is_causal(layer.weights, batch.real)
-        seen_keys = visible_keys(batch, causal=causal)
-        self._indices = indices_of(batch)
-        self._found = {name: values.copy() for name, values in self._nothing.items()}
+        seen_keys = visible_keys(batch, causal=self.is_causal)
         places: list[tuple[int, int, int]] = []
         pairs: list[tuple[int, int, int]] = []
         shares: list[float] = []
@@ -237,23 +224,21 @@ class PlaceWeights(Accumulator[FoundLinks]):
             even = sum(
                 1 / float(seen_keys[item, i])
                 for i, j in product(of_query, of_key)
-                if j <= i or not causal
+                if j <= i or not self.is_causal
             )
-            self._found["even"] += even / len(of_query)
+            self.found["even"] += even / len(of_query)
         device = layer.weights.device
         self._pairs = torch.tensor(pairs, dtype=torch.int64, device=device).reshape(-1, 3)
         self._shares = torch.tensor(shares, dtype=torch.float32, device=device)
         self._place_of = torch.tensor(place_of, dtype=torch.int64, device=device)
-        self._places = np.array(places, np.int64).reshape(-1, 3)
-        self._found["places"] += len(places)
+        self._n_places = len(places)
+        of_batch = np.array(places, np.int64).reshape(-1, 3)
         n = batch.real.shape[1]
-        ranks = place_priorities(self._indices, n, n, self._seed)[tuple(self._places.T)]
-        self._chosen = np.argsort(ranks, kind="stable")[: self._k]
-        size = len(self._chosen)
-        kept = self._places[self._chosen]
-        kept[:, 0] = self._indices[kept[:, 0]]
-        self._found["sample rank"][:size] = ranks[self._chosen]
-        self._found["sample place"][:size] = kept
+        ranks = place_priorities(self.indices, n, n, self._seed)[tuple(of_batch.T)]
+        self._chosen = np.argsort(ranks, kind="stable")[: self.n_sampled]
+        self.keep_sample(of_batch[self._chosen], ranks[self._chosen])
+        self.found["places"] += len(places)
+        self.found["segments"] += len(batch.segments)
 
     def _places_of(self, batch: Batch) -> Iterator[tuple[int, list[int], list[int]]]:
         """Yield the item of the batch, and the tokens of the two words of each place."""
@@ -270,24 +255,6 @@ class PlaceWeights(Accumulator[FoundLinks]):
             for query, key in self._query.pairs(words.text, roles=words.roles):
                 yield item, groups[query], groups[key]
 
-    def end_batch(self, batch: Batch) -> None:
-        self._found["segments"] += len(batch.segments)
-        self._found |= texts_of(batch, self._indices)
-        self.restore(self.merged(self.state(), self._found))
-
-    def merged(self, first: State, second: State) -> dict[str, NDArray[Any]]:
-        state = {name: np.asarray(first[name] + second[name]) for name in _SUMS}
-        state |= best_sample(first, second, self._k, ["sample weights"])
-        return state | merged_texts(first, second, np.unique(state["sample place"][:, 0]))
-
-    def restore(self, state: State) -> None:
-        # The number of kept texts differs between states, and all further arrays have the same
-        # shape.
-        texts, others = parted(state)
-        self.sums = parted(self.sums)[1]
-        super().restore(others)
-        self.sums |= texts
-
     def compute(self) -> FoundLinks:
         n_places = int(self.sums["places"])
         kept = self.sums["sample rank"] < NEVER
@@ -299,7 +266,7 @@ class PlaceWeights(Accumulator[FoundLinks]):
             n_places=n_places,
             places=self.sums["sample place"][kept],
             place_weights=self.layers.spread(self.sums["sample weights"][..., kept]),
-            texts=text_axes(self.sums, self._tokenizer),
+            texts=self.texts(),
             n_segments=int(self.sums["segments"]),
             n_skipped=self._n_skipped,
             model_name=self.model_name,

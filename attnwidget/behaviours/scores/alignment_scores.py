@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.behaviours.behaviour_score import t_interval
+from attnwidget.behaviours.behaviour_score import t_test
 from attnwidget.capture.model import AttentionModel
 from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.corpus.argument_checks import refuse_no_model
-from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
+from attnwidget.corpus.each_input import numbers_of_each
 from attnwidget.corpus.results import HeadMetrics, HeadResult
-from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.monotonicity import monotonicity
@@ -150,28 +149,24 @@ def alignment_scores(
             "example a model for translation"
         )
     asked = _with_other_targets(pairs)
-    batches = [[one] for one in asked]
-    numbers, complete = input_numbers(
+    numbers = numbers_of_each(
         "alignment",
-        {"inputs": digest_of(asked)},
         model,
-        ReadInputs(model, _pair_numbers).results(batches, executor),
-        batches,
+        asked,
+        _pair_numbers,
+        unit="pair",
         resume=resume,
         progress=progress,
-        unit="pair",
+        executor=executor,
     )
-    if not complete:
-        raise KeyboardInterrupt
     score, control = numbers.mean(-1)
-    differences = numbers[0] - numbers[1]
-    low, high, p = t_interval(differences.mean(-1), (differences**2).mean(-1), len(asked))
+    test = t_test(numbers)
     return AlignmentScores(
         score=score,
         control=control,
-        low=low,
-        high=high,
-        adjusted=holm(p),
+        low=test.low,
+        high=test.high,
+        adjusted=holm(test.p),
         n_pairs=len(asked),
         model_name=model.name,
     )

@@ -5,23 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-
-import numpy as np
 
 from attnwidget.behaviours.behaviour import (
     Behaviour,
     LinkBehaviour,
     MapBehaviour,
-    StudyBehaviour,
 )
-from attnwidget.behaviours.behaviour_score import BehaviourScore, t_interval
+from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, t_interval
 from attnwidget.behaviours.evidence import Evidence, Run
 from attnwidget.behaviours.examples.numbered_segments import numbered
 from attnwidget.behaviours.matched_sharpness import exponents_over_texts
-from attnwidget.behaviours.not_applicable import NotApplicableError
 from attnwidget.behaviours.random_heads import RandomHeads
 from attnwidget.behaviours.registry import chosen_behaviours
 from attnwidget.behaviours.scores.behaviour_means import (
@@ -31,6 +26,7 @@ from attnwidget.behaviours.scores.behaviour_means import (
 )
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
 from attnwidget.behaviours.shuffled_model import shuffled_like
+from attnwidget.behaviours.study_behaviour import NotApplicableError, StudyBehaviour
 from attnwidget.capture.default_method import is_causal_model
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import all_of, each_of, refuse_no_model
@@ -265,36 +261,23 @@ def _of_behaviour(
     behaviour: TextBehaviour,
     random: Sequence[tuple[Float64Array, Float64Array]],
 ) -> BehaviourScore:
-    score, held_out = found.score[:, d]
-    control, held_out_control = found.control[:, d]
-    n, held_out_n = (int(count) for count in found.counts[:, d])
-    low, high, p = t_interval(score - control, found.square[0, d], n)
-    p = np.where(np.isnan(score) | (not behaviour.names_heads), np.nan, p)
-    made = BehaviourScore(
-        name=behaviour.name,
-        description=behaviour.description,
-        source=behaviour.source,
-        control_name=behaviour.control_name,
-        score=score,
-        control=control,
-        low=low,
-        high=high,
-        p=p,
-        n=n,
-        unit="text",
-        held_out=held_out,
-        held_out_control=held_out_control,
-        held_out_n=held_out_n,
-        auc=found.auc[1, d],
-        rule=behaviour if isinstance(behaviour, LinkBehaviour) else None,
-        corpus="segments" if isinstance(behaviour, LinkBehaviour) else "",
-        resting=behaviour.resting,
+    first, held_out = (
+        Half(found.score[half, d], found.control[half, d], int(found.counts[half, d]))
+        for half in range(2)
     )
-    heads = RandomHeads.of(random)
-    if heads is None:
-        return made
-    p = np.maximum(p, heads.p_values(score, control))
-    return replace(made, p=p, random=heads.largest)
+    rule = behaviour if isinstance(behaviour, LinkBehaviour) else None
+    return BehaviourScore.of(
+        behaviour,
+        first,
+        held_out,
+        t_interval(first.score - first.control, found.square[0, d], first.n),
+        control_name=behaviour.control_name,
+        unit="text",
+        auc=found.auc[1, d],
+        rule=rule,
+        corpus="" if rule is None else "segments",
+        random=RandomHeads.of(random),
+    )
 
 
 def _measured(

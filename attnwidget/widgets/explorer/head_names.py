@@ -10,6 +10,7 @@ from typing import Any, Literal
 from attnwidget.behaviours.atlas.atlas_result import Atlas
 from attnwidget.behaviours.atlas.build_atlas import atlas as make_atlas
 from attnwidget.behaviours.atlas.kept_atlas import keep_atlas, known_atlas
+from attnwidget.behaviours.registry import words_of
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.counted import counted
@@ -17,7 +18,6 @@ from attnwidget.widgets.atlas_view.widget import AtlasView
 from attnwidget.widgets.explorer.atlas_told import STACK, names_in, refuse_other_heads
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.figure_set import FigureSet
-from attnwidget.widgets.explorer.head_families import tested_name
 from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.head_widget import Shapes
@@ -82,9 +82,15 @@ class HeadNames:
     @property
     def tested(self) -> list[dict[str, Any]]:
         """The names as the page says them; [] without an atlas."""
+        said = {head: (name, words_of(name)) for head, name in self.by_head.items()}
         return [
-            {"head": list(head), "label": name, **tested_name(name)._asdict()}
-            for head, name in self.by_head.items()
+            {
+                "head": list(head),
+                "label": name,
+                "said": words.said,
+                "family": words.family or "other",
+            }
+            for head, (name, words) in said.items()
         ]
 
     def begin(self) -> None:

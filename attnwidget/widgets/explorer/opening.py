@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.behaviours.scores.name_families import NameFamily, name_family
+from attnwidget.behaviours.behaviour import Family
+from attnwidget.behaviours.registry import words_of
 from attnwidget.capture.hub_model.chat_text import ASSISTANT
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.resting_places import resting_places
@@ -372,7 +373,7 @@ def _most_outstanding(
     words: _Words, names: Mapping[Head, str], chosen: Sequence[Head] | None
 ) -> Opening:
     """Return the link with the best score, or the strongest link where none stands out."""
-    families = {head: name_family(name) for head, name in names.items()}
+    families = {head: words_of(name).family for head, name in names.items()}
     best = Opening(_first_head(words, chosen))
     strongest = best
     for layer, weights in words.layers(chosen):
@@ -413,9 +414,7 @@ def _of_heads(
     return np.isin(np.arange(len(weights)), list(here))[:, None, None]
 
 
-def _fit(
-    words: _Words, layer: int, n_heads: int, families: Mapping[Head, NameFamily]
-) -> Float32Array:
+def _fit(words: _Words, layer: int, n_heads: int, families: Mapping[Head, Family]) -> Float32Array:
     """Return how well the name of each head suits each link, [H, q, k]."""
     pronoun = words.is_pronoun[:, None]
     of_later = np.where(pronoun & words.later, _OF_LATER_PERSON, 1).astype(np.float32)

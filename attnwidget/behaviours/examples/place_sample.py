@@ -1,0 +1,129 @@
+"""The base of accumulators that keep places of a corpus, with the tokens of their texts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.behaviours.examples.kept_places import best_places, best_sample, named, of_list
+from attnwidget.behaviours.examples.kept_texts import (
+    merged_texts,
+    no_texts,
+    parted,
+    text_axes,
+    texts_of,
+)
+from attnwidget.behaviours.examples.numbered_segments import indices_of
+from attnwidget.behaviours.examples.place_priorities import NEVER
+from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, R, State, Subject
+from attnwidget.kernels.causal import is_causal
+from attnwidget.text.tokens import Tokens
+
+
+class PlaceSample(Accumulator[R]):
+    """An accumulator that keeps places of a corpus: a segment, a query and a key.
+
+    A state has sums, a sample of places that all heads share, lists of the best places of every
+    head, and the tokens of the texts of all these places. A subclass fills `found` for each batch,
+    with the arrays of `nothing`. Batches can be merged in any order.
+
+    Attributes:
+        summed: Names of arrays that are added.
+        lists: Names of the lists of places of every head, with the `PLACE_ARRAYS` of each.
+        of_sample: Names of numbers of every head at the places of the sample, [L, H, N].
+        n_listed: Number of places of every head in a list.
+        n_sampled: Number N of places of the sample.
+        found: The arrays of the batch that is being read.
+        indices: The number of each segment of the batch in the corpus, int64 [B].
+        is_causal: Whether queries of the batch see no later tokens.
+    """
+
+    summed: ClassVar[tuple[str, ...]]
+    lists: ClassVar[tuple[str, ...]] = ()
+    of_sample: ClassVar[tuple[str, ...]]
+    n_listed: int = 0
+    n_sampled: int
+    found: dict[str, NDArray[Any]]
+    indices: NDArray[np.int64]
+    is_causal: bool
+
+    @abstractmethod
+    def nothing(self) -> Mapping[str, NDArray[Any]]:
+        """Return the sums and the lists of no places, and numbers of every head of the sample."""
+
+    @abstractmethod
+    def begin_batch(self, layer: LayerBatch) -> None:
+        """Find the places of a batch, from its first layer; fill the sample (`keep_sample`)."""
+
+    @abstractmethod
+    def add_layer(self, layer: LayerBatch) -> None:
+        """Fill the arrays of `found` of one layer."""
+
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        self._tokenizer = subject.needed_model(self.name).tokenizer
+        self._nothing = {
+            **self.nothing(),
+            "sample rank": np.full(self.n_sampled, NEVER),
+            "sample place": np.full((self.n_sampled, 3), -1, np.int64),
+            **no_texts(),
+        }
+        self.sums = {name: values.copy() for name, values in self._nothing.items()}
+
+    def update(self, layer: LayerBatch) -> None:
+        if layer.layer == 0:
+            self.indices = indices_of(layer.batch)
+            self.is_causal = is_causal(layer.weights, layer.batch.real)
+            self.found = {name: values.copy() for name, values in self._nothing.items()}
+            self.begin_batch(layer)
+        self.add_layer(layer)
+
+    def in_corpus(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return places with the number of the segment in the corpus, from items of the batch.
+
+        Args:
+            places: Item, query and key of each place, int64 [..., 3].
+        """
+        numbered = places.copy()
+        numbered[..., 0] = self.indices[places[..., 0]]
+        return numbered
+
+    def keep_sample(self, places: NDArray[np.int64], ranks: NDArray[np.int64]) -> None:
+        """Write the sample of the batch.
+
+        Args:
+            places: Item, query and key of each place, int64 [P, 3].
+            ranks: Their ranks, [P]; the places with the smallest ranks of the corpus are kept.
+        """
+        size = len(places)
+        self.found["sample rank"][:size] = ranks
+        self.found["sample place"][:size] = self.in_corpus(places)
+
+    def end_batch(self, batch: Batch) -> None:
+        self.found |= texts_of(batch, self.indices)
+        self.restore(self.merged(self.state(), self.found))
+
+    def merged(self, first: State, second: State) -> dict[str, NDArray[Any]]:
+        state = {name: np.asarray(first[name] + second[name]) for name in self.summed}
+        for name in self.lists:
+            best = best_places(of_list(name, first), of_list(name, second), self.n_listed)
+            state |= named(name, best)
+        state |= best_sample(first, second, self.n_sampled, self.of_sample)
+        places = [state[f"{name} place"][..., 0].ravel() for name in (*self.lists, "sample")]
+        return state | merged_texts(first, second, np.unique(np.concatenate(places)))
+
+    def restore(self, state: State) -> None:
+        # The number of kept texts differs between states, and all further arrays have the same
+        # shape.
+        texts, others = parted(state)
+        self.sums = parted(self.sums)[1]
+        super().restore(others)
+        self.sums |= texts
+
+    def texts(self) -> dict[int, Tokens]:
+        """Return the tokens of every kept text, by its number in the corpus."""
+        return text_axes(self.sums, self._tokenizer)

@@ -1,0 +1,164 @@
+"""Behaviours that are scored on inputs of ids, each beside an input that is its control."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.behaviours.behaviour import HeadWords
+from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, t_test
+from attnwidget.behaviours.evidence import Evidence
+from attnwidget.behaviours.link_rule import LinkRule
+from attnwidget.behaviours.matched_sharpness import exponents_over_ids, read_maps
+from attnwidget.behaviours.random_heads import RandomHeads
+from attnwidget.behaviours.shuffled_model import shuffled_like
+from attnwidget.behaviours.study_behaviour import StudyBehaviour
+from attnwidget.capture.model import AttentionModel
+from attnwidget.corpus.each_input import numbers_of_each
+from attnwidget.kernels.arrays import Float64Array
+
+
+class InputPair(NamedTuple):
+    """An input of a model, and the input that is its control.
+
+    Attributes:
+        ids: Tokens with a repetition.
+        other_ids: As many tokens, where other tokens are in the place of one copy.
+        first: Index of the first token of the first copy.
+    """
+
+    ids: list[int]
+    other_ids: list[int]
+    first: int
+
+
+class PairedScore(NamedTuple):
+    """A behaviour that a study on pairs of inputs scores.
+
+    Attributes:
+        name: Name of the behaviour; "" = the name of the study, like the two next fields.
+        description: Action of the named heads.
+        source: The paper or the program with the definition.
+        rule: The rule that predicts links in further texts, or None.
+        words: How the name is said, as in `Behaviour.words`; None = as the study says its name.
+    """
+
+    name: str = ""
+    description: str = ""
+    source: str = ""
+    rule: LinkRule | None = None
+    words: HeadWords | None = None
+
+
+class PairedInputs(StudyBehaviour):
+    """Behaviours with a number for each map, scored on inputs that have a control each.
+
+    Both inputs of a pair are read at the same places. Every second pair scores heads, and the other
+    pairs check the result. The test is Student's t over pairs, of score minus control. The score of
+    a named head also exceeds the scores of equally sharp heads with random weights.
+
+    Attributes:
+        control_name: The control in words.
+        unit: Name of an input.
+        behaviours: The D behaviours that the study scores, in the order of `numbers`.
+    """
+
+    control_name: str
+    unit: str
+    behaviours: Sequence[PairedScore] = (PairedScore(),)
+
+    def words(self, name: str) -> HeadWords | None:
+        of_scores = {score.name: score.words for score in self.behaviours}
+        return of_scores.get(name) or super().words(name)
+
+    @abstractmethod
+    def pairs(self, evidence: Evidence) -> Sequence[InputPair]:
+        """Return the pairs of inputs.
+
+        Raises:
+            NotApplicableError: The model or the data allow no pairs.
+        """
+
+    @abstractmethod
+    def numbers(self, weights: NDArray[np.float32], pair: InputPair) -> NDArray[np.float32]:
+        """Return the numbers of the maps of one input of a pair.
+
+        Args:
+            weights: The maps, [L, H, n, n].
+            pair: The pair, which has the places.
+
+        Returns:
+            One number for each behaviour and head, [D, L, H].
+        """
+
+    def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
+        model = evidence.model
+        pairs = self.pairs(evidence)
+        numbers = self._read(evidence, model, pairs)
+        random = []
+        for number in range(evidence.random_models):
+            shuffled = shuffled_like(model, seed=evidence.seed + number)
+            exponents = exponents_over_ids(model, shuffled, [pair.ids for pair in pairs])
+            read = self._read(evidence, shuffled, pairs, f"-random-{number}", exponents)
+            random.append(read.mean(-1))
+        return [
+            BehaviourScore.of(
+                self,
+                Half.of_inputs(of_pairs[..., ::2]),
+                Half.of_inputs(of_pairs[..., 1::2]),
+                t_test(of_pairs[..., ::2]),
+                name=behaviour.name,
+                description=behaviour.description,
+                source=behaviour.source,
+                control_name=self.control_name,
+                unit=self.unit,
+                rule=behaviour.rule,
+                corpus="" if behaviour.rule is None else "segments",
+                random=RandomHeads.of([(read[d, 0], read[d, 1]) for read in random]),
+            )
+            for d, (behaviour, of_pairs) in enumerate(zip(self.behaviours, numbers, strict=True))
+        ]
+
+    def _read(
+        self,
+        evidence: Evidence,
+        model: AttentionModel,
+        pairs: Sequence[InputPair],
+        part: str = "",
+        exponents: Float64Array | None = None,
+    ) -> Float64Array:
+        """Return score and control of every pair, [D, 2, L, H, pairs].
+
+        `exponents` sharpen the maps of random heads, as in `read_maps`.
+        """
+        study = self.name.replace(" ", "-")
+        return numbers_of_each(
+            self.name,
+            model,
+            pairs,
+            partial(_of_pair, study=self, exponents=exponents),
+            unit=self.unit,
+            resume=evidence.run.resume_file(f"{study}{part}"),
+            progress=evidence.run.progress,
+            executor=evidence.run.executor,
+        )
+
+
+def _of_pair(
+    model: AttentionModel,
+    batch: Sequence[InputPair],
+    *,
+    study: PairedInputs,
+    exponents: Float64Array | None,
+) -> Float64Array:
+    """Return score and control of one pair, [D, 2, L, H, 1]."""
+    (pair,) = batch
+    sides = [
+        study.numbers(read_maps(model, ids, exponents), pair) for ids in (pair.ids, pair.other_ids)
+    ]
+    return np.stack(sides, 1).astype(np.float64)[..., None]
