@@ -28,5 +28,3 @@ TAB_NAMES = {
 #: The tabs that show the text, and those that show a treebank.
 OF_TEXT = ("lens", "strip", "head_map", "predictions", "why")
 OF_TREEBANK = ("table", "arcs")
-#: Options of the grid that wait for its metrics.
-OF_METRIC = ("metric", "sort", "filter")

@@ -57,18 +57,6 @@ from attnwidget.widgets.shared.head_widget import HeadWidget
 _PATIENCE = 120
 #: Seconds before the picture of a notebook is renewed.
 _PAUSE = 0.3
-#: Options that the grid and the view open with.
-_OF_FIGURES = (
-    "selected",
-    "tokens",
-    "hidden",
-    "quantity",
-    "unit",
-    "scale",
-    "disabled",
-    "method",
-    "labels",
-)
 
 
 @in_plain_torch
@@ -299,7 +287,9 @@ class Explorer(ExplorerFigure):
 
     def _open(self, attention: Attention, metrics: Any, traits: dict[str, Any]) -> None:
         """Open this widget with the grid and the view, and begin to measure."""
-        shared = {name: traits[name] for name in _OF_FIGURES if name in traits}
+        # The selected heads decide the layer.
+        given = set(HeadGrid.shared_traits()) - HeadGrid.class_traits(follows_selection=True).keys()
+        shared = {name: value for name, value in traits.items() if name in given}
         panels: list[HeadWidget] = []
         try:
             panels.append(HeadGrid(attention, metrics=metrics, **shared))

@@ -95,13 +95,13 @@ class LinkView(AttentionWidget):
         min=0,
         help="The rival key, as the place of its token from 0; None = the other key with most "
         "weight.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     distance = traitlets.Int(
         None,
         allow_none=True,
         help="The distance that the slider is at, in tokens from the query back to the key; None = "
         "the distance in the text.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
 
     _answers = traitlets.Instance(Answers, ())
     # Why the answers of the background could not be found.

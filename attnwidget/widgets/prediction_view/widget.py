@@ -136,15 +136,15 @@ class PredictionView(StackChoice):
         help="The token to predict, from 0: a masked model predicts it with a mask in its place, "
         "a causal model from the tokens before. None = the locked token, otherwise the first mask "
         "token, the end of the text, or the class.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     answer = traitlets.Unicode(
         None,
         allow_none=True,
         help="The answer whose probability the effects are of, as the vocabulary spells it; None = "
         "the likeliest with all heads on.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     top = traitlets.Int(10, min=1, help="Answers that are shown, of each of before and after.").tag(
-        sync=True
+        sync=True, option=True
     )
     effects_by = traitlets.Enum(
         ["passes", "gradient", "direct", "patch"],
@@ -153,20 +153,20 @@ class PredictionView(StackChoice):
         '"gradient" (the estimate alone, for large models), "direct" (the exact share of each '
         'head in the difference of two logits, of causal models) or "patch" (the change of this '
         "difference in the text `corrupted` with the outputs of each head from this text).",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     versus = traitlets.Unicode(
         None,
         allow_none=True,
         help="The other answer of direct effects and of patching, as the vocabulary spells it; "
         "None = the likeliest other answer, in patching the likeliest to the second text.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     corrupted = traitlets.Unicode(
         help='Second text of patching, of as many tokens as this text; "" = none. It is asked '
         "about the same token, with a mask token in its place for a masked model."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     lens = traitlets.Bool(
         False, help="Show the answer after each layer below the answers (a logit lens)."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
 
     # Whether readers see the figure: exact effects of many heads wait until they do.
     _in_sight = traitlets.Bool(True)
