@@ -49,7 +49,8 @@ from attnwidget.widgets.head_grid.widget import CHANGE, HeadGrid
 from attnwidget.widgets.head_view.widget import HeadView
 from attnwidget.widgets.pages.page_part import Page
 from attnwidget.widgets.shared.attention_widget import AttentionWidget, Edit, attention_shapes
-from attnwidget.widgets.shared.background import Background, Job
+from attnwidget.widgets.shared.background import Job
+from attnwidget.widgets.shared.background_answers import BackgroundAnswers
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget
 
@@ -145,7 +146,7 @@ def explore(
         return Explorer(model, text, **options, **traits)
 
 
-class Explorer(ExplorerFigure):
+class Explorer(BackgroundAnswers, ExplorerFigure):
     """A text with examples, one row of controls, and linked figures. See `explore`.
 
     `grid`, `view`, `lens`, `strip`, `head_map`, `why`, `card`, `table` and `arcs` are widgets with
@@ -170,6 +171,7 @@ class Explorer(ExplorerFigure):
     """
 
     kind = "explorer"
+    jobs = ("card", "text", "effects", "treebank", "picture")
 
     # Whether a text with words is read between words after a text without words.
     _is_word_by_word: bool = False
@@ -234,8 +236,6 @@ class Explorer(ExplorerFigure):
         unit = traits.setdefault("unit", "words" if by_words else "tokens")
         chooses = bool({"selected", "layer"} & traits.keys())
 
-        jobs = ("card", "text", "effects", "treebank", "picture")
-        self._background = Background(jobs, self._failed)
         self._status = PanelStatus(self)
         self._figures = FigureSet(self, _figures or {})
         parts = self._figures, self._status, self._background
