@@ -20,13 +20,30 @@ from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.kernels.significance import wilson_interval
 from attnwidget.text.tokens import Tokens
 from attnwidget.text.treebank import Sentence
+from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.head_view.several import drawn_heads
 from attnwidget.widgets.pages.encoding import rounded
 from attnwidget.widgets.shared.relation_words import relation_names, words_of
 from attnwidget.widgets.token_lens.three_digits import three_digits
-from attnwidget.widgets.wire.linked_traits import SHARED, fitting
+from attnwidget.widgets.wire.linked_traits import fitting
 from references.reference_lines import least_lines
 
+#: The traits that linked figures share, in the order of the page.
+SHARED = [
+    "selected",
+    "layer",
+    "tokens",
+    "hidden",
+    "quantity",
+    "unit",
+    "scale",
+    "token_size",
+    "relation",
+    "direction",
+    "disabled",
+    "method",
+    "labels",
+]
 FOLDER = Path(__file__).with_name("parity")
 #: Around every multiple of the 64 cells of a thumbnail, and between.
 LENGTHS = (
@@ -211,6 +228,7 @@ def map_cases() -> list[dict[str, Any]]:
 
 def link_cases() -> dict[str, Any]:
     """What a figure takes of a linked figure's value."""
+    assert set(SHARED) == set(ExplorerFigure.shared_traits())
     relations = ["all", "nsubj", "nmod (all)"]
     figures = [
         ({"self": [6, 12]}, None),
@@ -245,7 +263,7 @@ def link_cases() -> dict[str, Any]:
         for shapes, known in figures
         for name, value in values
     ]
-    return {"shared": list(SHARED), "cases": cases}
+    return {"shared": SHARED, "cases": cases}
 
 
 def relation_cases() -> dict[str, Any]:

@@ -62,41 +62,50 @@ class AtlasView(HeadWidget):
     page_title = "Atlas of attention heads"
 
     atlas = traitlets.Instance(Atlas, help="The atlas of the model.")
+    # An explorer has its card without the table, and reads the text of the opened example.
     table = traitlets.Bool(
         True, help="Whether the table of heads is shown; the card is always shown."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, saved=False)
     search = traitlets.Unicode(
         help="Show only heads with this text in their number, name, runner-up, outcome or note; "
         "case and spaces are ignored."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     sort = traitlets.Enum(
         COLUMNS, "strength", help="The column that sorts the rows; heads without a value come last."
-    ).tag(sync=True)
-    descending = traitlets.Bool(True, help="Whether the largest value comes first.").tag(sync=True)
+    ).tag(sync=True, option=True)
+    descending = traitlets.Bool(True, help="Whether the largest value comes first.").tag(
+        sync=True, option=True
+    )
     all_scores = traitlets.Bool(
         False, help="Whether the card has the scores of all behaviours, not only the strongest."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     examples = traitlets.Enum(
         _KINDS, "strongest", help="The kind of example links, as in `HeadExamples.of`."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     n_examples = traitlets.Int(
         6, min=1, max=MOST_EXAMPLES, help="The largest number of examples on the card."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     example = traitlets.Int(
         None,
         allow_none=True,
         min=0,
         help="Number of the opened example of the chosen kind, from 0; None for none. Linked "
         "figures show its text with the link locked.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, saved=False)
 
     notes = Notes(
         help='Notes on heads, for example {(1, 3): "see the examples"}; notes[(1, 3)] = "…" '
         "changes a single note. The atlas keeps the notes and saves them."
-    ).tag(sync=True, to_json=lambda notes, widget: notes.pairs())
+    ).tag(
+        sync=True,
+        option=False,
+        saved=True,
+        from_page=True,
+        to_json=lambda notes, widget: notes.pairs(),
+    )
 
     # Why the last example could not be opened; "" if it could.
-    _refused = traitlets.Unicode().tag(sync=True)
+    _refused = traitlets.Unicode().tag(sync=True, from_page=True)
 
     def __init__(self, atlas: Atlas, **traits: Any) -> None:
         # The heads that can be selected are known before any trait is set.
@@ -116,7 +125,6 @@ class AtlasView(HeadWidget):
 
     def _chosen(self) -> dict[str, Any]:
         options = chosen_options(self, always=("selected",))
-        options.pop("notes", None)  # the atlas has the notes
         if self.selected == _strongest(self.atlas):
             del options["selected"]
         return options

@@ -60,23 +60,25 @@ class CoreferenceView(HeadWidget):
     kind = "coreference_view"
     page_title = "Antecedents that attention heads find"
 
-    document = traitlets.Int(0, min=0, help="Index of the document shown.").tag(sync=True)
+    document = traitlets.Int(0, min=0, help="Index of the document shown.").tag(
+        sync=True, option=True
+    )
     window = traitlets.Int(
         0, min=0, help="Index of the window shown, of those read of the document."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     mention = traitlets.Int(
         None,
         allow_none=True,
         help="The mention in question, an index into the document's `mentions`; None for none.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     variant = traitlets.Enum(
         AMONG,
         AMONG[0],
         help='What the head chooses among: all other "words", or head words of "mentions" before.',
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
 
     # The numbered requests of the page, and the results.
-    _jump = Jump().tag(sync=True)
+    _jump = Jump().tag(sync=True, from_page=True)
     _jumped = traitlets.Dict().tag(sync=True)
 
     def __init__(

@@ -61,7 +61,7 @@ class ProbeView(SentenceArcs):
         None,
         allow_none=True,
         help="The word whose votes or distances are shown, counted from 0; None for no word.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
 
     _answerer: DependencyProbeAnswerer | StructuralProbeAnswerer
 

@@ -32,13 +32,15 @@ class SentenceArcs(RelationChoice):
     kind = "dependency_arcs"
 
     sentences = traitlets.Any(help="The sentences to show.")
-    sentence = traitlets.Int(0, min=0, help="Index of the sentence shown.").tag(sync=True)
+    sentence = traitlets.Int(0, min=0, help="Index of the sentence shown.").tag(
+        sync=True, option=True
+    )
     threshold = traitlets.Float(
         0.0, min=0.0, max=1.0, help="Predicted arcs of a smaller weight are not drawn."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
 
     # The numbered requests of the page, and the results.
-    _jump = Jump().tag(sync=True)
+    _jump = Jump().tag(sync=True, from_page=True)
     _jumped = traitlets.Dict().tag(sync=True)
 
     def __init__(
@@ -194,6 +196,7 @@ class SentenceArcs(RelationChoice):
             title=answers.title,
             state=state,
             shapes=self._shapes(),
+            shared=self.shared_traits(),
             relations=self._relations(),
             own=answers.own,
             holdings=answers.holdings,

@@ -12,26 +12,19 @@ from attnwidget.widgets.explorer.atlas_told import names_in
 from attnwidget.widgets.explorer.examples import is_embedded
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.given_text import as_argument
-from attnwidget.widgets.explorer.panels import OF_TWO_AT_FIRST, PANELS
+from attnwidget.widgets.explorer.panels import DETAILS, OF_TWO_AT_FIRST
 from attnwidget.widgets.explorer.treebank import DEMO
 from attnwidget.widgets.shared.widget_code import chosen_options, code_of
-from attnwidget.widgets.wire.linked_traits import SHARED
 
-#: What the explorer says by other means, or says of itself.
-_ELSEWHERE = {*PANELS, "progress", "text", "pair", "target", "versus_text"}
-#: Panels that are there at once, and the options of theirs that are not.
-_AT_ONCE = ("grid", "view")
-#: Options of the card that the explorer sets, and the notes, which the atlas has.
-_OF_CARD = ("table", "notes", "example")
-#: The option of the view that has another default in an explorer.
-_OF_VIEW = {"of_two": OF_TWO_AT_FIRST}
-_OF_METRIC = ("metric", "sort", "descending", "filter", "outside")
+#: Options with another default in an explorer.
+_OPENED_WITH = {"view": {"of_two": OF_TWO_AT_FIRST}}
 
 
 def code_of_explorer(explorer: ExplorerFigure, made: Arguments) -> str:
     """A cell of Python that shows the explorer, which was `made` from these arguments."""
+    inputs = explorer.trait_names(input=True)
     chosen = chosen_options(explorer).items()
-    options = {name: value for name, value in chosen if name not in _ELSEWHERE}
+    options = {name: value for name, value in chosen if name not in inputs}
     if made.atlas is not None and "labels" in options:
         # The atlas gives its names, so the code has the labels of the user.
         names = names_in(made.atlas)
@@ -85,17 +78,20 @@ def _figures(explorer: ExplorerFigure, made: Arguments) -> list[str]:
     now: list[str] = []
     later: list[str] = []
     for name, child in explorer.children.items():
-        opened_with = _OF_VIEW if name == "view" else {}
+        of_metric = child.trait_names(of_metric=True)
+        opened_with = _OPENED_WITH.get(name, {})
         for option, value in chosen_options(child, always=opened_with).items():
+            tags = child.traits()[option].metadata
+            # The explorer links its figures, and decides what is not saved.
+            if tags.get("shared") or tags.get("follows_selection") or tags.get("saved") is False:
+                continue
             if option in opened_with and value == opened_with[option]:
                 continue
-            if name == "card" and option in _OF_CARD:
-                continue
+            of_effect = option in of_metric and made.shows_effect
             written = literal(value)
-            of_effect = name == "grid" and option in _OF_METRIC and made.shows_effect
-            if option in SHARED or option == "stack" or written is None or of_effect:
+            if written is None or of_effect:
                 continue
             line = f"explorer.{name}.{option} = {written}"
-            at_once = name in _AT_ONCE and option not in _OF_METRIC
-            (now if at_once else later).append(line)
+            is_later = name in DETAILS or option in of_metric
+            (later if is_later else now).append(line)
     return [*now, "explorer.wait()", *later] if later else now

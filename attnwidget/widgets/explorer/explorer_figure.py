@@ -23,84 +23,85 @@ class Child(anywidget.WidgetTrait):
     def __init__(self, help: str) -> None:
         super().__init__()
         self.help = help
+        self.tag(sync=True, option=False)
 
 
 class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
     """A figure with panels: its input, its panels and what the page says beside them."""
 
     text = traitlets.Unicode(help="The text that the model reads; assign another one.").tag(
-        sync=True
+        sync=True, option=True, input=True
     )
     pair = traitlets.Unicode(
         None, allow_none=True, help="The second sentence, for models trained on pairs, or None."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, input=True)
     target = traitlets.Unicode(
         None,
         allow_none=True,
         help="The text for the decoder of an encoder-decoder; None = the model generates it.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, input=True)
     versus_text = traitlets.Unicode(
         None,
         allow_none=True,
         help="The text to compare with; None = the same text.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, input=True)
     max_new_tokens = traitlets.Int(
         None,
         allow_none=True,
         min=1,
         help="Largest number of tokens that the model writes after the text; None = nothing.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     example = traitlets.Unicode(
         None,
         allow_none=True,
         help="The name of the shown example, or None. Assign a name to show another example.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
 
     panels = Subset(
         PANELS,
         default_value=list(PANELS),
         help='The panels that there are: some of "grid", "view", "lens", "strip", "head_map", '
         '"predictions", "why", "card", "table", "arcs".',
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     tab = traitlets.Enum(
         DETAILS,
         None,
         allow_none=True,
         help='The detail that is open in the row "more": "lens", "strip", "head_map", '
         '"predictions", "why", "card", "table" or "arcs"; None while the row is closed.',
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     progress = traitlets.Dict(
         help="What is still being measured: the share that is done, 0 to 1, by panel."
-    ).tag(sync=True)
+    ).tag(sync=True, option=False)
 
     unit = traitlets.Enum(
         ["tokens", "words"],
         "words",
         help="Maps between tokens, or between words: the sum over the attended word's tokens, "
         "the mean over the attending one's.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, shared=True)
 
-    grid = Child("The HeadGrid.").tag(sync=True)
-    view = Child("The HeadView.").tag(sync=True)
-    lens = Child("The TokenLens; None until grid and view are on the page.").tag(sync=True)
-    strip = Child("The MetricStrip; None until the text is measured.").tag(sync=True)
-    head_map = Child("The HeadMap; None until the text is measured.").tag(sync=True)
+    grid = Child("The HeadGrid.")
+    view = Child("The HeadView.")
+    lens = Child("The TokenLens; None until grid and view are on the page.")
+    strip = Child("The MetricStrip; None until the text is measured.")
+    head_map = Child("The HeadMap; None until the text is measured.")
     predictions = Child(
         "The PredictionView; None until grid and view are on the page, and of a model that "
         "predicts neither words nor classes."
-    ).tag(sync=True)
-    why = Child("The LinkView; None until grid and view are on the page.").tag(sync=True)
+    )
+    why = Child("The LinkView; None until grid and view are on the page.")
     card = Child(
         "The AtlasView of the shown head; None without an atlas and until grid and view are on the "
         "page."
-    ).tag(sync=True)
+    )
 
     table = Child(
         "The RelationTable; None without a treebank and until it is measured, as are the arcs."
-    ).tag(sync=True)
+    )
     arcs = Child(
         "The DependencyArcs, or the ProbeView of a probe that was given; None without sentences."
-    ).tag(sync=True)
+    )
 
     # The input that the figures show: behind the explorer's own while the model reads.
     _shown = traitlets.Dict().tag(sync=True)
@@ -109,18 +110,18 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
     # What a button in a panel without a figure does, by panel.
     _offers = traitlets.Dict().tag(sync=True)
     # The panel whose button was clicked.
-    _accepted = traitlets.Unicode().tag(sync=True)
+    _accepted = traitlets.Unicode().tag(sync=True, from_page=True)
     _examples: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
     # The second text that the model can read: "pair", "target" or "".
     _second = traitlets.Unicode().tag(sync=True)
     # Set by the page when the first figures are drawn.
-    _painted = traitlets.Bool(False).tag(sync=True)
+    _painted = traitlets.Bool(False).tag(sync=True, from_page=True)
     # The number of requests for the sentence of the arcs.
-    _sentence_asked = traitlets.Int(0).tag(sync=True)
+    _sentence_asked = traitlets.Int(0).tag(sync=True, from_page=True)
     # The offer of the page for an input that cannot be read: "read the first 512 tokens", or "".
     _way_out = traitlets.Unicode().tag(sync=True)
     # The number of times that the offer was taken.
-    _way_out_taken = traitlets.Int(0).tag(sync=True)
+    _way_out_taken = traitlets.Int(0).tag(sync=True, from_page=True)
     # What reads the text, and the attention of the text.
     _model: AttentionModel
     _of_text: Attention
@@ -144,6 +145,3 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
             return None
         # The model may have written tokens after the text.
         return (*self._shown.values(), len(self.attention.tokens), self.attention.edits)
-
-    def _page_sets(self, name: str) -> bool:
-        return name not in (*PANELS, "progress") and super()._page_sets(name)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
-from attnwidget.widgets.explorer.panels import OF_METRIC
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.linking import FigureLink, link
@@ -58,13 +57,15 @@ class FigureSet:
         """
         figure = getattr(self._explorer, name)
         waiting = self.pending.get(name, {})
-        # A filter needs its metric and a colour may need behaviours, so these two are set last.
-        for option in sorted(waiting, key=("color", "filter").__contains__):
+        last = figure.trait_names(set_last=True)
+        without_metrics = name == "grid" and not figure.metrics
+        needing = figure.trait_names(needs_metrics=True) if without_metrics else ()
+        for option in sorted(waiting, key=last.__contains__):
             if not figure.has_trait(option):
                 raise ValueError(
                     f"{type(figure).__name__} has no option {option!r}, which waits for it"
                 )
-            if name != "grid" or option not in OF_METRIC or figure.metrics:
+            if option not in needing:
                 setattr(figure, option, waiting.pop(option))
 
     def hand_on(self, figure: AttentionWidget) -> None:

@@ -30,5 +30,3 @@ OF_TEXT = ("lens", "strip", "head_map", "predictions", "why")
 OF_TREEBANK = ("table", "arcs")
 #: The maps of a comparison that the view shows at first; all three would be as high as a page.
 OF_TWO_AT_FIRST = "difference"
-#: Options of the grid that wait for its metrics.
-OF_METRIC = ("metric", "sort", "filter")

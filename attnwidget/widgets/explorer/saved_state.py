@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
-import ipywidgets
 import numpy as np
 
 from attnwidget.behaviours.atlas.atlas_result import Atlas
@@ -16,17 +15,13 @@ from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.arguments import Arguments
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
-from attnwidget.widgets.explorer.panels import OF_METRIC, PANELS
 from attnwidget.widgets.explorer.treebank import DEMO, given_treebank
 from attnwidget.widgets.shared.head_labels import HeadLabels
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from attnwidget.widgets.wire.linked_traits import SHARED
 
 AnyExplorer = TypeVar("AnyExplorer", bound=ExplorerFigure)
 FORMAT = "attnwidget explorer"
 VERSION = 3
-#: Options that the page does not need to know, and those that are no JSON.
-_ALSO = ("highlight", "behaviours")
 _OF_MODEL = {
     "name": (str, type(None)),
     "source": (str, type(None)),
@@ -42,7 +37,6 @@ _WHOLE: dict[str, dict[str, Any]] = {
     "figures": {},
     "metrics": {},
 }
-_ELSEWHERE = {*SHARED, *PANELS, "progress"}
 
 
 def state_of(explorer: ExplorerFigure, made: Arguments) -> dict[str, Any]:
@@ -59,9 +53,9 @@ def state_of(explorer: ExplorerFigure, made: Arguments) -> dict[str, Any]:
         figures[name] = _options(child) | figures.get(name, {})
     if made.shows_effect:
         # It is found anew, after all that a state can wait for.
-        figures["grid"] = {n: v for n, v in figures["grid"].items() if n not in OF_METRIC}
-    figures.get("card", {}).pop("example", None)  # its text is the text of the explorer
-    shared = {name: getattr(explorer, name) for name in SHARED}
+        of_metric = explorer.grid.trait_names(needs_metrics=True)
+        figures["grid"] = {n: v for n, v in figures["grid"].items() if n not in of_metric}
+    shared = {name: getattr(explorer, name) for name in explorer.shared_traits()}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -88,7 +82,6 @@ def restored(
 ) -> AnyExplorer:
     """The explorer of a state; `Explorer.from_state` says the rest."""
     _check_format(state)
-    state = _migrated(state)
     _check_parts(state)
     loaded = _model(state["model"], model)
     bank = _treebank(state["treebank"], treebank, loaded)
@@ -137,7 +130,7 @@ def _described_atlas(made: Arguments) -> str | bool:
 
 
 def _atlas(described: str | bool | None, atlas: Atlas | None) -> Atlas | Literal[False] | None:
-    """Return the argument `atlas` of the explorer; None = no atlas, in states of earlier versions.
+    """Return the argument `atlas` of the explorer; None = no atlas.
 
     Raises:
         ValueError: The state has an atlas that the user passed, and the caller passed none.
@@ -160,16 +153,19 @@ def _described(model: AttentionModel) -> dict[str, Any]:
 
 
 def _options(widget: HeadWidget) -> dict[str, Any]:
-    """A widget's own public options."""
-    foreign = {*ipywidgets.DOMWidget.class_trait_names(), *_ELSEWHERE}
-    names = [*widget.trait_names(sync=True), *(n for n in _ALSO if widget.has_trait(n))]
+    """Return the choices that a widget does not share with linked figures."""
+    traits = {
+        name: trait.metadata
+        for name, trait in widget.traits().items()
+        if trait.metadata.get("saved", trait.metadata.get("option"))
+        and not trait.metadata.get("shared")
+    }
     return {
         name: getattr(widget, name)
-        for name in names
+        # Options that the page does not need to know come last.
+        for name in sorted(traits, key=lambda name: not traits[name].get("sync"))
         # An attention that heads are compared with is read again, from its model and text.
-        if not (
-            name.startswith("_") or name in foreign or isinstance(getattr(widget, name), Attention)
-        )
+        if not isinstance(getattr(widget, name), Attention)
     }
 
 
@@ -192,41 +188,11 @@ def _check_format(state: Mapping[str, Any]) -> None:
             "this is not the state of an explorer: pass what explorer.to_state() gave (after "
             f"json.loads, where it was stored), got {type(state).__name__}"
         )
-    if state.get("version") not in range(1, VERSION + 1):
+    if state.get("version") != VERSION:
         raise ValueError(
-            f"the state has the version {state.get('version')!r}, this attnwidget reads 1 to "
-            f"{VERSION}: restore the state with the version of attnwidget that saved it"
+            f"the state has the version {state.get('version')!r}, this attnwidget reads {VERSION}: "
+            "restore the state with the version of attnwidget that saved it"
         )
-
-
-def _migrated(state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Convert a state to the present version."""
-    if state["version"] == VERSION:
-        return state
-    # Version 1 could fold panels; only its open panels are restored. It had no offer of a treebank.
-    # Versions 1 and 2 saved "sqrt", the default scale, and the option `shared_scale` of grids: the
-    # absolute scale replaces both.
-    # They had an open tab always, "lens" by default, and were read between tokens by default.
-    migrated = {**state, "version": VERSION, "treebank": state.get("treebank") or False}
-    if isinstance(state.get("explorer"), Mapping):
-        options = _on_the_absolute_scale(state["explorer"])
-        if options.get("tab") == "lens":
-            del options["tab"]
-        migrated["explorer"] = {"unit": "tokens", **options}
-    if isinstance(state.get("figures"), Mapping):
-        migrated["figures"] = {
-            name: _on_the_absolute_scale(options) if isinstance(options, Mapping) else options
-            for name, options in state["figures"].items()
-        }
-    return migrated
-
-
-def _on_the_absolute_scale(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a figure without the scales that were defaults before version 3."""
-    kept = {name: value for name, value in options.items() if name != "shared_scale"}
-    if kept.get("scale") == "sqrt":
-        del kept["scale"]
-    return kept
 
 
 def _is_whole(state: Mapping[str, Any], name: str) -> bool:

@@ -50,7 +50,8 @@ from attnwidget.widgets.head_grid.widget import CHANGE, HeadGrid
 from attnwidget.widgets.head_view.widget import HeadView
 from attnwidget.widgets.pages.page_part import Page
 from attnwidget.widgets.shared.attention_widget import AttentionWidget, Edit, attention_shapes
-from attnwidget.widgets.shared.background import Background, Job
+from attnwidget.widgets.shared.background import Job
+from attnwidget.widgets.shared.background_answers import BackgroundAnswers
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget
 
@@ -58,18 +59,6 @@ from attnwidget.widgets.shared.head_widget import HeadWidget
 _PATIENCE = 120
 #: Seconds before the picture of a notebook is renewed.
 _PAUSE = 0.3
-#: Options that the grid and the view open with.
-_OF_FIGURES = (
-    "selected",
-    "tokens",
-    "hidden",
-    "quantity",
-    "unit",
-    "scale",
-    "disabled",
-    "method",
-    "labels",
-)
 
 
 @in_plain_torch
@@ -158,7 +147,7 @@ def explore(
         return Explorer(model, text, **options, **traits)
 
 
-class Explorer(ExplorerFigure):
+class Explorer(BackgroundAnswers, ExplorerFigure):
     """A text with examples, one row of controls, and linked figures. See `explore`.
 
     `grid`, `view`, `lens`, `strip`, `head_map`, `why`, `card`, `table` and `arcs` are widgets with
@@ -183,6 +172,7 @@ class Explorer(ExplorerFigure):
     """
 
     kind = "explorer"
+    jobs = ("card", "text", "effects", "treebank", "picture")
 
     # Whether a text with words is read between words after a text without words.
     _is_word_by_word: bool = False
@@ -250,8 +240,6 @@ class Explorer(ExplorerFigure):
         unit = traits.setdefault("unit", "words" if by_words else "tokens")
         chooses = bool({"selected", "layer"} & traits.keys())
 
-        jobs = ("card", "text", "effects", "treebank", "picture")
-        self._background = Background(jobs, self._failed)
         self._status = PanelStatus(self)
         self._figures = FigureSet(self, _figures or {})
         parts = self._figures, self._status, self._background
@@ -305,7 +293,9 @@ class Explorer(ExplorerFigure):
 
     def _open(self, attention: Attention, metrics: Any, traits: dict[str, Any]) -> None:
         """Open this widget with the grid and the view, and begin to measure."""
-        shared = {name: traits[name] for name in _OF_FIGURES if name in traits}
+        # The selected heads decide the layer.
+        given = set(HeadGrid.shared_traits()) - HeadGrid.class_traits(follows_selection=True).keys()
+        shared = {name: value for name, value in traits.items() if name in given}
         panels: list[HeadWidget] = []
         try:
             panels.append(HeadGrid(attention, metrics=metrics, **shared))

@@ -81,14 +81,14 @@ class HeadGrid(MetricChoice, Versus):
         help="Draw each weight times the number of keys that its query sees, on one colour scale "
         "for all heads: 1 is even attention, so heads that attend evenly are pale. Differences and "
         "other quantities stay as they are.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
 
     of_two = traitlets.Enum(
         OF_TWO,
         "difference",
         help='The shown maps of a comparison: the difference (first minus second), the "first", '
         'or the "second".',
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
 
     cells = traitlets.Enum(
         ["answers", "maps"],
@@ -96,7 +96,7 @@ class HeadGrid(MetricChoice, Versus):
         help='What the cells show while a word is locked: "answers" = where this word looks in '
         "every head, and with a locked key too, how much of its attention goes to this key; "
         '"maps" = the whole maps, as without a lock.',
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
 
     # The action of heads with a tested name in one word, [head, family]; an explorer sets it.
     _families: traitlets.List[list[Any]] = traitlets.List().tag(sync=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import traitlets
@@ -17,7 +18,7 @@ from attnwidget.widgets.head_view.parted_map import HeadParts, PartedMap, ShownP
 from attnwidget.widgets.head_view.several import MOST_HEADS, heads_together
 from attnwidget.widgets.head_view.two_maps import TwoMaps
 from attnwidget.widgets.pages.encoding import state_of
-from attnwidget.widgets.pages.page_part import Page, Part
+from attnwidget.widgets.pages.page_part import Page
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.versus import Versus
 
@@ -31,7 +32,7 @@ class LongInput(Versus):
     """A figure that receives the visible parts of maps that are too long."""
 
     # A search that the page asks for, and what was found.
-    _jump = traitlets.Dict().tag(sync=True)
+    _jump = traitlets.Dict().tag(sync=True, from_page=True)
     _jumped = traitlets.Dict().tag(sync=True)
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
@@ -133,7 +134,9 @@ class LongInput(Versus):
         tile = self._tile
         every = self._shapes()
         shapes = {name: shape for name, shape in every.items() if head and name == head.stack}
-        part = Part(self.page_title, state_of(self, whole=True), shapes or every)
+        part = replace(
+            super().page_part(), state=state_of(self, whole=True), shapes=shapes or every
+        )
         if maps is None or tile is None or 0 in maps.size:
             return Page({self.kind: part})
         (q0, q1), (k0, k1) = tile["queries"], tile["keys"]

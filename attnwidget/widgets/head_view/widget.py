@@ -68,49 +68,49 @@ class HeadView(TokenSize, LongInput):
         ["lines", "matrix"],
         "lines",
         help="Lines between two token columns, or a heat map (above 60 tokens unless given).",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     token_layout = traitlets.Enum(
         ["vertical", "horizontal"],
         "vertical",
         help="Tokens of lines in two columns, or as text in two rows: queries above, keys below "
         '("horizontal"; right-to-left texts begin at the right). Long inputs and heads side by '
         "side stay in columns, and the figure says so.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     window = Window(
         help="The part of a matrix in sight, as (query from, query to, key from, key to) with ends "
         "excluded, counted before anything is hidden; None shows all."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     top_mass = traitlets.Float(
         1.0, min=0.0, max=1.0, help="Show the strongest lines that make up this share of each row."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     renormalise = traitlets.Bool(
         False, help="Make rows sum to 1 again after tokens are hidden; the figure says so."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     sentences = traitlets.Enum(
         ["all", "aa", "ab", "ba", "bb"],
         "all",
         help='Attention from and to the sentences of a pair; "ab" is from A to B.',
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     arrangement = traitlets.Enum(
         ARRANGEMENTS,
         "one",
         help="A single head, up to six heads side by side on a common scale, or an overlay with a "
         "colour per head; all heads must belong to one stack.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     of = traitlets.Enum(
         ["selected", "layer"],
         "selected",
         help="Which heads are drawn together: the selected ones, or all of the layer.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     of_two = traitlets.Enum(
         ["all", *OF_TWO],
         "all",
         help='The shown maps of a comparison: "all" = both and the difference side by side, or the '
         '"difference" (first minus second), the "first", or the "second" alone.',
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     highlight = traitlets.List(
         traitlets.Unicode(), help="Words whose attention is drawn in a second colour."
-    )
+    ).tag(option=True)
 
     # The attention, the quantity and the unit of the maps that were last sent together, and these
     # maps: a selection of fewer heads needs no other maps.

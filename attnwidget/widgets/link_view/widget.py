@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.mechanisms.explain_link import LinkExplanation
 from attnwidget.mechanisms.head_writes import HeadWrites
@@ -33,7 +32,8 @@ from attnwidget.widgets.link_view.link_answers import (
 )
 from attnwidget.widgets.link_view.shown_link import ShownLink, shown_link
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
-from attnwidget.widgets.shared.background import Background, Job
+from attnwidget.widgets.shared.background import Job
+from attnwidget.widgets.shared.background_answers import BackgroundAnswers
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.wire.values import axes_to_wire
 
@@ -52,7 +52,7 @@ _QUESTIONS: dict[str, Callable[[ShownLink], Answer[Any]]] = {
 }
 
 
-class LinkView(AttentionWidget):
+class LinkView(BackgroundAnswers, AttentionWidget):
     """Why a head attends to a token, who wrote the link, and what the link carries.
 
     A link is a head, a query and a key: the last selected head, and the last locked tokens. Linked
@@ -88,6 +88,7 @@ class LinkView(AttentionWidget):
     kind = "link_view"
     page_title = "Why a head attends, and what it carries"
     page_remark = "of the link that was shown when the page was saved"
+    jobs = ("link",)
 
     versus = traitlets.Int(
         None,
@@ -95,13 +96,13 @@ class LinkView(AttentionWidget):
         min=0,
         help="The rival key, as the place of its token from 0; None = the other key with most "
         "weight.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     distance = traitlets.Int(
         None,
         allow_none=True,
         help="The distance that the slider is at, in tokens from the query back to the key; None = "
         "the distance in the text.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
 
     _answers = traitlets.Instance(Answers, ())
     # Why the answers of the background could not be found.
@@ -131,10 +132,6 @@ class LinkView(AttentionWidget):
                 raise TypeError("choose tokens by `query` and `key`, or by `tokens`, not both")
             ends = [("query", query), ("key", key)]
             traits["tokens"] = [(side, place) for side, place in ends if place is not None]
-        # The link that the background thread answers. The thread reads no computed trait, since it
-        # would then compute that trait itself.
-        self._sought: ShownLink | None = None
-        self._background = Background(("link",), self._failed)
         super().__init__(attention, **traits)
         if self._link_shown is not None:
             self.wait()
@@ -202,14 +199,6 @@ class LinkView(AttentionWidget):
             ends = [*words.promoted(10), *reversed(words.suppressed(10))]
             rows += [("words", word.token, word.logit) for word in ends]
         return pd.DataFrame(rows, columns=["panel", "part", "value"])
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Return when all answers are there; False if `timeout` seconds were not enough.
-
-        Raises:
-            Exception: an error in computing them; the figure shows it too.
-        """
-        return self._background.wait(timeout)
 
     # Traits
 
@@ -304,14 +293,10 @@ class LinkView(AttentionWidget):
     @traitlets.observe("_link_shown")
     def _find_answers(self, change: object) -> None:
         link = self._link_shown
-        self._sought = link
         self._problem = ""
         if link is None:
             self._answers = Answers()
-            return
-        delay = _PAUSE if self._is_open else 0.0
-        self._background.add("link", self._answer_job(link), delay=delay)
-        self._background.start()
+        self._ask("link", link, self._answer_job, delay=_PAUSE if self._is_open else 0.0)
 
     def _answer_job(self, link: ShownLink) -> Job:
         """Answer the questions that need the model, in their order."""
@@ -321,21 +306,9 @@ class LinkView(AttentionWidget):
                 answer = replace(known, link=link)
             else:
                 answer = ask(link)
-            yield partial(self._show_answer, link, name, answer)
-            if self._sought is not link:
+            yield self._unless_replaced("link", link, partial(self._add_answer, name, answer))
+            if not self._is_asked_now("link", link):
                 return
 
-    def _show_answer(self, link: ShownLink, name: str, answer: Answer[Any]) -> None:
-        with self._lock:
-            if self._sought is link and not self._background.closed:
-                self._answers = replace(self._answers, **{name: answer})
-
-    def _failed(self, job: str, error: Exception) -> None:
-        with self._lock:
-            self._problem = on_page(error)
-
-    def close(self) -> None:
-        """Stop computing, and free the widget."""
-        if hasattr(self, "_background"):
-            self._background.close()
-        super().close()
+    def _add_answer(self, name: str, answer: Answer[Any]) -> None:
+        self._answers = replace(self._answers, **{name: answer})

@@ -10,7 +10,7 @@ from attnwidget.widgets.pages.page_document import as_json, code_size
 from attnwidget.widgets.pages.page_part import Holding, Part
 from attnwidget.widgets.pages.registry import FIGURES
 from attnwidget.widgets.pages.size_limit import NEIGHBOURS_SHARE, Sized, refuse_above
-from attnwidget.widgets.wire.linked_traits import SHARED, fitting
+from attnwidget.widgets.wire.linked_traits import fitting
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ def page_data(parts: Mapping[str, Part], limit_mb: float) -> PageData:
 def _in_step(parts: Mapping[str, Part]) -> dict[str, dict[str, Any]]:
     """The figures' states, linked: what the first has of a shared trait, all have."""
     states = {name: dict(part.state) for name, part in parts.items()}
-    for trait in SHARED:
-        having = {name: part for name, part in parts.items() if trait in part.state}
+    for trait in dict.fromkeys(name for part in parts.values() for name in part.shared):
+        having = {name: part for name, part in parts.items() if trait in part.shared}
         # Without a head there is nothing to start from.
         heads = trait in ("selected", "layer")
         lead = next((one for one in having.values() if one.state["selected"] or not heads), None)

@@ -33,6 +33,7 @@ class Part:
         title: The heading of the page.
         state: The state of the widget, without the traits that the page computes.
         shapes: Layers and heads per layer of each stack that the figure can show.
+        shared: Names of the traits that all figures of the page share.
         relations: The relations that the figure can show, "all" first; None without relations.
         own: Small data for the answers of this figure.
         holdings: Large data by name; figures with the same name share it.
@@ -43,6 +44,7 @@ class Part:
     title: str
     state: dict[str, Any]
     shapes: Mapping[str, tuple[int, int]]
+    shared: Sequence[str]
     relations: Sequence[str] | None = None
     own: Mapping[str, Any] = field(default_factory=dict)
     holdings: Mapping[str, Holding] = field(default_factory=dict)

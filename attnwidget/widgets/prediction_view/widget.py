@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +11,6 @@ import traitlets
 from numpy.typing import NDArray
 
 from attnwidget.capture.head_effects import effects_of
-from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.hub_model.predictions import Predictions
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
@@ -30,7 +30,8 @@ from attnwidget.widgets.prediction_view.shown_question import (
     stack_of_answers,
     to_wire,
 )
-from attnwidget.widgets.shared.background import Background, Job
+from attnwidget.widgets.shared.background import Job
+from attnwidget.widgets.shared.background_answers import BackgroundAnswers
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.stack_choice import StackChoice
 from attnwidget.widgets.wire.values import axes_to_wire
@@ -92,7 +93,7 @@ class FoundEffects(NamedTuple):
     patched: PatchedEffects | None = None
 
 
-class PredictionView(StackChoice):
+class PredictionView(BackgroundAnswers, StackChoice):
     """A model's answer to one question, and the heads on which the answer depends.
 
     The question is a masked word, the next token or the class. With heads off (`disabled`, shared
@@ -128,6 +129,7 @@ class PredictionView(StackChoice):
 
     kind = "prediction_view"
     page_title = "What the model answers"
+    jobs = ("lens", "effects")
     page_remark = "as they were when it was saved: a page has no model to be asked again"
 
     position = traitlets.Int(
@@ -136,15 +138,15 @@ class PredictionView(StackChoice):
         help="The token to predict, from 0: a masked model predicts it with a mask in its place, "
         "a causal model from the tokens before. None = the locked token, otherwise the first mask "
         "token, the end of the text, or the class.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     answer = traitlets.Unicode(
         None,
         allow_none=True,
         help="The answer whose probability the effects are of, as the vocabulary spells it; None = "
         "the likeliest with all heads on.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     top = traitlets.Int(10, min=1, help="Answers that are shown, of each of before and after.").tag(
-        sync=True
+        sync=True, option=True
     )
     effects_by = traitlets.Enum(
         ["passes", "gradient", "direct", "patch"],
@@ -153,20 +155,20 @@ class PredictionView(StackChoice):
         '"gradient" (the estimate alone, for large models), "direct" (the exact share of each '
         'head in the difference of two logits, of causal models) or "patch" (the change of this '
         "difference in the text `corrupted` with the outputs of each head from this text).",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     versus = traitlets.Unicode(
         None,
         allow_none=True,
         help="The other answer of direct effects and of patching, as the vocabulary spells it; "
         "None = the likeliest other answer, in patching the likeliest to the second text.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     corrupted = traitlets.Unicode(
         help='Second text of patching, of as many tokens as this text; "" = none. It is asked '
         "about the same token, with a mask token in its place for a masked model."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     lens = traitlets.Bool(
         False, help="Show the answer after each layer below the answers (a logit lens)."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
 
     # Whether readers see the figure: exact effects of many heads wait until they do.
     _in_sight = traitlets.Bool(True)
@@ -186,11 +188,6 @@ class PredictionView(StackChoice):
         if isinstance(attention, Attention):
             reading_of(attention)
         self._before: tuple[Reading[Attention], int | None, Predictions] | None = None
-        # The effects that the background thread computes. The thread reads no computed trait, since
-        # it would then compute that trait itself.
-        self._sought: WantedEffects | None = None
-        self._sought_lens: Answered | None = None
-        self._background = Background(("lens", "effects"), self._failed)
         super().__init__(attention, position=position, answer=answer, top=top, **traits)
 
     # What is asked
@@ -255,14 +252,6 @@ class PredictionView(StackChoice):
         rows = self._answered.rows(self.top) if self._answered else []
         columns = ["answer", "token", "id", "before", "after", "change"]
         return pd.DataFrame([(*row, row.change) for row in rows], columns=columns)
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Return when the effects are found; False where `timeout` seconds were not enough.
-
-        Raises:
-            Exception: what went wrong in computing them; the widget says it too.
-        """
-        return self._background.wait(timeout)
 
     # Traits
 
@@ -448,16 +437,13 @@ class PredictionView(StackChoice):
     def _find_effects(self, change: object) -> None:
         self._found = None
         self._problem = ""
-        self._sought = self._wanted
-        if self._wanted is not None:
-            self._background.add("effects", self._effects_job(self._wanted), delay=_PAUSE)
-            self._background.start()
+        self._ask("effects", self._wanted, self._effects_job, delay=_PAUSE)
 
     @traitlets.observe("_in_sight")
     def _find_exact_effects(self, change: object) -> None:
         found = self._known()
         if found is not None and found.is_estimate and self._needs_exact(found.wanted):
-            self._background.add("effects", self._effects_job(found.wanted, estimates=False))
+            self._ask("effects", found.wanted, partial(self._effects_job, estimates=False))
 
     def _needs_exact(self, wanted: WantedEffects) -> bool:
         """Whether estimates are followed by a pass of the model for each head."""
@@ -469,11 +455,15 @@ class PredictionView(StackChoice):
         reading, _ = reading_of(wanted.attention)
 
         def stopped() -> bool:
-            return self._sought is not wanted or self._background.closed
+            return not self._is_asked_now("effects", wanted)
+
+        def shown(found: FoundEffects) -> Callable[[], None]:
+            show = partial(setattr, self, "_found", found)
+            return self._unless_replaced("effects", wanted, show)
 
         if wanted.effects_by in ("direct", "patch"):
             found = _direct(wanted) if wanted.effects_by == "direct" else _patched(wanted)
-            yield partial(self._show_effects, found)
+            yield shown(found)
             return
         for exact in (False, True):
             if exact and not self._needs_exact(wanted):
@@ -492,12 +482,7 @@ class PredictionView(StackChoice):
             )
             if values is None or stopped():
                 return
-            yield partial(self._show_effects, FoundEffects(wanted, values, not exact))
-
-    def _show_effects(self, found: FoundEffects) -> None:
-        with self._lock:
-            if self._sought is found.wanted and not self._background.closed:
-                self._found = found
+            yield shown(FoundEffects(wanted, values, not exact))
 
     # The logit lens
 
@@ -515,28 +500,12 @@ class PredictionView(StackChoice):
     @traitlets.observe("_lens_wanted")
     def _find_lens(self, change: object) -> None:
         self._found_lens = None
-        self._sought_lens = self._lens_wanted
-        if self._lens_wanted is not None:
-            self._background.add("lens", self._lens_job(self.attention, self._lens_wanted))
-            self._background.start()
+        self._ask("lens", self._lens_wanted, partial(self._lens_job, self.attention))
 
     def _lens_job(self, attention: Attention, answered: Answered) -> Job:
-        yield partial(self._show_lens, answered, answers_by_layer(attention, answered))
-
-    def _show_lens(self, answered: Answered, found: FoundLens) -> None:
-        with self._lock:
-            if self._sought_lens is answered and not self._background.closed:
-                self._found_lens = found
-
-    def _failed(self, job: str, error: Exception) -> None:
-        with self._lock:
-            self._problem = on_page(error)
-
-    def close(self) -> None:
-        """Stop computing, and free the widget."""
-        if hasattr(self, "_background"):
-            self._background.close()
-        super().close()
+        found = answers_by_layer(attention, answered)
+        show = partial(setattr, self, "_found_lens", found)
+        yield self._unless_replaced("lens", answered, show)
 
 
 def _direct(wanted: WantedEffects) -> FoundEffects:

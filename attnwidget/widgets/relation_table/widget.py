@@ -59,13 +59,17 @@ class RelationTable(DirectionChoice):
     )
     min_count = traitlets.Int(
         _FEW, min=1, help="Relations of fewer words are left out of the table."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     significant = traitlets.Bool(
         False, help="Only relations whose best head is better than the offset, corrected p <= 0.05."
-    ).tag(sync=True)
-    search = traitlets.Unicode(help="Only relations whose name has this in it.").tag(sync=True)
-    sort = traitlets.Enum(COLUMNS, "n", help="The column that orders the rows.").tag(sync=True)
-    descending = traitlets.Bool(True, help="The largest first.").tag(sync=True)
+    ).tag(sync=True, option=True)
+    search = traitlets.Unicode(help="Only relations whose name has this in it.").tag(
+        sync=True, option=True
+    )
+    sort = traitlets.Enum(COLUMNS, "n", help="The column that orders the rows.").tag(
+        sync=True, option=True
+    )
+    descending = traitlets.Bool(True, help="The largest first.").tag(sync=True, option=True)
 
     def __init__(self, accuracies: RelationAccuracies, **traits: Any) -> None:
         # What relations and heads can be chosen is known before any trait is set.

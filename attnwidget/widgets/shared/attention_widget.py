@@ -43,24 +43,24 @@ class AttentionWidget(HeadWidget):
     attention = traitlets.Instance(Attention, help="The shown attention.")
     tokens = TokenMarks(
         help='Locked tokens as ("query" | "key", index); queries attend, keys are attended to.'
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, shared=True)
     hidden = Subset(
         KINDS,
         help='Tokens left out: some of "cls", "sep", "first". By default those on which much '
         "attention rests: more than 10 % of it, and more than 3 times the even share.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, shared=True)
     quantity = traitlets.Enum(
         QUANTITIES,
         "weights",
         help="What is drawn: weights, norms ||a f(x)|| (what a weight moves), or gradients |dL/da| "
         "(how much it matters for a loss); only weights sum to 1.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, shared=True)
     unit = traitlets.Enum(
         ["tokens", "words"],
         "tokens",
         help="Maps between tokens, or between words: the sum over the attended word's tokens, "
         "the mean over the attending one's.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, shared=True)
     scale = traitlets.Enum(
         ["absolute", "linear", "sqrt", "log"],
         "absolute",
@@ -68,12 +68,12 @@ class AttentionWidget(HeadWidget):
         '0 to 1, and one scale for all heads shown of other quantities. "linear", "sqrt" and "log" '
         "(three decades) end at the largest value shown, in a grid at the largest of each head; "
         "titles name them.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, shared=True)
 
     disabled = Heads(
         help="Heads that are switched off: the model reads the input again without these heads, "
         "which also changes later layers."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, shared=True, edits=True)
     method: traitlets.Enum[Any] = traitlets.Enum(
         STANDING_ALONE,
         None,
@@ -81,10 +81,10 @@ class AttentionWidget(HeadWidget):
         help='What stands in the place of heads that are off: "uniform" (all weights 1/L), "zero" '
         '(nothing) or "first" (all weight on the first token). None = the default of the model: '
         '"zero" in causal models and encoder-decoders, "uniform" in other models.',
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, shared=True, edits=True)
 
     # Why what was asked for last could not be done; what was shown stays.
-    _refused = traitlets.Unicode().tag(sync=True)
+    _refused = traitlets.Unicode().tag(sync=True, from_page=True)
 
     # The heads that are off in the shown attention, and the method. While a large input is read
     # again, `disabled` and `method` are already those that the page has chosen.
@@ -123,7 +123,7 @@ class AttentionWidget(HeadWidget):
 
     def _takes(self, name: str) -> bool:
         can_switch = self.attention.intact.reading is not None
-        return super()._takes(name) and (can_switch or name not in ("disabled", "method"))
+        return super()._takes(name) and (can_switch or not self.trait_metadata(name, "edits"))
 
     @traitlets.validate("disabled")
     def _check_disabled(self, proposal: dict[str, Any]) -> list[Head]:

@@ -30,18 +30,6 @@ from attnwidget.widgets.shared.widget_code import chosen_options, code_of
 from attnwidget.widgets.wire import null_in_browser
 from attnwidget.widgets.wire.linked_traits import fitting
 
-#: What the page says of itself in traits that are no options, and a `_view_count` of Jupyter's.
-_FROM_PAGE = frozenset(
-    {
-        "_accepted",
-        "_jump",
-        "_painted",
-        "_refused",
-        "_sentence_asked",
-        "_view_count",
-        "_way_out_taken",
-    }
-)
 #: Layers and heads a layer of each stack, by its name.
 Shapes = Mapping[str, tuple[int, int]]
 
@@ -65,6 +53,21 @@ class HeadWidget(Exporting, ComputedTraits):
 
     Assign a new list to change a list trait: changes inside one are not seen. Only `labels` sees
     its changes.
+
+    The metadata of a trait state what the trait is. No list of names stands beside them:
+
+    - `option`: The user may choose the value: `code()` and states of explorers contain it.
+    - `saved`: Whether states of explorers contain the value. The default is `option`.
+    - `shared`: Linked figures have the same value.
+    - `from_page`: Whether the page may change the value. The default is `option`.
+    - `live`: The value means nothing on a page without a kernel.
+    - `page_computes`: A page without a kernel computes the value itself.
+    - `follows_selection`: The selected head decides the value.
+    - `input`: The value is a part of the input that an explorer reads.
+    - `edits`: The model reads the input again after a change.
+    - `of_metric`, `needs_metrics`: The option is about the shown metric; it cannot be set without
+      metrics.
+    - `set_last`: The value refers to another option, which is set before.
     """
 
     #: The heading of a page of this figure alone.
@@ -74,18 +77,20 @@ class HeadWidget(Exporting, ComputedTraits):
 
     selected = Heads(
         help="The selected heads, 0-based; a view of a single head shows the last."
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, shared=True)
     layer = traitlets.Int(
         0,
         min=0,
         help="The stepped layer, 0-based; the selection follows to the same head of that layer.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, shared=True, follows_selection=True)
 
     labels = Labels(
         help='Labels of heads, for example {(1, 3): "pronoun"}; labels[(1, 3)] = "pronoun" changes '
         "a single label."
-    ).tag(sync=True, to_json=lambda labels, widget: labels.pairs())
+    ).tag(sync=True, option=True, shared=True, to_json=lambda labels, widget: labels.pairs())
 
+    # The number of displayed views, a trait of every Jupyter widget that the page counts.
+    _view_count = traitlets.Int(None, allow_none=True).tag(sync=True, from_page=True)
     # A name shared by all figures that are linked, also indirectly; "" for a figure without links.
     _circle = traitlets.Unicode().tag(sync=True, live=True)
     # The figure's name on pages, by which its picture in the notebook recognises the live figure.
@@ -131,6 +136,19 @@ class HeadWidget(Exporting, ComputedTraits):
         new = {name: trait for name, trait in traits.items() if not self.has_trait(name)}
         if new:
             super().add_traits(**new)
+
+    @classmethod
+    def shared_traits(cls) -> tuple[str, ...]:
+        """Return the names of the traits that linked figures share, in the order of the classes.
+
+        Example:
+            >>> from attnwidget import MetricStrip
+            >>> MetricStrip.shared_traits()
+            ('selected', 'layer', 'labels')
+        """
+        shared = cls.class_traits(shared=True)
+        declared = [name for base in reversed(cls.__mro__) for name in vars(base) if name in shared]
+        return tuple(dict.fromkeys(declared))
 
     def open(self) -> None:
         """Open the figure. The opening message has everything that the page draws first."""
@@ -221,7 +239,13 @@ class HeadWidget(Exporting, ComputedTraits):
 
         The default is for figures whose state has all that the page shows.
         """
-        return Part(self.page_title, state_of(self), self._shapes(), remark=self.page_remark)
+        return Part(
+            self.page_title,
+            state_of(self),
+            self._shapes(),
+            self.shared_traits(),
+            remark=self.page_remark,
+        )
 
     def _leave_missing_heads(self) -> None:
         """Drop the selection and the labels of heads that the figure no longer has."""
@@ -315,7 +339,9 @@ class HeadWidget(Exporting, ComputedTraits):
 
     def _page_sets(self, name: str) -> bool:
         """Whether the page may change a trait; all other traits report the kernel's state."""
-        return not name.startswith("_") or name in _FROM_PAGE
+        # Jupyter's own traits, such as the layout, have no metadata of this package.
+        is_option = self.trait_metadata(name, "option", not name.startswith("_"))
+        return bool(self.trait_metadata(name, "from_page", is_option))
 
     def _handle_msg(self, msg: dict[str, Any]) -> None:
         # No option of a figure holds bytes, and where they belong may be any place or none.

@@ -11,7 +11,9 @@ class Tie(Protocol):
     """Linked widgets, and the traits that they share."""
 
     widgets: tuple[HeadWidget, ...]
-    names: tuple[str, ...]
+
+    def joins(self, name: str) -> bool:
+        """Whether the widgets share a trait."""
 
 
 def tie(tied: Tie) -> None:
@@ -59,6 +61,6 @@ def circle_of(widget: HeadWidget, name: str | None = None) -> list[HeadWidget]:
     """
     members = [widget]
     for member in members:
-        ties = [tied for tied in member._ties if name is None or name in tied.names]
+        ties = [tied for tied in member._ties if name is None or tied.joins(name)]
         members += dict.fromkeys(w for tied in ties for w in tied.widgets if w not in members)
     return members

@@ -9,7 +9,6 @@ from typing import Any
 
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.linked_figures import circle_of, tie, untie
-from attnwidget.widgets.wire.linked_traits import SHARED
 
 #: How often a value is set again while other threads change it.
 _ROUNDS = 10
@@ -20,19 +19,31 @@ _given = threading.local()
 class FigureLink:
     """Linked widgets. `unlink()` ends the link; a link is also a context manager."""
 
-    def __init__(self, widgets: Sequence[HeadWidget], names: Sequence[str]) -> None:
+    def __init__(self, widgets: Sequence[HeadWidget], names: Sequence[str] | None = None) -> None:
         self.widgets = tuple(widgets)
-        self.names = tuple(names)
+        # None = all shared traits.
+        self._names = None if names is None else tuple(names)
         # A flag per thread, so that a thread never drops a change of a second thread.
         self._giving = threading.local()
         with ExitStack() as held:
             for widget in self.widgets:
                 held.enter_context(widget.hold_sync())
-            for name in self.names:
+            # A trait that no widget has passes from a circle to a circle.
+            linked = [linked for widget in self.widgets for linked in circle_of(widget)]
+            for name in dict.fromkeys(name for widget in linked for name in self._joined(widget)):
                 self._begin(name)
         for widget in self.widgets:
-            widget.observe(self._follow, names=list(filter(widget.has_trait, self.names)))
+            widget.observe(self._follow, names=self._joined(widget))
         tie(self)
+
+    def joins(self, name: str) -> bool:
+        """Whether the widgets share a trait."""
+        return self._names is None or name in self._names
+
+    def _joined(self, widget: HeadWidget) -> list[str]:
+        """Return the traits of a widget that this link shares."""
+        names = widget.shared_traits() if self._names is None else self._names
+        return list(filter(widget.has_trait, names))
 
     def _begin(self, name: str) -> None:
         """Set a trait of all widgets to the value of the first widget.
@@ -52,7 +63,7 @@ class FigureLink:
         # A layer moves the selection of each figure. The figures may be linked twice, and the
         # second link would give this selection to the figure whose layer has just changed.
         given = getattr(_given, "name", None)
-        if name == "selected" and given == "layer" and given in self.names:
+        if name == "selected" and given == "layer" and self.joins(given):
             return
         # A widget that does not accept a trait from linked widgets does not pass the trait on.
         if owner._takes(name):
@@ -65,7 +76,7 @@ class FigureLink:
         """
         # The observers of a widget change its other traits (a layer moves the selection). These
         # changes are not passed back.
-        if getattr(self._giving, "now", False) or name not in self.names:
+        if getattr(self._giving, "now", False) or not self.joins(name):
             return
         self._giving.now = True
         outer = getattr(_given, "name", None)
@@ -91,7 +102,7 @@ class FigureLink:
     def unlink(self) -> None:
         """End the link."""
         for widget in self.widgets:
-            widget.unobserve(self._follow, names=list(filter(widget.has_trait, self.names)))
+            widget.unobserve(self._follow, names=self._joined(widget))
         untie(self)
 
     def __enter__(self) -> FigureLink:
@@ -139,8 +150,13 @@ def link(*widgets: HeadWidget, names: Sequence[str] | None = None) -> FigureLink
     for name in names or ():
         for widget in widgets:
             if not widget.has_trait(name):
-                shared = [trait for trait in SHARED if all(w.has_trait(trait) for w in widgets)]
+                first, *others = widgets
+                shared = [
+                    trait
+                    for trait in first.shared_traits()
+                    if all(other.has_trait(trait) for other in others)
+                ]
                 raise ValueError(
                     f"{type(widget).__name__} has no trait {name!r}; all have {', '.join(shared)}"
                 )
-    return FigureLink(widgets, SHARED if names is None else names)
+    return FigureLink(widgets, names)

@@ -27,7 +27,7 @@ class RelationChoice(HeadWidget):
 
     relation = traitlets.Unicode(
         ALL, help='The relation shown, such as "nsubj"; "all" for every word.'
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, shared=True)
 
     def _relations(self) -> tuple[str, ...]:
         """The relations that can be shown, "all" first; each widget has its own."""
@@ -63,7 +63,7 @@ class DirectionChoice(RelationChoice):
         DIRECTIONS,
         DIRECTIONS[0],
         help="Who attends to whom; the governor of a word is predicted either way.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, shared=True)
 
 
 def shown_relations(accuracies: RelationAccuracies) -> list[int]:

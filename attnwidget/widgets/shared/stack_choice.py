@@ -15,7 +15,7 @@ class StackChoice(AttentionWidget):
 
     stack = traitlets.Unicode(
         help='The stack of layers shown: "self", or "encoder", "decoder", "cross".'
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, follows_selection=True)
 
     @traitlets.default("stack")
     def _first_stack(self) -> str:

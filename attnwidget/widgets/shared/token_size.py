@@ -12,4 +12,4 @@ class TokenSize(traitlets.HasTraits):
         ["S", "M", "L"],
         "M",
         help="How large tokens and words are written: small, as usual, or for a projector.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True, shared=True)

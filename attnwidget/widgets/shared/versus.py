@@ -38,7 +38,7 @@ class Versus(AttentionWidget):
         help="What the maps are compared with: another Attention of as many layers and heads, of "
         'another model, text or checkpoint; "intact" for the model before heads were switched off, '
         "while they are; None for nothing.",
-    ).tag(sync=True, to_json=as_the_page_has_it, from_json=_from_page)
+    ).tag(sync=True, option=True, to_json=as_the_page_has_it, from_json=_from_page)
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
         # Before options that follow from it: traits are checked in no particular order.

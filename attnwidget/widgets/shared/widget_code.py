@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import ipywidgets
-
 from attnwidget.capture.maps.python_call import Call, call
-
-#: Options that the page does not need to know.
-_UNSEEN = ("highlight",)
 
 
 def code_of(
@@ -59,13 +54,12 @@ def chosen_options(widget: Any, *, always: Collection[str] = ()) -> dict[str, An
 
     A head that is selected says its layer and its stack too.
     """
-    foreign = set(ipywidgets.DOMWidget.class_trait_names())
-    names = [*widget.trait_names(sync=True), *(n for n in _UNSEEN if widget.has_trait(n))]
-    traits = [name for name in names if not name.startswith("_") and name not in foreign]
+    traits = widget.traits(option=True)
+    # Options that the page does not need to know come last.
     options = {
         name: getattr(widget, name)
-        for name in traits
-        if name in always or getattr(widget, name) != widget.traits()[name].default(widget)
+        for name in sorted(traits, key=lambda name: not traits[name].metadata.get("sync"))
+        if name in always or getattr(widget, name) != traits[name].default(widget)
     }
     if widget.selected or "selected" in always:
         options.pop("selected", None)
@@ -73,7 +67,8 @@ def chosen_options(widget: Any, *, always: Collection[str] = ()) -> dict[str, An
     if "labels" in options:
         options["labels"] = widget.labels.short()
     if widget.head:
-        options = {key: value for key, value in options.items() if key not in ("layer", "stack")}
+        follow = widget.trait_names(follows_selection=True)
+        options = {name: value for name, value in options.items() if name not in follow}
     return options
 
 

@@ -53,12 +53,12 @@ class TokenLens(StackChoice):
         ["layer", "model"],
         "layer",
         help="The heads shown for one word: those of the layer, or all of them.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
     sort = traitlets.Enum(
         ["head", "weight"],
         "head",
         help="Heads by their number, or by their largest weight, the largest first.",
-    ).tag(sync=True)
+    ).tag(sync=True, option=True)
 
     @property
     def query(self) -> int | None:

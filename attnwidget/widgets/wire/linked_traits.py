@@ -1,4 +1,4 @@
-"""Shared traits of linked widgets, and the part of a value that each widget accepts."""
+"""The part of the value of a shared trait that a linked widget accepts."""
 
 from __future__ import annotations
 
@@ -7,23 +7,6 @@ from typing import Any
 
 from attnwidget.capture.tapping.head import named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
-
-#: Traits under the same name in every widget; `link` joins these.
-SHARED = (
-    "selected",
-    "layer",
-    "tokens",
-    "hidden",
-    "quantity",
-    "unit",
-    "scale",
-    "token_size",
-    "relation",
-    "direction",
-    "disabled",
-    "method",
-    "labels",
-)
 
 
 def fitting(

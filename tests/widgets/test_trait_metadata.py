@@ -1,0 +1,200 @@
+"""What a trait is stands in its metadata: code, states, links and pages read it there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import pytest
+import traitlets
+
+import attnwidget
+from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, link
+from attnwidget.widgets.dependency_arcs.probe_view import ProbeView
+from attnwidget.widgets.explorer.explorer_figure import Child
+from attnwidget.widgets.head_view.compare_view import CompareView
+from attnwidget.widgets.pages.encoding import state_of
+from attnwidget.widgets.pages.registry import FIGURES
+from attnwidget.widgets.shared.computed import Computed
+from attnwidget.widgets.shared.head_widget import HeadWidget
+
+CLASSES: list[type[HeadWidget]] = [
+    *(
+        getattr(import_module(f"attnwidget.widgets.{figure.name}.widget"), figure.class_name)
+        for figure in FIGURES
+    ),
+    CompareView,
+    ProbeView,
+]
+OF_JUPYTER = set(anywidget.AnyWidget.class_trait_names())
+#: The metadata of the package, and those of ipywidgets.
+KNOWN = {
+    "edits",
+    "follows_selection",
+    "from_page",
+    "input",
+    "live",
+    "needs_metrics",
+    "of_metric",
+    "option",
+    "page_computes",
+    "saved",
+    "set_last",
+    "shared",
+}
+OF_IPYWIDGETS = {"sync", "to_json", "from_json", "help"}
+
+
+def own_traits(cls: type[HeadWidget]) -> Iterator[tuple[str, traitlets.TraitType[Any, Any]]]:
+    """The traits of a figure that this package declares."""
+    for name, trait in cls.class_traits().items():
+        if name not in OF_JUPYTER:
+            yield name, trait
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_each_trait_declares_what_it_is(cls: type[HeadWidget]) -> None:
+    for name, trait in own_traits(cls):
+        tags = trait.metadata
+        assert tags.keys() <= KNOWN | OF_IPYWIDGETS, name
+        if name.startswith("_"):
+            # Only options have public names.
+            assert not tags.get("option") and not tags.get("shared"), name
+            assert not (isinstance(trait, Computed) and tags.get("from_page")), name
+        elif tags.get("sync"):
+            assert isinstance(tags.get("option"), bool), f"{cls.__name__}.{name}: tag `option`"
+            assert trait.help, name
+        if tags.get("shared") or tags.get("input") or tags.get("edits"):
+            assert tags["option"], name
+        if tags.get("page_computes"):
+            assert isinstance(trait, Computed), name
+
+
+def test_a_trait_of_one_name_is_shared_in_all_figures_or_in_none() -> None:
+    shared = {name for cls in CLASSES for name in cls.shared_traits()}
+    assert shared == {
+        "selected",
+        "layer",
+        "tokens",
+        "hidden",
+        "quantity",
+        "unit",
+        "scale",
+        "token_size",
+        "relation",
+        "direction",
+        "disabled",
+        "method",
+        "labels",
+    }
+    for cls in CLASSES:
+        assert set(cls.shared_traits()) == shared & set(cls.class_trait_names()), cls.__name__
+
+
+def test_the_page_sets_options_and_its_own_messages_only() -> None:
+    found = {
+        name
+        for cls in CLASSES
+        for name, trait in own_traits(cls)
+        if trait.metadata.get("from_page", trait.metadata.get("option"))
+    }
+    options = {n for cls in CLASSES for n, t in own_traits(cls) if t.metadata.get("option")}
+    assert found - options == {
+        "notes",
+        "_accepted",
+        "_jump",
+        "_painted",
+        "_refused",
+        "_sentence_asked",
+        "_way_out_taken",
+    }
+
+
+def test_values_of_the_kernel_alone_are_sent_back(model: AttentionModel) -> None:
+    view = HeadView(model.attend("The cat sat."))
+    allowed = {name: view._page_sets(name) for name in view.keys}
+    assert allowed["mode"] and allowed["layout"] and allowed["_view_count"] and allowed["_jump"]
+    for name in ("_map", "_source", "_esm", "_circle", "_figure", "_model_name", "_jumped"):
+        assert not allowed[name], name
+    panels = [n for n, t in CLASSES[-3].class_traits().items() if isinstance(t, Child)]
+    assert len(panels) == 10
+
+
+def test_a_page_has_no_trait_of_a_live_figure_and_none_that_it_computes(
+    model: AttentionModel,
+) -> None:
+    view = HeadView(model.attend("The cat sat."))
+    state = state_of(view)
+    assert {"selected", "mode", "_source", "_stacks"} <= state.keys()
+    assert not state.keys() & {"_esm", "_css", "_circle", "_figure", "layout", "_view_name"}
+    computed = {"_map", "_maps", "_axes", "_highlighted"}
+    assert not state.keys() & computed
+    assert state_of(view, whole=True).keys() == state.keys() | computed
+
+
+def test_a_trait_passes_through_figures_that_lack_it(
+    model: AttentionModel, attention: Attention
+) -> None:
+    """A figure between two links needs no trait of its own: links share all tagged traits."""
+    views = [HeadView(attention), HeadView(attention)]
+    grid = HeadGrid(attention)
+    links = [link(view, grid) for view in views]
+    views[0].token_size = "L"
+    assert views[1].token_size == "L"
+    later = HeadView(attention)
+    links.append(link(grid, later))
+    assert later.token_size == "L"
+    for each in links:
+        each.unlink()
+
+
+@pytest.fixture(scope="module")
+def attention(model: AttentionModel) -> Attention:
+    return model.attend("The cat sat on the mat.")
+
+
+def constants(tree: ast.Module) -> Iterator[tuple[int, list[str]]]:
+    """Collections of strings that a module or a class names."""
+    bodies = [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
+    for statement in (statement for body in bodies for statement in body):
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:
+            continue
+        if ast.unparse(statement.value).startswith("traitlets."):
+            continue  # the choices of a trait
+        for node in ast.walk(statement.value):
+            if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+                texts = [
+                    item.value
+                    for item in node.elts
+                    if isinstance(item, ast.Constant) and isinstance(item.value, str)
+                ]
+                if len(texts) > 1:
+                    yield statement.lineno, texts
+
+
+def test_no_list_of_names_stands_beside_the_metadata() -> None:
+    known = {
+        name
+        for cls in CLASSES
+        for name, trait in own_traits(cls)
+        if trait.metadata.get("sync") and not isinstance(trait, Child)
+    }
+    widgets = Path(attnwidget.__file__).parent / "widgets"
+    found = [
+        f"{path.relative_to(widgets)}:{line} {texts}"
+        for path in sorted(widgets.rglob("*.py"))
+        for line, texts in constants(ast.parse(path.read_text("utf-8")))
+        if all(text in known for text in texts)
+    ]
+    assert found == []
+
+
+def test_a_list_of_names_is_found() -> None:
+    tree = ast.parse(
+        '_OF_CARD = ("table", "notes")\nclass A:\n    b: set[str] = {"tokens", "unit"}'
+    )
+    assert list(constants(tree)) == [(1, ["table", "notes"]), (3, ["tokens", "unit"])]
