@@ -25,11 +25,11 @@ from attnwidget.behaviours.examples.kept_texts import (
     text_axes,
     texts_of,
 )
-from attnwidget.behaviours.examples.numbered_segments import indices_of
 from attnwidget.behaviours.examples.place_priorities import NEVER, place_priorities
 from attnwidget.behaviours.link_rule import LinkRule, visible_keys
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, State, Subject
 from attnwidget.corpus.head_projections import HeadProjections
+from attnwidget.corpus.segment_indices import segment_indices
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.strongest_links import StrongestLinks, strongest_links
 
@@ -133,7 +133,7 @@ class ExampleLinks(Accumulator[HeadExamples]):
     def _begin(self, layer: LayerBatch) -> None:
         """Draw the sample of a batch, and find the links that the rule predicts."""
         batch = layer.batch
-        self._indices = indices_of(batch)
+        self._indices = segment_indices(batch.segments)
         order = np.argsort(self._indices)
         self._order = torch.from_numpy(order).to(layer.weights.device)
         self._found = {name: values.copy() for name, values in self._nothing.items()}

@@ -19,7 +19,6 @@ from attnwidget.behaviours.examples.kept_texts import (
     text_axes,
     texts_of,
 )
-from attnwidget.behaviours.examples.numbered_segments import indices_of, numbered
 from attnwidget.behaviours.examples.place_priorities import NEVER, place_priorities
 from attnwidget.behaviours.link_rule import visible_keys
 from attnwidget.behaviours.places.found_links import FoundLinks
@@ -28,6 +27,7 @@ from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, State,
 from attnwidget.corpus.argument_checks import all_of, each_of, refuse_no_model
 from attnwidget.corpus.batches import HOW
 from attnwidget.corpus.resume_file import digest_of
+from attnwidget.corpus.segment_indices import segment_indices, with_index
 from attnwidget.corpus.segmenting import rows_as_segments
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.causal import is_causal
@@ -124,7 +124,7 @@ def find_links(
             raise ValueError(
                 "tags and relations are known in a treebank: pass sentences (load_treebank)"
             )
-        rows = numbered(rows_as_segments(items, model))
+        rows = with_index(rows_as_segments(items, model))
         segments = list(rows) if isinstance(texts, Sized) else rows
     metric = PlaceWeights(asked, sentences, k=k, seed=seed, n_skipped=n_skipped)
     measured = measure(
@@ -154,7 +154,7 @@ class PlaceWeights(Accumulator[FoundLinks]):
     Args:
         query: The query.
         sentences: The sentences of a treebank; segment i of the study is a `WordSegment` of
-            sentence i. None = numbered segments.
+            sentence i. None = segments with an index.
         k: Number of places that are kept.
         seed: Seed of the kept places.
         n_skipped: Number of sentences that were left out, for the result.
@@ -221,7 +221,7 @@ class PlaceWeights(Accumulator[FoundLinks]):
         batch = layer.batch
         causal = is_causal(layer.weights, batch.real)
         seen_keys = visible_keys(batch, causal=causal)
-        self._indices = indices_of(batch)
+        self._indices = segment_indices(batch.segments)
         self._found = {name: values.copy() for name, values in self._nothing.items()}
         places: list[tuple[int, int, int]] = []
         pairs: list[tuple[int, int, int]] = []
