@@ -271,7 +271,7 @@ def _check_resident(
                 f"{source!r} is in memory already: for resident=1 pass names, folders, or "
                 "functions that load a model"
             )
-    for name, value in (("resume", resume), ("executor", executor)):
+    for name, value in (("resume file", resume), ("executor", executor)):
         if value is not None:
             raise ValueError(f"resident=1 has no {name}: leave one of the two out")
     if maps_mb is not None and not maps_mb > 0:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.hub_model.advised_error import AdvisedError, on_page
 from attnwidget.capture.hub_model.special_token_template import Template
-from attnwidget.comparison.map_changes import NumberedSegment, Unit
+from attnwidget.comparison.map_changes import Unit
 from attnwidget.corpus.argument_checks import all_of, each_of
+from attnwidget.corpus.segment_indices import with_index
 from attnwidget.text.running_text import RunningText
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
@@ -51,17 +52,7 @@ class ComparedTexts:
         segments = all_of(Segment, texts, _HOW)
         if not segments:
             raise ValueError("there are no segments to compare models over")
-        self._segments = [
-            NumberedSegment(
-                segment.first,
-                segment.second,
-                index,
-                document=segment.document,
-                roles=segment.roles,
-                turns=segment.turns,
-            )
-            for index, segment in enumerate(segments)
-        ]
+        self._segments = list(with_index(segments))
 
     def __len__(self) -> int:
         return len(self._words) or len(self._segments)

@@ -27,24 +27,18 @@ from attnwidget.corpus.accumulator import (
 from attnwidget.corpus.model_reader import ModelReader
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.resume_file import States
+from attnwidget.corpus.segment_indices import segment_indices
 from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.kernels.divergence import js_between
 from attnwidget.kernels.map_pairs import map_cosines, map_divergences, pair_sums
 from attnwidget.text.segments import Segment
-from attnwidget.words.word_segments import WordAxes, WordSegment
+from attnwidget.words.word_segments import WordAxes
 
 Unit: TypeAlias = Literal["tokens", "words"]
 # Result of `measured` for each metric.
 Measured: TypeAlias = list[tuple[HeadMetrics, list[HeadMetrics]]]
 # Smoothing as for entropy, which only avoids logarithms of 0.
 _SMOOTHING = 1e-4
-
-
-@dataclass(frozen=True)
-class NumberedSegment(Segment):
-    """A segment with its index, because batches change the order."""
-
-    index: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +181,9 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
         return self._places[layer][: maps.numel()].view(maps.shape).copy_(maps)
 
     def end_batch(self, batch: Batch) -> None:
-        segments = zip(*(self._read[place] for place in places_of(batch.segments)), strict=True)
+        segments = zip(
+            *(self._read[place] for place in segment_indices(batch.segments)), strict=True
+        )
         for other, segments_of_other in zip(self.others, segments, strict=True):
             other.reader.add(segments_of_other)
 
@@ -286,7 +282,7 @@ class MapChanges(Accumulator[ModelComparison]):
     def update(self, layer: LayerBatch) -> None:
         if layer.layer == 0:
             self.maps = []
-            self._places = places_of(layer.batch.segments)
+            self._places = segment_indices(layer.batch.segments)
             self._axes = MapAxes.of(layer.batch, self._unit)
         map_of_first = self._first.maps[layer.layer]
         axes = self._axes
@@ -405,13 +401,6 @@ def with_metrics(changes: MapChanges, before: Measured, after: Measured) -> Mode
                     segments.setdefault(f"{title} change", values)
                     break
     return replace(comparison, segments=segments, changes=totals)
-
-
-def places_of(segments: Sequence[Segment]) -> list[int]:
-    """Return the indices of these segments in the study."""
-    return [
-        segment.index for segment in segments if isinstance(segment, (NumberedSegment, WordSegment))
-    ]
 
 
 def _between(first: Tensor, others: Tensor) -> NDArray[np.float64]:

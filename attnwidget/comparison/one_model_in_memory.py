@@ -17,7 +17,6 @@ from attnwidget.comparison.map_changes import (
     Measured,
     Unit,
     measured,
-    places_of,
 )
 from attnwidget.comparison.model_sources import Source, loaded
 from attnwidget.corpus.accumulator import Accumulator, LayerBatch
@@ -25,6 +24,7 @@ from attnwidget.corpus.batches import batched
 from attnwidget.corpus.model_reader import ModelReader
 from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.corpus.resume_file import States
+from attnwidget.corpus.segment_indices import segment_indices
 from attnwidget.text.segments import Segment
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _chunks(
     for batch in batched(turns[0].segments, batch_size):
         n = padded or max(len(segment) + texts.template_of(segment).n_special for segment in batch)
         size = 4 * of_heads.n_layers * of_heads.n_heads * len(batch) * n**2 * n_stored / 1e6
-        sized.append((size, n, places_of(batch)))
+        sized.append((size, n, segment_indices(batch).tolist()))
     size, n, places = max(sized)
     if size > maps_mb:
         raise ValueError(

@@ -21,6 +21,7 @@ from attnwidget.corpus.accumulator import (
     Subject,
 )
 from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
+from attnwidget.corpus.segment_indices import segment_indices
 from attnwidget.corpus.waiting_numbers import WaitingNumbers
 from attnwidget.text.counted import counted
 
@@ -115,7 +116,8 @@ class SegmentMeans(Accumulator[R]):
         self.add(layer.layer, self.row_numbers(layer))
 
     def _find_places(self, batch: Batch) -> None:
-        self._places = [getattr(segment, "index", -1) for segment in batch.segments]
+        if self.n_kept:
+            self._places = segment_indices(batch.segments)
 
     def add(self, layer: int, numbers: Mapping[str, Tensor]) -> None:
         """Add the `head_numbers` of one layer.

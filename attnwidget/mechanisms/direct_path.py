@@ -10,7 +10,7 @@ tokens are therefore constants, which saves most of the work.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,8 +21,8 @@ from attnwidget.capture.hub_model.advised_error import AdvisedError
 from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.weight_placement import weight_of
+from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.projection import is_plain_linear
-from attnwidget.capture.tapping.thread_hooks import thread_hook
 from attnwidget.mechanisms.exact_linear import refuse_coarse_weights
 from attnwidget.mechanisms.frozen_norm import FrozenNorm
 from attnwidget.mechanisms.heads_at_token import HeadsWatch, watching_heads
@@ -290,22 +290,16 @@ class _Variables:
     @contextmanager
     def opened(self) -> Iterator[None]:
         """Make variables of outputs in forward passes in the block."""
-        with ExitStack() as undo:
-            for module in self._modules.embeddings:
-                undo.callback(module.register_forward_hook(thread_hook(self._embeds)).remove)
-            for site, projection in self._modules.projections.items():
-                undo.callback(site.register_forward_pre_hook(thread_hook(_without_graph)).remove)
-                undo.callback(projection.register_forward_hook(thread_hook(self._attends)).remove)
-            for module in self._modules.mlps:
-                enter = thread_hook(self._enter)
-                inside = thread_hook(self._computes_inside)
-                undo.callback(module.register_forward_pre_hook(enter, with_kwargs=True).remove)
-                for child in module.children():
-                    undo.callback(child.register_forward_hook(inside).remove)
-                undo.callback(module.register_forward_hook(thread_hook(self._computes)).remove)
-            for module in self._modules.norms:
-                freeze = thread_hook(self._freeze)
-                undo.callback(module.register_forward_hook(freeze, with_kwargs=True).remove)
+        modules = self._modules
+        children = [child for module in modules.mlps for child in module.children()]
+        with (
+            hooked(modules.embeddings, after=self._embeds),
+            hooked(modules.projections, before=_without_graph),
+            hooked(modules.projections.values(), after=self._attends),
+            hooked(children, after=self._computes_inside),
+            hooked(modules.mlps, before=self._enter, after=self._computes),
+            hooked(modules.norms, after=self._freeze),
+        ):
             yield
 
     def of_attention(self, layer: int) -> list[_Variable]:
@@ -332,10 +326,10 @@ class _Variables:
         given = self._token.put(value, tensor)
         return (given, *output[1:]) if isinstance(output, tuple) else given
 
-    def _embeds(self, module: nn.Module, _: Any, output: Any) -> Any:
+    def _embeds(self, module: nn.Module, _: object, __: object, output: Any) -> Any:
         return self._variable("embeddings", output, name=self._modules.embeddings[module])
 
-    def _attends(self, projection: nn.Module, _: Any, output: Any) -> Any:
+    def _attends(self, projection: nn.Module, _: object, __: object, output: Any) -> Any:
         layer = self._watch.layer_of.get(self._watch.modules[projection], -1)
         return self._variable("attention", output, layer)
 
@@ -346,12 +340,12 @@ class _Variables:
         else:
             _without_graph()
 
-    def _computes(self, module: nn.Module, _: Any, output: Any) -> Any:
+    def _computes(self, module: nn.Module, _: object, __: object, output: Any) -> Any:
         if module in self._adding:
             return output
         return self._variable("mlp", output, self._layer(module))
 
-    def _computes_inside(self, child: nn.Module, _: Any, output: Any) -> Any:
+    def _computes_inside(self, child: nn.Module, _: object, __: object, output: Any) -> Any:
         parent = self._paths[child].rpartition(".")[0]
         inside = any(self._paths[module] == parent for module in self._adding)
         if not inside or next(child.parameters(), None) is None:
@@ -401,13 +395,15 @@ class _AtRow:
     def __init__(self, row: int) -> None:
         self._row = row
 
-    def narrow(self, _: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def narrow(
+        self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Hand only one token to the unembedding."""
         states = args[0][:, self._row : self._row + 1]
         self.state = states[0, 0]
-        return states.detach(), *args[1:]
+        return (states.detach(), *args[1:]), kwargs
 
-    def keep(self, _: nn.Module, __: Any, output: Tensor) -> None:
+    def keep(self, _: nn.Module, __: object, ___: object, output: Tensor) -> None:
         """Keep the logits."""
         self.logits = output.detach()[0, 0]
 
@@ -416,9 +412,7 @@ class _AtRow:
 def _at_row(unembedding: nn.Module, row: int) -> Iterator[_AtRow]:
     """Run the unembedding at one token in forward passes in the block."""
     seen = _AtRow(row)
-    with ExitStack() as undo:
-        undo.callback(unembedding.register_forward_pre_hook(thread_hook(seen.narrow)).remove)
-        undo.callback(unembedding.register_forward_hook(thread_hook(seen.keep)).remove)
+    with hooked([unembedding], before=seen.narrow, after=seen.keep):
         yield seen
 
 

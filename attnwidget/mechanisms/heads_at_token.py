@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,9 @@ from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.projection import Projections, projection_bias, projection_of
 from attnwidget.capture.tapping.tap import LayerAttention, tap
-from attnwidget.capture.tapping.thread_hooks import thread_hook
 from attnwidget.kernels.head_outputs import head_outputs, layer_bias, source_outputs
 from attnwidget.mechanisms.value_bias import value_bias
 
@@ -104,20 +104,20 @@ def watching_heads(
     """Record the heads at a query during a forward pass in the block."""
     projections = Projections(hf_model)
     watch = HeadsWatch(projections, position, stack, layers)
-    with ExitStack() as undo:
-        for site in find_sites(hf_model):
-            if site.stack != stack:
-                continue
-            projection = projection_of(hf_model, site)
-            undo.callback(site.module.register_forward_pre_hook(thread_hook(watch.enter)).remove)
-            for linear in _linears(site.module, projection):
-                undo.callback(linear.register_forward_hook(thread_hook(watch.keep_linear)).remove)
-            if projection is not None:
-                watch.modules[projection] = site.module
-                keep = thread_hook(watch.keep_output)
-                undo.callback(projection.register_forward_hook(keep).remove)
-        undo.enter_context(projections.checking())
-        undo.enter_context(tap(hf_model, watch.see))
+    attentions = [site for site in find_sites(hf_model) if site.stack == stack]
+    linears: list[nn.Module] = []
+    for site in attentions:
+        projection = projection_of(hf_model, site)
+        linears += _linears(site.module, projection)
+        if projection is not None:
+            watch.modules[projection] = site.module
+    with (
+        hooked([site.module for site in attentions], before=watch.enter),
+        hooked(linears, after=watch.keep_linear),
+        hooked(watch.modules, after=watch.keep_output),
+        projections.checking(),
+        tap(hf_model, watch.see),
+    ):
         yield watch
 
 
@@ -147,7 +147,7 @@ class HeadsWatch:
         """Hook before an attention module."""
         self._linears.clear()
 
-    def keep_linear(self, linear: nn.Module, _: object, output: Any) -> None:
+    def keep_linear(self, linear: nn.Module, _: object, __: object, output: Any) -> None:
         """Hook behind a linear layer in an attention module."""
         if isinstance(output, Tensor):
             self._linears[linear] = output.detach()
@@ -168,7 +168,7 @@ class HeadsWatch:
         weights = seen.weights[0, :, self._position].detach().clone()
         self._seen[seen.layer] = (seen.module, weights, value[0], value_bias(self._linears, value))
 
-    def keep_output(self, projection: nn.Module, _: object, output: Any) -> None:
+    def keep_output(self, projection: nn.Module, _: object, __: object, output: Any) -> None:
         """Hook behind an output projection."""
         layer = self._running.pop(self.modules[projection], None)
         if layer is not None and isinstance(output, Tensor):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import index as as_index
@@ -18,10 +17,10 @@ from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.predictions import Answers
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.predict import prediction_task, vocabulary_answers
+from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.replay import layers_of
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.capture.tapping.thread_forwards import replaced_forwards
-from attnwidget.capture.tapping.thread_hooks import thread_hook
 from attnwidget.kernels.arrays import Float32Array, Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.asked_answers import asked_position, language_model
@@ -240,14 +239,15 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
     def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         first[:] = [first_argument(args, kwargs)]
 
-    def keep(module: nn.Module, _: Any, output: Any) -> None:
+    def keep(module: nn.Module, _: object, __: object, output: Any) -> None:
         outputs[module] = output
 
-    with ExitStack() as undo, torch.no_grad(), tap(hf_model, lambda _: None):
-        entered = modules[0].register_forward_pre_hook(thread_hook(enter), with_kwargs=True)
-        undo.callback(entered.remove)
-        for module in modules:
-            undo.callback(module.register_forward_hook(thread_hook(keep)).remove)
+    with (
+        torch.no_grad(),
+        tap(hf_model, lambda _: None),
+        hooked(modules[:1], before=enter),
+        hooked(modules, after=keep),
+    ):
         logits = answer_logits(hf_model(**inputs, **options))[0, chosen]
     # The layers of a model may be on several devices; the head is on the device of the last layer.
     after = [_state(outputs[module]) for module in modules]
@@ -258,14 +258,19 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
     def stand_in(module: nn.Module, _: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args, **kwargs: outputs[module]
 
-    def narrow(_: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        return args[0][:, chosen], *args[1:]
+    def narrow(
+        _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return (args[0][:, chosen], *args[1:]), kwargs
 
     makers = {module: partial(stand_in, module) for module in modules}
     try:
-        with ExitStack() as undo, torch.no_grad(), tap(hf_model, lambda _: None):
-            undo.enter_context(replaced_forwards(makers))
-            undo.callback(head.register_forward_pre_hook(thread_hook(narrow)).remove)
+        with (
+            torch.no_grad(),
+            tap(hf_model, lambda _: None),
+            replaced_forwards(makers),
+            hooked([head], before=narrow),
+        ):
             found = answer_logits(hf_model(**inputs, **options))
     except _CANNOT as error:
         raise ValueError(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
 
-from attnwidget.capture.tapping.thread_hooks import thread_hook
+from attnwidget.capture.tapping.hooked import hooked
 
 # The name of a module's input where it is no positional argument.
 _INPUT = "hidden_states"
@@ -61,10 +61,7 @@ def recorded_calls(modules: Iterable[nn.Module]) -> Iterator[dict[nn.Module, Mod
     def keep(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         calls[module] = ModuleCall(args, kwargs, output)
 
-    with ExitStack() as undo:
-        for module in modules:
-            hook = module.register_forward_hook(thread_hook(keep), with_kwargs=True)
-            undo.callback(hook.remove)
+    with hooked(modules, after=keep):
         yield calls
 
 
@@ -72,16 +69,13 @@ def recorded_calls(modules: Iterable[nn.Module]) -> Iterator[dict[nn.Module, Mod
 def without_output(module: nn.Module) -> Iterator[None]:
     """Have a module put out zeros in the block, in this thread."""
 
-    def zeros(_: nn.Module, __: Any, output: Any) -> Any:
+    def zeros(_: nn.Module, __: object, ___: object, output: Any) -> Any:
         if isinstance(output, Tensor):
             return output.new_zeros(output.shape)
         return (output[0].new_zeros(output[0].shape), *output[1:])
 
-    hook = module.register_forward_hook(thread_hook(zeros))
-    try:
+    with hooked([module], after=zeros):
         yield
-    finally:
-        hook.remove()
 
 
 class ReachedError(Exception):
@@ -101,13 +95,8 @@ def input_of(module: nn.Module, run: partial[Any]) -> Tensor | None:
         seen.append(first_argument(args, kwargs))
         raise ReachedError
 
-    hook = module.register_forward_pre_hook(thread_hook(stop), with_kwargs=True)
-    try:
+    with hooked([module], before=stop), suppress(ReachedError):
         run()
-    except ReachedError:
-        pass
-    finally:
-        hook.remove()
     return seen[0] if seen else None
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.model_tensors import without_cache
+from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.tap import LayerAttention, tap
-from attnwidget.capture.tapping.thread_hooks import thread_hook
 from attnwidget.mechanisms.model_reading import reading_of
 from attnwidget.mechanisms.module_calls import ReachedError
 from attnwidget.mechanisms.stream_modules import StreamModules
@@ -42,7 +42,7 @@ def keys_at_positions(
     moves = [query - distance - key for distance in distances]
     moved: list[nn.Module] = []
 
-    def move(module: Any, _: Any, output: Tensor) -> Tensor:
+    def move(module: Any, _: object, __: object, output: Tensor) -> Tensor:
         """Exchange the row of the table at the key, in each entry of the batch."""
         weight = module.weight
         if not isinstance(output, Tensor) or output.ndim != 3 or output.shape[1] <= key:
@@ -74,14 +74,13 @@ def keys_at_positions(
     count = len(distances)
     inputs = {n: v.expand(count, *v.shape[1:]) for n, v in reading.inputs.items()}
     options = without_cache(hf_model)
-    with ExitStack() as undo:
-        undo.enter_context(reading.model.lock)
-        for table in tables:
-            if isinstance(table, nn.Embedding):
-                undo.callback(table.register_forward_hook(thread_hook(move)).remove)
-        undo.enter_context(suppress(ReachedError))
-        undo.enter_context(torch.no_grad())
-        undo.enter_context(tap(hf_model, on_layer))
+    with (
+        reading.model.lock,
+        hooked([table for table in tables if isinstance(table, nn.Embedding)], after=move),
+        suppress(ReachedError),
+        torch.no_grad(),
+        tap(hf_model, on_layer),
+    ):
         hf_model(**inputs, **options)
     if not moved or not found:
         raise ValueError(

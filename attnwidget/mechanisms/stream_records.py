@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.projection import projection_bias, projection_weight
 from attnwidget.capture.tapping.tap import LayerAttention, tap
-from attnwidget.capture.tapping.thread_hooks import thread_hook
 from attnwidget.mechanisms.frozen_norm import FrozenNorm, token_axis
 from attnwidget.mechanisms.module_calls import first_argument
 from attnwidget.mechanisms.stream_modules import StreamModules, WriterKind
@@ -150,20 +149,15 @@ class StreamRecords:
         self._whole: set[nn.Module] = set(self.modules.sites)
         writers: list[Writer] = []
         self._writers = writers
-        with ExitStack() as undo, torch.no_grad():
-            for module in self.modules.embeddings:
-                undo.callback(module.register_forward_hook(thread_hook(self._embedded)).remove)
-            for module in self.modules.mlps:
-                computed = thread_hook(self._computed)
-                undo.callback(module.register_forward_hook(computed, with_kwargs=True).remove)
-            for module in self._own:
-                undo.callback(module.register_forward_hook(thread_hook(self._projected)).remove)
-            for module in self.modules.sites:
-                undo.callback(module.register_forward_hook(thread_hook(self._attended)).remove)
-            for module in self.modules.norms:
-                normed = thread_hook(self._normed)
-                undo.callback(module.register_forward_hook(normed, with_kwargs=True).remove)
-            undo.enter_context(tap(hf_model, self._seen))
+        with (
+            torch.no_grad(),
+            hooked(self.modules.embeddings, after=self._embedded),
+            hooked(self.modules.mlps, after=self._computed),
+            hooked(self._own, after=self._projected),
+            hooked(self.modules.sites, after=self._attended),
+            hooked(self.modules.norms, after=self._normed),
+            tap(hf_model, self._seen),
+        ):
             hf_model(**inputs, **options)
         for module in set(self.modules.sites) - self._whole:
             self.of_modules.pop(module, None)
@@ -184,7 +178,7 @@ class StreamRecords:
         self.of_modules.setdefault(module, []).append(record)
         self._writers.extend(record.writers)
 
-    def _embedded(self, module: nn.Module, _: Any, output: Any) -> None:
+    def _embedded(self, module: nn.Module, _: object, __: object, output: Any) -> None:
         self._waiting.append((module, self.modules.embeddings[module], output))
 
     def _seen(self, seen: LayerAttention) -> None:
@@ -211,7 +205,7 @@ class StreamRecords:
         writer = Writer("mlp", latest.layer, stack=stack, name=self.modules.mlps[module])
         self._add(module, Record((writer,), output))
 
-    def _projected(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+    def _projected(self, module: nn.Module, args: tuple[Any, ...], _: object, output: Any) -> None:
         own = self._own[module]
         seen = next((layer for layer in reversed(self._layers) if layer.module is own), None)
         if seen is None:
@@ -235,7 +229,7 @@ class StreamRecords:
         bias = projection_bias(projection)
         return sum(outputs[1:], outputs[0]) if bias is None else sum(outputs, bias)
 
-    def _attended(self, module: nn.Module, _: Any, output: Any) -> None:
+    def _attended(self, module: nn.Module, _: object, __: object, output: Any) -> None:
         record = Record((), output)
         projection = self.modules.projections[module]
         first: object = record.tensor

@@ -17,7 +17,9 @@ class Segment:
 
     A segment has no special tokens: the tokenizer of the model adds special tokens. `document` is
     the index of the source text if known, because segments of one text are not independent.
-    `document` does not count in comparisons, so segments with the same content are equal.
+    `index` is the index of the segment in its study, because batches change the order; None = the
+    segment is not part of a study. `document` and `index` do not count in comparisons, so segments
+    with the same content are equal.
 
     In a chat, `roles` and `turns` have an entry for each token of `first`, as in `Tokens`. Then
     `first` has all special tokens.
@@ -31,6 +33,7 @@ class Segment:
     first: tuple[str, ...]
     second: tuple[str, ...] = ()
     document: int | None = field(default=None, compare=False, repr=False, kw_only=True)
+    index: int | None = field(default=None, compare=False, repr=False, kw_only=True)
     roles: tuple[str, ...] = field(default=(), repr=False, kw_only=True)
     turns: tuple[int | None, ...] = field(default=(), repr=False, kw_only=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -31,12 +31,12 @@ class WordSegment(Segment):
 
     Attributes:
         words: The word of each token of `first`, from 0, without gaps.
-        index: Index of the text in the study, because batches change the order.
+        index: Index of the text in the study.
         before: Number of special tokens before the text.
     """
 
     words: tuple[int, ...] = ()
-    index: int = 0
+    index: int = field(default=0, compare=False, repr=False, kw_only=True)
     before: int = 0
 
     @property

@@ -18,13 +18,13 @@ from attnwidget import AttentionModel, load_model, make_segments, read_segments
 from attnwidget.behaviours import head_examples
 from attnwidget.behaviours.examples.example_links import SAMPLED, ExampleLinks
 from attnwidget.behaviours.examples.example_results import HeadExamples
-from attnwidget.behaviours.examples.numbered_segments import numbered
 from attnwidget.behaviours.examples.place_priorities import place_priorities
 from attnwidget.behaviours.link_rule import LinkRule
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.corpus.batches import batched
 from attnwidget.corpus.head_projections import HeadProjections
 from attnwidget.corpus.model_reader import ModelReader
+from attnwidget.corpus.segment_indices import with_index
 from attnwidget.demo import demo_prose
 from attnwidget.kernels.strongest_links import strongest_links
 from attnwidget.text.segments import Segment
@@ -61,7 +61,7 @@ class WholeMaps(Accumulator[Any]):
         for item, segment in enumerate(layer.batch.segments):
             n = int(layer.batch.lengths[item])
             weights = layer.weights[item, :, :n, :n].clone()
-            index = segment.index  # type: ignore[attr-defined]
+            index = segment.index
             self.maps.setdefault(index, []).append(weights.numpy())
             scaled = weights * norms[item, :, None, :n]
             self.strengths.setdefault(index, []).append(scaled.numpy())
@@ -73,7 +73,7 @@ class WholeMaps(Accumulator[Any]):
 def whole_maps(model: AttentionModel, segments: Sequence[Segment]) -> WholeMaps:
     kept = WholeMaps()
     reader = ModelReader(model, [kept], None)
-    listed = list(numbered(segments))
+    listed = list(with_index(segments))
     reader.start(listed[0])
     for batch in batched(listed, QUIET["batch_size"]):
         reader.add(batch)
@@ -207,7 +207,7 @@ def test_memory_does_not_grow_with_the_corpus() -> None:
         texts = [Segment((f"w{i % 90}", f"w{i % 7}")) for i in range(count)]
         metric = ExampleLinks(1)
         reader = ModelReader(model, [metric], None)
-        listed = list(numbered(texts))
+        listed = list(with_index(texts))
         reader.start(listed[0])
         for batch in batched(listed, 50):
             reader.add(batch)

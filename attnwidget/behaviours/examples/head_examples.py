@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 from attnwidget.behaviours.examples.example_links import ExampleLinks
 from attnwidget.behaviours.examples.example_results import HeadExamples
-from attnwidget.behaviours.examples.numbered_segments import numbered
 from attnwidget.behaviours.link_rule import LinkRule
 from attnwidget.corpus.argument_checks import each_of, refuse_no_model
 from attnwidget.corpus.batches import HOW, TokenTypes
+from attnwidget.corpus.segment_indices import with_index
 from attnwidget.corpus.segmenting import rows_as_segments
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -73,7 +73,7 @@ def head_examples(
         [2, 2, 2]
     """
     refuse_no_model(model)
-    rows = numbered(rows_as_segments(each_of(segments, HOW), model))
+    rows = with_index(rows_as_segments(each_of(segments, HOW), model))
     metric = ExampleLinks(k, seed=seed, rules=() if rule is None else [rule])
     measured = measure(
         model,

@@ -17,9 +17,9 @@ from attnwidget.behaviours.examples.kept_texts import (
     text_axes,
     texts_of,
 )
-from attnwidget.behaviours.examples.numbered_segments import indices_of
 from attnwidget.behaviours.examples.place_priorities import NEVER
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, R, State, Subject
+from attnwidget.corpus.segment_indices import segment_indices
 from attnwidget.kernels.causal import is_causal
 from attnwidget.text.tokens import Tokens
 
@@ -76,7 +76,7 @@ class PlaceSample(Accumulator[R]):
 
     def update(self, layer: LayerBatch) -> None:
         if layer.layer == 0:
-            self.indices = indices_of(layer.batch)
+            self.indices = segment_indices(layer.batch.segments)
             self.is_causal = is_causal(layer.weights, layer.batch.real)
             self.found = {name: values.copy() for name, values in self._nothing.items()}
             self.begin_batch(layer)

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnwidget.behaviours.examples.numbered_segments import numbered
 from attnwidget.behaviours.examples.place_priorities import NEVER, place_priorities
 from attnwidget.behaviours.examples.place_sample import PlaceSample
 from attnwidget.behaviours.link_rule import visible_keys
@@ -21,6 +20,7 @@ from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import all_of, each_of, refuse_no_model
 from attnwidget.corpus.batches import HOW
 from attnwidget.corpus.resume_file import digest_of
+from attnwidget.corpus.segment_indices import with_index
 from attnwidget.corpus.segmenting import rows_as_segments
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -115,7 +115,7 @@ def find_links(
             raise ValueError(
                 "tags and relations are known in a treebank: pass sentences (load_treebank)"
             )
-        rows = numbered(rows_as_segments(items, model))
+        rows = with_index(rows_as_segments(items, model))
         segments = list(rows) if isinstance(texts, Sized) else rows
     metric = PlaceWeights(asked, sentences, k=k, seed=seed, n_skipped=n_skipped)
     measured = measure(
@@ -145,7 +145,7 @@ class PlaceWeights(PlaceSample[FoundLinks]):
     Args:
         query: The query.
         sentences: The sentences of a treebank; segment i of the study is a `WordSegment` of
-            sentence i. None = numbered segments.
+            sentence i. None = segments with an index.
         k: Number of places that are kept.
         seed: Seed of the kept places.
         n_skipped: Number of sentences that were left out, for the result.

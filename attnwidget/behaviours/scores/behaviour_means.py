@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.behaviours.behaviour import LinkBehaviour, MapBehaviour
-from attnwidget.behaviours.examples.numbered_segments import indices_of
 from attnwidget.behaviours.examples.place_priorities import NEVER, place_priorities
 from attnwidget.charts.head_heatmap import head_heatmaps
 from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.corpus.resume_file import digest_of
+from attnwidget.corpus.segment_indices import segment_indices
 from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.causal import is_causal
@@ -70,7 +70,7 @@ class BehaviourMeans(HeadResult):
 
 
 class BehaviourSums(SegmentMeans[BehaviourMeans]):
-    """Metric: scores and controls of behaviours over numbered segments.
+    """Metric: scores and controls of behaviours over segments with an index.
 
     Args:
         behaviours: The behaviours.
@@ -153,7 +153,9 @@ class BehaviourSums(SegmentMeans[BehaviourMeans]):
     def _draw_ranked(self, batch: Batch, visible: Tensor, halves: Tensor) -> None:
         """Draw predicted links of the second half, whose ranks in their rows will be found."""
         n = batch.real.shape[1]
-        priorities = place_priorities(indices_of(batch), n, n, self._seed).reshape(-1, 1, n * n)
+        priorities = place_priorities(segment_indices(batch.segments), n, n, self._seed).reshape(
+            -1, 1, n * n
+        )
         links = self._kept.cpu().numpy().reshape(len(batch.segments), -1, n * n)
         size = min(_RANKED, n * n)
         ranks = np.where(links, priorities, NEVER)
@@ -228,7 +230,7 @@ class BehaviourSums(SegmentMeans[BehaviourMeans]):
 
 def _halves(batch: Batch) -> NDArray[np.int64]:
     """Return the half of each segment: documents, or segments without a document, take turns."""
-    indices = indices_of(batch)
+    indices = segment_indices(batch.segments)
     return np.array(
         [
             (index if segment.document is None else segment.document) % 2

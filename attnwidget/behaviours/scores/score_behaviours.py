@@ -15,7 +15,6 @@ from attnwidget.behaviours.behaviour import (
 )
 from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, t_interval
 from attnwidget.behaviours.evidence import Evidence, Run
-from attnwidget.behaviours.examples.numbered_segments import numbered
 from attnwidget.behaviours.matched_sharpness import exponents_over_texts
 from attnwidget.behaviours.random_heads import RandomHeads
 from attnwidget.behaviours.registry import chosen_behaviours
@@ -32,6 +31,7 @@ from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import all_of, each_of, refuse_no_model
 from attnwidget.corpus.batches import HOW
 from attnwidget.corpus.progress_bar import OnProgress
+from attnwidget.corpus.segment_indices import with_index
 from attnwidget.corpus.segmenting import read_segments, rows_as_segments
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.arrays import Float64Array
@@ -156,7 +156,7 @@ def evidence_of(
     """
     refuse_no_model(model)
     texts = read_segments(demo_prose(), model) if segments is None else segments
-    listed = list(numbered(rows_as_segments(each_of(texts, HOW), model)))
+    listed = list(with_index(rows_as_segments(each_of(texts, HOW), model)))
     sentences = demo_treebank() if treebank is None else treebank
     passages = _readable(model, demo_documents()) if documents is None else documents
     if run.folder is not None:

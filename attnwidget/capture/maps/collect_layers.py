@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -24,11 +23,11 @@ from attnwidget.capture.maps.readable_stacks import (
 )
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.gradients import LayerGradient
+from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.tap import LayerAttention, tap
-from attnwidget.capture.tapping.thread_hooks import thread_hook
 
 _TWICE = "run twice, once in each direction between two sequences, so their maps are of two kinds"
 _NOT_SHOWN = "the {} is not shown: its attention is local or sparse, without whole maps"
@@ -126,18 +125,17 @@ class Collected:
         def note(module: nn.Module, *_: Any) -> None:
             ran[module] = stacks[module]
 
-        def measure(_: nn.Module, args: Any, named: Mapping[str, Any]) -> None:
+        def measure(_: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
             if self._whole_to is not None:
                 refuse_longer(self._whole_to, self._batch, [*args, *named.values()])
 
-        with ExitStack() as undo:
-            for module in stacks:
-                undo.callback(module.register_forward_hook(thread_hook(note)).remove)
-                measured = thread_hook(measure)
-                hook = module.register_forward_pre_hook(measured, with_kwargs=True)
-                undo.callback(hook.remove)
-            with torch.no_grad(), projections.checking(), tap(hf_model, self._keep):
-                self.output = hf_model(**inputs, **options)
+        with (
+            hooked(stacks, before=measure, after=note),
+            torch.no_grad(),
+            projections.checking(),
+            tap(hf_model, self._keep),
+        ):
+            self.output = hf_model(**inputs, **options)
         return ran
 
     def _keep(self, seen: LayerAttention) -> None:

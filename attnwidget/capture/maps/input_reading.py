@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.tokens import Tokens
@@ -83,8 +83,8 @@ class Reading(Generic[A]):
     loss: LossName | LossFunction | None = None
     seed: int = 0
     weights: WeightsSeen | None = None
-    _edited: OrderedDict[tuple[tuple[Head, ...], EditMethod], A] = field(
-        default_factory=OrderedDict, repr=False
+    _edited: LatestValues[tuple[tuple[Head, ...], EditMethod], A] = field(
+        default_factory=lambda: LatestValues(_KEPT), repr=False
     )
 
     def refuse_changed(self) -> None:
@@ -103,13 +103,10 @@ class Reading(Generic[A]):
         with self.model.lock:
             method = method or self.model.default_method
             key = tuple(sorted(heads)), method
-            attention = self._edited.pop(key, None)
+            attention = self._edited.get(key)
             if attention is None:
                 with self.model.disabled(heads, method=method):
-                    attention = self.model.read_again(self)
-            self._edited[key] = attention
-            while len(self._edited) > _KEPT:
-                self._edited.popitem(last=False)
+                    attention = self._edited.add(key, self.model.read_again(self))
         return attention
 
     def predict(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.tiles import Tiles
 from attnwidget.kernels.array_library import as_numpy
@@ -34,7 +35,7 @@ class MapCache:
         self.tiles = self._new_tiles()
         layers_of_all = (layer for kept in self.layers.values() for layer in kept.values())
         self._needs_torch = not all(layer.is_numpy for layer in layers_of_all)
-        self._latest: OrderedDict[tuple[str, str, int, int | None], Float32Array] = OrderedDict()
+        self._latest = _new_cache()
 
     def _new_tiles(self) -> dict[str, Tiles]:
         return {name: Tiles(kept) for name, kept in self.layers.items()}
@@ -48,7 +49,7 @@ class MapCache:
         self.__dict__.update(state)
         self.lock = threading.RLock()
         self.tiles = self._new_tiles()
-        self._latest = OrderedDict()
+        self._latest = _new_cache()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -64,7 +65,7 @@ class MapCache:
 
     @property
     def remembered_bytes(self) -> int:
-        return sum(held.nbytes for held in self._latest.values())
+        return self._latest.total
 
     def get(
         self, stack: str, layer: int, head: int | None = None, quantity: str = "weights"
@@ -74,16 +75,13 @@ class MapCache:
             cached = (quantity, stack, layer, head)
             all_heads = (quantity, stack, layer, None)
             for key, part in ((cached, ...), (all_heads, head)):
-                if key in self._latest:
-                    self._latest.move_to_end(key)
-                    return self._latest[key][part]
+                latest = self._latest.get(key)
+                if latest is not None:
+                    return latest[part]
             heads = slice(None) if head is None else slice(head, head + 1)
             values: Float32Array = as_numpy(self.layers[stack][layer].maps(quantity, heads))
             values = values if head is None else values[0]
-            self._latest[cached] = values
-            while self.remembered_bytes > _REMEMBERED_BYTES:
-                self._latest.popitem(last=False)
-            return values
+            return self._latest.add(cached, values)
 
     def rows(self, stack: str, layer: int, head: int, queries: Sequence[int]) -> Float32Array:
         """Return some rows of a head's map, [n, K]; no further rows are computed."""
@@ -96,3 +94,7 @@ class MapCache:
         """Return which keys each query may see, bool [Q, K]; None = all keys."""
         seen = self.layers[stack][layer].seen(head)
         return None if seen is None else as_numpy(seen).copy()
+
+
+def _new_cache() -> LatestValues[tuple[str, str, int, int | None], Float32Array]:
+    return LatestValues(_REMEMBERED_BYTES, attrgetter("nbytes"))

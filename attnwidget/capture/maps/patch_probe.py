@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from math import ceil, log2
 from typing import Any
@@ -14,8 +13,8 @@ from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
+from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.stack_names import nearest_stacks
-from attnwidget.capture.tapping.thread_hooks import thread_hook
 
 PIXELS = ("pixel_values", "pixel_values_videos")
 # A token that has read a patch changes with it by more than this share of the largest state.
@@ -193,15 +192,11 @@ def _states_before(
 ) -> Tensor | None:
     """Return the states that reach the first attention module of a tower, [1, n, d]."""
 
-    def stop(_: nn.Module, args: Sequence[Any], named: Mapping[str, Any]) -> None:
+    def stop(_: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
         tensors = (value for value in (*args, *named.values()) if isinstance(value, Tensor))
         raise _Stop(next((value for value in tensors if value.ndim == 3), None))
 
-    with ExitStack() as undo:
-        hook = module.register_forward_pre_hook(thread_hook(stop), with_kwargs=True)
-        undo.callback(hook.remove)
-        undo.enter_context(torch.no_grad())
-        undo.enter_context(plain_forward(model))
+    with hooked([module], before=stop), torch.no_grad(), plain_forward(model):
         try:
             model(**inputs, **options)
         except _Stop as reached:

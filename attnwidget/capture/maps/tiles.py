@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.kernels.array_library import Array, copied, largest_entries, library_of
 from attnwidget.kernels.pooling import block_maxima
@@ -28,7 +28,7 @@ class Tiles:
 
     def __init__(self, layers: Mapping[int, KeptLayer]) -> None:
         self._layers = layers
-        self._overviews: OrderedDict[tuple[int, int, bool], Array] = OrderedDict()
+        self._overviews: LatestValues[tuple[int, int, bool], Array] = LatestValues(_REMEMBERED)
 
     def tile(
         self, layer: int, head: int, queries: tuple[int, int], keys: tuple[int, int], step: int
@@ -115,16 +115,15 @@ class Tiles:
 
     def _overview(self, layer: int, head: int, diagonal: bool = True) -> Array:
         """Return the whole map in blocks of `_PYRAMID` tokens, -1 where masked."""
-        overview = self._overviews.pop((layer, head, diagonal), None)
+        key = layer, head, diagonal
+        overview = self._overviews.get(key)
         if overview is None:
             kept = self._layers[layer]
             if diagonal:
                 overview = _maxima(kept, head, (0, kept.n_query), (0, kept.n_key), _PYRAMID)
             else:
                 overview = _without_diagonal(kept, head, self._overview(layer, head))
-        self._overviews[layer, head, diagonal] = overview
-        while len(self._overviews) > _REMEMBERED:
-            self._overviews.popitem(last=False)
+            self._overviews.add(key, overview)
         return overview
 
 

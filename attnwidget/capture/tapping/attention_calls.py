@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.overrides import TorchFunctionMode
 
 from attnwidget.capture.hub_model.plain_forward import uncompiled, uncompiled_forward
-from attnwidget.capture.tapping.thread_hooks import thread_hook
-from attnwidget.capture.tapping.torch_functions import visible_in
+from attnwidget.capture.tapping.hooked import hooked
+from attnwidget.capture.tapping.torch_functions import RunningModules, visible_in
 
 # Differences that rounding explains between outputs, as a share of the largest number. Matrix
 # products of float32 may be computed with fewer digits (TF32).
@@ -78,41 +76,48 @@ class AttentionCall:
         )
 
 
-class AttentionCalls(TorchFunctionMode):
+class AttentionCalls(RunningModules):
     """Recorder of the attention functions that the modules of a model call.
 
     The recorder changes no call, so outputs, gradients and random numbers of the module stay the
     same. torch takes no fast path while a function mode is active in the thread.
 
     Attributes:
+        paths: The path of each watched module; "" for the whole model.
         passes: The calls in each forward of the model, in their order.
         outside: The calls of parts of the model outside of its forward.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, whole: nn.Module) -> None:
         super().__init__()
+        self.paths = {module: path for path, module in whole.named_modules()}
         self.passes: list[list[AttentionCall]] = []
         self.outside: list[AttentionCall] = []
-        self._inside: list[str] = []
+        self._whole = whole
 
-    def enter(self, path: str, module: nn.Module, args: tuple[Any, ...], kwargs: Any) -> None:
-        """Note that the forward of a module begins."""
+    def begin(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Note that the forward of a module begins.
+
+        Raises:
+            ValueError: An attention module of torch reads a nested tensor.
+        """
+        if module not in self.paths:
+            return  # a copy of a watched module
         if isinstance(module, (nn.MultiheadAttention, nn.TransformerEncoderLayer)) and any(
             isinstance(value, Tensor) and value.is_nested for value in (*args, *kwargs.values())
         ):
             raise ValueError(
-                f"{type(module).__name__} {path!r} reads a nested tensor, which torch computes in "
-                "its fast path only, without weights: pass a padded tensor with a mask of the "
-                "padding (src_key_padding_mask or key_padding_mask)"
+                f"{type(module).__name__} {self.paths[module]!r} reads a nested tensor, which "
+                "torch computes in its fast path only, without weights: pass a padded tensor with "
+                "a mask of the padding (src_key_padding_mask or key_padding_mask)"
             )
-        if not path and "" not in self._inside:
+        if module is self._whole and module not in self.running:
             self.passes.append([])
-        self._inside.append(path)
+        self.enter(module)
 
-    def leave(self, path: str, *_: object) -> None:
+    def end(self, module: nn.Module, *_: object) -> None:
         """Note that the forward of a module has ended, also by an exception."""
-        while self._inside and self._inside.pop() != path:
-            pass
+        self.leave(module)
 
     def __torch_function__(
         self,
@@ -124,18 +129,19 @@ class AttentionCalls(TorchFunctionMode):
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         # Activation checkpointing runs modules again in the backward pass.
-        if not self._inside or torch._C._current_graph_task_id() != -1:
+        if not self.running or torch._C._current_graph_task_id() != -1:
             return result
+        path = self.paths[self.running[-1]]
         if func is functional.multi_head_attention_forward:
             with torch.no_grad():
-                self._keep(_whole_attention(self._inside[-1], func, args, kwargs, result[0]))
+                self._keep(_whole_attention(path, func, args, kwargs, result[0]))
         elif func is functional.scaled_dot_product_attention:
             with torch.no_grad():
-                self._keep(_fused_attention(self._inside[-1], *args, **kwargs))
+                self._keep(_fused_attention(path, *args, **kwargs))
         return result
 
     def _keep(self, call: AttentionCall) -> None:
-        (self.passes[-1] if "" in self._inside else self.outside).append(call)
+        (self.passes[-1] if self._whole in self.running else self.outside).append(call)
 
 
 @contextmanager
@@ -145,15 +151,12 @@ def attention_calls(module: nn.Module) -> Iterator[AttentionCalls]:
     Compiled modules run uncompiled in the block, because compiled code calls no hooks. The modules
     stay in the mode, training or eval, in which they are.
     """
-    calls = AttentionCalls()
-    with ExitStack() as undo:
-        undo.enter_context(uncompiled_forward(module))
-        for path, part in uncompiled(module).named_modules():
-            enter = thread_hook(partial(calls.enter, path))
-            leave = thread_hook(partial(calls.leave, path))
-            undo.callback(part.register_forward_pre_hook(enter, with_kwargs=True).remove)
-            undo.callback(part.register_forward_hook(leave, always_call=True).remove)
-        undo.enter_context(calls)
+    calls = AttentionCalls(uncompiled(module))
+    with (
+        uncompiled_forward(module),
+        hooked(calls.paths, before=calls.begin, after=calls.end, always=True),
+        calls,
+    ):
         yield calls
 
 

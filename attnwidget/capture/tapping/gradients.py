@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.losses import Task
+from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.tap import LayerAttention, tap
-from attnwidget.capture.tapping.thread_hooks import thread_hook
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,15 +142,13 @@ def differentiable(
 
     variables = [value for value in options.values() if value.requires_grad]
 
-    def into_graph(_: nn.Module, __: Any, output: Tensor) -> None:
+    def into_graph(_: nn.Module, __: object, ___: object, output: Tensor) -> None:
         if not output.requires_grad:
             output.requires_grad_()
         variables.append(output)
 
-    with ExitStack() as undo:
-        for module in hf_model.modules():
-            if isinstance(module, nn.Embedding):
-                undo.callback(module.register_forward_hook(thread_hook(into_graph)).remove)
+    embeddings = [module for module in hf_model.modules() if isinstance(module, nn.Embedding)]
+    with hooked(embeddings, after=into_graph):
         yield options, variables
 
 

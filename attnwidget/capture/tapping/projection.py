@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.weight_placement import weight_of
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
+from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
-from attnwidget.capture.tapping.thread_hooks import thread_hook
 from attnwidget.capture.tapping.weights_agree import spread_rows
 from attnwidget.kernels.norms import (
     head_projections,
@@ -130,20 +130,20 @@ class Projections:
         The passes hand their layers to `see`.
         """
         self._replaced = False
-        with ExitStack() as undo:
-            for module, projection in self._modules.items():
-                if module not in self._why_not:
+        unchecked: dict[nn.Module, list[nn.Module]] = {}
+        for module, projection in self._modules.items():
+            if module not in self._why_not:
+                unchecked.setdefault(projection, []).append(module)
 
-                    def compare(
-                        _: nn.Module, __: Any, output: Any, own: nn.Module = module
-                    ) -> None:
-                        self._compare(own, output)
+        def compare(projection: nn.Module, _: object, __: object, output: Any) -> None:
+            for module in unchecked[projection]:
+                self._compare(module, output)
 
-                    undo.callback(projection.register_forward_hook(thread_hook(compare)).remove)
-            try:
+        try:
+            with hooked(unchecked, after=compare):
                 yield
-            finally:
-                self._latest.clear()
+        finally:
+            self._latest.clear()
 
     def see(self, seen: LayerAttention) -> None:
         """Take note of a layer whose projection is about to run."""

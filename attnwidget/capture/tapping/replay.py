@@ -5,9 +5,8 @@ Each pass starts at the edited layer.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -20,6 +19,7 @@ from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.edits import Change, Edits, LayerChanges
 from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.projection import projection_of
 from attnwidget.capture.tapping.tap import pass_layer_by, tap
 from attnwidget.capture.tapping.thread_forwards import replaced_forwards
@@ -146,7 +146,6 @@ class Replay:
         self._intact: Tensor | None = None  # until it is checked
         self.narrows = False
         self._spreads: bool | None = None  # until it was tried
-        self._thread = threading.get_ident()
         self._options = without_cache(hf_model)
         self.note = "" if layers is not None else self._no_replay("are in no list")
 
@@ -270,21 +269,25 @@ class Replay:
         finally:
             self._running[0] = _Pass()
 
-    def _narrow(self, _: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    def narrow(
+        self, _: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """Hand what is asked for alone to the projection onto the vocabulary, [k, P, D]."""
         now = self._running[0]
-        if threading.get_ident() != self._thread or now.places is None or arguments[0].ndim != 3:
+        if now.places is None or arguments[0].ndim != 3:
             return None
         parts = arguments[0].unflatten(0, (now.repeats, -1))  # [k, B, n, D]
-        return parts[(slice(None), *now.places)], *arguments[1:]
+        return (parts[(slice(None), *now.places)], *arguments[1:]), named
 
-    def _spread(self, _: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    def spread(
+        self, _: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """Hand the outputs of all units' heads to the output projection, [k, Q, H * Dv]."""
         now = self._running[0]
-        if threading.get_ident() != self._thread or now.outputs is None:
+        if now.outputs is None:
             return None
         outputs, now.outputs = now.outputs.transpose(1, 2).flatten(2), None
-        return outputs, *arguments[1:]
+        return (outputs, *arguments[1:]), named
 
     def settle(self, note: str, narrows: bool) -> None:
         """Do as another replay of the same model does, whose `note` and `narrows` these are."""
@@ -304,7 +307,7 @@ class Replay:
         self.note = self._no_replay(why)
         self.narrows = False
 
-    def _standing_in(
+    def standing_in(
         self, index: int, attention: nn.Module, forward: Callable[..., Any]
     ) -> Callable[..., Any]:
         """What is called in the place of a layer's forward."""
@@ -337,20 +340,18 @@ def replaying(hf_model: Any, outer: Edits, edits: Edits) -> Iterator[Replay]:
     switched = _Switched(outer.changes, edits.heads_of, edits.stacks)
     replay = Replay(hf_model, switched, None if layers is None else [layer for layer, _ in layers])
     makers = {
-        layer: partial(replay._standing_in, index, attention)
+        layer: partial(replay.standing_in, index, attention)
         for index, (layer, attention) in enumerate(layers or ())
     }
-    with ExitStack() as undo:
-        undo.enter_context(torch.no_grad())
-        undo.enter_context(tap(hf_model, lambda _: None, switched))
-        undo.enter_context(replaced_forwards(makers))
-        vocabulary = hf_model.get_output_embeddings()
-        if vocabulary is not None:
-            undo.callback(vocabulary.register_forward_pre_hook(replay._narrow).remove)
-        for site in find_sites(hf_model):
-            projection = projection_of(hf_model, site)
-            if projection is not None:
-                undo.callback(projection.register_forward_pre_hook(replay._spread).remove)
+    vocabulary = hf_model.get_output_embeddings()
+    projections = [projection_of(hf_model, site) for site in find_sites(hf_model)]
+    with (
+        torch.no_grad(),
+        tap(hf_model, lambda _: None, switched),
+        replaced_forwards(makers),
+        hooked([vocabulary] if vocabulary is not None else [], before=replay.narrow),
+        hooked([p for p in projections if p is not None], before=replay.spread),
+    ):
         yield replay
 
 

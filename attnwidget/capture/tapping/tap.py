@@ -20,6 +20,7 @@ from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.tapping.attention_arguments import check_arguments, with_selected_keys
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.edits import Edits, LayerChanges
+from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.lazy_mask import LazyMask
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
@@ -162,7 +163,7 @@ class _Tap:
             )
         return numbers[place]
 
-    def leave_module(self, module: nn.Module, _: object, output: object) -> None:
+    def leave_module(self, module: nn.Module, _: object, __: object, output: object) -> None:
         site = self.sites.get(module)
         if site is None or self not in _open_taps.get():
             return
@@ -318,11 +319,10 @@ def tap(
             new.config_keys = frozenset(map(id, configs))
             undo.enter_context(_named(configs, _NAME))
         for part, stacks in _whole_stacks(model, sites):
-            started = partial(new.start_pass, stacks)
-            undo.callback(part.register_forward_pre_hook(started).remove)
-        for module in new.sites:
-            undo.callback(module.register_forward_pre_hook(new.enter_module).remove)
-            undo.callback(module.register_forward_hook(new.leave_module, always_call=True).remove)
+            undo.enter_context(hooked([part], before=partial(new.start_pass, stacks)))
+        undo.enter_context(
+            hooked(new.sites, before=new.enter_module, after=new.leave_module, always=True)
+        )
         token = _open_taps.set((*_open_taps.get(), new))
         undo.callback(_open_taps.reset, token)
         if any(site.route == "functions" for site in sites):

@@ -60,12 +60,34 @@ class Editing(Protocol):
         """Note that the "weights" or the "outputs" of `module` were edited."""
 
 
-class FunctionWatch(TorchFunctionMode):
+class RunningModules(TorchFunctionMode):
+    """A function mode that knows which of the watched modules run now.
+
+    The mode belongs to the thread that entered it.
+
+    Attributes:
+        running: The modules whose forward has begun, the innermost last.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.running: list[nn.Module] = []
+
+    def enter(self, module: nn.Module) -> None:
+        """Note that the forward of `module` begins."""
+        self.running.append(module)
+
+    def leave(self, module: nn.Module) -> None:
+        """Note that the forward of `module` has ended, also by an exception."""
+        while self.running and self.running.pop() is not module:
+            pass
+
+
+class FunctionWatch(RunningModules):
     """Reporter of the attention weights that torch functions compute between `enter` and `leave`.
 
     The computation changes only by `editing`, and by rounding if gradients are on: then the outputs
-    of scaled_dot_product_attention come from the reported weights, for the gradients of a loss. The
-    mode belongs to the thread that entered it.
+    of scaled_dot_product_attention come from the reported weights, for the gradients of a loss.
     """
 
     def __init__(
@@ -78,20 +100,14 @@ class FunctionWatch(TorchFunctionMode):
         self._report = report
         self._editing = editing
         self._config = config
-        self._inside: list[nn.Module] = []
         self._waiting: tuple[nn.Module, Seen] | None = None
-
-    def enter(self, module: nn.Module) -> None:
-        """Note that the forward of `module` begins."""
-        self._inside.append(module)
 
     def leave(self, module: nn.Module, *, failed: bool = False) -> None:
         """Note that the forward of `module` has ended; `failed` means by an exception."""
         if failed:
             self._waiting = None
         self._report_waiting()
-        while self._inside and self._inside.pop() is not module:
-            pass
+        super().leave(module)
 
     def __torch_function__(
         self,
@@ -101,9 +117,9 @@ class FunctionWatch(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         kwargs = dict(kwargs or {})
-        if not self._inside:
+        if not self.running:
             return func(*args, **kwargs)
-        module = self._inside[-1]
+        module = self.running[-1]
         if func is functional.multi_head_attention_forward:
             return self._whole_attention(module, func, args, kwargs)
         result = func(*args, **kwargs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
+from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.model import AttentionModel
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.answerer import (
@@ -89,7 +89,8 @@ class HeadsAnswerer(Answerer):
         """Forget all predictions, and take the present weights of the model as its weights."""
         self._edits = self.model.edits.digest
         self._weights = WeightsSeen(self.model.hf_model)
-        self._maps: OrderedDict[Sentence, GovernorPredictions] = OrderedDict()
+        self._maps: LatestValues[Sentence, GovernorPredictions]
+        self._maps = LatestValues(_ROOM, _bytes_of_maps, at_least=1)
         self._predicted: dict[Sentence, _Predicted] = {}
 
     def predictions(self, sentence: Sentence) -> GovernorPredictions:
@@ -100,12 +101,7 @@ class HeadsAnswerer(Answerer):
             RuntimeError: The model was closed, or its weights were changed.
         """
         self._forget_other_edits()
-        if sentence not in self._maps:
-            self._maps[sentence] = self._read(sentence)
-            while len(self._maps) > 1 and self._size() > _ROOM:
-                self._maps.popitem(last=False)
-        self._maps.move_to_end(sentence)
-        return self._maps[sentence]
+        return self._maps.get_or_make(sentence, lambda: self._read(sentence))
 
     def drawn(self, index: int, sentence: Sentence, options: ArcsOptions) -> dict[str, Any]:
         """Return the drawing data, which name the head even if it cannot read the sentence."""
@@ -176,9 +172,6 @@ class HeadsAnswerer(Answerer):
         if self._edits != self.model.edits.digest:
             self.forget()
 
-    def _size(self) -> int:
-        return sum(predictions.maps.nbytes for predictions in self._maps.values())
-
     def _page_size(self, sentence: Sentence) -> float:
         """Return the number of bytes in a page of a sentence with every head's predictions."""
         m = len(sentence)
@@ -225,3 +218,7 @@ class HeadsAnswerer(Answerer):
             }
         )
         return numbers
+
+
+def _bytes_of_maps(predictions: GovernorPredictions) -> int:
+    return predictions.maps.nbytes

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.model import AttentionModel
 from attnwidget.probes.dependency.dependency_answers import ProbePredictions
 from attnwidget.probes.structural.structural_result import PredictedTree
@@ -38,7 +38,7 @@ class ProbeAnswerer(Answerer, Generic[AnswersT]):
                 "probe.of_model(model)"
             )
         super().__init__(model)
-        self._answers: OrderedDict[tuple[Sentence, int], AnswersT] = OrderedDict()
+        self._answers: LatestValues[tuple[Sentence, int], AnswersT] = LatestValues(_KEPT)
 
     @abstractmethod
     def answers(self, sentence: Sentence, layer: int) -> AnswersT:
@@ -74,12 +74,7 @@ class ProbeAnswerer(Answerer, Generic[AnswersT]):
 
     def _kept(self, key: tuple[Sentence, int], read: Callable[[], AnswersT]) -> AnswersT:
         """Return the kept answers; else read the sentence, and forget the oldest answers."""
-        if key not in self._answers:
-            self._answers[key] = read()
-            while len(self._answers) > _KEPT:
-                self._answers.popitem(last=False)
-        self._answers.move_to_end(key)
-        return self._answers[key]
+        return self._answers.get_or_make(key, read)
 
 
 def score_note(measure: str, value: float, interval: tuple[float, float], n_sentences: int) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.metrics.head_distances import HeadDistances
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
@@ -61,7 +61,8 @@ class TextMeasures:
         self.are_given = metrics is not None
         #: The metrics that the grid has beside effects of heads, by stack and title.
         self.metrics: dict[str, Metrics] = {}
-        self._known: OrderedDict[Any, tuple[dict[str, Metrics], HeadDistances]] = OrderedDict()
+        self._known: LatestValues[Any, tuple[dict[str, Metrics], HeadDistances]]
+        self._known = LatestValues(_KEPT)
         # The title of the effects of heads in the grid; "" for none; and whether it was chosen.
         self._effect = ""
         self._effect_shown = False
@@ -204,9 +205,7 @@ class TextMeasures:
         yield None
         distances.embed()
         if key is not None:
-            self._known[key] = metrics, distances
-            while len(self._known) > _KEPT:
-                self._known.popitem(last=False)
+            self._known.add(key, (metrics, distances))
         yield partial(self._show_map, attention, distances)
 
     def _is_shown(self, attention: Attention) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import traitlets
 from numpy.typing import NDArray
 
+from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.maps.thumbnails import Thumbnails, draw_thumbnails
@@ -116,7 +117,7 @@ class HeadGrid(MetricChoice, Versus):
             metrics = checked_metrics(metrics, attention_shapes(attention))
         if isinstance(traits.get("versus"), Attention) and not metrics:
             traits.setdefault("metric", CHANGE)
-        self._drawn: dict[object, Thumbnails] = {}
+        self._drawn: LatestValues[object, Thumbnails] = LatestValues(_KEPT)
         super().__init__(attention, metrics=metrics, **traits)
 
     def _chosen(self) -> dict[str, Any]:
@@ -231,7 +232,7 @@ class HeadGrid(MetricChoice, Versus):
             self.quantity,
             times_keys,
         )
-        drawn = self._drawn.pop(key, None)
+        drawn = self._drawn.get(key)
         if drawn is None:
             drawn = draw_thumbnails(
                 in_unit(shown, self.unit),
@@ -241,9 +242,7 @@ class HeadGrid(MetricChoice, Versus):
                 minus=None if minus is None else in_unit(minus, self.unit),
                 times_keys=times_keys,
             )
-        self._drawn[key] = drawn
-        while len(self._drawn) > _KEPT:
-            self._drawn.pop(next(iter(self._drawn)))
+            self._drawn.add(key, drawn)
         return drawn
 
     def _prepare(self, attention: Attention, edit: Edit) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import traitlets
 
+from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.tokens import Tokens
@@ -36,7 +36,7 @@ class LongInput(Versus):
     _jumped = traitlets.Dict().tag(sync=True)
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
-        self._remembered: OrderedDict[object, PartedMap] = OrderedDict()
+        self._remembered: LatestValues[object, PartedMap] = LatestValues(_REMEMBERED)
         super().__init__(attention, **traits)
 
     def _fitting(self, name: str, value: Any) -> Any:
@@ -193,11 +193,7 @@ class LongInput(Versus):
 
     def _remember(self, key: object, made: PartedMap) -> PartedMap:
         """The map of this key, whose maxima may be known by now."""
-        known = self._remembered.pop(key, made)
-        self._remembered[key] = known
-        while len(self._remembered) > _REMEMBERED:
-            self._remembered.popitem(last=False)
-        return known
+        return self._remembered.get_or_make(key, lambda: made)
 
     @when_open("_jump")
     def _find(self, change: object) -> None:

@@ -1,0 +1,69 @@
+"""Hooks of modules that act in one thread and end with a block."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from torch import nn
+
+#: Gets a module and the positional and further arguments of its forward; returns new ones or None.
+BeforeForward = Callable[
+    [nn.Module, tuple[Any, ...], dict[str, Any]], "tuple[tuple[Any, ...], dict[str, Any]] | None"
+]
+#: Gets a module, the arguments of its forward and the output; returns another output or None.
+AfterForward = Callable[[nn.Module, tuple[Any, ...], dict[str, Any], Any], Any]
+
+
+@contextmanager
+def hooked(
+    modules: Iterable[nn.Module],
+    *,
+    before: BeforeForward | None = None,
+    after: AfterForward | None = None,
+    always: bool = False,
+) -> Iterator[None]:
+    """Call functions before and after the forward of modules in the block.
+
+    Other threads may run the same model meanwhile: their passes call no function.
+
+    Args:
+        modules: The modules.
+        before: Function that is called with a module, its arguments and its named arguments. It
+            may return other arguments and named arguments.
+        after: Function that is called with a module, its arguments, its named arguments and its
+            output. It may return another output.
+        always: Whether `after` is also called if the forward fails, with None as the output.
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> import torch
+        >>> from attnwidget.capture.tapping.hooked import hooked
+        >>> module = torch.nn.Identity()
+        >>> with ThreadPoolExecutor() as other:
+        ...     with hooked([module], after=lambda module, args, kwargs, output: output + 1):
+        ...         module(1), other.submit(module, 1).result()
+        (2, 1)
+    """
+    thread = threading.get_ident()
+
+    def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if before is not None and threading.get_ident() == thread:
+            return before(module, args, kwargs)
+        return None
+
+    def leave(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        if after is not None and threading.get_ident() == thread:
+            return after(module, args, kwargs, output)
+        return None
+
+    with ExitStack() as undo:
+        for module in modules:
+            if before is not None:
+                undo.callback(module.register_forward_pre_hook(enter, with_kwargs=True).remove)
+            if after is not None:
+                hook = module.register_forward_hook(leave, with_kwargs=True, always_call=always)
+                undo.callback(hook.remove)
+        yield

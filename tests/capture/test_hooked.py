@@ -1,0 +1,75 @@
+"""Hooks of modules: what they change, in which thread, and that they end with their block."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from attnwidget.capture.tapping.hooked import hooked
+
+
+class Scaled(nn.Module):
+    """A module with a named argument, which may fail."""
+
+    def forward(self, x: torch.Tensor, *, factor: float = 1.0) -> torch.Tensor:
+        if factor < 0:
+            raise ArithmeticError("negative")
+        return factor * x
+
+
+def test_functions_change_arguments_and_output_of_each_module() -> None:
+    modules = [Scaled(), Scaled()]
+    called: list[nn.Module] = []
+
+    def doubled(
+        module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        called.append(module)
+        return args, {**kwargs, "factor": 2 * kwargs["factor"]}
+
+    def with_one(_: object, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        assert kwargs["factor"] == 6 and args[0] == 1
+        return output + 1
+
+    one = torch.ones(1)
+    with hooked(modules, before=doubled, after=with_one):
+        assert [module(one, factor=3).item() for module in modules] == [7, 7]
+    assert called == modules
+    assert [module(one, factor=3).item() for module in modules] == [3, 3]
+
+
+def test_passes_of_other_threads_call_no_function() -> None:
+    module = Scaled()
+    called: list[str] = []
+    with (
+        ThreadPoolExecutor(1) as pool,
+        hooked(
+            [module],
+            before=lambda *_: called.append("before"),
+            after=lambda *_: called.append("after"),
+        ),
+    ):
+        pool.submit(module, torch.ones(1)).result()
+        assert not called
+        module(torch.ones(1))
+    assert called == ["before", "after"]
+
+
+def test_a_failed_forward_is_reported_if_asked_for_and_hooks_end_with_the_block() -> None:
+    module = Scaled()
+    outputs: list[Any] = []
+
+    def note(*arguments: Any) -> None:
+        outputs.append(arguments[-1])
+
+    for always, expected in ((False, []), (True, [None])):
+        outputs.clear()
+        with pytest.raises(ArithmeticError), hooked([module], after=note, always=always):
+            module(torch.ones(1), factor=-1)
+        assert outputs == expected
+        module(torch.ones(1))
+        assert outputs == expected
