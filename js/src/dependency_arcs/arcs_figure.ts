@@ -3,8 +3,8 @@ import { createRef, ref } from "lit-html/directives/ref.js";
 import { elementIds } from "../shared/cell_cursor.js";
 import type { Look } from "../shared/mount.js";
 import { placed, svgElement } from "../shared/svg.js";
-import { hangingIn, type Row, rowsOf, type Widths, widthsIn } from "./arcs_layout.js";
-import { annotatedArcs, BARS, hangingHeight, LINE, MARKS, predictedArcs } from "./paint.js";
+import { hangingIn, rowsOf, type Widths, type WordRow, widthsIn } from "./arcs_layout.js";
+import { annotatedArcs, BARS, hangingHeight, LINE, MARK_ROOM, predictedArcs } from "./paint.js";
 import { figureNames, type Scene, sharesOf } from "./scene.js";
 
 /** Between the name of a relation and the bends of its arc. */
@@ -43,7 +43,7 @@ export function arcsFigure(actions: FigureActions) {
   const words = createRef<HTMLElement>();
   const below = createRef<SVGSVGElement>();
 
-  let row: Row | undefined;
+  let row: WordRow | undefined;
   let widths: Widths | undefined;
   let laidOut = "";
   let names: MovingName[] = [];
@@ -85,7 +85,7 @@ export function arcsFigure(actions: FigureActions) {
 
   function fillAbove(
     svg: SVGSVGElement,
-    at: Row,
+    at: WordRow,
     scene: Scene,
     measures: Widths,
     look: Look,
@@ -105,13 +105,13 @@ export function arcsFigure(actions: FigureActions) {
 
   function fillBelow(
     svg: SVGSVGElement,
-    at: Row,
+    at: WordRow,
     scene: Scene,
     measures: Widths,
     look: Look,
   ): void {
     svg.replaceChildren();
-    if (!scene.reading) {
+    if (!scene.answers) {
       bars = [];
       return;
     }
@@ -119,7 +119,7 @@ export function arcsFigure(actions: FigureActions) {
       svgElement(svg, "rect", {
         class: "attnw-arcs-bar",
         x: centre - 7,
-        y: MARKS,
+        y: MARK_ROOM,
         width: 14,
         height: 0,
       }),
@@ -204,7 +204,7 @@ export function arcsFigure(actions: FigureActions) {
             @pointerover=${over} @click=${clickWord} @focus=${onFocus} @blur=${actions.blur}
             ${ref(words)}>${wordViews(scene, active)}</div
           ><svg class="attnw-arcs-below" role="img" aria-label=${name.predicted} width=${width}
-            height=${scene.reading ? hangingHeight(arcs) : 0} ${ref(below)}></svg></div>
+            height=${scene.answers ? hangingHeight(arcs) : 0} ${ref(below)}></svg></div>
       </div>`;
     },
     /** Draw the arcs of a new scene. */

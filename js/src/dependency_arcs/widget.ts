@@ -10,7 +10,7 @@ import { captioned } from "../shared/save_menu.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import { framedText } from "../shared/text_frame.js";
 import type { RenderContext } from "../shared/types.js";
-import { MARKS, type Outcome } from "../shared/verdict.js";
+import { type Outcome, SIGNS } from "../shared/verdict.js";
 import { answererOf } from "./answerers.js";
 import { arcsFigure } from "./arcs_figure.js";
 import { foldedTable } from "./arcs_table.js";
@@ -223,7 +223,7 @@ function render(context: RenderContext<ArcsState>): void {
       if (told === cursor) speak([texts.arc, texts.spoken].filter(Boolean).join("; "));
     }
     const hint = told === undefined ? " attnw-arcs-hint" : "";
-    return html`<div class=${`attnw-arcs-readout${hint}`} ?hidden=${!shown.reading}
+    return html`<div class=${`attnw-arcs-readout${hint}`} ?hidden=${!shown.answers}
       >${lines.map((line) => html`<p>${line}</p>`)}</div>`;
   }
 
@@ -277,14 +277,14 @@ function render(context: RenderContext<ArcsState>): void {
   }
 }
 
-const titleOf = ({ reading, rightness, title }: Scene) =>
-  reading ? `${title} · ${rightness}` : "";
+const titleOf = ({ answers, rightness, title }: Scene) =>
+  answers ? `${title} · ${rightness}` : "";
 
 /** The look of right and wrong arcs, and the meaning of the bars under the words. */
-function legendView({ answerer, reading, state }: Scene) {
+function legendView({ answerer, answers, state }: Scene) {
   const bars = answerer.barsOf(state);
-  return html`<p class="attnw-arcs-legend" ?hidden=${!reading}>${answerer.legend.map(
-    ([outcome, text]) => html`<span class=${`attnw-${outcome}`}>${MARKS[outcome]} ${text}</span>`,
+  return html`<p class="attnw-arcs-legend" ?hidden=${!answers}>${answerer.legend.map(
+    ([outcome, text]) => html`<span class=${`attnw-${outcome}`}>${SIGNS[outcome]} ${text}</span>`,
   )}<span class="attnw-arcs-shading">${bars && `bars: ${bars}`}</span></p>`;
 }
 

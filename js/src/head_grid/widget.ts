@@ -100,7 +100,7 @@ function render(context: RenderContext<GridState>): void {
 
   /** The cell under the pointer, or of the keyboard's cursor while that is in use. */
   function pointed(): Cell | undefined {
-    const { hovered, focused, byKeyboard } = input.place;
+    const { hovered, focused, byKeyboard } = input.cursor;
     return hovered ?? (byKeyboard ? focused : undefined);
   }
 
@@ -162,9 +162,9 @@ function render(context: RenderContext<GridState>): void {
   function boxView(now: Scene) {
     const { layout, order, selected, metric, state } = now;
     const { rows, cols } = layout;
-    const { place } = input;
-    place.focused = inside(place.focused, rows, cols);
-    const cell = place.focused;
+    const { cursor } = input;
+    cursor.focused = inside(cursor.focused, rows, cols);
+    const cell = cursor.focused;
     const id = idOf(cell.join("-"));
     const head = headIn(order, cell);
     const isSelected = selected.some((at) => sameCell(at, cell));
@@ -206,7 +206,7 @@ function render(context: RenderContext<GridState>): void {
     const box = input.box();
     const canvas = input.canvas();
     if (!scene || !box || !canvas) return;
-    const { hovered, focused, byKeyboard } = input.place;
+    const { hovered, focused, byKeyboard } = input.cursor;
     const pen = fresh(canvas, scene.width, scene.height);
     if (unrevealed) input.reveal(scene.layout, unrevealed);
     unrevealed = undefined;

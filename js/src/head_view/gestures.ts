@@ -2,9 +2,9 @@ import { element, listening } from "../shared/dom.js";
 import {
   framed,
   isWhole,
+  type MapPart,
   middleOf,
-  type Part,
-  type Place,
+  type Position,
   type Room,
   type Size,
   samePart,
@@ -27,7 +27,7 @@ const SHARE = 1 / 4;
 /** What is drawn of a map, and where, in CSS pixels of the page. */
 export interface Plot {
   size: Size;
-  part: Part;
+  part: MapPart;
   room: Room;
   left: number;
   top: number;
@@ -54,7 +54,7 @@ export function placeAt({ part, left, top, width, height }: Plot, at: Point) {
 export function windowGestures(
   box: HTMLElement,
   plotAt: (at: Point) => Plot | undefined,
-  show: (part: Part) => void,
+  show: (part: MapPart) => void,
   signal: AbortSignal,
 ) {
   const on = listening(signal);
@@ -69,7 +69,7 @@ export function windowGestures(
   /** Small turns and pinches add up until they are a position nearer. */
   let owed = 1;
 
-  function zoom(plot: Plot, times: number, place: Place, part = plot.part): void {
+  function zoom(plot: Plot, times: number, place: Position, part = plot.part): void {
     const next = zoomed(plot.size, part, owed * times, place, plot.room);
     const stays =
       next[1] - next[0] === part[1] - part[0] && next[3] - next[2] === part[3] - part[2];
@@ -79,7 +79,7 @@ export function windowGestures(
   }
 
   /** So many positions as so many pixels are. */
-  const positions = ({ part, width, height }: Plot, dx: number, dy: number): Place => ({
+  const positions = ({ part, width, height }: Plot, dx: number, dy: number): Position => ({
     query: (dy / height) * (part[1] - part[0]),
     key: (dx / width) * (part[3] - part[2]),
   });
@@ -163,11 +163,11 @@ export function windowGestures(
       return;
     }
     const { rows, cols } = plot.size;
-    const inMap = ({ query, key }: Place) => ({
+    const inMap = ({ query, key }: Position) => ({
       query: Math.max(0, Math.min(rows, query)),
       key: Math.max(0, Math.min(cols, key)),
     });
-    const ends = [from.event, event].map((at) => inMap(placeAt(plot, at))) as [Place, Place];
+    const ends = [from.event, event].map((at) => inMap(placeAt(plot, at))) as [Position, Position];
     show(framed(plot.size, ...ends, plot.room));
   });
   on(box, "pointercancel", ({ pointerId }) => end(pointerId));
@@ -205,7 +205,7 @@ export function windowGestures(
 }
 
 const STEPS: Record<string, 1 | -1> = { "+": 1, "=": 1, "-": -1, _: -1 };
-const ARROWS: Record<string, Place> = {
+const ARROWS: Record<string, Position> = {
   ArrowUp: { query: -1, key: 0 },
   ArrowDown: { query: 1, key: 0 },
   ArrowLeft: { query: 0, key: -1 },
@@ -213,7 +213,7 @@ const ARROWS: Record<string, Place> = {
 };
 
 /** A step nearer (1) or farther (-1), about a place, or the middle of what is in sight. */
-export function stepped({ size, part, room }: Plot, by: 1 | -1, at?: Place): Part {
+export function stepped({ size, part, room }: Plot, by: 1 | -1, at?: Position): MapPart {
   const place = at ?? middleOf(part);
   const next = zoomed(size, part, by > 0 ? NEARER : 1 / NEARER, place, room);
   // Rounded to whole pixels a step out of large cells may be none.
@@ -224,8 +224,8 @@ export function stepped({ size, part, room }: Plot, by: 1 | -1, at?: Place): Par
 export function partByKey(
   { key, shiftKey }: Pick<KeyboardEvent, "key" | "shiftKey">,
   plot: Plot,
-  at?: Place,
-): Part | undefined {
+  at?: Position,
+): MapPart | undefined {
   const { size, part } = plot;
   const by = STEPS[key];
   if (by) return stepped(plot, by, at);

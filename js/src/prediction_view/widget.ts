@@ -124,8 +124,8 @@ function render(context: RenderContext<PredictionState>): void {
     const last = scene?.selected.at(-1);
     const at =
       event.target === input.box()
-        ? (input.place.hovered ?? input.place.focused)
-        : (input.place.hovered ?? last);
+        ? (input.cursor.hovered ?? input.cursor.focused)
+        : (input.cursor.hovered ?? last);
     return at ? switchHead(at) : false;
   }
 
@@ -224,9 +224,9 @@ function render(context: RenderContext<PredictionState>): void {
 
   /** The box of the canvas, with the cell that the keyboard is on. */
   function boxView(shown: Scene | null) {
-    const { place } = input;
-    if (shown) place.focused = inside(place.focused, shown.map.rows, shown.map.cols);
-    const cell = place.focused;
+    const { cursor } = input;
+    if (shown) cursor.focused = inside(cursor.focused, shown.map.rows, shown.map.cols);
+    const cell = cursor.focused;
     const id = idOf(cell.join("-"));
     const selected = shown?.selected.some((at) => sameCell(at, cell)) ?? false;
     return html`<div class="attnw-prediction-box attnw-drawn" role="grid" tabindex="0"
@@ -243,7 +243,7 @@ function render(context: RenderContext<PredictionState>): void {
   }
 
   function readoutOf(shown: Scene): string {
-    const { hovered, byKeyboard, focused } = input.place;
+    const { hovered, byKeyboard, focused } = input.cursor;
     const at = hovered ?? (byKeyboard ? focused : shown.selected.at(-1));
     return at ? describe(shown, at) : HINT;
   }
@@ -251,7 +251,7 @@ function render(context: RenderContext<PredictionState>): void {
   function paint(): void {
     const canvas = input.canvas();
     if (!scene || !canvas) return;
-    const { hovered, byKeyboard, focused } = input.place;
+    const { hovered, byKeyboard, focused } = input.cursor;
     const pen = fresh(canvas, scene.width, scene.height);
     if (pen) paintPredictions(pen, scene, { hovered, focused: byKeyboard ? focused : undefined });
   }

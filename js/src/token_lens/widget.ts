@@ -31,7 +31,7 @@ import {
 } from "./lens_text.js";
 import { paintLens } from "./paint.js";
 import { decode, headAt, isCurrent, rowAt, type Scene, sceneOf, TALLEST } from "./scene.js";
-import { type Asked, lockedOf } from "./shown_tokens.js";
+import { type LensQuestion, lockedOf } from "./shown_tokens.js";
 import { type Lens, type LensState, WATCHED } from "./state.js";
 
 const KEYS = [
@@ -48,7 +48,7 @@ const KEYS = [
   ["?", "show or hide this list"],
 ] as const;
 
-type Choice = Pick<LensState, "selected" | "tokens">;
+type Selection = Pick<LensState, "selected" | "tokens">;
 
 function render(context: RenderContext<LensState>): void {
   const { model, signal } = context;
@@ -69,14 +69,14 @@ function render(context: RenderContext<LensState>): void {
   /** What the box was last scrolled for. */
   let sought = "";
   const lens = remembered((lens: Lens | null) => lens && decode(lens));
-  const { choose, undo } = undoable<Choice>(
+  const { choose, undo } = undoable<Selection>(
     () => snapshot(model as never, ["selected", "tokens"]),
     (choice) => {
       const last = choice.selected.at(-1);
       save(model, { ...choice, ...(last && { layer: last[0] }) });
     },
   );
-  const set = (change: Partial<Choice>) =>
+  const set = (change: Partial<Selection>) =>
     choose({ selected: model.get("selected"), tokens: model.get("tokens"), ...change });
 
   const input = cellGestures(signal, {
@@ -85,7 +85,7 @@ function render(context: RenderContext<LensState>): void {
     layout: () => scene?.layout,
     fixedLabels: true,
     moved: () => {
-      if (input.place.byKeyboard) reveal(input.place.focused);
+      if (input.cursor.byKeyboard) reveal(input.cursor.focused);
       schedule();
     },
     selected: () => scene?.selected ?? [],
@@ -125,7 +125,7 @@ function render(context: RenderContext<LensState>): void {
     const box = input.box();
     const { lens, selected } = shown;
     const of = JSON.stringify([lens.query, lens.key, lens.layer, lens.stack, selected.at(-1)]);
-    if (!box || of === sought || input.place.hovered) return;
+    if (!box || of === sought || input.cursor.hovered) return;
     sought = of;
     const [, y] = corner(shown.layout, leadCell(shown));
     const height = pitches(shown.layout)[1];
@@ -134,10 +134,10 @@ function render(context: RenderContext<LensState>): void {
     if (!isInSight) box.scrollTop = Math.max(0, y - box.clientHeight / 2);
   }
 
-  const now = (): Asked =>
+  const now = (): LensQuestion =>
     scene ? { query: scene.lens.query, key: scene.lens.key } : { query: null, key: null };
 
-  function lock({ query, key: to }: Asked): void {
+  function lock({ query, key: to }: LensQuestion): void {
     const tokens: LensState["tokens"] = [];
     if (query !== null) tokens.push(["query", query]);
     if (to !== null) tokens.push(["key", to]);
@@ -178,7 +178,7 @@ function render(context: RenderContext<LensState>): void {
     if (commonKey(event, keys.toggle, (by) => step(model.get("layer") + by)) || input.key(event))
       return true;
     if (event.metaKey || event.ctrlKey || event.altKey || !scene) return false;
-    const token = scene.tokens[input.place.focused[0]];
+    const token = scene.tokens[input.cursor.focused[0]];
     const { query, key: to } = now();
     if (event.key === "d" && scene.lens.stack !== "cross") lock({ query: to, key: query });
     else if (event.key === "s")
@@ -244,9 +244,9 @@ function render(context: RenderContext<LensState>): void {
 
   /** The box of the canvas, with the cell that the keyboard is on. */
   function boxView(shown: Scene | undefined) {
-    const { place } = input;
-    if (shown) place.focused = inside(place.focused, shown.layout.rows, shown.layout.cols);
-    const cell = place.focused;
+    const { cursor } = input;
+    if (shown) cursor.focused = inside(cursor.focused, shown.layout.rows, shown.layout.cols);
+    const cell = cursor.focused;
     const id = idOf(cell.join("-"));
     const selected = shown?.selected.some((at) =>
       shown.side ? at[1] === cell[1] : sameCell(at, cell),
@@ -267,7 +267,7 @@ function render(context: RenderContext<LensState>): void {
 
   function readoutOf(shown: Scene): string {
     if (pointed !== undefined) return `lock ${labelOf(shown.other, pointed)} too`;
-    const { hovered, byKeyboard, focused } = input.place;
+    const { hovered, byKeyboard, focused } = input.cursor;
     return describe(shown, hovered ?? (byKeyboard ? focused : leadCell(shown)));
   }
 
@@ -276,7 +276,7 @@ function render(context: RenderContext<LensState>): void {
     const box = input.box();
     const canvas = input.canvas();
     if (!shown || !box || !canvas) return;
-    const { hovered, focused, byKeyboard } = input.place;
+    const { hovered, focused, byKeyboard } = input.cursor;
     const pen = fresh(canvas, shown.width, shown.height);
     // The box can be scrolled as far as the canvas is high by now.
     seek(shown);
