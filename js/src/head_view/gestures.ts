@@ -46,6 +46,59 @@ export function placeAt({ part, left, top, width, height }: Plot, at: Point) {
   return { query: q0 + below * (q1 - q0), key: k0 + right * (k1 - k0), inside };
 }
 
+/** So many positions as so many pixels are. */
+const positions = ({ part, width, height }: Plot, dx: number, dy: number): Position => ({
+  query: (dy / height) * (part[1] - part[0]),
+  key: (dx / width) * (part[3] - part[2]),
+});
+
+/** What a finger that moves beside another one asks for: zoom, about which position, of what. */
+function pinched(plot: Plot, before: Point, here: Point, other: Point) {
+  const apart = (at: Point) =>
+    Math.max(8, Math.hypot(at.clientX - other.clientX, at.clientY - other.clientY));
+  const by = positions(
+    plot,
+    (before.clientX - here.clientX) / 2,
+    (before.clientY - here.clientY) / 2,
+  );
+  const moved = shifted(plot.size, plot.part, by);
+  const middle = {
+    clientX: (here.clientX + other.clientX) / 2,
+    clientY: (here.clientY + other.clientY) / 2,
+  };
+  return {
+    times: apart(here) / apart(before),
+    middle: placeAt({ ...plot, part: moved }, middle),
+    moved,
+  };
+}
+
+/** The rectangle round a part to zoom to. */
+function zoomFrame(box: HTMLElement) {
+  const frame = element(box, "div", {
+    class: "attnw-zoom-frame",
+    hidden: true,
+    "aria-hidden": "true",
+  });
+  return {
+    hide(): void {
+      frame.hidden = true;
+    },
+    draw(plot: Plot, from: Point, to: Point): void {
+      const { left, top } = box.getBoundingClientRect();
+      const inX = (x: number) => Math.max(plot.left, Math.min(plot.left + plot.width, x)) - left;
+      const inY = (y: number) => Math.max(plot.top, Math.min(plot.top + plot.height, y)) - top;
+      const [x0, x1] = [inX(from.clientX), inX(to.clientX)];
+      const [y0, y1] = [inY(from.clientY), inY(to.clientY)];
+      frame.hidden = false;
+      frame.style.left = `${Math.min(x0, x1)}px`;
+      frame.style.top = `${Math.min(y0, y1)}px`;
+      frame.style.width = `${Math.abs(x1 - x0)}px`;
+      frame.style.height = `${Math.abs(y1 - y0)}px`;
+    },
+  };
+}
+
 /**
  * What moves and zooms a map, the same in every figure: a drag moves what is in sight; a drag with
  * Shift frames a part to zoom to; two fingers, a pinch on a trackpad and a wheel with Ctrl or
@@ -58,11 +111,7 @@ export function windowGestures(
   signal: AbortSignal,
 ) {
   const on = listening(signal);
-  const frame = element(box, "div", {
-    class: "attnw-zoom-frame",
-    hidden: true,
-    "aria-hidden": "true",
-  });
+  const frame = zoomFrame(box);
   const down = new Map<number, Point>();
   let start: { plot: Plot; event: PointerEvent } | undefined;
   let dragged = false;
@@ -78,11 +127,6 @@ export function windowGestures(
     else if (part !== plot.part) show(part);
   }
 
-  /** So many positions as so many pixels are. */
-  const positions = ({ part, width, height }: Plot, dx: number, dy: number): Position => ({
-    query: (dy / height) * (part[1] - part[0]),
-    key: (dx / width) * (part[3] - part[2]),
-  });
   const framing = () => Boolean(start?.event.shiftKey) && down.size === 1;
 
   on(box, "pointerdown", (event) => {
@@ -109,47 +153,20 @@ export function windowGestures(
     if (isFirst) box.setPointerCapture?.(event.pointerId);
     const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
     down.set(event.pointerId, event);
-    if (framing()) drawFrame(start.event, event);
+    if (framing()) frame.draw(start.plot, start.event, event);
     else if (!other) {
       // From where the drag began: rounding does not add up.
       show(shifted(plot.size, start.plot.part, positions(start.plot, -dx, -dy)));
-    } else pinch(plot, before, event, other);
+    } else {
+      const { times, middle, moved } = pinched(plot, before, event, other);
+      zoom(plot, times, middle, moved);
+    }
   });
-
-  function pinch(plot: Plot, before: Point, here: Point, other: Point): void {
-    const apart = (at: Point) =>
-      Math.max(8, Math.hypot(at.clientX - other.clientX, at.clientY - other.clientY));
-    const by = positions(
-      plot,
-      (before.clientX - here.clientX) / 2,
-      (before.clientY - here.clientY) / 2,
-    );
-    const moved = shifted(plot.size, plot.part, by);
-    const middle = {
-      clientX: (here.clientX + other.clientX) / 2,
-      clientY: (here.clientY + other.clientY) / 2,
-    };
-    zoom(plot, apart(here) / apart(before), placeAt({ ...plot, part: moved }, middle), moved);
-  }
-
-  function drawFrame(from: Point, to: Point): void {
-    const { left, top } = box.getBoundingClientRect();
-    const plot = start?.plot as Plot;
-    const inX = (x: number) => Math.max(plot.left, Math.min(plot.left + plot.width, x)) - left;
-    const inY = (y: number) => Math.max(plot.top, Math.min(plot.top + plot.height, y)) - top;
-    const [x0, x1] = [inX(from.clientX), inX(to.clientX)];
-    const [y0, y1] = [inY(from.clientY), inY(to.clientY)];
-    frame.hidden = false;
-    frame.style.left = `${Math.min(x0, x1)}px`;
-    frame.style.top = `${Math.min(y0, y1)}px`;
-    frame.style.width = `${Math.abs(x1 - x0)}px`;
-    frame.style.height = `${Math.abs(y1 - y0)}px`;
-  }
 
   function end(pointerId?: number): void {
     if (pointerId === undefined) down.clear();
     else down.delete(pointerId);
-    frame.hidden = true;
+    frame.hide();
     if (down.size === 0) start = undefined;
   }
   on(box, "pointerup", (event) => {
