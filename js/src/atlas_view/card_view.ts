@@ -227,8 +227,8 @@ function noteField(
     if (isEntered) area.blur();
   };
   // Each head has its own field, so that a text is never entered for another head.
-  const field = html`<textarea rows="1" maxlength=${LONGEST_NOTE} placeholder="none" .value=${live(now)}
-    @change=${entered} @keydown=${pressed}></textarea>`;
+  const field = html`<textarea rows="1" maxlength=${LONGEST_NOTE} placeholder="none"
+    .value=${live(now)} @change=${entered} @keydown=${pressed}></textarea>`;
   return html`<label class="attnw-atlas-note-field"><span>note</span>${keyed(anchorOf(head), field)}
     </label>`;
 }

@@ -63,7 +63,8 @@ export function headList(actions: Actions) {
     const quiet = row.name ? "" : "attnw-muted";
     return html`<tr class=${isChosen ? "attnw-atlas-chosen" : ""}
       @click=${() => choose(row)}><th scope="row"><button type="button"
-      tabindex=${anchor === list.current() ? 0 : -1} aria-pressed=${isChosen}>${text.head}</button></th
+      tabindex=${anchor === list.current() ? 0 : -1} aria-pressed=${isChosen}
+      >${text.head}</button></th
       ><td class=${quiet} title=${also}>${text.name}</td
       ><td class="attnw-atlas-number">${bar}<span>${text.strength}</span></td
       ><td class="attnw-atlas-number">${text["held out"]}</td
@@ -86,8 +87,9 @@ export function headList(actions: Actions) {
           <colgroup>${COLUMNS.map(
             (column) => html`<col class=${`attnw-atlas-${column.replace(" ", "-")}`}>`,
           )}</colgroup>
-          <thead><tr ${ref(list.headings)}>${COLUMNS.map((column) => headingView(column, state))}</tr
-          ></thead>
+          <thead><tr ${ref(list.headings)}>${COLUMNS.map((column) =>
+            headingView(column, state),
+          )}</tr></thead>
           <tbody @keydown=${move} ${ref(list.body)}>${repeat(
             rows,
             ({ head }) => anchorOf(head),
