@@ -235,15 +235,15 @@ test("a head's predictions: nothing for the root, the weight by the direction", 
   const drawn = drawnCats();
   const tree = decodeTree(drawn);
   expect(tree).toMatchObject({ governors: [1, -1, 1], root: 1 });
-  const forward = HEADS.reading(drawn, tree, { direction: DIRECTIONS[0] });
+  const forward = HEADS.answers(drawn, tree, { direction: DIRECTIONS[0] });
   expect(forward?.predicted).toEqual([
     { dependent: 0, governor: 1, weight: 0.5, right: true },
     { dependent: 2, governor: 0, weight: 0.25, right: false },
   ]);
-  const backward = HEADS.reading(drawn, tree, { direction: DIRECTIONS[1] });
+  const backward = HEADS.answers(drawn, tree, { direction: DIRECTIONS[1] });
   expect(backward?.predicted[1]).toEqual({ dependent: 2, governor: 1, weight: 0.75, right: true });
   expect(
-    HEADS.reading({ ...drawn, predicted: null }, tree, { direction: DIRECTIONS[0] }),
+    HEADS.answers({ ...drawn, predicted: null }, tree, { direction: DIRECTIONS[0] }),
   ).toBeUndefined();
 });
 

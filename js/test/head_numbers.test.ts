@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Box, headTexts, NUMBER_SIZE } from "../src/head_map/head_numbers.js";
+import { type Edges, headTexts, NUMBER_SIZE } from "../src/head_map/head_numbers.js";
 import type { Point } from "../src/head_map/map_points.js";
 import { tableRuler } from "../src/shared/labels.js";
 import type { HeadLabel } from "../src/shared/types.js";
@@ -12,12 +12,12 @@ const at = (x: number, y: number, layer: number, head: number): Point => ({
   y,
   group: 0,
 });
-const boxOf = ({ text, isLabel, x, y }: ReturnType<typeof headTexts>[number]): Box => {
+const boxOf = ({ text, isLabel, x, y }: ReturnType<typeof headTexts>[number]): Edges => {
   const size = isLabel ? 12 : NUMBER_SIZE;
   const width = tableRuler(`${size}px Arial`)(text);
   return { x0: x, x1: x + width, y0: y - size / 2, y1: y + size / 2 };
 };
-const meets = (a: Box, b: Box) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
+const meets = (a: Edges, b: Edges) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
 
 describe("numbers of heads", () => {
   const points = Array.from({ length: 144 }, (_, i) =>

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { linesRange } from "../src/head_view/lines/lines_focus.js";
 import { drawPicture } from "../src/head_view/picture.js";
 import { type Scene, sceneOf, visibleOf } from "../src/head_view/scene.js";
-import { said } from "../src/head_view/several/several_text.js";
+import { targetText } from "../src/head_view/several/several_text.js";
 import { sourceOf, weightAt } from "../src/head_view/source/source_of.js";
 import { tileRequests } from "../src/head_view/source/tile_requests.js";
 import type { LongMaps, Tile, TileRow } from "../src/head_view/source/tile_types.js";
@@ -15,7 +15,7 @@ import { tableRuler } from "../src/shared/labels.js";
 import { wire } from "../src/shared/page/embedded_maps.js";
 import { THEMES } from "../src/shared/theme.js";
 import type { Head } from "../src/shared/types.js";
-import { type Part, wholeOf } from "../src/shared/window.js";
+import { type MapPart, wholeOf } from "../src/shared/window.js";
 import { fakeModel } from "./fake_model.js";
 import { frame, mounted } from "./mounted.js";
 import { stack, viewState } from "./view_state.js";
@@ -62,7 +62,7 @@ const long: LongMaps = {
 };
 /** Four by four tokens from (2000, 1998) on. */
 const cells = [...Array(16).keys()].map((i) => (i === 3 ? nan : i / 100000));
-const near: Part = [2000, 2004, 1998, 2002];
+const near: MapPart = [2000, 2004, 1998, 2002];
 const tile: Tile = {
   heads: [one],
   step: 1,
@@ -137,13 +137,13 @@ describe("a map of which parts are at hand", () => {
   });
 
   test("is told with its tokens and its exact weight, a block with the largest", () => {
-    const say = (query: number, key: number, step = 1) => said(drawn(), { query, key, step });
+    const say = (query: number, key: number, step = 1) => targetText(drawn(), { query, key, step });
     expect(say(2001, 1999)).toBe("t2001 (2001) → t1999 (1999) 5.0e-5");
     expect(say(2000, 2001)).toBe("t2000 (2000) → t2001 (2001) masked");
-    expect(said(drawn(far), { query: 2048, key: 0, step: 2048 })).toBe(
+    expect(targetText(drawn(far), { query: 2048, key: 0, step: 2048 })).toBe(
       "queries 2048–4095 → keys 0–2047: at most 0.5",
     );
-    expect(said(drawn(far), { query: 0, key: 2048, step: 2048 })).toBe(
+    expect(targetText(drawn(far), { query: 0, key: 2048, step: 2048 })).toBe(
       "queries 0–2047 → keys 2048–4095: masked",
     );
   });
@@ -312,18 +312,18 @@ describe("asking for tiles", () => {
       { send: () => {} },
     );
     const end = new AbortController();
-    let part: Part = wholeOf(size);
+    let part: MapPart = wholeOf(size);
     const requests = tileRequests(
       model,
       () => part,
       () => {},
       end.signal,
     );
-    const show = (next: Part) => {
+    const show = (next: MapPart) => {
       part = next;
       requests.show(windowOf(all, next));
     };
-    const answer = (asked: Part) => {
+    const answer = (asked: MapPart) => {
       // A kernel repeats what it was told before it answers.
       model.fromKernel({ window: asked });
       expect(requests.isMoved()).toBe(false);
@@ -339,7 +339,7 @@ describe("asking for tiles", () => {
     };
     return { model, requests, show, answer, end };
   };
-  const at = (q: number): Part => [q, q + 100, q, q + 100];
+  const at = (q: number): MapPart => [q, q + 100, q, q + 100];
 
   test("one at a time, and then the last one wished for", () => {
     const { model, requests, show, answer } = asking();

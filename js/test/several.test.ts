@@ -11,7 +11,7 @@ import { arrangeBeside, paintNames, TITLE } from "../src/head_view/several/heads
 import type { Arrangement, Maps } from "../src/head_view/several/map_types.js";
 import { cellsBeside, paintHeadCells, together } from "../src/head_view/several/overlay_lines.js";
 import { drawnHeads } from "../src/head_view/several/several.js";
-import { said, severalNotes, severalTable } from "../src/head_view/several/several_text.js";
+import { severalNotes, severalTable, targetText } from "../src/head_view/several/several_text.js";
 import { barsOfTwo } from "../src/head_view/several/two_maps.js";
 import type { ViewState } from "../src/head_view/state.js";
 import { shownHeads } from "../src/head_view/view_shown.js";
@@ -86,7 +86,7 @@ describe("one head in two attentions", () => {
       const { ofMaps, ofDifference } = barsOfTwo(scene);
       expect([ofMaps, ofDifference]).toEqual(bars);
       // Numbers are of all three, wherever the pointer is.
-      expect(said(scene, { query: 0, key: 1 })).toMatch(/A .* · B .* · A − B /);
+      expect(targetText(scene, { query: 0, key: 1 })).toMatch(/A .* · B .* · A − B /);
       const notes = severalNotes(scene);
       const [letter = ""] = name.split(":");
       expect(notes).toContain(`${letter} alone is drawn`);
@@ -288,10 +288,10 @@ describe("one over another", () => {
 describe("what is said of several heads", () => {
   test("a pair has every head's weight, largest first, a token the strongest of each", () => {
     const { scene } = drawn({ arrangement: "overlay" });
-    expect(said(scene, { query: 0, key: 3 })).toBe("[CLS] → [SEP]: L2 H5 0.35 · L1 H2 0.1");
-    expect(said(scene, { query: 1 })).toBe("cat → L1 H2: sat 0.831 · L2 H5: cat 0.415");
-    expect(said(scene, { key: 0 })).toBe("[CLS] ← L1 H2: [CLS] 0.7 · L2 H5: sat 0.125");
-    expect(said(scene, {})).toBe("");
+    expect(targetText(scene, { query: 0, key: 3 })).toBe("[CLS] → [SEP]: L2 H5 0.35 · L1 H2 0.1");
+    expect(targetText(scene, { query: 1 })).toBe("cat → L1 H2: sat 0.831 · L2 H5: cat 0.415");
+    expect(targetText(scene, { key: 0 })).toBe("[CLS] ← L1 H2: [CLS] 0.7 · L2 H5: sat 0.125");
+    expect(targetText(scene, {})).toBe("");
   });
 
   test("the caption names the heads and what is not shown", () => {

@@ -112,7 +112,7 @@ test("matrices stand beside each other, or above where their cells would be too 
 });
 
 test("both matrices have one scale, whose zero is the ground", () => {
-  const distances = sceneWith().reading?.distances;
+  const distances = sceneWith().answers?.distances;
   if (!distances) throw new Error("no distances");
   const [gold, predicted] = matrixPixels(distances, 3, THEMES.light);
   const colours = lookup(false);

@@ -3,8 +3,8 @@ import { linesInView, rowCutoffs } from "../src/head_view/lines/lines_choose.js"
 import { cellPixels } from "../src/head_view/matrix/matrix_pixels.js";
 import { sourceOf } from "../src/head_view/source/source_of.js";
 import {
-  type Choice,
   hideable,
+  type MapOptions,
   maskName,
   rowSumRange,
   visibleMap,
@@ -26,7 +26,7 @@ const rows = [
   [1, 0, 0, 0, 0],
 ];
 const values = Float32Array.from(rows.flat());
-const whole: Choice = {
+const whole: MapOptions = {
   hidden: [],
   sentences: "all",
   renormalise: false,

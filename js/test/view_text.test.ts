@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Choice, visibleMap } from "../src/head_view/source/visible_map.js";
+import { type MapOptions, visibleMap } from "../src/head_view/source/visible_map.js";
 import type { ViewState } from "../src/head_view/state.js";
 import { moved, toggled } from "../src/head_view/view_cursor.js";
 import type { Shown } from "../src/head_view/view_shown.js";
@@ -78,7 +78,7 @@ describe("the caption", () => {
   });
 
   test("reads a token from either side", () => {
-    const all: Choice = {
+    const all: MapOptions = {
       hidden: [],
       sentences: "all",
       renormalise: false,

@@ -13,7 +13,7 @@ import {
   centred,
   framed,
   isWhole,
-  type Part,
+  type MapPart,
   shifted,
   showing,
   whole,
@@ -31,7 +31,7 @@ const map: VisibleMap = {
   filteredShare: 0,
   renormalised: false,
 };
-const layout = (part?: Part, n = 500, m = n): MatrixLayout =>
+const layout = (part?: MapPart, n = 500, m = n): MatrixLayout =>
   matrixLayout({
     room: 900,
     rows: n,
@@ -41,8 +41,8 @@ const layout = (part?: Part, n = 500, m = n): MatrixLayout =>
     dpr: 1,
     ...(part && { part }),
   });
-const part: Part = [10, 60, 0, 40];
-const count = ([q0, q1, k0, k1]: Part) => [q1 - q0, k1 - k0];
+const part: MapPart = [10, 60, 0, 40];
+const count = ([q0, q1, k0, k1]: MapPart) => [q1 - q0, k1 - k0];
 const nearer = (at: MatrixLayout, times: number, place = { query: 100, key: 400 }) =>
   zoomed(at.size, at.part, times, place, at.room);
 
@@ -142,13 +142,13 @@ describe("a window", () => {
 });
 
 /** A figure of `n` tokens, one pixel each on 400 pixels of the whole. */
-function handled(n: number, start?: Part) {
+function handled(n: number, start?: MapPart) {
   const box = document.createElement("div");
   document.body.append(box);
   const size = { rows: n, cols: n };
   const room = { across: 400, down: 400, density: 1 };
   let now = start ?? wholeOf(size);
-  const shown: Part[] = [];
+  const shown: MapPart[] = [];
   const plot = (): Plot => ({ size, part: now, room, left: 0, top: 0, width: 400, height: 400 });
   const gestures = windowGestures(
     box,
@@ -174,7 +174,7 @@ function handled(n: number, start?: Part) {
 }
 
 describe.each([100, 3600])("hands on %i tokens", (n) => {
-  const near: Part = [40, 60, 30, 50];
+  const near: MapPart = [40, 60, 30, 50];
 
   test("move what is in sight, which rests on whole tokens", () => {
     const { send, part, gestures } = handled(n, near);
@@ -243,8 +243,8 @@ describe.each([100, 3600])("hands on %i tokens", (n) => {
   test("press keys", () => {
     const { plot, size } = handled(n, near);
     const by = (key: string, shiftKey = false) => partByKey({ key, shiftKey }, plot());
-    expect(count(by("+") as Part)).toEqual([10, 10]);
-    expect(count(by("-") as Part)).toEqual([40, 40]);
+    expect(count(by("+") as MapPart)).toEqual([10, 10]);
+    expect(count(by("-") as MapPart)).toEqual([40, 40]);
     expect(by("0")).toEqual(wholeOf(size));
     expect(by("ArrowLeft", true)).toEqual([40, 60, 25, 45]);
     expect([by("ArrowLeft"), by("x")]).toEqual([undefined, undefined]);

@@ -63,8 +63,8 @@ export function headList(actions: Actions) {
     const quiet = row.name ? "" : "attnw-muted";
     return html`<tr class=${isChosen ? "attnw-atlas-chosen" : ""}
       @click=${() => choose(row)}><th scope="row"><button type="button"
-      tabindex=${anchor === list.current() ? 0 : -1}
-      aria-pressed=${isChosen}>${text.head}</button></th
+      tabindex=${anchor === list.current() ? 0 : -1} aria-pressed=${isChosen}
+      >${text.head}</button></th
       ><td class=${quiet} title=${also}>${text.name}</td
       ><td class="attnw-atlas-number">${bar}<span>${text.strength}</span></td
       ><td class="attnw-atlas-number">${text["held out"]}</td

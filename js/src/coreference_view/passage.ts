@@ -214,7 +214,7 @@ function runs({ pieces }: PassageLayout, words: number[]) {
 }
 
 /** A passage in its places. */
-interface Placed {
+interface PlacedPassage {
   theme: Theme;
   font: string;
   at: PassageLayout;
@@ -248,7 +248,7 @@ function outline(pen: Pen, at: PassageLayout, words: number[], width: number): v
 }
 
 /** All but the text: lines under mentions, what is marked, and the arrow to the word chosen. */
-export function paintMarks(pen: Pen, { drawn, marked, own }: Scene, placed: Placed): void {
+export function paintMarks(pen: Pen, { drawn, marked, own }: Scene, placed: PlacedPassage): void {
   const { theme, at } = placed;
   for (const { mention, cluster, words } of drawn.mentions) {
     pen.strokeStyle = cluster ? clusterColour(theme, cluster) : theme.muted;
@@ -281,7 +281,7 @@ export function paintMarks(pen: Pen, { drawn, marked, own }: Scene, placed: Plac
 /** The word chosen, outlined, and an arrow to it from the head word of the mention. */
 function paintChoice(
   pen: Pen,
-  { theme, at }: Placed,
+  { theme, at }: PlacedPassage,
   headWord: number,
   { word, right }: { word: number; right: boolean },
 ): void {
@@ -334,7 +334,7 @@ const turned = (text: string) => (ONLY_LETTERS.test(text) ? text : `\u200f${text
 const ONLY_LETTERS = /^[\p{L}\p{M}]*$/u;
 
 /** The text with the numbers of the clusters, for output without cluster labels. */
-export function paintText(pen: Pen, { theme, font, at }: Placed): void {
+export function paintText(pen: Pen, { theme, font, at }: PlacedPassage): void {
   const write = (text: string, start: number, y: number) =>
     pen.fillText(text, at.rightToLeft ? at.width - start : start, y);
   pen.textAlign = at.rightToLeft ? "right" : "left";

@@ -60,32 +60,6 @@ export function passageFigure(choose: (mention: number) => void) {
       : undefined;
   }
 
-  function chipViews(scene: Scene, { numbers }: Piece, reached: number | undefined, theme: Theme) {
-    return numbers.map(({ mention, start, end }) => {
-      const colour = clusterColour(theme, mention.cluster);
-      const number = String(mention.cluster);
-      // The name starts with the text that is seen, for those who speak to the page.
-      return html`<button type="button" class="attnw-coref-chip" data-mention=${mention.mention}
-        aria-label=${`${number} ${mentionLabel(scene, mention)}`}
-        aria-pressed=${mention.mention === marked?.mention}
-        tabindex=${mention.mention === reached ? 0 : -1}
-        .style=${`width: ${end - start + AFTER_NUMBER}px; color: ${colour}`}>${number}</button>`;
-    });
-  }
-
-  /** What is painted under a word, for style sheets of hosts and for tests. */
-  function marksOf({ own }: Scene, word: number): string {
-    const chosen = own?.choice;
-    const isAntecedent = own?.antecedents.some(({ words }) => words.includes(word));
-    return [
-      isAntecedent ? "antecedent" : "",
-      marked?.words.includes(word) ? "own" : "",
-      chosen?.word === word ? (chosen.right ? "right" : "wrong") : "",
-    ]
-      .filter(Boolean)
-      .join(" ");
-  }
-
   /** The words of one line, from one to the next; `next` is the first piece of the next line. */
   function lineView(
     scene: Scene,
@@ -168,6 +142,33 @@ export function passageFigure(choose: (mention: number) => void) {
       if (pen) paintMarks(pen, scene, { theme, font, at: layout });
     },
   };
+}
+
+/** The numbered buttons before a word; Tab reaches one of them. */
+function chipViews(scene: Scene, { numbers }: Piece, reached: number | undefined, theme: Theme) {
+  return numbers.map(({ mention, start, end }) => {
+    const colour = clusterColour(theme, mention.cluster);
+    const number = String(mention.cluster);
+    // The name starts with the text that is seen, for those who speak to the page.
+    return html`<button type="button" class="attnw-coref-chip" data-mention=${mention.mention}
+      aria-label=${`${number} ${mentionLabel(scene, mention)}`}
+      aria-pressed=${mention.mention === scene.marked?.mention}
+      tabindex=${mention.mention === reached ? 0 : -1}
+      .style=${`width: ${end - start + AFTER_NUMBER}px; color: ${colour}`}>${number}</button>`;
+  });
+}
+
+/** What is painted under a word, for style sheets of hosts and for tests. */
+function marksOf({ own, marked }: Scene, word: number): string {
+  const chosen = own?.choice;
+  const isAntecedent = own?.antecedents.some(({ words }) => words.includes(word));
+  return [
+    isAntecedent ? "antecedent" : "",
+    marked?.words.includes(word) ? "own" : "",
+    chosen?.word === word ? (chosen.right ? "right" : "wrong") : "",
+  ]
+    .filter(Boolean)
+    .join(" ");
 }
 
 const numbersOf = ({ numbers }: Piece) => numbers.map(({ mention }) => mention.mention);

@@ -16,8 +16,8 @@ import {
 import {
   type CoreferenceState,
   captionOf,
-  type Line,
   notesOf,
+  type ReadoutLine,
   readout,
   sceneOf,
   tableOf,
@@ -51,7 +51,7 @@ export const drawPicture: DrawPicture<CoreferenceState> = (state, request) => {
 };
 
 /** Two columns: who, and what they chose. */
-function placeReadout(sheet: Sheet, lines: Line[]): void {
+function placeReadout(sheet: Sheet, lines: ReadoutLine[]): void {
   if (!lines.length) return;
   const { theme, room } = sheet;
   const font = labelFont(FONT, false, LABEL_SIZE);

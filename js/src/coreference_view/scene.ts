@@ -191,7 +191,7 @@ export function tableOf(scene: Scene): Table {
   return { columns: ["mention", ...head, "antecedents", ...rules], rows };
 }
 
-export interface Line {
+export interface ReadoutLine {
   label: string;
   text: string;
   outcome?: Outcome;
@@ -210,16 +210,16 @@ function antecedentsText(scene: Scene, { antecedents }: Evaluated): string {
 }
 
 const ruleLines = (scene: Scene, { baselines, antecedents }: Evaluated) =>
-  baselines.map(([label, found]): Line => {
+  baselines.map(([label, found]): ReadoutLine => {
     const outcome = verdict(found !== undefined && antecedents.includes(found));
     return { label, text: `${mentionName(scene, found)}, ${outcome}`, outcome };
   });
 
 /** What was chosen for the mention in question: by the head, by the annotators, by each rule. */
-export function readout(scene: Scene): Line[] {
+export function readout(scene: Scene): ReadoutLine[] {
   const { drawn, marked, own } = scene;
   if (!marked) return [];
-  const lines: Line[] = [{ label: "mention", text: mentionLabel(scene, marked) }];
+  const lines: ReadoutLine[] = [{ label: "mention", text: mentionLabel(scene, marked) }];
   if (!own) return [...lines, { label: "", text: marked.cluster ? NOT_EVALUATED : ONCE }];
   if (own.choice && drawn.head) {
     const outcome = verdict(own.choice.right);
@@ -231,5 +231,5 @@ export function readout(scene: Scene): Line[] {
 }
 
 /** A readout in one line. */
-export const sentence = (lines: Line[]) =>
+export const sentence = (lines: ReadoutLine[]) =>
   lines.map(({ label, text }) => [label, text].filter(Boolean).join(": ")).join("; ");

@@ -10,15 +10,15 @@ import { captioned } from "../shared/save_menu.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import { framedText } from "../shared/text_frame.js";
 import type { RenderContext } from "../shared/types.js";
-import { MARKS } from "../shared/verdict.js";
+import { SIGNS } from "../shared/verdict.js";
 import { asideOf, LEGEND, paintSample, SAMPLE_HEIGHT, sampleWidth } from "./passage.js";
 import { passageFigure } from "./passage_figure.js";
 import {
   type CoreferenceState,
   captionOf,
-  type Line,
   type Mention,
   mentionLabel,
+  type ReadoutLine,
   readout,
   type Scene,
   sceneOf,
@@ -181,13 +181,13 @@ function render(context: RenderContext<CoreferenceState>): void {
 const titleOf = (scene: Scene) => titleParts(scene).filter(Boolean).join(" · ");
 
 /** What is chosen for the mention. */
-function readoutView(lines: Line[]) {
+function readoutView(lines: ReadoutLine[]) {
   return html`<div class="attnw-coref-readout">
     ${lines.length ? "" : html`<p class="attnw-muted">${HINT}</p>`}
     <dl>${lines.map(({ label, text, outcome }) => {
       const mark =
         outcome &&
-        html`<span class=${`attnw-${outcome}`} aria-hidden="true">${MARKS[outcome]} </span>`;
+        html`<span class=${`attnw-${outcome}`} aria-hidden="true">${SIGNS[outcome]} </span>`;
       return html`<div><dt>${label}</dt><dd>${mark}${text}</dd></div>`;
     })}</dl>
   </div>`;

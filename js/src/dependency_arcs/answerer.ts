@@ -16,7 +16,7 @@ interface Readout {
 }
 
 /** The answers for one sentence. */
-export interface Reading {
+export interface Answers {
   /** The predicted arcs. */
   predicted: Predicted[];
   /** The quantity and the scale, for the caption. */
@@ -37,7 +37,7 @@ export interface Reading {
 }
 
 /** The names of an answerer in the texts of the figure. */
-export interface Named {
+export interface AnswererTexts {
   title: string;
   caption: string;
   /** Subject and verb: "L1 H2 predicts". */
@@ -65,11 +65,11 @@ export interface Answerer {
   legend: readonly (readonly [Outcome, string])[];
   /** The meaning of the bars under the words; "" without bars. */
   barsOf(options: Pick<ArcsState, "direction" | "labels">): string;
-  named(options: Pick<ArcsState, "direction" | "labels">, drawn: DrawnSentence): Named;
+  named(options: Pick<ArcsState, "direction" | "labels">, drawn: DrawnSentence): AnswererTexts;
   /** The answers for a sentence; undefined without answers. */
-  reading(
+  answers(
     drawn: DrawnSentence,
     tree: Tree,
     options: Pick<ArcsState, "direction" | "labels">,
-  ): Reading | undefined;
+  ): Answers | undefined;
 }

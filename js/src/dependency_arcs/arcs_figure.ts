@@ -2,13 +2,11 @@ import { html, nothing } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
 import { elementIds } from "../shared/cell_cursor.js";
 import type { Look } from "../shared/mount.js";
-import { placed, svgElement } from "../shared/svg.js";
-import { hangingIn, type Row, rowsOf, type Widths, widthsIn } from "./arcs_layout.js";
-import { annotatedArcs, BARS, hangingHeight, LINE, MARKS, predictedArcs } from "./paint.js";
-import { figureNames, type Scene, sharesOf } from "./scene.js";
+import { drawAbove, drawBelow, type MovingName, placeNames, standOut } from "./arcs_drawing.js";
+import { hangingIn, rowsOf, type Widths, type WordRow, widthsIn } from "./arcs_layout.js";
+import { hangingHeight, LINE } from "./paint.js";
+import { figureNames, type Scene } from "./scene.js";
 
-/** Between the name of a relation and the bends of its arc. */
-const CLEAR = 8;
 /** Left and right of a word that is scrolled into sight. */
 const ASIDE = 24;
 
@@ -26,14 +24,6 @@ interface Active {
   isHeld: boolean;
 }
 
-/** The name of a relation on its arc: it moves with the part of the arc that is in sight. */
-interface MovingName {
-  node: Element;
-  low: number;
-  high: number;
-  half: number;
-}
-
 /** Words in one row, annotated arcs above, predicted arcs below; wide sentences scroll. */
 export function arcsFigure(actions: FigureActions) {
   const idOf = elementIds();
@@ -43,7 +33,7 @@ export function arcsFigure(actions: FigureActions) {
   const words = createRef<HTMLElement>();
   const below = createRef<SVGSVGElement>();
 
-  let row: Row | undefined;
+  let row: WordRow | undefined;
   let widths: Widths | undefined;
   let laidOut = "";
   let names: MovingName[] = [];
@@ -72,74 +62,7 @@ export function arcsFigure(actions: FigureActions) {
   }
   const onFocus = () => actions.focus(words.value?.matches(":focus-visible") ?? false);
 
-  /** Names of relations stand in the middle of the part of their arc that is in sight. */
-  function placeNames(): void {
-    const left = scroller.value?.scrollLeft ?? 0;
-    const room = scroller.value?.clientWidth || Number.POSITIVE_INFINITY;
-    for (const { node, low, high, half } of names) {
-      const from = Math.max(low, Math.min(high, left + half));
-      const to = Math.max(low, Math.min(high, left + room - half));
-      node.setAttribute("transform", `translate(${((from + to) / 2).toFixed(1)})`);
-    }
-  }
-
-  function fillAbove(
-    svg: SVGSVGElement,
-    at: Row,
-    scene: Scene,
-    measures: Widths,
-    look: Look,
-  ): void {
-    svg.replaceChildren();
-    names = annotatedArcs(at, scene, measures, look.theme).flatMap((arc) => {
-      const node = placed(svg, arc).querySelector("[data-relation]");
-      const dependent = arc.attributes["data-dependent"];
-      const placedArc = at.arcs.find((each) => each.dependent === dependent);
-      if (!node || !placedArc) return [];
-      const half = measures.relation(placedArc.relation) / 2 + CLEAR;
-      const [start = 0, end = 0] = [placedArc.x0, placedArc.x1].sort((a, b) => a - b);
-      return [{ node, low: start + half, high: end - half, half }];
-    });
-    placeNames();
-  }
-
-  function fillBelow(
-    svg: SVGSVGElement,
-    at: Row,
-    scene: Scene,
-    measures: Widths,
-    look: Look,
-  ): void {
-    svg.replaceChildren();
-    if (!scene.reading) {
-      bars = [];
-      return;
-    }
-    bars = at.centres.map((centre) =>
-      svgElement(svg, "rect", {
-        class: "attnw-arcs-bar",
-        x: centre - 7,
-        y: MARKS,
-        width: 14,
-        height: 0,
-      }),
-    );
-    const arcs = hangingIn(scene.tree, at, scene.shown, measures);
-    for (const arc of predictedArcs(arcs, look.theme)) placed(svg, arc);
-  }
-
-  /** The arcs of the active word stay and all others fade; bars show the shares of its weights. */
-  function activate(scene: Scene, word: number | undefined): void {
-    for (const arc of stage.value?.querySelectorAll<SVGElement>("[data-dependent]") ?? []) {
-      const { governor, dependent } = arc.dataset;
-      arc.classList.toggle("attnw-arcs-own", [governor, dependent].includes(String(word)));
-    }
-    const shares = word === undefined ? [] : sharesOf(scene, word);
-    for (const [i, bar] of bars.entries()) {
-      const height = BARS * (shares[i] ?? 0);
-      bar.setAttribute("height", height > 0 ? Math.max(0.5, height).toFixed(1) : "0");
-    }
-  }
+  const namesInSight = () => placeNames(names, scroller.value);
 
   function scroll(): void {
     if (!scroller.value) return;
@@ -192,7 +115,7 @@ export function arcsFigure(actions: FigureActions) {
       const { word } = active;
       const line = `height: ${LINE}px; line-height: ${LINE}px`;
       const pointed = word === undefined ? "" : " attnw-arcs-pointed";
-      return html`<div class="attnw-arcs-scroll" @scroll=${placeNames} ${ref(scroller)}>
+      return html`<div class="attnw-arcs-scroll" @scroll=${namesInSight} ${ref(scroller)}>
         <div class=${`attnw-arcs-stage attnw-drawn${pointed}`}
           .style=${`width: ${width}px`} @pointerleave=${() => actions.point(undefined)}
           ${ref(stage)}
@@ -204,18 +127,19 @@ export function arcsFigure(actions: FigureActions) {
             @pointerover=${over} @click=${clickWord} @focus=${onFocus} @blur=${actions.blur}
             ${ref(words)}>${wordViews(scene, active)}</div
           ><svg class="attnw-arcs-below" role="img" aria-label=${name.predicted} width=${width}
-            height=${scene.reading ? hangingHeight(arcs) : 0} ${ref(below)}></svg></div>
+            height=${scene.answers ? hangingHeight(arcs) : 0} ${ref(below)}></svg></div>
       </div>`;
     },
     /** Draw the arcs of a new scene. */
     fill(scene: Scene, look: Look): void {
       if (!row || !widths || !above.value || !below.value) return;
-      fillAbove(above.value, row, scene, widths, look);
-      fillBelow(below.value, row, scene, widths, look);
+      names = drawAbove(above.value, row, scene, widths, look);
+      namesInSight();
+      bars = drawBelow(below.value, row, scene, widths, look);
     },
     /** Mark the active word; follows every drawing. */
     mark(scene: Scene, word: number | undefined): void {
-      activate(scene, word);
+      standOut(stage.value, bars, scene, word);
       scroll();
     },
   };

@@ -44,7 +44,7 @@ export interface EdgeName {
 }
 
 /** Where an arc lies in the row of its dependent. */
-interface Placed {
+interface ArcPlace {
   /** The ends: at the governor or beside its name at the edge, and at the dependent. */
   x0: number;
   x1: number;
@@ -55,18 +55,18 @@ interface Placed {
  * An annotated arc: the height of its flat part above the words, and the middle of its relation's
  * name.
  */
-export interface PlacedArc extends Annotated, Placed {
+export interface PlacedArc extends Annotated, ArcPlace {
   height: number;
   labelX: number;
 }
 
 /** A predicted arc: how far it hangs down from the row's own line of arc ends. */
-export interface HangingArc extends Predicted, Placed {
+export interface HangingArc extends Predicted, ArcPlace {
   depth: number;
 }
 
 /** Words `start` to `end` (exclusive) with the annotated arcs that end there. */
-export interface Row {
+export interface WordRow {
   start: number;
   end: number;
   /** Middle and width of each word. */
@@ -81,8 +81,8 @@ export interface Row {
   height: number;
 }
 
-export const isIn = ({ start, end }: Row, word: number) => word >= start && word < end;
-export const centreOf = (row: Row, word: number) => row.centres[word - row.start] ?? 0;
+export const isIn = ({ start, end }: WordRow, word: number) => word >= start && word < end;
+export const centreOf = (row: WordRow, word: number) => row.centres[word - row.start] ?? 0;
 const length = (arc: Arc) => Math.abs(arc.governor - arc.dependent);
 
 /**
@@ -105,9 +105,9 @@ export function arcLevels(ends: (readonly [number, number])[]): number[] {
  * The sentence in rows of at most `room` pixels; a wider word has a row to itself. An arc from a
  * governor in another row begins at the edge of its row, with the governor's name.
  */
-export function rowsOf(tree: Tree, widths: Widths, room: number): Row[] {
+export function rowsOf(tree: Tree, widths: Widths, room: number): WordRow[] {
   const count = tree.words.length;
-  const rows: Row[] = [];
+  const rows: WordRow[] = [];
   for (let start = 0; start < count; start = rows.at(-1)?.end ?? count) {
     // Mostly all words have one row.
     let row = rowOf(tree, start, start === 0 ? count : start + 1, widths);
@@ -136,7 +136,7 @@ function governorName(tree: Tree, { governor }: Arc, widths: Widths) {
  * Words as far apart as they and the names of their arcs need; `across` is the width of all rows,
  * where there are others.
  */
-function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 0): Row {
+function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 0): WordRow {
   const annotated = tree.annotated.filter(({ dependent }) => dependent >= start && dependent < end);
   const isWithin = ({ governor }: Arc) => governor >= start && governor < end;
   const places = ports(tree, start, end, annotated);
@@ -225,7 +225,12 @@ function ports(tree: Tree, start: number, end: number, annotated: Annotated[]) {
 }
 
 /** The predicted arcs of a row. */
-export function hangingIn(tree: Tree, row: Row, arcs: Predicted[], widths: Widths): HangingArc[] {
+export function hangingIn(
+  tree: Tree,
+  row: WordRow,
+  arcs: Predicted[],
+  widths: Widths,
+): HangingArc[] {
   const inRow = arcs.filter(({ dependent }) => isIn(row, dependent));
   const near = inRow.filter(({ governor }) => isIn(row, governor)).map((arc) => nearArc(arc, row));
   const far = inRow.filter(({ governor }) => governor >= 0 && !isIn(row, governor));
@@ -269,7 +274,7 @@ export function hangingIn(tree: Tree, row: Row, arcs: Predicted[], widths: Width
 }
 
 /** An arc between two words of a row. */
-function nearArc(arc: Predicted, row: Row): HangingArc {
+function nearArc(arc: Predicted, row: WordRow): HangingArc {
   const x1 = centreOf(row, arc.dependent);
   const governor = centreOf(row, arc.governor);
   const inwards = Math.sign(x1 - governor) * PORT;
@@ -281,7 +286,7 @@ function nearArc(arc: Predicted, row: Row): HangingArc {
 function rootArc(
   arc: Predicted,
   tree: Tree,
-  row: Row,
+  row: WordRow,
   others: HangingArc[],
   widths: Widths,
 ): HangingArc {

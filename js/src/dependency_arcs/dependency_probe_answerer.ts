@@ -2,7 +2,7 @@ import { digits, figures } from "../shared/numbers.js";
 import { signedValue } from "../shared/quantity.js";
 import { headName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
-import type { Answerer, Reading } from "./answerer.js";
+import type { Answerer, Answers } from "./answerer.js";
 import type { DrawnSentence, Votes } from "./state.js";
 import { ROOT, type Tree } from "./tree.js";
 import { LEGEND, LOOK_NOTE, predictedText, strongest, weightedParts } from "./weighted_arcs.js";
@@ -24,10 +24,10 @@ export const dependencyProbe = (name: string): Answerer => ({
     predicts: `${name} predicts`,
     arcs: "annotated and predicted arcs",
   }),
-  reading: ({ predicted }, tree) => (predicted ? readingOf(predicted, tree) : undefined),
+  answers: ({ predicted }, tree) => (predicted ? answersOf(predicted, tree) : undefined),
 });
 
-function readingOf(sent: NonNullable<DrawnSentence["predicted"]>, tree: Tree): Reading {
+function answersOf(sent: NonNullable<DrawnSentence["predicted"]>, tree: Tree): Answers {
   const m = tree.words.length;
   const map = asFloat32(sent.map);
   const governors = asInt32(sent.governors);

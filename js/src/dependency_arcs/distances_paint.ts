@@ -109,10 +109,10 @@ export interface Matrices {
 }
 
 export function matricesOf(
-  { tree, reading }: Scene,
+  { tree, answers }: Scene,
   { width, theme, font, ruler }: Look,
 ): Matrices | undefined {
-  const distances = reading?.distances;
+  const distances = answers?.distances;
   if (!distances) return undefined;
   const layout = matricesLayout(tree.words, width, ruler(labelFont(font, false, AXIS_LABEL_SIZE)));
   const { gold, predicted, most } = distances;

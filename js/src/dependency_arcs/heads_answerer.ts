@@ -3,7 +3,7 @@ import { shortName } from "../shared/head_names.js";
 import { DIRECTIONS } from "../shared/relation_types.js";
 import { headName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
-import type { Answerer, Reading } from "./answerer.js";
+import type { Answerer, Answers } from "./answerer.js";
 import type { DrawnSentence } from "./state.js";
 import type { Tree } from "./tree.js";
 import { LEGEND, LOOK_NOTE, predictedText, strongest, weightedParts } from "./weighted_arcs.js";
@@ -37,15 +37,15 @@ export const HEADS: Answerer = {
       arcs: direction,
     };
   },
-  reading: ({ predicted }, tree, { direction = FORWARD }) =>
-    predicted ? readingOf(predicted, tree, direction) : undefined,
+  answers: ({ predicted }, tree, { direction = FORWARD }) =>
+    predicted ? answersOf(predicted, tree, direction) : undefined,
 };
 
-function readingOf(
+function answersOf(
   sent: NonNullable<DrawnSentence["predicted"]>,
   tree: Tree,
   direction: (typeof DIRECTIONS)[number],
-): Reading {
+): Answers {
   const m = tree.words.length;
   const map = asFloat32(sent.map);
   const governors = asInt32(sent.governors);

@@ -165,7 +165,7 @@ function sentencesModel(
     const arrived = show(step, (sentence) => {
       const sent = drawn(sentence);
       const tree = decodeTree(sent);
-      const predicted = HEADS.reading(sent, tree, now)?.predicted ?? [];
+      const predicted = HEADS.answers(sent, tree, now)?.predicted ?? [];
       return arcsOf(tree, predicted, now.relation).some(
         ({ right, weight }) => right === isRight && weight >= now.threshold,
       );

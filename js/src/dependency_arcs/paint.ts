@@ -11,8 +11,8 @@ import {
   isIn,
   NAME_SIZE,
   type PlacedArc,
-  type Row,
   type Widths,
+  type WordRow,
 } from "./arcs_layout.js";
 import type { Scene } from "./scene.js";
 import { type Arc, hasRelation } from "./tree.js";
@@ -21,7 +21,7 @@ import { type Arc, hasRelation } from "./tree.js";
 export const LINE = 20;
 export const BASELINE = 15;
 /** Room under the words for right or wrong and the arrow head. */
-export const MARKS = 18;
+export const MARK_ROOM = 18;
 /** Under the words, where links begin: they have neither of both. */
 const UNDER = 5;
 /** The highest bar under a word. */
@@ -81,7 +81,7 @@ export function arcPath({ x0, x1, height, edge }: PlacedArc, y: number): string 
  * The arcs over the words of a row, whose top is at the row's height; those of the relation last,
  * with its name.
  */
-export function annotatedArcs(row: Row, scene: Scene, widths: Widths, theme: Theme): Shape[] {
+export function annotatedArcs(row: WordRow, scene: Scene, widths: Widths, theme: Theme): Shape[] {
   const { tree, state } = scene;
   const { relation } = state;
   const y = row.height;
@@ -151,7 +151,7 @@ function hangingPath({ x0, x1, depth, edge }: HangingArc, y: number): string {
 export const hangingHeight = (arcs: HangingArc[]) =>
   Math.ceil(
     // A governor's name reaches lower than its line.
-    MARKS + Math.max(BARS + 4, ...arcs.map(({ depth, edge }) => depth + (edge ? 8 : 4))),
+    MARK_ROOM + Math.max(BARS + 4, ...arcs.map(({ depth, edge }) => depth + (edge ? 8 : 4))),
   );
 
 const outcomeOf = ({ right }: HangingArc): Outcome => (right ? "right" : "wrong");
@@ -163,7 +163,7 @@ const outcomeOf = ({ right }: HangingArc): Outcome => (right ? "right" : "wrong"
 export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
   const colourOf = (arc: HangingArc) => theme[outcomeOf(arc)];
   const names = arcs.flatMap((arc) =>
-    edgeName(arc.edge, MARKS + 2 + arc.depth, colourOf(arc), theme),
+    edgeName(arc.edge, MARK_ROOM + 2 + arc.depth, colourOf(arc), theme),
   );
   const marks = arcs.filter(isWhole).map((arc) => group(arc, markOn(arc, theme), "attnw-mark"));
   const drawn = [...arcs]
@@ -178,9 +178,9 @@ export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
         "stroke-opacity": opacity,
       };
       if (!arc.right) look["stroke-dasharray"] = DASH;
-      const parts = [line(hangingPath(arc, isWhole(arc) ? UNDER : MARKS + 2), colour, look)];
+      const parts = [line(hangingPath(arc, isWhole(arc) ? UNDER : MARK_ROOM + 2), colour, look)];
       if (!arc.isLink)
-        parts.push(arrow(arc.x1, MARKS - 2, -1, { fill: colour, "fill-opacity": opacity }));
+        parts.push(arrow(arc.x1, MARK_ROOM - 2, -1, { fill: colour, "fill-opacity": opacity }));
       if (!isWhole(arc)) parts.push(verdict(arc.x1, 5, outcomeOf(arc), theme));
       return group(arc, parts, `attnw-${outcomeOf(arc)}`);
     });
@@ -214,7 +214,7 @@ export const pointing = (shapes: Shape[], word: number | undefined): Shape[] =>
 /** Under each word, centred at `x`, its share of what the held word gives. */
 export const barAt = (x: number, share: number) => ({
   x: x - 7,
-  y: MARKS,
+  y: MARK_ROOM,
   width: 14,
   height: share > 0 ? Math.max(0.5, BARS * share).toFixed(1) : "0",
 });

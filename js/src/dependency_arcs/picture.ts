@@ -7,10 +7,10 @@ import type { Theme } from "../shared/theme.js";
 import {
   centreOf,
   hangingIn,
-  type Row,
   rowsOf,
   type Widths,
   WORD_SIZE,
+  type WordRow,
   widthsIn,
 } from "./arcs_layout.js";
 import { matricesOf, paintMatrices } from "./distances_paint.js";
@@ -68,7 +68,7 @@ export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
     }
     const across = Math.max(0, ...rows.map((row) => row.across));
     sheet.figure(Math.ceil(across), y, () => sheet.pen.add(...drawn));
-    if (scene.reading) {
+    if (scene.answers) {
       let x = 5;
       const marks = scene.answerer.legend.flatMap(([outcome, text]) => {
         const start = { x: x + 8, y: 11, fill: theme[outcome], "font-size": AXIS_LABEL_SIZE };
@@ -98,8 +98,8 @@ function drawMatrices(sheet: Sheet, scene: Scene): void {
 }
 
 /** A row of words with the arcs that end there. */
-function drawRow(row: Row, scene: Scene, widths: Widths, theme: Theme) {
-  const { tree, reading, shown } = scene;
+function drawRow(row: WordRow, scene: Scene, widths: Widths, theme: Theme) {
+  const { tree, answers, shown } = scene;
   const word = heldWord(scene);
   const look = { y: row.height + BASELINE, fill: theme.text, "font-size": WORD_SIZE };
   const words = tree.words.slice(row.start, row.end).map((text, i) => {
@@ -114,7 +114,7 @@ function drawRow(row: Row, scene: Scene, widths: Widths, theme: Theme) {
     for (const y of [row.height - MARK, bottom]) words.push(shape("rect", { ...across, y }));
   }
   const shapes = [...pointing(annotatedArcs(row, scene, widths, theme), word), ...words];
-  if (!reading) return { shapes, height: bottom };
+  if (!answers) return { shapes, height: bottom };
   const hanging = hangingIn(tree, row, shown, widths);
   const transform = `translate(0 ${bottom})`;
   const shares = word === undefined ? [] : sharesOf(scene, word).slice(row.start, row.end);

@@ -1,7 +1,7 @@
 import { type Caption, caption, type Table } from "../shared/caption.js";
 import { counted, digits, percent, signed } from "../shared/numbers.js";
 import { ALL } from "../shared/relation_types.js";
-import type { Answerer, Named, Reading } from "./answerer.js";
+import type { Answerer, AnswererTexts, Answers } from "./answerer.js";
 import { answererOf } from "./answerers.js";
 import type { ArcsState, DrawnSentence } from "./state.js";
 import {
@@ -23,8 +23,8 @@ export interface Scene {
   drawn: DrawnSentence;
   tree: Tree;
   answerer: Answerer;
-  named: Named;
-  reading: Reading | undefined;
+  named: AnswererTexts;
+  answers: Answers | undefined;
   /** Predicted arcs of the relation, and the drawn arcs: those above the threshold. */
   own: Predicted[];
   shown: Predicted[];
@@ -40,13 +40,13 @@ export function sceneOf(state: ArcsState): Scene | undefined {
   const tree = decodeTree(drawn);
   const answerer = answererOf(state._source);
   const named = answerer.named(state, drawn);
-  const reading = answerer.reading(drawn, tree, state);
-  const own = arcsOf(tree, reading?.predicted ?? [], relation);
+  const answers = answerer.answers(drawn, tree, state);
+  const own = arcsOf(tree, answers?.predicted ?? [], relation);
   const shown = own.filter(({ weight }) => weight >= threshold);
   const relations = relation === ALL ? "all relations" : relation;
   const title = [named.title, relations, named.arcs].join(" · ");
-  const rightness = reading ? rightnessText(reading.outcomes(relation, own), state._measured) : "";
-  return { state, drawn, tree, answerer, named, reading, own, shown, title, rightness };
+  const rightness = answers ? rightnessText(answers.outcomes(relation, own), state._measured) : "";
+  return { state, drawn, tree, answerer, named, answers, own, shown, title, rightness };
 }
 
 function rightnessText(outcomes: boolean[], measured: ArcsState["_measured"]): string {
@@ -68,23 +68,23 @@ export const sourceTexts = ({ drawn, state: { _source } }: Scene) =>
 
 /** What is shown, in words; `brief` where the table has its first rows alone. */
 export function captionOf(scene: Scene, brief = false): Caption {
-  const { drawn, named, own, shown, reading, rightness } = scene;
+  const { drawn, named, own, shown, answers, rightness } = scene;
   const { relation, threshold } = scene.state;
   const [model = "", ...source] = sourceTexts(scene);
   const hidden = own.length - shown.length;
   const words = drawn.problem ? 0 : listed(scene).length;
   const cut = `the table lists the first ${MOST_ROWS} of ${words} words`;
-  const answers = reading?.notes(rightness) ?? [];
-  return caption(`Dependency arcs${reading ? ": annotated above, predicted below" : ""}`, {
+  const notes = answers?.notes(rightness) ?? [];
+  return caption(`Dependency arcs${answers ? ": annotated above, predicted below" : ""}`, {
     model,
     head: named.caption,
-    quantity: reading?.quantity ?? "",
-    scale: reading?.scale ?? "",
+    quantity: answers?.quantity ?? "",
+    scale: answers?.scale ?? "",
     notes: [
       ...source,
       `sentence ${drawn.sentence}`,
       relation === ALL ? "all relations" : `relation ${relation}`,
-      ...answers,
+      ...notes,
       hidden ? `${counted(hidden, "arc")} below ${digits(threshold)} not drawn` : "",
       heldTexts(scene).join("; "),
       brief && words > MOST_ROWS ? cut : "",
@@ -94,15 +94,15 @@ export function captionOf(scene: Scene, brief = false): Caption {
 }
 
 /** The heights of the bars under the words while a word is active, as shares of the highest. */
-export function sharesOf({ reading }: Scene, word: number): number[] {
-  const heights = reading?.bars(word) ?? [];
+export function sharesOf({ answers }: Scene, word: number): number[] {
+  const heights = answers?.bars(word) ?? [];
   const most = Math.max(...heights);
   return heights.map((height) => (most > 0 ? height / most : 0));
 }
 
 /** The held word that pictures mark. */
-export const heldWord = ({ answerer, reading, state: { word } }: Scene): number | undefined =>
-  answerer.keepsWord && reading ? (word ?? undefined) : undefined;
+export const heldWord = ({ answerer, answers, state: { word } }: Scene): number | undefined =>
+  answerer.keepsWord && answers ? (word ?? undefined) : undefined;
 
 /** The texts of the held word in pictures: its governors, and the reasons for the answer. */
 export function heldTexts(scene: Scene): string[] {
@@ -120,7 +120,7 @@ const listed = ({ tree, state: { relation } }: Scene) =>
 
 /** The words of the relation with both governors; `brief` for the first ones alone. */
 export function tableOf(scene: Scene, brief = false): Table {
-  const { drawn, tree, reading } = scene;
+  const { drawn, tree, answers } = scene;
   if (drawn.problem) return { columns: ["problem"], rows: [[drawn.problem]] };
   const rows = listed(scene).map((word) => {
     const governor = tree.governors[word] ?? -1;
@@ -129,20 +129,20 @@ export function tableOf(scene: Scene, brief = false): Table {
       tree.relations[word] ?? "",
       governor < 0 ? "" : numberedWord(tree, governor),
     ];
-    return annotated.concat(reading?.cells(word) ?? []);
+    return annotated.concat(answers?.cells(word) ?? []);
   });
-  const columns = ["word", "relation", "governor"].concat(reading?.columns ?? []);
+  const columns = ["word", "relation", "governor"].concat(answers?.columns ?? []);
   return { columns, rows: brief ? rows.slice(0, MOST_ROWS) : rows };
 }
 
 /** The relation of a word, its predicted governor, and what else the answers say of it. */
-export function wordTexts({ tree, reading }: Scene, word: number, other?: number) {
+export function wordTexts({ tree, answers }: Scene, word: number, other?: number) {
   const governor = tree.governors[word] ?? -1;
   const relation =
     governor < 0 ? "root" : `${tree.relations[word] ?? ""} of ${wordText(tree, governor)}`;
   const annotated = `${wordText(tree, word)}: ${relation}`;
-  if (!reading) return { arc: annotated, from: "", to: "", spoken: "" };
-  const { predicted, from, to, spoken } = reading.readout(word, other);
+  if (!answers) return { arc: annotated, from: "", to: "", spoken: "" };
+  const { predicted, from, to, spoken } = answers.readout(word, other);
   return { arc: predicted ? `${annotated} · ${predicted}` : annotated, from, to, spoken };
 }
 

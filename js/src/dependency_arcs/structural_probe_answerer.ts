@@ -1,6 +1,6 @@
 import { counted } from "../shared/numbers.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
-import type { Answerer, Reading } from "./answerer.js";
+import type { Answerer, Answers } from "./answerer.js";
 import type { Structure } from "./state.js";
 import {
   type Distances,
@@ -46,11 +46,11 @@ export const structuralProbe = (name: string, layers: readonly number[] = []): A
       arcs: "annotated and predicted arcs",
     };
   },
-  reading: ({ structure }, tree) => (structure ? readingOf(structure, tree) : undefined),
+  answers: ({ structure }, tree) => (structure ? answersOf(structure, tree) : undefined),
 });
 
 /** The links of the predicted tree, and an arc to the word that is taken for its root. */
-function readingOf(sent: Structure, tree: Tree): Reading {
+function answersOf(sent: Structure, tree: Tree): Answers {
   const predicted = linksOf(sent, tree);
   const distances = distancesOf(sent, tree.words.length);
   const depths = asFloat32(sent.depths);

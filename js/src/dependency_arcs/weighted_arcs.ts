@@ -1,6 +1,6 @@
 import { alignedWeights, counted, digits } from "../shared/numbers.js";
 import type { Outcome } from "../shared/verdict.js";
-import type { Reading } from "./answerer.js";
+import type { Answers } from "./answerer.js";
 import { numberedWord, type Predicted, type Tree, wordText } from "./tree.js";
 
 /** Weights that a readout names. */
@@ -18,12 +18,12 @@ export const LEGEND: readonly (readonly [Outcome, string])[] = [
 export const LOOK_NOTE =
   "solid where the predicted governor is the annotated one, dashed elsewhere";
 
-/** The parts of a reading whose arcs have a weight of the given name. */
+/** The parts of answers whose arcs have a weight of the given name. */
 export function weightedParts(
   tree: Tree,
   predicted: Predicted[],
   weight: string,
-): Pick<Reading, "predicted" | "scale" | "outcomes" | "columns" | "cells"> {
+): Pick<Answers, "predicted" | "scale" | "outcomes" | "columns" | "cells"> {
   const arcs = new Map(predicted.map((arc) => [arc.dependent, arc]));
   const print = alignedWeights(Math.max(...predicted.map(({ weight }) => weight), 0));
   return {

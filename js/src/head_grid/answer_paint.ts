@@ -9,7 +9,7 @@ import type { Rows } from "./state.js";
 import { pairAnswers, wordAnswers } from "./word_answers.js";
 
 /** The question that the cells answer in place of thumbnails: about one word, or about two. */
-export interface Asked {
+export interface WordQuestion {
   rows: Rows;
   /** The locked key; undefined of a word alone. */
   key: number | undefined;
@@ -48,7 +48,7 @@ function stripOf(row: Float32Array, shown: number[], table: Uint32Array): Raster
 }
 
 /** The answers of all heads, on the ink of their weights. */
-export function paintAnswers(pen: Pen, scene: Scene, { rows, key }: Asked): void {
+export function paintAnswers(pen: Pen, scene: Scene, { rows, key }: WordQuestion): void {
   if (key === undefined) paintWord(pen, scene, rows);
   else paintPair(pen, scene, rows, key);
 }

@@ -1,6 +1,8 @@
-import type { Cell } from "../shared/cells.js";
+import { type Cell, sameCell } from "../shared/cells.js";
 import { type Peeked, peekOut } from "../shared/peek.js";
 import type { SmallMaps } from "./grid_pixels.js";
+import { headIn } from "./head_order.js";
+import type { Scene } from "./scene.js";
 
 /** A head as its thumbnail has it. */
 function peeked(maps: SmallMaps, [row, col]: Cell): Peeked {
@@ -18,11 +20,8 @@ function peeked(maps: SmallMaps, [row, col]: Cell): Peeked {
   };
 }
 
-/**
- * Returns a function that shows a head (or null) in the linked figures, and reports whether a
- * figure shows it.
- */
-export function gridPeek(signal: AbortSignal, circle: () => string) {
+/** Returns a function that shows a head in the linked figures; whether a figure shows the head. */
+function linkedPeek(signal: AbortSignal, circle: () => string) {
   let last: readonly [SmallMaps, number, number] | undefined;
   let shown = false;
   const point = (maps: SmallMaps | null, head: Cell | undefined): boolean => {
@@ -36,4 +35,46 @@ export function gridPeek(signal: AbortSignal, circle: () => string) {
   };
   signal.addEventListener("abort", () => point(null, undefined));
   return point;
+}
+
+/**
+ * Shows the head that is pointed at: in linked figures, or else in a preview. `circle`: the name
+ * that the linked figures share.
+ */
+export function gridPeek(signal: AbortSignal, circle: () => string) {
+  const peek = linkedPeek(signal, circle);
+  let revealed: Cell | undefined;
+  let passedBy: Cell | undefined;
+  /** The selected head, where it has still to be scrolled to. */
+  let unrevealed: Cell | undefined;
+
+  return {
+    /** What was in sight may be so no longer. */
+    laidOut(): void {
+      revealed = undefined;
+    },
+    /** The selected head that has still to be scrolled to, once. */
+    toReveal(): Cell | undefined {
+      const target = unrevealed;
+      unrevealed = undefined;
+      return target;
+    },
+    /** The cell that is pointed at, where no linked figure shows its head. */
+    previewed(
+      maps: SmallMaps | null,
+      { order, selected }: Scene,
+      at: Cell | undefined,
+    ): Cell | undefined {
+      const last = selected.at(-1);
+      if (last && !sameCell(last, revealed)) {
+        unrevealed = last;
+        // What is chosen by a key is shown, though the pointer stays on another head.
+        passedBy = at && !sameCell(at, last) ? at : undefined;
+      }
+      if (!sameCell(at, passedBy)) passedBy = undefined;
+      revealed = last;
+      const peeked = passedBy ? undefined : at;
+      return peek(maps, peeked && headIn(order, peeked)) ? undefined : peeked;
+    },
+  };
 }

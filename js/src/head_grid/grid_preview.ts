@@ -15,7 +15,7 @@ const SIDE = 180;
 const EDGE = 8;
 const GAP = 4;
 
-type Box = Record<"left" | "top" | "right" | "bottom", number>;
+type Edges = Record<"left" | "top" | "right" | "bottom", number>;
 
 /**
  * Top-left corner of a preview outside of the grid, level with the hovered cell: beside it, else
@@ -23,11 +23,11 @@ type Box = Record<"left" | "top" | "right" | "bottom", number>;
  * cell.
  */
 export function placeOutside(
-  grid: Box,
-  cell: Box,
+  grid: Edges,
+  cell: Edges,
   width: number,
   height: number,
-  bounds: Box,
+  bounds: Edges,
 ): [x: number, y: number] {
   const keep = (at: number, low: number, high: number) => Math.max(low, Math.min(high, at));
   const x = keep(cell.left, bounds.left, bounds.right - width);

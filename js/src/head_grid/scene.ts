@@ -6,7 +6,7 @@ import { AXIS_LABEL_SIZE, labelFont } from "../shared/labels.js";
 import type { Look as Page } from "../shared/mount.js";
 import type { Raster } from "../shared/pen.js";
 import type { Head, StackInfo } from "../shared/types.js";
-import type { Asked } from "./answer_paint.js";
+import type { WordQuestion } from "./answer_paint.js";
 import { papersOf } from "./changed_paper.js";
 import { compose, gridEnd, type Look, type SmallMaps } from "./grid_pixels.js";
 import {
@@ -46,7 +46,7 @@ export interface Scene extends Omit<Page, "width"> {
   /** The labels of heads that have a cell, from the top left to the bottom right. */
   labels: { at: Cell; text: string }[];
   /** What the cells show in place of thumbnails; undefined for the thumbnails. */
-  asked: Asked | undefined;
+  asked: WordQuestion | undefined;
   /** The families of heads with a tested name, as layer * heads + head. */
   families: Map<number, Family>;
   /** How far each head is from the intact one, in nats; null where none is off. */
@@ -54,7 +54,7 @@ export interface Scene extends Omit<Page, "width"> {
 }
 
 /** What the locked words ask of all heads; undefined where the maps answer. */
-function askedOf(state: GridState): Asked | undefined {
+function askedOf(state: GridState): WordQuestion | undefined {
   const { _rows: rows, tokens, cells, stack, unit, quantity } = state;
   if (cells !== "answers" || !rows || quantity !== "weights") return undefined;
   if (rows.stack !== stack || rows.unit !== unit || rows.quantity !== quantity) return undefined;

@@ -71,10 +71,6 @@ function render(context: RenderContext<GridState>): void {
   let maps: SmallMaps | null = null;
   let raster: Raster | undefined;
   let rasterOf: unknown[] = [];
-  let revealed: Cell | undefined;
-  let passedBy: Cell | undefined;
-  /** The selected head, where it has still to be scrolled to. */
-  let unrevealed: Cell | undefined;
   let before = "";
   let off = model.get("disabled");
   const mapsOf = remembered((now: GridState["_thumbnails"]) => now && decode(now));
@@ -100,7 +96,7 @@ function render(context: RenderContext<GridState>): void {
 
   /** The cell under the pointer, or of the keyboard's cursor while that is in use. */
   function pointed(): Cell | undefined {
-    const { hovered, focused, byKeyboard } = input.place;
+    const { hovered, focused, byKeyboard } = input.cursor;
     return hovered ?? (byKeyboard ? focused : undefined);
   }
 
@@ -126,7 +122,7 @@ function render(context: RenderContext<GridState>): void {
     caption = captionText(captionOf(scene));
     // What was in sight may be so no longer.
     const place = JSON.stringify(scene.layout) + highest;
-    if (place !== before) revealed = undefined;
+    if (place !== before) peek.laidOut();
     before = place;
     root.classList.toggle("attnw-grid-stale", !areCurrent(maps, state));
     const switched = JSON.stringify(off) !== JSON.stringify(state.disabled);
@@ -149,7 +145,7 @@ function render(context: RenderContext<GridState>): void {
       ${metricRow(model, scene, metrics)}
       ${keys.list()}
       ${captioned(mounted.save, html`<p class="attnw-grid-caption" data-caption>${caption}</p>`)}
-      ${live.view()}${preview.view(scene, previewed(scene))}`;
+      ${live.view()}${preview.view(scene, peek.previewed(maps, scene, pointed()))}`;
   }
 
   /** The offer to hide, or to show, special tokens on which much attention rests. */
@@ -162,9 +158,9 @@ function render(context: RenderContext<GridState>): void {
   function boxView(now: Scene) {
     const { layout, order, selected, metric, state } = now;
     const { rows, cols } = layout;
-    const { place } = input;
-    place.focused = inside(place.focused, rows, cols);
-    const cell = place.focused;
+    const { cursor } = input;
+    cursor.focused = inside(cursor.focused, rows, cols);
+    const cell = cursor.focused;
     const id = idOf(cell.join("-"));
     const head = headIn(order, cell);
     const isSelected = selected.some((at) => sameCell(at, cell));
@@ -187,29 +183,14 @@ function render(context: RenderContext<GridState>): void {
     </div>`;
   }
 
-  /** The cell that is pointed at, where no linked figure shows its head. */
-  function previewed({ order, selected }: Scene): Cell | undefined {
-    const last = selected.at(-1);
-    const at = pointed();
-    if (last && !sameCell(last, revealed)) {
-      unrevealed = last;
-      // What is chosen by a key is shown, though the pointer stays on another head.
-      passedBy = at && !sameCell(at, last) ? at : undefined;
-    }
-    if (!sameCell(at, passedBy)) passedBy = undefined;
-    revealed = last;
-    const peeked = passedBy ? undefined : at;
-    return peek(maps, peeked && headIn(order, peeked)) ? undefined : peeked;
-  }
-
   function paint(): void {
     const box = input.box();
     const canvas = input.canvas();
     if (!scene || !box || !canvas) return;
-    const { hovered, focused, byKeyboard } = input.place;
+    const { hovered, focused, byKeyboard } = input.cursor;
     const pen = fresh(canvas, scene.width, scene.height);
-    if (unrevealed) input.reveal(scene.layout, unrevealed);
-    unrevealed = undefined;
+    const target = peek.toReveal();
+    if (target) input.reveal(scene.layout, target);
     if (pen)
       paintGrid(pen, scene, raster, {
         hovered,

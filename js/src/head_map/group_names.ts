@@ -1,5 +1,5 @@
 import { LABEL_SIZE, labelFont, shorten, tableRuler } from "../shared/labels.js";
-import type { Box } from "./head_numbers.js";
+import type { Edges } from "./head_numbers.js";
 import type { MapLayout, Point } from "./map_points.js";
 
 /** The name of a behaviour, written where most of its heads are. */
@@ -10,7 +10,7 @@ export interface GroupName {
   x: number;
   y: number;
   /** Its place on the map. */
-  box: Box;
+  box: Edges;
 }
 
 /** Of a group, nearest to its middle: stragglers do not say where it is. */
@@ -36,7 +36,7 @@ export function groupNames(
   groups: { name: string; slot: number }[],
   layout: MapLayout,
   radius: number,
-  taken: Box[] = [],
+  taken: Edges[] = [],
 ): GroupName[] {
   const measure = tableRuler(labelFont("", true, LABEL_SIZE));
   const members = groups.map((_, i) => points.filter(({ group }) => group === i));
@@ -93,18 +93,18 @@ const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0)
 const within = (value: number, low: number, high: number) => Math.max(low, Math.min(high, value));
 
 /** From a point to a box; 0 inside. */
-const outside = ({ x, y }: Point, { x0, y0, x1, y1 }: Box) =>
+const outside = ({ x, y }: Point, { x0, y0, x1, y1 }: Edges) =>
   Math.hypot(Math.max(x0 - x, 0, x - x1), Math.max(y0 - y, 0, y - y1));
 
 function costOf(
-  box: Box,
+  box: Edges,
   {
     points,
     own,
     core,
     radius,
     boxes,
-  }: { points: Point[]; own: Point[]; core: Point[]; radius: number; boxes: Box[] },
+  }: { points: Point[]; own: Point[]; core: Point[]; radius: number; boxes: Edges[] },
 ): number {
   const mine = own[0]?.group;
   let cost = Math.min(...core.map((point) => outside(point, box)));
@@ -113,7 +113,7 @@ function costOf(
     if (away < 0) cost += COST.covered;
     else if (away < NEAR && point.group !== mine) cost += COST.others;
   }
-  const meets = (other: Box) =>
+  const meets = (other: Edges) =>
     box.x0 < other.x1 && other.x0 < box.x1 && box.y0 < other.y1 && other.y0 < box.y1;
   return cost + COST.name * boxes.filter(meets).length;
 }

@@ -6,7 +6,7 @@ import type { MapLayout, Point } from "./map_points.js";
 export const NUMBER_SIZE = 10;
 
 /** A text beside a head: its number, or its label. */
-export interface Beside {
+export interface HeadText {
   text: string;
   /** Whether a reader gave the text to the head. */
   isLabel: boolean;
@@ -15,7 +15,7 @@ export interface Beside {
   y: number;
 }
 
-export interface Box {
+export interface Edges {
   x0: number;
   y0: number;
   x1: number;
@@ -24,7 +24,7 @@ export interface Box {
 
 const GAP = 3;
 const LABEL_GAP = 4;
-const meets = (a: Box, b: Box) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
+const meets = (a: Edges, b: Edges) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
 
 /**
  * The label or the number of each head that has room for it beside its mark. No text covers a mark,
@@ -42,20 +42,20 @@ export function headTexts(
     layout: MapLayout;
     size: { text: number; radius: number; ring: number };
     selected: Point[];
-    taken: Box[];
+    taken: Edges[];
   },
-): Beside[] {
+): HeadText[] {
   const { labels, byLayer, layout, size, selected, taken } = of;
   const number = tableRuler(labelFont("", true, size.text));
   const rings = new Set(selected);
   const half = (point: Point) =>
     rings.has(point) ? size.ring : byLayer ? number(String(point.head[0])) / 2 : size.radius;
-  const marks = points.map((point): Box => {
+  const marks = points.map((point): Edges => {
     const across = half(point);
     const down = rings.has(point) ? size.ring : byLayer ? size.text / 2 : size.radius;
     return boxAt(point.x - across, point.y - down, 2 * across, 2 * down);
   });
-  const texts: Beside[] = [];
+  const texts: HeadText[] = [];
   const boxes = [...taken];
   const named = new Set(selected.slice(-1));
   const place = (point: Point, text: string, isLabel: boolean) => {
@@ -67,7 +67,7 @@ export function headTexts(
     // The number of a head is read after the number of its layer.
     const places = isLabel || !byLayer ? [right, ...others] : [right];
     const box = places.find(
-      (place): place is Box =>
+      (place): place is Edges =>
         place !== undefined &&
         isWithin(place, layout) &&
         !boxes.some((other) => meets(place, other)) &&
@@ -89,7 +89,7 @@ export function headTexts(
   return texts;
 }
 
-const boxAt = (x0: number, y0: number, width: number, height: number): Box => ({
+const boxAt = (x0: number, y0: number, width: number, height: number): Edges => ({
   x0,
   y0,
   x1: x0 + width,
@@ -97,7 +97,7 @@ const boxAt = (x0: number, y0: number, width: number, height: number): Box => ({
 });
 
 /** Boxes right of a point, left of it, above it and below it. */
-function placesBeside({ x, y }: Point, away: number, width: number, height: number): Box[] {
+function placesBeside({ x, y }: Point, away: number, width: number, height: number): Edges[] {
   const top = y - height / 2;
   return [
     boxAt(x + away, top, width, height),
@@ -107,5 +107,5 @@ function placesBeside({ x, y }: Point, away: number, width: number, height: numb
   ];
 }
 
-const isWithin = ({ x0, y0, x1, y1 }: Box, { width, height }: MapLayout) =>
+const isWithin = ({ x0, y0, x1, y1 }: Edges, { width, height }: MapLayout) =>
   x0 >= 0 && y0 >= 0 && x1 <= width && y1 <= height;

@@ -14,7 +14,7 @@ interface MapActions {
 }
 
 /** Where the pointer and the keyboard are on the map. */
-interface MapPlace {
+interface MapCursor {
   hovered: Point | undefined;
   /** Index of the keyboard's head. */
   focused: number;
@@ -27,16 +27,16 @@ interface MapPlace {
 const STILL = 4;
 
 /**
- * Mouse and keyboard of the map: changes the returned place and calls the actions; `key` returns
+ * Mouse and keyboard of the map: changes the returned cursor and calls the actions; `key` returns
  * whether it took the key. A template hands over the box round the canvas with `ref(attach)`.
  */
 export function mapInput(signal: AbortSignal, actions: MapActions) {
-  const place: MapPlace = { hovered: undefined, focused: 0, byKeyboard: false, brush: undefined };
+  const cursor: MapCursor = { hovered: undefined, focused: 0, byKeyboard: false, brush: undefined };
   let pressed: [x: number, y: number] | undefined;
   let box: Element | undefined;
   const on = listening(signal);
-  const update = (change: Partial<MapPlace>) => {
-    Object.assign(place, change);
+  const update = (change: Partial<MapCursor>) => {
+    Object.assign(cursor, change);
     actions.redraw();
   };
   const at = (event: PointerEvent): [number, number] => {
@@ -46,7 +46,7 @@ export function mapInput(signal: AbortSignal, actions: MapActions) {
   const focusOn = (point: Point) => ({ focused: actions.points().indexOf(point) });
 
   const letGo = () => {
-    const had = place.brush !== undefined;
+    const had = cursor.brush !== undefined;
     pressed = undefined;
     update({ brush: undefined });
     return had;
@@ -66,15 +66,15 @@ export function mapInput(signal: AbortSignal, actions: MapActions) {
     on(canvas, "pointermove", (event) => {
       const [x, y] = at(event);
       const far = pressed && Math.hypot(x - pressed[0], y - pressed[1]) >= STILL;
-      if (pressed && event.pointerType !== "touch" && (far || place.brush)) {
+      if (pressed && event.pointerType !== "touch" && (far || cursor.brush)) {
         const brush = { x0: pressed[0], y0: pressed[1], x1: x, y1: y };
         return update({ brush, hovered: undefined });
       }
       const hovered = pointAt(actions.points(), x, y);
-      if (hovered !== place.hovered) update({ hovered });
+      if (hovered !== cursor.hovered) update({ hovered });
     });
     on(canvas, "pointerup", (event) => {
-      const { brush } = place;
+      const { brush } = cursor;
       const wasPressed = pressed !== undefined;
       pressed = undefined;
       update({ brush: undefined });
@@ -97,7 +97,7 @@ export function mapInput(signal: AbortSignal, actions: MapActions) {
   const key = (event: KeyboardEvent): boolean => {
     if (event.target !== box || event.altKey) return false;
     const points = actions.points();
-    const from = points[place.focused];
+    const from = points[cursor.focused];
     if (!from) return false;
     const target = movedPoint(event.key, points, from);
     if (target) update(focusOn(target));
@@ -106,5 +106,5 @@ export function mapInput(signal: AbortSignal, actions: MapActions) {
     update({ hovered: undefined, byKeyboard: true });
     return true;
   };
-  return { place, key, attach };
+  return { cursor, key, attach };
 }

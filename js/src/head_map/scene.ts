@@ -7,7 +7,7 @@ import type { Theme } from "../shared/theme.js";
 import { type HeadLabel, sameHead } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
 import { type GroupName, groupNames } from "./group_names.js";
-import { type Beside, headTexts } from "./head_numbers.js";
+import { type HeadText, headTexts } from "./head_numbers.js";
 import type { MapLayout, Point } from "./map_points.js";
 import type { MapState, PlacedHeads } from "./state.js";
 
@@ -142,7 +142,7 @@ export interface MapScene {
   layers: number;
   labels: HeadLabel[] | undefined;
   /** Numbers and labels of heads, where they cover nothing. */
-  texts: Beside[];
+  texts: HeadText[];
   /** The mark of each behaviour. */
   slots: number[];
   /** The names of behaviours that stand on the map. */

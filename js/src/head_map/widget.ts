@@ -97,33 +97,33 @@ function render(context: RenderContext<MapState>): void {
     const plane = planeOf(state._heads);
     scene = sceneOf(state, plane, look);
     inner.classList.toggle("attnw-map-wide", scene.beside);
-    place.hovered = undefined;
-    place.focused = Math.max(0, Math.min(place.focused, plane.length - 1));
+    cursor.hovered = undefined;
+    cursor.focused = Math.max(0, Math.min(cursor.focused, plane.length - 1));
     caption = captionText(captionOf(state, scene.points));
     live.say(state.selected, announcement(state.selected));
   }
 
   function view(): unknown {
     if (!scene) return nothing;
-    const cursor = scene.points[place.focused];
+    const current = scene.points[cursor.focused];
     const readout = readoutOf(scene.selected, model.get("labels")) || HINT;
     return html`<div class="attnw-map-box attnw-drawn" role="listbox" tabindex="0"
         aria-multiselectable="true"
         aria-label="map of attention heads; question mark lists the keys"
-        aria-activedescendant=${cursor ? idOf(cursor.head.join("-")) : nothing}
+        aria-activedescendant=${current ? idOf(current.head.join("-")) : nothing}
         ${ref(attach)}>
         <canvas class="attnw-map" aria-hidden="true" data-layout=${JSON.stringify(scene.layout)}
           ${ref(canvas)}></canvas>
-        <div class="attnw-unseen" role="presentation">${cursor ? option(cursor) : nothing}</div>
+        <div class="attnw-unseen" role="presentation">${current ? option(current) : nothing}</div>
       </div>
       ${aside.view(scene, readout, caption)}${live.view()}`;
   }
 
   function paint(): void {
     if (!scene || !canvas.value) return;
-    const { hovered, byKeyboard, brush } = place;
-    const cursor = scene.points[place.focused];
-    const focused = byKeyboard ? cursor : undefined;
+    const { hovered, byKeyboard, brush } = cursor;
+    const current = scene.points[cursor.focused];
+    const focused = byKeyboard ? current : undefined;
     const pointed = hovered ?? focused;
     const label = pointed ? pointLabel(pointed, groups(), model.get("labels")) : "";
     const pen = fresh(canvas.value, scene.layout.width, scene.layout.height);
@@ -131,7 +131,7 @@ function render(context: RenderContext<MapState>): void {
   }
 
   const canvas = createRef<HTMLCanvasElement>();
-  const { place, key, attach } = mapInput(signal, {
+  const { cursor, key, attach } = mapInput(signal, {
     points,
     selected,
     redraw: schedule,

@@ -2,9 +2,9 @@ import { element, listening } from "../shared/dom.js";
 import {
   framed,
   isWhole,
+  type MapPart,
   middleOf,
-  type Part,
-  type Place,
+  type Position,
   type Room,
   type Size,
   samePart,
@@ -27,7 +27,7 @@ const SHARE = 1 / 4;
 /** What is drawn of a map, and where, in CSS pixels of the page. */
 export interface Plot {
   size: Size;
-  part: Part;
+  part: MapPart;
   room: Room;
   left: number;
   top: number;
@@ -46,6 +46,59 @@ export function placeAt({ part, left, top, width, height }: Plot, at: Point) {
   return { query: q0 + below * (q1 - q0), key: k0 + right * (k1 - k0), inside };
 }
 
+/** So many positions as so many pixels are. */
+const positions = ({ part, width, height }: Plot, dx: number, dy: number): Position => ({
+  query: (dy / height) * (part[1] - part[0]),
+  key: (dx / width) * (part[3] - part[2]),
+});
+
+/** What a finger that moves beside another one asks for: zoom, about which position, of what. */
+function pinched(plot: Plot, before: Point, here: Point, other: Point) {
+  const apart = (at: Point) =>
+    Math.max(8, Math.hypot(at.clientX - other.clientX, at.clientY - other.clientY));
+  const by = positions(
+    plot,
+    (before.clientX - here.clientX) / 2,
+    (before.clientY - here.clientY) / 2,
+  );
+  const moved = shifted(plot.size, plot.part, by);
+  const middle = {
+    clientX: (here.clientX + other.clientX) / 2,
+    clientY: (here.clientY + other.clientY) / 2,
+  };
+  return {
+    times: apart(here) / apart(before),
+    middle: placeAt({ ...plot, part: moved }, middle),
+    moved,
+  };
+}
+
+/** The rectangle round a part to zoom to. */
+function zoomFrame(box: HTMLElement) {
+  const frame = element(box, "div", {
+    class: "attnw-zoom-frame",
+    hidden: true,
+    "aria-hidden": "true",
+  });
+  return {
+    hide(): void {
+      frame.hidden = true;
+    },
+    draw(plot: Plot, from: Point, to: Point): void {
+      const { left, top } = box.getBoundingClientRect();
+      const inX = (x: number) => Math.max(plot.left, Math.min(plot.left + plot.width, x)) - left;
+      const inY = (y: number) => Math.max(plot.top, Math.min(plot.top + plot.height, y)) - top;
+      const [x0, x1] = [inX(from.clientX), inX(to.clientX)];
+      const [y0, y1] = [inY(from.clientY), inY(to.clientY)];
+      frame.hidden = false;
+      frame.style.left = `${Math.min(x0, x1)}px`;
+      frame.style.top = `${Math.min(y0, y1)}px`;
+      frame.style.width = `${Math.abs(x1 - x0)}px`;
+      frame.style.height = `${Math.abs(y1 - y0)}px`;
+    },
+  };
+}
+
 /**
  * What moves and zooms a map, the same in every figure: a drag moves what is in sight; a drag with
  * Shift frames a part to zoom to; two fingers, a pinch on a trackpad and a wheel with Ctrl or
@@ -54,22 +107,18 @@ export function placeAt({ part, left, top, width, height }: Plot, at: Point) {
 export function windowGestures(
   box: HTMLElement,
   plotAt: (at: Point) => Plot | undefined,
-  show: (part: Part) => void,
+  show: (part: MapPart) => void,
   signal: AbortSignal,
 ) {
   const on = listening(signal);
-  const frame = element(box, "div", {
-    class: "attnw-zoom-frame",
-    hidden: true,
-    "aria-hidden": "true",
-  });
+  const frame = zoomFrame(box);
   const down = new Map<number, Point>();
   let start: { plot: Plot; event: PointerEvent } | undefined;
   let dragged = false;
   /** Small turns and pinches add up until they are a position nearer. */
   let owed = 1;
 
-  function zoom(plot: Plot, times: number, place: Place, part = plot.part): void {
+  function zoom(plot: Plot, times: number, place: Position, part = plot.part): void {
     const next = zoomed(plot.size, part, owed * times, place, plot.room);
     const stays =
       next[1] - next[0] === part[1] - part[0] && next[3] - next[2] === part[3] - part[2];
@@ -78,11 +127,6 @@ export function windowGestures(
     else if (part !== plot.part) show(part);
   }
 
-  /** So many positions as so many pixels are. */
-  const positions = ({ part, width, height }: Plot, dx: number, dy: number): Place => ({
-    query: (dy / height) * (part[1] - part[0]),
-    key: (dx / width) * (part[3] - part[2]),
-  });
   const framing = () => Boolean(start?.event.shiftKey) && down.size === 1;
 
   on(box, "pointerdown", (event) => {
@@ -109,47 +153,20 @@ export function windowGestures(
     if (isFirst) box.setPointerCapture?.(event.pointerId);
     const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
     down.set(event.pointerId, event);
-    if (framing()) drawFrame(start.event, event);
+    if (framing()) frame.draw(start.plot, start.event, event);
     else if (!other) {
       // From where the drag began: rounding does not add up.
       show(shifted(plot.size, start.plot.part, positions(start.plot, -dx, -dy)));
-    } else pinch(plot, before, event, other);
+    } else {
+      const { times, middle, moved } = pinched(plot, before, event, other);
+      zoom(plot, times, middle, moved);
+    }
   });
-
-  function pinch(plot: Plot, before: Point, here: Point, other: Point): void {
-    const apart = (at: Point) =>
-      Math.max(8, Math.hypot(at.clientX - other.clientX, at.clientY - other.clientY));
-    const by = positions(
-      plot,
-      (before.clientX - here.clientX) / 2,
-      (before.clientY - here.clientY) / 2,
-    );
-    const moved = shifted(plot.size, plot.part, by);
-    const middle = {
-      clientX: (here.clientX + other.clientX) / 2,
-      clientY: (here.clientY + other.clientY) / 2,
-    };
-    zoom(plot, apart(here) / apart(before), placeAt({ ...plot, part: moved }, middle), moved);
-  }
-
-  function drawFrame(from: Point, to: Point): void {
-    const { left, top } = box.getBoundingClientRect();
-    const plot = start?.plot as Plot;
-    const inX = (x: number) => Math.max(plot.left, Math.min(plot.left + plot.width, x)) - left;
-    const inY = (y: number) => Math.max(plot.top, Math.min(plot.top + plot.height, y)) - top;
-    const [x0, x1] = [inX(from.clientX), inX(to.clientX)];
-    const [y0, y1] = [inY(from.clientY), inY(to.clientY)];
-    frame.hidden = false;
-    frame.style.left = `${Math.min(x0, x1)}px`;
-    frame.style.top = `${Math.min(y0, y1)}px`;
-    frame.style.width = `${Math.abs(x1 - x0)}px`;
-    frame.style.height = `${Math.abs(y1 - y0)}px`;
-  }
 
   function end(pointerId?: number): void {
     if (pointerId === undefined) down.clear();
     else down.delete(pointerId);
-    frame.hidden = true;
+    frame.hide();
     if (down.size === 0) start = undefined;
   }
   on(box, "pointerup", (event) => {
@@ -163,11 +180,11 @@ export function windowGestures(
       return;
     }
     const { rows, cols } = plot.size;
-    const inMap = ({ query, key }: Place) => ({
+    const inMap = ({ query, key }: Position) => ({
       query: Math.max(0, Math.min(rows, query)),
       key: Math.max(0, Math.min(cols, key)),
     });
-    const ends = [from.event, event].map((at) => inMap(placeAt(plot, at))) as [Place, Place];
+    const ends = [from.event, event].map((at) => inMap(placeAt(plot, at))) as [Position, Position];
     show(framed(plot.size, ...ends, plot.room));
   });
   on(box, "pointercancel", ({ pointerId }) => end(pointerId));
@@ -205,7 +222,7 @@ export function windowGestures(
 }
 
 const STEPS: Record<string, 1 | -1> = { "+": 1, "=": 1, "-": -1, _: -1 };
-const ARROWS: Record<string, Place> = {
+const ARROWS: Record<string, Position> = {
   ArrowUp: { query: -1, key: 0 },
   ArrowDown: { query: 1, key: 0 },
   ArrowLeft: { query: 0, key: -1 },
@@ -213,7 +230,7 @@ const ARROWS: Record<string, Place> = {
 };
 
 /** A step nearer (1) or farther (-1), about a place, or the middle of what is in sight. */
-export function stepped({ size, part, room }: Plot, by: 1 | -1, at?: Place): Part {
+export function stepped({ size, part, room }: Plot, by: 1 | -1, at?: Position): MapPart {
   const place = at ?? middleOf(part);
   const next = zoomed(size, part, by > 0 ? NEARER : 1 / NEARER, place, room);
   // Rounded to whole pixels a step out of large cells may be none.
@@ -224,8 +241,8 @@ export function stepped({ size, part, room }: Plot, by: 1 | -1, at?: Place): Par
 export function partByKey(
   { key, shiftKey }: Pick<KeyboardEvent, "key" | "shiftKey">,
   plot: Plot,
-  at?: Place,
-): Part | undefined {
+  at?: Position,
+): MapPart | undefined {
   const { size, part } = plot;
   const by = STEPS[key];
   if (by) return stepped(plot, by, at);

@@ -36,7 +36,13 @@ import {
   visibleOf,
 } from "./scene.js";
 import { arrangeBeside, paintNames, TITLE } from "./several/heads_side_by_side.js";
-import { said, severalNotes, severalTable, severalTitle, shareOf } from "./several/several_text.js";
+import {
+  severalNotes,
+  severalTable,
+  severalTitle,
+  shareOf,
+  targetText,
+} from "./several/several_text.js";
 import { barsOfTwo, DIFFERENCE, differenceScale } from "./several/two_maps.js";
 import { isPair } from "./source/target.js";
 import { sizeOf } from "./source/window_of.js";
@@ -138,7 +144,7 @@ export const drawPicture: DrawPicture<ViewState> = (state, request) => {
 function readOut(sheet: Sheet, scene: Scene): void {
   const target = leads(scene);
   const style = { size: LABEL_SIZE, colour: scene.theme.text, line: 16 };
-  const text = isPair(target) || scene.several ? said(scene, target) : "";
+  const text = isPair(target) || scene.several ? targetText(scene, target) : "";
   if (text) {
     sheet.text(text, style);
     sheet.gap();
@@ -172,13 +178,13 @@ interface Entry {
 }
 
 /** Which colour is which head's, in as many lines as are needed. */
-interface Key {
+interface ColourKey {
   entries: Entry[];
   width: number;
   height: number;
 }
 
-function headKey({ several, colours = [], ruler, font, state }: Scene, room: number): Key {
+function headKey({ several, colours = [], ruler, font, state }: Scene, room: number): ColourKey {
   const measure = ruler(labelFont(font));
   const entries: Entry[] = [];
   let x = 0;
@@ -195,7 +201,7 @@ function headKey({ several, colours = [], ruler, font, state }: Scene, room: num
   return { entries, width, height: y + LINE };
 }
 
-function paintKey(pen: Pen, { entries }: Key, { theme, font }: Scene): void {
+function paintKey(pen: Pen, { entries }: ColourKey, { theme, font }: Scene): void {
   pen.font = labelFont(font);
   pen.textAlign = "left";
   pen.textBaseline = "middle";

@@ -4,7 +4,7 @@ import type { Print } from "../shared/quantity.js";
 import { sharePrinter } from "../shared/quantity.js";
 import type { Theme } from "../shared/theme.js";
 import { type Axes, type Axis, type Head, type Side, sameHead } from "../shared/types.js";
-import { isWhole, type Part } from "../shared/window.js";
+import { isWhole, type MapPart } from "../shared/window.js";
 import { isMany, printerOf } from "./aside/token_name.js";
 import type { Plot } from "./gestures.js";
 import { headColours } from "./several/head_colours.js";
@@ -45,9 +45,9 @@ export interface Ground extends Omit<Look, "width"> {
   /** Only what is in sight is drawn: a picture is as large as all that it holds. */
   cropped?: boolean;
   /** In sight while a hand moves it; else the window tells. */
-  moved?: Part | undefined;
+  moved?: MapPart | undefined;
   /** The part that colours are scaled to while a hand moves the map; else what is in sight. */
-  scaledTo?: Part | undefined;
+  scaledTo?: MapPart | undefined;
 }
 
 /** All that a figure of one map draws. */
@@ -56,7 +56,7 @@ export interface Scene extends Ground {
   map: VisibleMap;
   axes: Axes;
   /** In sight of the map. */
-  part: Part;
+  part: MapPart;
   /** Of the letters of tokens, in pixels. */
   size: number;
   /** Prints a weight. */
@@ -89,7 +89,7 @@ export interface Figure {
   /** What lies under a point of the page. */
   hit(clientX: number, clientY: number): Target;
   /** Bring a target into sight; `amid`: into the middle, where it was not in sight. */
-  reveal(target: Target, amid?: boolean): void;
+  reveal(target: Target, toMiddle?: boolean): void;
   /** Whether a side's label is too long to be printed whole. */
   isCut(scene: Scene, side: Side, text: string): boolean;
   /** What the caption must say about the drawing. */

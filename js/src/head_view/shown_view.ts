@@ -2,7 +2,7 @@ import type { Look } from "../shared/mount.js";
 import type { Peeked } from "../shared/peek.js";
 import { shownHead } from "../shared/selection.js";
 import type { Head, Model } from "../shared/types.js";
-import { isWhole, type Part, type Place, samePart } from "../shared/window.js";
+import { isWhole, type MapPart, type Position, samePart } from "../shared/window.js";
 import { peekShown } from "./peek_shown.js";
 import {
   choices,
@@ -55,7 +55,7 @@ export class ShownView {
   map: VisibleMap | undefined;
   scene: Scene | undefined;
   /** In sight of the map, while it can be zoomed. */
-  part: Part | undefined;
+  part: MapPart | undefined;
   /** Where the pointer or the cursor is; the scene has what is known there. */
   active: Target = {};
   byKeyboard = false;
@@ -65,7 +65,7 @@ export class ShownView {
   /** What the map was made from. */
   #mapOf: unknown[] = [];
   /** The part that colours are scaled to: what was in sight when a hand took hold of the map. */
-  #scaledTo: Part | undefined;
+  #scaledTo: MapPart | undefined;
 
   constructor(
     readonly model: Model<ViewState>,
@@ -169,7 +169,7 @@ export class ShownView {
   }
 
   /** The middle of the cell under the cursor. */
-  cursor(): Place | undefined {
+  cursor(): Position | undefined {
     const { query, key, step = 1 } = this.active;
     if (query === undefined || key === undefined || this.model.get("mode") === "lines")
       return undefined;
@@ -187,7 +187,7 @@ export class ShownView {
   }
 
   /** Bring a part of the map into sight. */
-  show(next: Part): void {
+  show(next: MapPart): void {
     if (!this.map) return;
     if (!this.part || !samePart(this.part, next)) {
       this.part = next;

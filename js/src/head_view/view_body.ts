@@ -6,7 +6,7 @@ import { captioned } from "../shared/save_menu.js";
 import type { Head } from "../shared/types.js";
 import { barOf, differenceBarOf } from "./lines/line_tables.js";
 import { linesFigure } from "./lines/lines_figure.js";
-import type { Range } from "./lines/lines_focus.js";
+import type { LineRange } from "./lines/lines_focus.js";
 import { rowsFigure } from "./lines/rows_figure.js";
 import { matrixFigure } from "./matrix/matrix_figure.js";
 import { ASIDE, type Scene } from "./scene.js";
@@ -64,7 +64,7 @@ export function viewFigures(
 }
 
 /** The values of the colours, and of those of a difference. */
-export function legendView(scene: Scene, range: Range, quantity: string) {
+export function legendView(scene: Scene, range: LineRange, quantity: string) {
   const { theme, map } = scene;
   const { texts, words } = legendOf(scene, range, quantity);
   const { ofMaps, ofDifference } = barsOfTwo(scene);

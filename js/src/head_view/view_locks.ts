@@ -76,10 +76,10 @@ export class ViewLocks {
   }
 
   /** Bring a token or a cell into sight. */
-  reveal(target: Target, amid = false): void {
+  reveal(target: Target, toMiddle = false): void {
     const { map, part, figure } = this.#view;
     if (map && part) this.#view.show(showing(sizeOf(map), part, target, target.step));
-    else figure.reveal(target, amid);
+    else figure.reveal(target, toMiddle);
   }
 
   /**

@@ -25,7 +25,7 @@ import {
 import { stepNote } from "./aside/generation_steps.js";
 import { lengthOf } from "./aside/tiled_text.js";
 import { isMany, listName, printerOf, tokenName } from "./aside/token_name.js";
-import type { Range } from "./lines/lines_focus.js";
+import type { LineRange } from "./lines/lines_focus.js";
 import { columnsScroll } from "./lines/lines_layout.js";
 import { rowsLayout } from "./lines/rows_layout.js";
 import { isInRows, leads, type Scene } from "./scene.js";
@@ -90,7 +90,7 @@ export function captionOf(
   shown: Shown,
   map: VisibleMap,
   drawing: string[],
-  range: Range = { maximum: map.maximum, of: "this head" },
+  range: LineRange = { maximum: map.maximum, of: "this head" },
 ): Caption {
   const { head, axes, quantity, exact } = shown;
   const source = state._source;
@@ -164,7 +164,7 @@ function rowsNote(state: ViewState, map: VisibleMap, several: Shown["several"]):
 }
 
 /** The values under the bar of colours or of thickness, and what stands beside it. */
-export function legendOf(scene: Scene, { maximum, of }: Range, quantity: string) {
+export function legendOf(scene: Scene, { maximum, of }: LineRange, quantity: string) {
   const { state, map } = scene;
   const isLines = state.mode === "lines";
   const printWhole = map.signed ? printValue(quantity) : barPrinter(quantity, state.scale);

@@ -9,9 +9,9 @@ import { linesRange } from "./lines/lines_focus.js";
 import { isZoomable, leads, roomFor, type Scene } from "./scene.js";
 import { type Chip, chipsOf } from "./several/chips.js";
 import { isTwo } from "./several/several.js";
-import { said, severalNotes, severalTitle, shareOf } from "./several/several_text.js";
+import { severalNotes, severalTitle, shareOf, targetText } from "./several/several_text.js";
 import type { Followed, ShownView } from "./shown_view.js";
-import type { Row } from "./source/map_source.js";
+import type { QueryRow } from "./source/map_source.js";
 import { isEmpty, isPair } from "./source/target.js";
 import { sizeOf } from "./source/window_of.js";
 import type { ViewState } from "./state.js";
@@ -39,7 +39,7 @@ export class ViewWords {
   colourOf: (head: Head) => string = () => "";
   zoom = { zooms: false, zoomed: false };
   /** All weights of a locked query, where not all are in sight. */
-  row: Row | undefined;
+  row: QueryRow | undefined;
   /** What was pointed at, for readers who do not see it; "" for nothing new. */
   spoken = "";
   readonly body: BodyState = {
@@ -118,7 +118,7 @@ export class ViewWords {
     if (!events.isDragging())
       body.caption = captionText(captionOf(scene.state, of, scene.map, notes, range));
     const target = isEmpty(scene.active) ? leads(scene) : scene.active;
-    const text = said(scene, target);
+    const text = targetText(scene, target);
     // What is locked is listed below, or stands beside the tokens.
     const isListed =
       (body.strongest || standsBeside(scene)) && isEmpty(scene.active) && !isPair(target);

@@ -4,7 +4,7 @@ import { labelOf, specialName } from "../shared/labels.js";
 import { aligned, counted, digits, figures, percent } from "../shared/numbers.js";
 import { signedValue } from "../shared/quantity.js";
 import { headName } from "../shared/types.js";
-import type { Link, LinkState, Part, Rest } from "./state.js";
+import type { Link, LinkState, Rest, ScorePart } from "./state.js";
 import { isAbout } from "./state.js";
 
 export const FIGURE = "Why a head attends, and what it carries";
@@ -33,7 +33,7 @@ export interface Block {
 }
 
 /** One of the answers: a title, sentences above and below, and bars between them. */
-export interface Panel {
+export interface AnswerPanel {
   title: string;
   above: string[];
   blocks: Block[];
@@ -73,16 +73,16 @@ const printWeight = (weight: number) => (weight < 0.0005 ? figures(weight) : dig
 const printShare = (share: number) => `${percent(Math.round(100 * share) / 100 || 0, 1)} %`;
 
 /** Rows of parts, of the parts that are not listed, and of the sum. */
-function rowsOf(parts: Part[], [count, sum]: Rest, others: Part[], total: number): Row[] {
+function rowsOf(parts: ScorePart[], [count, sum]: Rest, others: ScorePart[], total: number): Row[] {
   const print = printed([...parts.map(([, value]) => value), total]);
-  const row = ([label, value]: Part): Row => ({ label, value, text: print(value) });
-  const left: Part[] = count ? [[counted(count, "other"), sum]] : [];
+  const row = ([label, value]: ScorePart): Row => ({ label, value, text: print(value) });
+  const left: ScorePart[] = count ? [[counted(count, "other"), sum]] : [];
   const rows = [...parts, ...left, ...others].map(row);
   return [...rows, { ...row(["sum", total]), isSum: true }];
 }
 
 /** Why the head prefers the key to its rival. */
-function whyPanel(state: LinkState, link: Link): Panel {
+function whyPanel(state: LinkState, link: Link): AnswerPanel {
   const answer = state._why;
   const rival = link.versus === null ? "another token" : keyName(state, link.versus);
   const panel = {
@@ -115,7 +115,7 @@ function whyPanel(state: LinkState, link: Link): Panel {
 }
 
 /** Who wrote the query and the key. */
-function sourcesPanel(state: LinkState, link: Link): Panel {
+function sourcesPanel(state: LinkState, link: Link): AnswerPanel {
   const answer = state._sources;
   const panel = { title: "Who wrote the query and the key", above: [], blocks: [], below: [] };
   if (!answer || !isAbout(answer, link, true))
@@ -138,7 +138,7 @@ function sourcesPanel(state: LinkState, link: Link): Panel {
 }
 
 /** What the head carries from the key to the query. */
-function carriedPanel(state: LinkState, link: Link): Panel {
+function carriedPanel(state: LinkState, link: Link): AnswerPanel {
   const key = keyName(state, link.key);
   const query = queryOf(state, link);
   const panel = { title: `What goes from ${key} to ${query}`, above: [], blocks: [], below: [] };
@@ -178,7 +178,7 @@ function carriedPanel(state: LinkState, link: Link): Panel {
 }
 
 /** The words that the carried part promotes and suppresses. */
-function wordBlocks(state: LinkState, link: Link): Pick<Panel, "blocks" | "below"> {
+function wordBlocks(state: LinkState, link: Link): Pick<AnswerPanel, "blocks" | "below"> {
   const answer = state._vocabulary;
   if (!answer || !isAbout(answer, link)) return { blocks: [], below: [WAITING] };
   const { found, problem } = answer;
@@ -191,7 +191,7 @@ function wordBlocks(state: LinkState, link: Link): Pick<Panel, "blocks" | "below
 }
 
 /** The three panels of a link. */
-export const panelsOf = (state: LinkState, link: Link): Panel[] => [
+export const panelsOf = (state: LinkState, link: Link): AnswerPanel[] => [
   whyPanel(state, link),
   sourcesPanel(state, link),
   carriedPanel(state, link),

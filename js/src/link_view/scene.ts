@@ -2,7 +2,7 @@ import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { wrapped } from "../shared/text_width.js";
 import { type Curve, curveOf } from "./distance_curve.js";
-import { type Block, type Panel, panelsOf, type Row } from "./link_text.js";
+import { type AnswerPanel, type Block, panelsOf, type Row } from "./link_text.js";
 import type { Link, LinkState } from "./state.js";
 
 /** From these widths on, panels stand in two and in three columns. */
@@ -58,7 +58,7 @@ export interface PlacedPanel {
 export interface Scene extends Look {
   link: Link;
   /** What the panels say, for readers who do not see the bars. */
-  said: Panel[];
+  said: AnswerPanel[];
   panels: PlacedPanel[];
   height: number;
   /** The weight by distance, or the reason why it is not known. */
@@ -94,7 +94,7 @@ export function sceneOf(state: LinkState, look: Look): Scene | null {
   };
 }
 
-function placedPanel(panel: Panel, width: number, look: Look): Omit<PlacedPanel, "x" | "y"> {
+function placedPanel(panel: AnswerPanel, width: number, look: Look): Omit<PlacedPanel, "x" | "y"> {
   const { ruler, font } = look;
   const lines: PlacedLine[] = [];
   let y = 0;

@@ -2,7 +2,7 @@ import type { Axes, Head, SharedState } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
 
 /** A part of a sum, with its value. */
-export type Part = [name: string, value: number];
+export type ScorePart = [name: string, value: number];
 /** Parts that are not listed: their number and their sum. */
 export type Rest = [count: number, sum: number];
 
@@ -35,10 +35,10 @@ export interface Link extends Ends {
 
 /** Parts of the difference between the scores of the key and its rival. */
 export interface Why {
-  parts: Part[];
+  parts: ScorePart[];
   rest: Rest;
   /** Bias and soft cap. */
-  others: Part[];
+  others: ScorePart[];
   by: "wavelength" | "dimension";
   total: number;
   /** Null where a weight is 0 in float32. */
@@ -57,7 +57,7 @@ export interface Distances {
 
 /** Pairs of a writer of the query and a writer of the key. */
 export interface Sources {
-  pairs: Part[];
+  pairs: ScorePart[];
   rest: Rest;
   total: number;
 }
@@ -72,8 +72,8 @@ interface Writes {
 
 /** Words that the part of the key promotes and suppresses, with their logits. */
 export interface Vocabulary {
-  promoted: Part[];
-  suppressed: Part[];
+  promoted: ScorePart[];
+  suppressed: ScorePart[];
   note: string;
 }
 

@@ -14,7 +14,7 @@ import { save, snapshot } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
 import type { Curve } from "./distance_curve.js";
 import { linkControls } from "./link_controls.js";
-import { captionOf, messageOf, type Panel, titleOf } from "./link_text.js";
+import { type AnswerPanel, captionOf, messageOf, titleOf } from "./link_text.js";
 import { paintCurve, paintPanels } from "./paint.js";
 import { type Scene, sceneOf } from "./scene.js";
 import { isAsked, type LinkState, WATCHED } from "./state.js";
@@ -127,7 +127,7 @@ const sliderStyle = ({ left, right }: Curve) =>
   `margin-left: ${left - HANDLE}px; width: ${right - left + 2 * HANDLE}px`;
 
 /** The numbers of a panel, for readers who do not see its bars. */
-function panelInWords({ title, above, blocks, below }: Panel) {
+function panelInWords({ title, above, blocks, below }: AnswerPanel) {
   return html`<p>${[title, ...above].join(" ")}</p>
     ${blocks.map(
       ({ heading, rows }) => html`<ul aria-label=${heading}>

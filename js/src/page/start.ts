@@ -16,17 +16,17 @@ const widgets = (): Record<string, Widget> =>
 const say = (place: HTMLElement, error: unknown) =>
   element(place, "p", { role: "alert", class: "attnw-page-alert" }, sentenceOf(error));
 
-interface Placed {
+interface PlacedFigure {
   section: HTMLElement;
   figure: PageFigure;
   linked: Linked;
 }
 
 /** The figures whose data is whole, each in its section; the section of any other says why not. */
-function place(parent: HTMLElement, source: string): Placed[] {
+function place(parent: HTMLElement, source: string): PlacedFigure[] {
   const { figures, held: stored } = parsedPage(source);
   const held = checkedHeld(stored);
-  const placed: Placed[] = [];
+  const placed: PlacedFigure[] = [];
   for (const data of figures) {
     const section = element(parent, "section");
     try {
@@ -64,7 +64,7 @@ function start(main: HTMLElement, source: string): void {
   };
   addEventListener("error", fail);
   addEventListener("unhandledrejection", fail);
-  let placed: Placed[] = [];
+  let placed: PlacedFigure[] = [];
   try {
     placed = place(parent, source);
   } catch (error) {

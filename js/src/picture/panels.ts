@@ -2,7 +2,7 @@ import { type Caption, caption, captionText, type Table } from "../shared/captio
 import { type Drawn, type DrawPicture, Sheet } from "../shared/picture/sheet.js";
 
 /** One figure of several; `width` is its fixed width, or null for a share of the free width. */
-interface Panel {
+interface FigurePanel {
   figure: string;
   state: never;
   width: number | null;
@@ -13,7 +13,7 @@ interface Panel {
 
 /** What a picture of several figures is made of, row by row. */
 interface PanelsState {
-  rows: Panel[][];
+  rows: FigurePanel[][];
 }
 
 /** Beside the margins that every panel has. */
@@ -28,7 +28,7 @@ export const drawPanels =
     const most = Math.max(...rows.map(({ length }) => length));
     const whole = request.width ?? Math.max(OWN.whole, OWN.column * most + GAP * (most - 1));
     const sheet = new Sheet({ ...request, width: whole }, undefined, 0);
-    const all: [Panel, Drawn][] = [];
+    const all: [FigurePanel, Drawn][] = [];
     for (const row of rows) {
       const widths = widthsOf(row, whole);
       const drawn = row.map((panel, i) => {
@@ -52,17 +52,17 @@ export const drawPanels =
   };
 
 /** Panels without a fixed width share the free width. */
-function widthsOf(row: Panel[], whole: number): number[] {
+function widthsOf(row: FigurePanel[], whole: number): number[] {
   const taken = row.reduce((sum, { width }) => sum + (width ?? 0), GAP * (row.length - 1));
   const open = row.filter(({ width }) => width === null).length;
   const share = Math.max(1, Math.floor((whole - taken) / Math.max(1, open)));
   return row.map(({ width }) => width ?? share);
 }
 
-const nameOf = ({ letter }: Panel, index: number) => letter || `panel ${index + 1}`;
+const nameOf = ({ letter }: FigurePanel, index: number) => letter || `panel ${index + 1}`;
 
 /** The model once where all are of one; then each panel's caption. */
-function captionOf(all: [Panel, Drawn][]): Caption {
+function captionOf(all: [FigurePanel, Drawn][]): Caption {
   const models = new Set(all.map(([, { caption }]) => caption.model));
   const shared = models.size === 1 ? ([...models][0] ?? "") : "";
   const captionOf = (said: Caption) => captionText(shared ? { ...said, model: "" } : said);
@@ -73,7 +73,7 @@ function captionOf(all: [Panel, Drawn][]): Caption {
 }
 
 /** The rows of all tables, each under its panel's name; empty where a table lacks a column. */
-function tableOf(all: [Panel, Drawn][]): Table {
+function tableOf(all: [FigurePanel, Drawn][]): Table {
   const columns = [...new Set(all.flatMap(([, { table }]) => table.columns))];
   const rows = all.flatMap(([panel, { table }], i) =>
     table.rows.map((row) => [

@@ -2,17 +2,14 @@ import { html } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
 import { labelOf } from "../shared/labels.js";
 import type { Axis } from "../shared/types.js";
+import { chosenToken, isOfInput } from "./prediction_text.js";
+import type { PredictionState } from "./state.js";
 
-/** The tokens as a row of buttons. */
-interface Tokens {
-  /** The tokens; undefined hides the row. */
-  axis: Axis | undefined;
-  /** The token that is asked about. */
-  chosen: number | undefined;
-  /** The name of the row. */
-  name: string;
-  allowed: boolean;
-}
+const NAMES = {
+  next: "what follows which token",
+  label: "which token is labelled",
+  masked: "which token is predicted",
+};
 
 /** The tokens of the text, of which one is asked about: arrows move between them, Enter chooses. */
 export function tokenRow(choose: (index: number) => void, redraw: () => void) {
@@ -40,7 +37,11 @@ export function tokenRow(choose: (index: number) => void, redraw: () => void) {
     redraw();
   }
 
-  return ({ axis, chosen, name, allowed }: Tokens) => {
+  return (state: PredictionState, allowed: boolean) => {
+    const task = state._predictions?.task;
+    const axis = isOfInput(task) ? undefined : (state._axes.query ?? undefined);
+    const chosen = chosenToken(state);
+    const name = NAMES[task === "next" || task === "label" ? task : "masked"];
     const text = JSON.stringify(axis?.text);
     const hasFocus = row.value?.contains(row.value.ownerDocument.activeElement) ?? false;
     if (text !== shown || (chosen !== undefined && !hasFocus)) reached = chosen ?? 0;

@@ -4,7 +4,6 @@ import { captionText } from "../shared/caption.js";
 import { elementIds, gridCell } from "../shared/cell_cursor.js";
 import { cellGestures } from "../shared/cell_input.js";
 import { type Cell, inside, sameCell } from "../shared/cells.js";
-import { type Control, choice } from "../shared/controls.js";
 import { withControls } from "../shared/figure_controls.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
@@ -16,15 +15,8 @@ import { announcement, chosenHeads, selectHeads, stepTo } from "../shared/select
 import { save, snapshot } from "../shared/snapshot.js";
 import { type RenderContext, sameHead } from "../shared/types.js";
 import { paintPredictions } from "./paint.js";
-import {
-  captionOf,
-  chosenToken,
-  describe,
-  HINT,
-  isOfInput,
-  mapTitle,
-  questionOf,
-} from "./prediction_text.js";
+import { predictionControls } from "./prediction_controls.js";
+import { captionOf, describe, HINT, mapTitle, questionOf } from "./prediction_text.js";
 import { barAt, headAt, type Scene, sceneOf } from "./scene.js";
 import { type PredictionState, WATCHED } from "./state.js";
 import { tokenRow } from "./token_row.js";
@@ -39,14 +31,6 @@ const KEYS = [
   ["[ and ]", "step to the layer before / after"],
   ["?", "show or hide this list"],
 ] as const;
-const LIKELIEST = "";
-const EFFECTS = {
-  passes: "without each head",
-  gradient: "without each head, estimated",
-  direct: "direct, on the logit",
-  patch: "patched into a second text",
-};
-
 function render(context: RenderContext<PredictionState>): void {
   const { model, signal } = context;
   const mounted = withControls(
@@ -87,13 +71,6 @@ function render(context: RenderContext<PredictionState>): void {
     if (answer) save(model, { answer: answer.token });
   }
 
-  function nameOf(token: string): string {
-    const { rows = [], name = "" } = model.get("_predictions") ?? {};
-    if (token === LIKELIEST)
-      return model.get("answer") === null ? `the likeliest: ${name}` : "the likeliest";
-    return rows.find((row) => row.token === token)?.answer ?? token;
-  }
-
   /** Ask about a token; again, and the question is what it was by itself. */
   function ask(index: number): void {
     const position = index + (model.get("_predictions")?.task === "next" ? 1 : 0);
@@ -124,8 +101,8 @@ function render(context: RenderContext<PredictionState>): void {
     const last = scene?.selected.at(-1);
     const at =
       event.target === input.box()
-        ? (input.place.hovered ?? input.place.focused)
-        : (input.place.hovered ?? last);
+        ? (input.cursor.hovered ?? input.cursor.focused)
+        : (input.cursor.hovered ?? last);
     return at ? switchHead(at) : false;
   }
 
@@ -137,9 +114,9 @@ function render(context: RenderContext<PredictionState>): void {
 
   function view(): unknown {
     if (!state) return nothing;
-    const controls = mounted.own(controlsOf(state));
+    const controls = mounted.own(predictionControls(model, state, asks));
     return html`<div class="attnw-controls">${mounted.bar(controls)}${keys.button()}</div>
-      ${tokensView(state)}
+      ${tokens(state, asks)}
       <p class="attnw-prediction-title" ?hidden=${!scene}>${questionOf(state)}</p>
       <p class="attnw-message" ?hidden=${scene !== null}>${state._message}</p>
       <p class="attnw-prediction-problem" ?hidden=${!scene || !state._problem}
@@ -158,75 +135,11 @@ function render(context: RenderContext<PredictionState>): void {
       ${live.view()}`;
   }
 
-  function controlsOf(shown: PredictionState): Control[] {
-    const { _predictions, _stacks, answer, stack, effects_by, corrupted, lens } = shown;
-    const rows = _predictions?.rows ?? [];
-    return [
-      {
-        kind: "choice",
-        name: "effects on",
-        place: "bar",
-        values: asks ? [LIKELIEST, ...rows.map(({ token }) => token)] : [],
-        value: answer ?? LIKELIEST,
-        change: (token) => save(model, { answer: token || null }),
-        print: nameOf,
-      },
-      choice<PredictionState["effects_by"]>({
-        name: "effects",
-        place: "bar",
-        values: asks ? ["passes", "gradient", "direct", "patch"] : [],
-        value: effects_by,
-        change: (kind) => save(model, { effects_by: kind }),
-        print: (kind) => EFFECTS[kind],
-      }),
-      {
-        kind: "text",
-        name: "second text",
-        place: "bar",
-        value: corrupted,
-        change: (text) => save(model, { corrupted: text }),
-        hidden: !asks || effects_by !== "patch",
-      },
-      {
-        kind: "tick",
-        name: "lens",
-        place: "bar",
-        label: "answer after each layer",
-        value: lens,
-        change: (checked) => save(model, { lens: checked }),
-        hidden: !asks || !["masked", "next"].includes(_predictions?.task ?? "masked"),
-      },
-      {
-        kind: "choice",
-        name: "stack",
-        place: "bar",
-        values: asks ? _stacks.map(({ name }) => name) : [],
-        value: stack,
-        change: (name) => save(model, { stack: name }),
-      },
-    ];
-  }
-
-  function tokensView(shown: PredictionState) {
-    const task = shown._predictions?.task;
-    return tokens({
-      axis: isOfInput(task) ? undefined : (shown._axes.query ?? undefined),
-      chosen: chosenToken(shown),
-      name:
-        task === "next"
-          ? "what follows which token"
-          : task === "label"
-            ? "which token is labelled"
-            : "which token is predicted",
-      allowed: asks,
-    });
-  }
-
   /** The box of the canvas, with the cell that the keyboard is on. */
   function boxView(shown: Scene | null) {
-    const { place } = input;
-    if (shown) place.focused = inside(place.focused, shown.map.rows, shown.map.cols);
-    const cell = place.focused;
+    const { cursor } = input;
+    if (shown) cursor.focused = inside(cursor.focused, shown.map.rows, shown.map.cols);
+    const cell = cursor.focused;
     const id = idOf(cell.join("-"));
     const selected = shown?.selected.some((at) => sameCell(at, cell)) ?? false;
     return html`<div class="attnw-prediction-box attnw-drawn" role="grid" tabindex="0"
@@ -243,7 +156,7 @@ function render(context: RenderContext<PredictionState>): void {
   }
 
   function readoutOf(shown: Scene): string {
-    const { hovered, byKeyboard, focused } = input.place;
+    const { hovered, byKeyboard, focused } = input.cursor;
     const at = hovered ?? (byKeyboard ? focused : shown.selected.at(-1));
     return at ? describe(shown, at) : HINT;
   }
@@ -251,7 +164,7 @@ function render(context: RenderContext<PredictionState>): void {
   function paint(): void {
     const canvas = input.canvas();
     if (!scene || !canvas) return;
-    const { hovered, byKeyboard, focused } = input.place;
+    const { hovered, byKeyboard, focused } = input.cursor;
     const pen = fresh(canvas, scene.width, scene.height);
     if (pen) paintPredictions(pen, scene, { hovered, focused: byKeyboard ? focused : undefined });
   }

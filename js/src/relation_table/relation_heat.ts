@@ -27,7 +27,7 @@ export function relationHeat(
   const idOf = elementIds();
   let scene: Scene | undefined;
   let layout: GridLayout | undefined;
-  const { place, key, attach, canvas } = cellGestures(signal, {
+  const { cursor, key, attach, canvas } = cellGestures(signal, {
     layout: () => layout,
     selected: () => scene?.heat?.selected ?? [],
     choose,
@@ -37,15 +37,15 @@ export function relationHeat(
   return {
     key,
     /** The cell pointed at, or that the keyboard is on. */
-    pointed: () => place.hovered ?? (place.byKeyboard ? place.focused : undefined),
+    pointed: () => cursor.hovered ?? (cursor.byKeyboard ? cursor.focused : undefined),
     update(now: Scene, at: GridLayout): void {
       scene = now;
       layout = now.heat ? at : undefined;
-      if (now.heat) place.focused = inside(place.focused, now.heat.layers, now.heat.heads);
+      if (now.heat) cursor.focused = inside(cursor.focused, now.heat.layers, now.heat.heads);
     },
     view({ theme }: Look) {
       const heat = scene?.heat;
-      const cell = place.focused;
+      const cell = cursor.focused;
       const id = idOf(cell.join("-"));
       const selected = heat?.selected.some((at) => sameCell(at, cell)) ?? false;
       const name = `layer ${cell[0]} head ${cell[1]}`;
@@ -73,8 +73,8 @@ export function relationHeat(
       const pen = fresh(target, ...canvasSize(layout));
       if (!pen) return;
       paintHeat(pen, layout, scene.heat, look);
-      if (place.hovered) outline(pen, layout, place.hovered, look.theme.text, 1);
-      if (place.byKeyboard) outline(pen, layout, place.focused, look.theme.text, 2);
+      if (cursor.hovered) outline(pen, layout, cursor.hovered, look.theme.text, 1);
+      if (cursor.byKeyboard) outline(pen, layout, cursor.focused, look.theme.text, 2);
     },
   };
 }

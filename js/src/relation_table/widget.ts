@@ -53,7 +53,7 @@ const KEYS = [
   ["Escape", "back to the choice before"],
   ["?", "show or hide this list"],
 ] as const;
-type Choice = Pick<TableState, "relation" | "direction" | "selected">;
+type Selection = Pick<TableState, "relation" | "direction" | "selected">;
 
 /** The fields that choose rows while the reader types. */
 function relationFields(model: Model<TableState>) {
@@ -111,7 +111,7 @@ function render(context: RenderContext<TableState>): void {
     choose: decide,
     undo,
     notice,
-  } = undoable<Choice>(
+  } = undoable<Selection>(
     () => snapshot(model, ["relation", "direction", "selected"]),
     (choice) => {
       const last = choice.selected.at(-1);
@@ -120,7 +120,7 @@ function render(context: RenderContext<TableState>): void {
   );
 
   /** Choose a relation, a direction or heads, and let Escape undo the choice. */
-  const change = (next: Partial<Choice>) =>
+  const change = (next: Partial<Selection>) =>
     decide({ ...snapshot(model, ["relation", "direction", "selected"]), ...next });
 
   function choose([layer, number]: Cell, add: boolean): void {

@@ -7,7 +7,7 @@ interface CellActions {
   layout(): GridLayout | undefined;
   /** Cells selected now, the one shown last. */
   selected(): Cell[];
-  /** The place has changed. */
+  /** The cursor has changed. */
   moved(): void;
   choose(cell: Cell, add: boolean): void;
   /** The labels stay when the box is scrolled, over the cells. */
@@ -20,7 +20,7 @@ interface CellActions {
 const HOLD_MS = 400;
 
 /** Where the pointer and the keyboard are among cells. */
-interface Place {
+interface Cursor {
   hovered: Cell | undefined;
   /** The roving cell of the keyboard. */
   focused: Cell;
@@ -29,21 +29,21 @@ interface Place {
 }
 
 /**
- * Mouse and keyboard over the cells of a canvas: they change the returned place and call the
+ * Mouse and keyboard over the cells of a canvas: they change the returned cursor and call the
  * actions; `key` returns whether it took the key. A template hands over the box round the canvas
  * with `ref(attach)`.
  */
 export function cellGestures(signal: AbortSignal, actions: CellActions) {
-  const place: Place = { hovered: undefined, focused: [0, 0], byKeyboard: false };
+  const cursor: Cursor = { hovered: undefined, focused: [0, 0], byKeyboard: false };
   let box: HTMLElement | null = null;
   let canvas: HTMLCanvasElement | null = null;
   const on = listening(signal);
-  const update = (change: Partial<Place>) => {
-    Object.assign(place, change);
+  const update = (change: Partial<Cursor>) => {
+    Object.assign(cursor, change);
     actions.moved();
   };
   const hover = (cell: Cell | undefined) => {
-    if (!sameCell(place.hovered, cell)) update({ hovered: cell });
+    if (!sameCell(cursor.hovered, cell)) update({ hovered: cell });
   };
   const under = (event: MouseEvent): Cell | undefined => {
     const layout = actions.layout();
@@ -91,7 +91,7 @@ export function cellGestures(signal: AbortSignal, actions: CellActions) {
     on(box, "pointerdown", () => update({ byKeyboard: false }));
     on(box, "focus", () => {
       const byKeyboard = node.matches(":focus-visible");
-      const focused = (byKeyboard && actions.selected().at(-1)) || place.focused;
+      const focused = (byKeyboard && actions.selected().at(-1)) || cursor.focused;
       update({ byKeyboard, focused });
     });
     on(box, "blur", () => update({ byKeyboard: false }));
@@ -111,12 +111,13 @@ export function cellGestures(signal: AbortSignal, actions: CellActions) {
     const layout = actions.layout();
     if (!layout || event.target !== box || event.altKey) return false;
     const ends = event.ctrlKey || event.metaKey;
-    const target = moved(event.key, ends, place.focused, layout.rows, layout.cols);
+    const target = moved(event.key, ends, cursor.focused, layout.rows, layout.cols);
     if (target) reveal(layout, target);
-    else if (event.key === "Enter" || event.key === " ") actions.choose(place.focused, adds(event));
+    else if (event.key === "Enter" || event.key === " ")
+      actions.choose(cursor.focused, adds(event));
     else if (event.key !== "Escape" || !actions.undo?.()) return false;
-    update({ hovered: undefined, focused: target ?? place.focused, byKeyboard: true });
+    update({ hovered: undefined, focused: target ?? cursor.focused, byKeyboard: true });
     return true;
   };
-  return { place, key, under, reveal, attach, box: () => box, canvas: () => canvas };
+  return { cursor, key, under, reveal, attach, box: () => box, canvas: () => canvas };
 }

@@ -2,18 +2,18 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { selectOptions } from "./select_options.js";
 import type { Special } from "./types.js";
-import { MARKS, type Outcome } from "./verdict.js";
+import { type Outcome, SIGNS } from "./verdict.js";
 
 /**
  * Where a control stands: "bar" for what answers the first question about a figure, "menu" for what
  * nobody asks first.
  */
-type Place = "bar" | "menu";
+type ControlPlace = "bar" | "menu";
 
 interface Described {
   /** A name that no other control of the figure has. */
   name: string;
-  place: Place;
+  place: ControlPlace;
   /** The text beside the control; its name if absent. */
   label?: string;
   /** A sentence that is shown to the pointer. */
@@ -281,7 +281,7 @@ export function outcomeJumps(of: {
     const sentence = `${what} ${which} is ${outcome}`;
     return html`<span role="group" aria-label=${sentence.replace(what, `${what}s`)}
       class="attnw-group">
-      <span class=${`attnw-${outcome}`} aria-hidden="true">${MARKS[outcome]}</span>
+      <span class=${`attnw-${outcome}`} aria-hidden="true">${SIGNS[outcome]}</span>
       ${signButton("‹", `previous ${sentence}`, () => jump(outcome, -1), !allowed)}${outcome}
       ${signButton("›", `next ${sentence}`, () => jump(outcome, 1), !allowed)}
     </span>`;

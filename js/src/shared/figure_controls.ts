@@ -13,13 +13,13 @@ interface ControlHost {
 
 /** The event with which a figure asks the elements around it for a host. */
 const ASKED = "attnw-controls";
-type Asked = CustomEvent<(host: ControlHost) => void>;
+type HostRequest = CustomEvent<(host: ControlHost) => void>;
 
 /** Lay out controls of the figures within an element. */
 export function hostControls(around: HTMLElement, host: ControlHost, signal: AbortSignal): void {
   const answer = (event: Event) => {
     event.stopPropagation();
-    (event as Asked).detail(host);
+    (event as HostRequest).detail(host);
   };
   around.addEventListener(ASKED, answer, { signal });
 }
@@ -43,7 +43,7 @@ export function withControls(mounted: Mounted, signal: AbortSignal): WithControl
     host = answering;
   };
   mounted.root.dispatchEvent(
-    new CustomEvent(ASKED, { bubbles: true, composed: true, detail }) satisfies Asked,
+    new CustomEvent(ASKED, { bubbles: true, composed: true, detail }) satisfies HostRequest,
   );
 
   function own<C extends Control>(controls: C[], part = ""): C[] {

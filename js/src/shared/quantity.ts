@@ -3,14 +3,14 @@ import { percentText } from "./percent_text.js";
 import type { Scale } from "./types.js";
 
 /** What a map shows of every pair of tokens, as a reader should name it. */
-interface Named {
+interface QuantityTexts {
   /** One value, beside its number. */
   symbol: string;
   /** The name of the quantity, with a remark if rows do not sum to 1. */
   note: string;
 }
 
-const NAMED: Record<string, Named> = {
+const NAMED: Record<string, QuantityTexts> = {
   norms: {
     symbol: "‖a·f(x)‖",
     note: "norms: weight × length of the transformed value, ‖a·f(x)‖; rows do not sum to 1",

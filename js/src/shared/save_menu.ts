@@ -19,7 +19,7 @@ const NO_ANSWER =
   "No answer from the kernel: it is busy, or it is not connected; then run the cell again.";
 
 /** The kernel's answer, as `save_menu.py` gives it. */
-interface Answer {
+interface SaveAnswer {
   kind: string;
   id: string;
   error?: string;
@@ -33,11 +33,11 @@ interface Kernel {
   send(content: object): void;
   on(
     event: "msg:custom",
-    listener: (answer: Answer, buffers: DataView<ArrayBuffer>[]) => void,
+    listener: (answer: SaveAnswer, buffers: DataView<ArrayBuffer>[]) => void,
   ): void;
   off(
     event: "msg:custom",
-    listener: (answer: Answer, buffers: DataView<ArrayBuffer>[]) => void,
+    listener: (answer: SaveAnswer, buffers: DataView<ArrayBuffer>[]) => void,
   ): void;
 }
 
@@ -100,7 +100,7 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
     kernel.send?.({ kind: "attnwidget-save", id: waiting, format });
   }
 
-  function answered(answer: Answer, buffers: DataView<ArrayBuffer>[]): void {
+  function answered(answer: SaveAnswer, buffers: DataView<ArrayBuffer>[]): void {
     if (answer.kind !== "attnwidget-saved" || answer.id !== waiting) return;
     waiting = "";
     if (answer.error !== undefined) say(`Not saved: ${answer.error}`);

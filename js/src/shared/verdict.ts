@@ -3,7 +3,7 @@ import type { Pen } from "./pen.js";
 export type Outcome = "right" | "wrong";
 
 /** The mark before an outcome, which is never told by its colour alone. */
-export const MARKS = { right: "✓", wrong: "×" } as const;
+export const SIGNS = { right: "✓", wrong: "×" } as const;
 
 /** From point to point round the middle of a tick or a cross of 6 pixels. */
 export const VERDICTS: Record<Outcome, [x: number, y: number][][]> = {

@@ -4,14 +4,14 @@
  * [query from, query to, key from, key to), as positions on the axes that are shown; the start need
  * not be whole while a hand moves it.
  */
-export type Part = [q0: number, q1: number, k0: number, k1: number];
+export type MapPart = [q0: number, q1: number, k0: number, k1: number];
 /** How many positions a map has. */
 export interface Size {
   rows: number;
   cols: number;
 }
 /** A place of a map, which need not be whole. */
-export type Place = Record<"query" | "key", number>;
+export type Position = Record<"query" | "key", number>;
 /** Room for cells, in CSS pixels: cells of a device pixel or more are whole pixels. */
 export interface Room {
   across: number;
@@ -24,10 +24,10 @@ const FEWEST = 4;
 /** Positions round a link that is gone to. */
 const AROUND = 32;
 
-export const wholeOf = ({ rows, cols }: Size): Part => [0, rows, 0, cols];
-export const isWhole = (of: Size, part: Part): boolean =>
+export const wholeOf = ({ rows, cols }: Size): MapPart => [0, rows, 0, cols];
+export const isWhole = (of: Size, part: MapPart): boolean =>
   wholeOf(of).every((end, i) => end === part[i]);
-export const samePart = (a: Part, b: Part): boolean => a.every((end, i) => end === b[i]);
+export const samePart = (a: MapPart, b: MapPart): boolean => a.every((end, i) => end === b[i]);
 
 /** A range of `count` positions from `start`, moved to lie inside the axis. */
 function span(start: number, count: number, all: number): [number, number] {
@@ -48,14 +48,20 @@ function fitting(of: Size, { across, down, density }: Room, side: number): Size 
 const crisp = (side: number) => (side >= 1 ? Math.floor(side + 1e-6) : side);
 
 /** The side of a cell, in device pixels: of oblong maps the shorter one. */
-const sideOf = ([q0, q1, k0, k1]: Part, { across, down, density }: Room) =>
+const sideOf = ([q0, q1, k0, k1]: MapPart, { across, down, density }: Room) =>
   Math.min(across / (k1 - k0), down / (q1 - q0)) * density;
 
 /**
  * `times` nearer, with `place` where it is, in whole positions; the same part where that is no
  * whole position nearer.
  */
-export function zoomed(of: Size, part: Part, times: number, place: Place, room: Room): Part {
+export function zoomed(
+  of: Size,
+  part: MapPart,
+  times: number,
+  place: Position,
+  room: Room,
+): MapPart {
   const [q0, q1, k0, k1] = part;
   const most =
     (Math.max(room.across, room.down) * room.density) /
@@ -71,8 +77,8 @@ export function zoomed(of: Size, part: Part, times: number, place: Place, room: 
 }
 
 /** What lies between two places, with as many neighbours as there is room for. */
-export function framed(of: Size, a: Place, b: Place, room: Room): Part {
-  const touched = (side: keyof Place) =>
+export function framed(of: Size, a: Position, b: Position, room: Room): MapPart {
+  const touched = (side: keyof Position) =>
     [Math.floor(Math.min(a[side], b[side])), Math.ceil(Math.max(a[side], b[side]))] as const;
   const rows = touched("query");
   const cols = touched("key");
@@ -85,16 +91,16 @@ export function framed(of: Size, a: Place, b: Place, room: Room): Part {
 }
 
 /** Moved by so many positions. */
-export function shifted(of: Size, [q0, q1, k0, k1]: Part, by: Place): Part {
+export function shifted(of: Size, [q0, q1, k0, k1]: MapPart, by: Position): MapPart {
   return [...span(q0 + by.query, q1 - q0, of.rows), ...span(k0 + by.key, k1 - k0, of.cols)];
 }
 
 /** The same size round a place. */
-export const centred = (of: Size, part: Part, { query, key }: Place): Part =>
+export const centred = (of: Size, part: MapPart, { query, key }: Position): MapPart =>
   shifted(of, part, { query: query - (part[0] + part[1]) / 2, key: key - (part[2] + part[3]) / 2 });
 
 /** Round a cell, near enough to read its tokens. */
-export function around(of: Size, place: Place): Part {
+export function around(of: Size, place: Position): MapPart {
   const rows = Math.min(AROUND, of.rows);
   const cols = Math.min(AROUND, of.cols);
   return whole([
@@ -104,7 +110,7 @@ export function around(of: Size, place: Place): Part {
 }
 
 /** Moved no further than a token, or a block of cells, needs to be in sight. */
-export function showing(of: Size, part: Part, target: Partial<Place>, step = 1): Part {
+export function showing(of: Size, part: MapPart, target: Partial<Position>, step = 1): MapPart {
   const way = (from: number | undefined, start: number, end: number) =>
     from === undefined ? 0 : Math.min(0, from - start) + Math.max(0, from + step - end);
   return shifted(of, part, {
@@ -114,7 +120,7 @@ export function showing(of: Size, part: Part, target: Partial<Place>, step = 1):
 }
 
 /** In whole positions, of as many as before. */
-export function whole([q0, q1, k0, k1]: Part): Part {
+export function whole([q0, q1, k0, k1]: MapPart): MapPart {
   const ends = (from: number, to: number): [number, number] => {
     const start = Math.round(from);
     return [start, start + Math.max(1, Math.round(to - from))];
@@ -122,7 +128,7 @@ export function whole([q0, q1, k0, k1]: Part): Part {
   return [...ends(q0, q1), ...ends(k0, k1)];
 }
 
-export const middleOf = ([q0, q1, k0, k1]: Part): Place => ({
+export const middleOf = ([q0, q1, k0, k1]: MapPart): Position => ({
   query: (q0 + q1) / 2,
   key: (k0 + k1) / 2,
 });

@@ -8,7 +8,7 @@ import { offeredTokens, tokenChoice } from "../shared/token_select.js";
 import type { Model } from "../shared/types.js";
 import { legendOf } from "./lens_text.js";
 import type { Scene } from "./scene.js";
-import type { Asked } from "./shown_tokens.js";
+import type { LensQuestion } from "./shown_tokens.js";
 import type { LensState } from "./state.js";
 
 const ALL = "every token";
@@ -18,8 +18,8 @@ const SORT = { head: "number", weight: "largest weight" };
 /** The controls above the lens, with the direction of attention. */
 export function lensControls(
   model: Model<LensState>,
-  { state, question }: { state: LensState; question: Asked },
-  lock: (question: Asked) => void,
+  { state, question }: { state: LensState; question: LensQuestion },
+  lock: (question: LensQuestion) => void,
   step: (layer: number) => void,
 ): Control[] {
   const { query, key } = state._axes;

@@ -1,7 +1,7 @@
 import { decodedByte, type EmbeddedMaps, mapsIn, wire } from "../shared/page/embedded_maps.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Kernel } from "../shared/page/page_data.js";
-import { type Asked, askedOf, isHidden } from "./shown_tokens.js";
+import { askedOf, isHidden, type LensQuestion } from "./shown_tokens.js";
 import type { Lens, LensState } from "./state.js";
 
 /** The weights of all maps on the page from a token, or to it. */
@@ -35,7 +35,7 @@ export const pageModel: Kernel<LensState> = ({ state }, { maps = [] }) => {
 /** As Python answers, of rounded maps: what is rounded to the same byte is equal. */
 function lensOf(
   maps: EmbeddedMaps,
-  { query, key }: Asked,
+  { query, key }: LensQuestion,
   layer: number | null,
   hidden: LensState["hidden"],
 ): Lens {

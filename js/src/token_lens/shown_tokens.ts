@@ -1,7 +1,7 @@
 import type { Axes, Axis, SharedState, Side, Special } from "../shared/types.js";
 
 /** The tokens that a lens is of: positions on the axes, null where it is of all. */
-export interface Asked {
+export interface LensQuestion {
   query: number | null;
   key: number | null;
 }
@@ -13,7 +13,7 @@ export const isHidden = (axis: Axis, index: number, hidden: Special[]) =>
 export function lockedOf(
   { tokens, hidden }: Pick<SharedState, "tokens" | "hidden">,
   axes: Axes,
-): Asked {
+): LensQuestion {
   const last = (side: Side) =>
     tokens
       .filter(
@@ -25,7 +25,7 @@ export function lockedOf(
 }
 
 /** What is locked, or else the first word: as Python asks. */
-export function askedOf(state: Pick<SharedState, "tokens" | "hidden">, axes: Axes): Asked {
+export function askedOf(state: Pick<SharedState, "tokens" | "hidden">, axes: Axes): LensQuestion {
   const locked = lockedOf(state, axes);
   if (locked.query !== null || locked.key !== null) return locked;
   const seen = [...axes.query.text.keys()].filter((i) => !isHidden(axes.query, i, state.hidden));

@@ -4,7 +4,7 @@ import { ref } from "lit-html/directives/ref.js";
 import { ALL_HIDDEN, captionText } from "../shared/caption.js";
 import { elementIds, gridCell } from "../shared/cell_cursor.js";
 import { cellGestures } from "../shared/cell_input.js";
-import { type Cell, corner, inside, pitches, sameCell } from "../shared/cells.js";
+import { inside, sameCell } from "../shared/cells.js";
 import { withControls } from "../shared/figure_controls.js";
 import { adds, commonKey, keyList } from "../shared/key_list.js";
 import { labelOf } from "../shared/labels.js";
@@ -14,10 +14,12 @@ import { fresh } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";
 import { remembered } from "../shared/remembered.js";
 import { captioned } from "../shared/save_menu.js";
-import { announcement, chosenHeads, stepTo, undoable } from "../shared/selection.js";
+import { announcement } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
+import { lensChoices } from "./lens_choices.js";
 import { belowControls, lensControls, lensLegend } from "./lens_controls.js";
+import { lensScroll } from "./lens_scroll.js";
 import {
   captionOf,
   describe,
@@ -30,8 +32,8 @@ import {
   titleOf,
 } from "./lens_text.js";
 import { paintLens } from "./paint.js";
-import { decode, headAt, isCurrent, rowAt, type Scene, sceneOf, TALLEST } from "./scene.js";
-import { type Asked, lockedOf } from "./shown_tokens.js";
+import { decode, isCurrent, rowAt, type Scene, sceneOf, TALLEST } from "./scene.js";
+import { lockedOf } from "./shown_tokens.js";
 import { type Lens, type LensState, WATCHED } from "./state.js";
 
 const KEYS = [
@@ -47,8 +49,6 @@ const KEYS = [
   ["Escape", "back to what was locked and selected before"],
   ["?", "show or hide this list"],
 ] as const;
-
-type Choice = Pick<LensState, "selected" | "tokens">;
 
 function render(context: RenderContext<LensState>): void {
   const { model, signal } = context;
@@ -66,26 +66,18 @@ function render(context: RenderContext<LensState>): void {
   let caption = "";
   /** The row whose token is pointed at. */
   let pointed: number | undefined;
-  /** What the box was last scrolled for. */
-  let sought = "";
+  const scroll = lensScroll();
   const lens = remembered((lens: Lens | null) => lens && decode(lens));
-  const { choose, undo } = undoable<Choice>(
-    () => snapshot(model as never, ["selected", "tokens"]),
-    (choice) => {
-      const last = choice.selected.at(-1);
-      save(model, { ...choice, ...(last && { layer: last[0] }) });
-    },
-  );
-  const set = (change: Partial<Choice>) =>
-    choose({ selected: model.get("selected"), tokens: model.get("tokens"), ...change });
+  const choices = lensChoices(model, () => scene);
+  const { now, lock, lockOther, goBack, step } = choices;
 
   const input = cellGestures(signal, {
-    choose: select,
+    choose: choices.select,
     undo: goBack,
     layout: () => scene?.layout,
     fixedLabels: true,
     moved: () => {
-      if (input.place.byKeyboard) reveal(input.place.focused);
+      if (input.cursor.byKeyboard) scroll.reveal(scene, input.box(), input.cursor.focused);
       schedule();
     },
     selected: () => scene?.selected ?? [],
@@ -111,66 +103,6 @@ function render(context: RenderContext<LensState>): void {
     return onLabel ? rowAt(scene, event.clientY - top) : undefined;
   }
 
-  /** Bring a row of a tall lens into sight, under the labels of the heads. */
-  function reveal(cell: Cell): void {
-    const box = input.box();
-    if (!scene || !box) return;
-    const [, y] = corner(scene.layout, cell);
-    const below = y + pitches(scene.layout)[1] + 4 - box.clientHeight;
-    box.scrollTop = Math.max(Math.min(box.scrollTop, y - scene.layout.y0), below);
-  }
-
-  /** Scroll a tall lens to the largest weight of the shown head, once for each word and head. */
-  function seek(shown: Scene): void {
-    const box = input.box();
-    const { lens, selected } = shown;
-    const of = JSON.stringify([lens.query, lens.key, lens.layer, lens.stack, selected.at(-1)]);
-    if (!box || of === sought || input.place.hovered) return;
-    sought = of;
-    const [, y] = corner(shown.layout, leadCell(shown));
-    const height = pitches(shown.layout)[1];
-    const top = y - shown.layout.y0;
-    const isInSight = top >= box.scrollTop && y + height <= box.scrollTop + box.clientHeight;
-    if (!isInSight) box.scrollTop = Math.max(0, y - box.clientHeight / 2);
-  }
-
-  const now = (): Asked =>
-    scene ? { query: scene.lens.query, key: scene.lens.key } : { query: null, key: null };
-
-  function lock({ query, key: to }: Asked): void {
-    const tokens: LensState["tokens"] = [];
-    if (query !== null) tokens.push(["query", query]);
-    if (to !== null) tokens.push(["key", to]);
-    set({ tokens });
-  }
-
-  /** Lock a row's token beside the one that is locked, or in its place. */
-  function lockOther(token: number, alone: boolean): void {
-    if (!scene?.side || !isCurrent(scene.lens, scene.state)) return;
-    const other = scene.side === "query" ? "key" : "query";
-    if (!alone) lock({ ...now(), [other]: token });
-    else if (scene.lens.stack === "cross") lock({ query: null, key: null, [other]: token });
-    else lock({ query: null, key: null, [scene.side]: token });
-  }
-
-  function goBack(): boolean {
-    if (undo()) return true;
-    const tokens = model.get("tokens");
-    if (tokens.length) save(model, { tokens: tokens.slice(0, -1) });
-    return tokens.length > 0;
-  }
-
-  function select(cell: Cell, add: boolean): void {
-    // While the picture still shows another stack, the pointer selects no head.
-    const head = scene?.lens.stack === model.get("stack") ? headAt(scene, cell) : undefined;
-    if (head) set({ selected: chosenHeads(model.get("selected"), head, add) });
-  }
-
-  function step(layer: number): void {
-    const shown = model.get("_stacks").find(({ name }) => name === model.get("stack"));
-    stepTo(model, layer, shown);
-  }
-
   function key(event: KeyboardEvent): boolean {
     if (event.key === "Escape") return goBack();
     if (event.target instanceof HTMLSelectElement || event.target instanceof HTMLInputElement)
@@ -178,7 +110,7 @@ function render(context: RenderContext<LensState>): void {
     if (commonKey(event, keys.toggle, (by) => step(model.get("layer") + by)) || input.key(event))
       return true;
     if (event.metaKey || event.ctrlKey || event.altKey || !scene) return false;
-    const token = scene.tokens[input.place.focused[0]];
+    const token = scene.tokens[input.cursor.focused[0]];
     const { query, key: to } = now();
     if (event.key === "d" && scene.lens.stack !== "cross") lock({ query: to, key: query });
     else if (event.key === "s")
@@ -244,9 +176,9 @@ function render(context: RenderContext<LensState>): void {
 
   /** The box of the canvas, with the cell that the keyboard is on. */
   function boxView(shown: Scene | undefined) {
-    const { place } = input;
-    if (shown) place.focused = inside(place.focused, shown.layout.rows, shown.layout.cols);
-    const cell = place.focused;
+    const { cursor } = input;
+    if (shown) cursor.focused = inside(cursor.focused, shown.layout.rows, shown.layout.cols);
+    const cell = cursor.focused;
     const id = idOf(cell.join("-"));
     const selected = shown?.selected.some((at) =>
       shown.side ? at[1] === cell[1] : sameCell(at, cell),
@@ -267,7 +199,7 @@ function render(context: RenderContext<LensState>): void {
 
   function readoutOf(shown: Scene): string {
     if (pointed !== undefined) return `lock ${labelOf(shown.other, pointed)} too`;
-    const { hovered, byKeyboard, focused } = input.place;
+    const { hovered, byKeyboard, focused } = input.cursor;
     return describe(shown, hovered ?? (byKeyboard ? focused : leadCell(shown)));
   }
 
@@ -276,10 +208,10 @@ function render(context: RenderContext<LensState>): void {
     const box = input.box();
     const canvas = input.canvas();
     if (!shown || !box || !canvas) return;
-    const { hovered, focused, byKeyboard } = input.place;
+    const { hovered, focused, byKeyboard } = input.cursor;
     const pen = fresh(canvas, shown.width, shown.height);
     // The box can be scrolled as far as the canvas is high by now.
-    seek(shown);
+    if (!hovered) scroll.seek(shown, box);
     const label = pointed === undefined ? -1 : shown.tokens.indexOf(pointed);
     if (pen)
       paintLens(pen, shown, {

@@ -6,7 +6,7 @@ import type { Steps, ViewState } from "../state.js";
 /** The traits that the steps are drawn from. */
 export type Stepped = Pick<ViewState, "tokens" | "_axes" | "_steps">;
 /** A token that the model could write, with its probability. */
-export interface Answer {
+export interface Candidate {
   label: string;
   probability: number;
 }
@@ -31,7 +31,7 @@ export function answersOf(
   { first, chosen, rivals }: Steps,
   { query }: Axes,
   step: number,
-): Answer[] {
+): Candidate[] {
   const probability = chosen[step - 1];
   if (probability === undefined) return [];
   const others = (rivals[step - 1] ?? []).map(([label, share]) => ({ label, probability: share }));
@@ -39,10 +39,10 @@ export function answersOf(
 }
 
 /** Prints the probabilities of a step. */
-export const answerPrinter = (answers: Answer[]) =>
+export const answerPrinter = (answers: Candidate[]) =>
   alignedWeights(Math.max(...answers.map(({ probability }) => probability)));
 
-function printed(answers: Answer[]): string[] {
+function printed(answers: Candidate[]): string[] {
   const print = answerPrinter(answers);
   return answers.map(({ label, probability }) => `${quoted(label)} ${print(probability)}`);
 }

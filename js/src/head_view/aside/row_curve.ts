@@ -2,7 +2,7 @@ import { transfer } from "../../shared/colour.js";
 import { AXIS_LABEL_SIZE, labelFont, write } from "../../shared/labels.js";
 import type { Pen } from "../../shared/pen.js";
 import { leads, type Scene } from "../scene.js";
-import type { Row } from "../source/map_source.js";
+import type { QueryRow } from "../source/map_source.js";
 import { sourceOf } from "../source/source_of.js";
 import { hasMinimap } from "./minimap.js";
 import { tokenName } from "./token_name.js";
@@ -22,7 +22,7 @@ export const curveSize = ({ room }: Scene) => ({
 });
 
 /** All weights of the locked query, where not all of them are in sight. */
-export function lockedRow(scene: Scene): Row | undefined {
+export function lockedRow(scene: Scene): QueryRow | undefined {
   const { query } = leads({ ...scene, active: {} });
   if (query === undefined || scene.several || !hasMinimap(scene)) return undefined;
   return sourceOf(scene.map).row(query);
@@ -35,7 +35,7 @@ export function keyAt(scene: Scene, x: number): number | undefined {
 }
 
 /** Paint a query's weights to all keys, as heights on the scale, and mark the visible keys. */
-export function paintCurve(pen: Pen, scene: Scene, row: Row): void {
+export function paintCurve(pen: Pen, scene: Scene, row: QueryRow): void {
   const { theme, font, state, map, part, print, axes } = scene;
   const { values, first, step, query } = row;
   const across = curveSize(scene).width - LEFT - GAP;

@@ -4,9 +4,9 @@ import { save } from "../../shared/snapshot.js";
 import type { Model } from "../../shared/types.js";
 import type { ViewState } from "../state.js";
 import {
-  type Answer,
   answerPrinter,
   answersOf,
+  type Candidate,
   type Stepped,
   shownStep,
   stepNote,
@@ -45,7 +45,7 @@ export function stepsView(model: Model<ViewState>, state: Stepped) {
 }
 
 /** Each answer with its probability, as a number and as a bar. */
-function answerItems(answers: Answer[]) {
+function answerItems(answers: Candidate[]) {
   const print = answerPrinter(answers);
   return answers.map(
     ({ label, probability }) => html`<li title=${label}>

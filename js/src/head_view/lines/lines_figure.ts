@@ -98,10 +98,10 @@ export function linesFigure(parent: DocumentFragment): Figure {
       const { left, top } = base.getBoundingClientRect();
       return hitLines(layout, clientX - left, clientY - top, focused ?? chosen.all);
     },
-    reveal(target, amid = false) {
+    reveal(target, toMiddle = false) {
       const index = target.query ?? target.key;
       if (layout && index !== undefined && layout.fullHeight > layout.height)
-        scroller.scrollTop = (amid ? scrollToMiddle : scrollTo)(layout, index);
+        scroller.scrollTop = (toMiddle ? scrollToMiddle : scrollTo)(layout, index);
     },
     isCut: ({ font, ruler, size }, _, text) =>
       layout !== undefined && ruler(labelFont(font, true, size))(text) > layout.labelWidth,

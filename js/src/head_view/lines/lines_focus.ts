@@ -5,7 +5,7 @@ import { isPair, type Target } from "../source/target.js";
 import type { VisibleMap } from "../source/visible_map.js";
 
 /** The end of a scale, and what has this value; "" where the scale is the same everywhere. */
-export interface Range {
+export interface LineRange {
   maximum: number;
   of: string;
 }
@@ -23,7 +23,7 @@ export function focusOf({ active, locked }: Scene): Positions | undefined {
  * Return the end of the scale of what is drawn. On a relative scale the lines of tokens that stand
  * out are scaled to the strongest of them: among those of the whole head they could all be thin.
  */
-export function linesRange(scene: Scene): Range {
+export function linesRange(scene: Scene): LineRange {
   const map = scene.reach ?? scene.map.most ?? scene.map;
   const focus = scene.state.mode === "lines" ? focusOf(scene) : undefined;
   const isAbsolute = scene.state.scale === "absolute";

@@ -1,6 +1,6 @@
 import { LABEL_SIZE } from "../../shared/labels.js";
 import type { Side } from "../../shared/types.js";
-import type { Part } from "../../shared/window.js";
+import type { MapPart } from "../../shared/window.js";
 import type { Target } from "../source/target.js";
 import type { Lines, Span } from "./lines_choose.js";
 
@@ -40,7 +40,7 @@ export interface LinesLayout {
   /** The position of a side at the top, of a map that is not scrolled but zoomed. */
   from: Record<Side, number>;
   /** In sight of a zoomed map; absent of columns that scroll. */
-  part?: Part | undefined;
+  part?: MapPart | undefined;
   labelWidth: number;
   /** 0 where there is only room for bars. */
   numberWidth: number;
@@ -61,7 +61,7 @@ export function linesLayout(
     whole = false,
     slim = false,
     part,
-  }: { size?: number; whole?: boolean; slim?: boolean; part?: Part | undefined } = {},
+  }: { size?: number; whole?: boolean; slim?: boolean; part?: MapPart | undefined } = {},
 ): LinesLayout {
   const count = Math.max(1, rows, cols);
   const even = Math.max(size + 1, Math.min(Math.round(1.5 * size), Math.floor(TALLEST / count)));

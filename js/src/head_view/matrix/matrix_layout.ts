@@ -1,5 +1,5 @@
 import { AXIS_LABEL_SIZE } from "../../shared/labels.js";
-import { isWhole, type Part, type Room, type Size, wholeOf } from "../../shared/window.js";
+import { isWhole, type MapPart, type Room, type Size, wholeOf } from "../../shared/window.js";
 import { sourceOf, weightAt } from "../source/source_of.js";
 import type { Target } from "../source/target.js";
 import type { VisibleMap } from "../source/visible_map.js";
@@ -32,7 +32,7 @@ export interface MatrixLayout {
   cellWidth: number;
   cellHeight: number;
   /** In sight. */
-  part: Part;
+  part: MapPart;
   rows: number;
   cols: number;
   /** Of the whole map, and its room. */
@@ -48,7 +48,7 @@ export interface MatrixLayout {
   strip?: number | undefined;
 }
 
-interface Request {
+interface MatrixRequest {
   room: number;
   rows: number;
   cols: number;
@@ -57,7 +57,7 @@ interface Request {
   colLabel: number;
   dpr: number;
   /** What is in sight of a zoomed map. */
-  part?: Part;
+  part?: MapPart;
   /** Of the labels' letters. */
   size?: number;
   /** Room at the right and below, for what names parts of the axes. */
@@ -66,7 +66,7 @@ interface Request {
   apart?: boolean;
 }
 
-export function matrixLayout(request: Request): MatrixLayout {
+export function matrixLayout(request: MatrixRequest): MatrixLayout {
   const {
     room,
     rows,
@@ -217,7 +217,7 @@ function strongestInPixel(
 ) {
   const { width, height, across, down } = pixelSize(layout);
   if (across < width && down < height) return at;
-  const [top, , left] = layout.part.map(Math.floor) as Part;
+  const [top, , left] = layout.part.map(Math.floor) as MapPart;
   const pixel = (index: number, pixels: number, count: number) =>
     Math.floor((index * pixels) / count);
   const py = pixel(at.query - top, down, layout.rows);

@@ -4,7 +4,7 @@ import { clippedTo, type Pen, paintRaster } from "../../shared/pen.js";
 import { paintStrike } from "../../shared/strike.js";
 import type { Theme } from "../../shared/theme.js";
 import type { Axis } from "../../shared/types.js";
-import { isWhole, type Part } from "../../shared/window.js";
+import { isWhole, type MapPart } from "../../shared/window.js";
 import { type Scene, widestOf, writtenFrom } from "../scene.js";
 import { tablesOf } from "../several/head_colours.js";
 import { type Cells, cut, touched } from "../source/map_source.js";
@@ -137,7 +137,7 @@ function placed(cells: Cells, layout: MatrixLayout, scene: Scene) {
   const { cellWidth, cellHeight, dpr, part } = layout;
   const { map, theme, state, highlighted, colours = [], cropped } = scene;
   const moves = !cropped && cells.values.length <= ONE_PICTURE && map.tiles !== undefined;
-  const region: Part = moves ? [0, cells.rows, 0, cells.cols] : touched(cells, part);
+  const region: MapPart = moves ? [0, cells.rows, 0, cells.cols] : touched(cells, part);
   const [top, bottom, left, right] = region;
   const [rows, cols] = [bottom - top, right - left];
   const pixels = (count: number, cell: number) =>

@@ -2,7 +2,7 @@ import { levelOf, type Tables } from "../../shared/colour_levels.js";
 import type { Raster } from "../../shared/pen.js";
 import type { Theme } from "../../shared/theme.js";
 import type { Scale } from "../../shared/types.js";
-import type { Part } from "../../shared/window.js";
+import type { MapPart } from "../../shared/window.js";
 import { LEVELS } from "../several/head_colours.js";
 import type { Cells } from "../source/map_source.js";
 
@@ -82,7 +82,7 @@ const made = new WeakMap<Float32Array, { key: unknown[]; pixels: Pixels }>();
  */
 export function pixelsOf(
   of: Cells,
-  region: Part,
+  region: MapPart,
   cells: () => Cells,
   [across, down]: [across: number, down: number],
   { theme, scale, maximum, signed, tables, colours, lit }: Colouring,

@@ -21,7 +21,7 @@ const WIDEST_PLOT = 320;
 const OVERHANG = 48;
 
 /** A head in a row of heads, with the places of its name and figure. */
-export interface Panel {
+export interface HeadPanel {
   scene: Scene;
   name: string;
   x: number;
@@ -36,8 +36,8 @@ export interface Panel {
 }
 
 /** Figures of heads in as many columns as there is room for, filled evenly. */
-export interface Beside {
-  panels: Panel[];
+export interface SideBySide {
+  panels: HeadPanel[];
   width: number;
   height: number;
 }
@@ -53,7 +53,7 @@ function columnsIn({ room, state, map }: Scene, count: number): number {
  * Where every head's figure lies; lines in sight begin at `scrollTop`, all of them where it is
  * `whole`.
  */
-export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Beside {
+export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): SideBySide {
   const { room, map, several } = scene;
   const all = [...(map.members ?? []).entries()];
   const drawn = several?.names && PLACES_OF_TWO[scene.state.of_two ?? "all"];
@@ -64,7 +64,7 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Besid
   const matrix = scene.state.mode === "matrix";
   const saved = matrix ? arrangeMatrix({ ...scene, room: share }).rowLabel : 0;
   const cellWidth = share + Math.floor((saved * (columns - 1)) / columns);
-  const panels: Panel[] = [];
+  const panels: HeadPanel[] = [];
   let x = 0;
   let y = 0;
   let width = 0;
@@ -112,7 +112,7 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Besid
 }
 
 /** The name over each figure; a long name has two lines of smaller letters. */
-export function paintNames(pen: Pen, { panels }: Beside, { theme, font, ruler }: Scene): void {
+export function paintNames(pen: Pen, { panels }: SideBySide, { theme, font, ruler }: Scene): void {
   pen.fillStyle = theme.text;
   pen.textAlign = "center";
   pen.textBaseline = "middle";

@@ -20,7 +20,7 @@ const MOST_HEADS = { one: 1, beside: 6, overlay: 32 };
 /** More cells than these are not held on a page. */
 const MOST_CELLS = 16_000_000;
 
-interface Choice extends Pick<SharedState, "selected" | "_stacks"> {
+interface DrawnChoice extends Pick<SharedState, "selected" | "_stacks"> {
   arrangement: Arrangement;
   of: "selected" | "layer";
   /** Of a long input: parts of maps, of which a page holds any number. */
@@ -31,7 +31,7 @@ interface Choice extends Pick<SharedState, "selected" | "_stacks"> {
 export function shownStack({
   selected,
   _stacks,
-}: Pick<Choice, "selected" | "_stacks">): StackInfo | undefined {
+}: Pick<DrawnChoice, "selected" | "_stacks">): StackInfo | undefined {
   const last = selected.at(-1);
   return last && _stacks.find(({ name }) => name === last[2]);
 }
@@ -40,7 +40,7 @@ export function shownStack({
  * The heads that are drawn together, with the last selected head, and the number of requested
  * heads.
  */
-export function drawnHeads(state: Choice): { heads: Head[]; wanted: number } {
+export function drawnHeads(state: DrawnChoice): { heads: Head[]; wanted: number } {
   const { selected, arrangement, of } = state;
   const last = selected.at(-1);
   const stack = shownStack(state);
@@ -73,14 +73,14 @@ export interface Several {
   values: Float32Array[];
 }
 
-interface Asked extends Choice, Pick<SharedState, "quantity" | "unit"> {
+interface DrawnState extends DrawnChoice, Pick<SharedState, "quantity" | "unit"> {
   _compared?: string[];
 }
 
 /**
  * The heads that a state draws together, as far as their maps are there; undefined until they are.
  */
-export function severalOf(state: Asked, maps: Maps | null, axes: Axes): Several | undefined {
+export function severalOf(state: DrawnState, maps: Maps | null, axes: Axes): Several | undefined {
   const two = isTwo(state);
   const { heads, wanted } = two ? oneTwice(state) : drawnHeads(state);
   const places = heads.map((heldHead, i) =>
@@ -100,7 +100,12 @@ export function severalOf(state: Asked, maps: Maps | null, axes: Axes): Several 
 }
 
 /** Heads as a state draws them together. */
-function together(state: Asked, heads: Head[], wanted: number, values: Several["values"]): Several {
+function together(
+  state: DrawnState,
+  heads: Head[],
+  wanted: number,
+  values: Several["values"],
+): Several {
   const two = isTwo(state);
   const shown = state.selected.at(-1) as Head;
   const several: Several = {
@@ -118,9 +123,9 @@ const placeOf = (head: Head, maps: Maps | null) =>
   maps?.heads.findIndex((other) => sameHead(head, other)) ?? -1;
 
 /** Whether one head is shown in two attentions. */
-export const isTwo = ({ _compared: of = [] }: Pick<Asked, "_compared">) => of.length > 0;
+export const isTwo = ({ _compared: of = [] }: Pick<DrawnState, "_compared">) => of.length > 0;
 
-function oneTwice({ selected }: Pick<Choice, "selected">) {
+function oneTwice({ selected }: Pick<DrawnChoice, "selected">) {
   const last = selected.at(-1);
   return { heads: last ? [last, last] : [], wanted: 1 };
 }
@@ -129,7 +134,7 @@ function oneTwice({ selected }: Pick<Choice, "selected">) {
  * The heads that a state draws together of a long input, as far as their parts are there; undefined
  * until they are.
  */
-export function severalTiled(state: Asked, { heads: there }: LongMaps): Several | undefined {
+export function severalTiled(state: DrawnState, { heads: there }: LongMaps): Several | undefined {
   const { heads, wanted } = isTwo(state) ? oneTwice(state) : drawnHeads(state);
   if (heads.length !== there.length) return undefined;
   if (!heads.every((head, i) => sameHead(head, there[i] as Head))) return undefined;

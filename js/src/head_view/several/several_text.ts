@@ -120,7 +120,7 @@ function describeSeveral(
 }
 
 /** What is said of a target: of one head, or of all that are drawn. */
-export function said({ several, map, axes, print, state }: Scene, target: Target): string {
+export function targetText({ several, map, axes, print, state }: Scene, target: Target): string {
   if (several && map.members)
     return describeSeveral(several, map.members, axes, target, print, state);
   return describe(map, axes, target, print);

@@ -6,9 +6,15 @@ import type { Head } from "../../shared/types.js";
 import { linesFigure } from "../lines/lines_figure.js";
 import { matrixFigure } from "../matrix/matrix_figure.js";
 import type { Figure, Scene } from "../scene.js";
-import { arrangeBeside, type Beside, type Panel, paintNames, TITLE } from "./heads_side_by_side.js";
+import {
+  arrangeBeside,
+  type HeadPanel,
+  paintNames,
+  type SideBySide,
+  TITLE,
+} from "./heads_side_by_side.js";
 
-type Place = Record<"lines" | "matrix", Figure>;
+type PanelFigures = Record<"lines" | "matrix", Figure>;
 
 /**
  * Several heads side by side, each drawn like a single head; pointing and locking apply to all of
@@ -21,19 +27,19 @@ export function besideFigure(
 ): Figure {
   const box = element(parent, "div", { class: "attnw-figure attnw-beside" });
   const names = createRef<HTMLCanvasElement>();
-  const places: Place[] = [];
+  const places: PanelFigures[] = [];
   let shown: Figure[] = [];
-  let beside: Beside | undefined;
+  let beside: SideBySide | undefined;
   let top = 0;
 
-  function placeOf(index: number): Place {
+  function placeOf(index: number): PanelFigures {
     const apart = box.ownerDocument.createDocumentFragment();
     places[index] ??= { lines: linesFigure(apart), matrix: matrixFigure(apart) };
     return places[index];
   }
 
   /** The figure of a head, under the button with its name. */
-  function panelView({ name, x, y, middle }: Panel, index: number, several: Scene["several"]) {
+  function panelView({ name, x, y, middle }: HeadPanel, index: number, several: Scene["several"]) {
     const { lines, matrix } = placeOf(index);
     const label = `only ${name}`;
     const clicked = () => several?.heads[index] && onlyThis(several.heads[index]);
@@ -85,8 +91,8 @@ export function besideFigure(
     },
     hit: (clientX, clientY) => under(clientX, clientY)?.hit(clientX, clientY) ?? {},
     plot: (at) => (at ? under(at.clientX, at.clientY) : shown[0])?.plot?.(at),
-    reveal(target, amid) {
-      shown[0]?.reveal(target, amid);
+    reveal(target, toMiddle) {
+      shown[0]?.reveal(target, toMiddle);
     },
     isCut: (scene, side, text) => {
       const [panel] = beside?.panels ?? [];

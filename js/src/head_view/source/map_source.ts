@@ -1,4 +1,4 @@
-import type { Part, Place, Size } from "../../shared/window.js";
+import type { MapPart, Position, Size } from "../../shared/window.js";
 import type { Target } from "./target.js";
 
 /**
@@ -20,18 +20,18 @@ export interface Cells {
 }
 
 /** One block, or one cell at a step of 1. */
-interface Block extends Place {
+interface CellBlock extends Position {
   step: number;
   weight: number;
 }
 
 /** A cell of the visible axes. */
-export interface Pair extends Place {
+export interface Pair extends Position {
   weight: number;
 }
 
 /** One query's weights to all keys, as maxima of `step` keys; the first key apart, if it is. */
-export interface Row {
+export interface QueryRow {
   query: number;
   step: number;
   values: Float32Array;
@@ -50,19 +50,19 @@ export interface MapSource {
   /** All of the map, perhaps in blocks. */
   overview: Cells;
   /** What is known of a part, the coarsest first: later cells cover earlier ones. */
-  cells(part: Part): Cells[];
+  cells(part: MapPart): Cells[];
   /** The smallest block that is known of a place; nothing beside the map. */
-  at(place: Place): Block | undefined;
+  at(place: Position): CellBlock | undefined;
   /** All of a query's weights; undefined where they are not at hand. */
-  row(query: number): Row | undefined;
+  row(query: number): QueryRow | undefined;
   /** The strongest pairs that are known of the map, or of one token; `within` a part of it. */
-  strongest(of: Target, count: number, within?: Part): Pair[];
+  strongest(of: Target, count: number, within?: MapPart): Pair[];
   /** The strongest pairs in sight, where lines of all would need cells that are not at hand. */
   links: Pair[] | undefined;
 }
 
 /** The block of some cells that a place is in; nothing beside them. */
-export function blockIn(cells: Cells, { query, key }: Place): Block | undefined {
+export function blockIn(cells: Cells, { query, key }: Position): CellBlock | undefined {
   const { q0, k0, step, rows, cols, values } = cells;
   const r = Math.floor((query - q0) / step);
   const c = Math.floor((key - k0) / step);
@@ -76,7 +76,7 @@ export function blockIn(cells: Cells, { query, key }: Place): Block | undefined 
 }
 
 /** The rows and columns of some cells that a part touches: [top, bottom, left, right). */
-export function touched({ q0, k0, step, rows, cols }: Cells, part: Part): Part {
+export function touched({ q0, k0, step, rows, cols }: Cells, part: MapPart): MapPart {
   const within = (from: number, start: number, end: number, count: number): [number, number] => {
     const first = Math.min(count, Math.max(0, Math.floor((start - from) / step)));
     return [first, Math.max(first, Math.min(count, Math.ceil((end - from) / step)))];
@@ -85,7 +85,7 @@ export function touched({ q0, k0, step, rows, cols }: Cells, part: Part): Part {
 }
 
 /** Some of the cells alone. */
-export function cut(cells: Cells, [top, bottom, left, right]: Part): Cells {
+export function cut(cells: Cells, [top, bottom, left, right]: MapPart): Cells {
   const { q0, k0, step, cols, values, first, strongest, firstStrongest } = cells;
   const rows = bottom - top;
   const width = right - left;

@@ -1,5 +1,5 @@
 import type { Model } from "../../shared/types.js";
-import type { Part } from "../../shared/window.js";
+import type { MapPart } from "../../shared/window.js";
 import type { ViewState } from "../state.js";
 import { lacks } from "./tiled_map.js";
 import type { Window } from "./window_of.js";
@@ -16,7 +16,7 @@ const LATE = 10_000;
  */
 export function tileRequests(
   model: Model<ViewState>,
-  inSight: () => Part | undefined,
+  inSight: () => MapPart | undefined,
   answered: () => void,
   signal: AbortSignal,
 ) {
@@ -34,7 +34,7 @@ export function tileRequests(
   const passed = new Set<string>();
   const now = () => JSON.stringify(wanted);
   const has = () => JSON.stringify(model.get("_tile")?.asked ?? null);
-  const misses = (part: Part) => Boolean(model.get("_long")) && lacks(model.get("_tile"), part);
+  const misses = (part: MapPart) => Boolean(model.get("_long")) && lacks(model.get("_tile"), part);
 
   function tell(): void {
     known = told = now();

@@ -1,7 +1,7 @@
 import type { Head, SharedState } from "../../shared/types.js";
-import type { Part } from "../../shared/window.js";
+import type { MapPart } from "../../shared/window.js";
 import type { WireArray } from "../../shared/wire.js";
-import type { Cells, Pair, Row } from "./map_source.js";
+import type { Cells, Pair, QueryRow } from "./map_source.js";
 
 /** Attention from and to the sentences of a pair; "ab" is from A to B. */
 export type Sentences = "all" | "aa" | "ab" | "ba" | "bb";
@@ -44,8 +44,8 @@ export interface NoHead {
 /** The visible part with its surroundings; at a step of 1 the values themselves. */
 export interface Tile extends Blocks {
   /** The window that was asked for, and the positions in sight of it. */
-  asked: Part | null;
-  part: Part;
+  asked: MapPart | null;
+  part: MapPart;
   queries: [number, number];
   keys: [number, number];
   /** The strongest in sight of each map, where lines are drawn. */
@@ -66,7 +66,7 @@ export interface TileRow {
 export interface Tiles {
   overview: Cells;
   tile: { cells: Cells; tile: Tile } | undefined;
-  row: Row | undefined;
+  row: QueryRow | undefined;
   /** The strongest of the whole map, and those in sight. */
   strongest: Pair[];
   links: Pair[];

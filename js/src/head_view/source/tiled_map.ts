@@ -1,14 +1,14 @@
 import { endOfScale } from "../../shared/colour.js";
 import { remembered } from "../../shared/remembered.js";
 import type { Axes, Scale } from "../../shared/types.js";
-import type { Part } from "../../shared/window.js";
+import type { MapPart } from "../../shared/window.js";
 import { asFloat32 } from "../../shared/wire.js";
 import {
   blockIn,
   type Cells,
   type MapSource,
   type Pair,
-  type Row,
+  type QueryRow,
   StrongestPairs,
 } from "./map_source.js";
 import type { Link, LongMaps, Tile, TileRow, Tiles } from "./tile_types.js";
@@ -29,13 +29,13 @@ const same = (a: { heads: unknown }, b: { heads: unknown }) => String(a.heads) =
 const NOTHING = new Float32Array();
 
 /** Whether a tile has all of a part. */
-const covers = ({ queries, keys }: Tile, [q0, q1, k0, k1]: Part): boolean =>
+const covers = ({ queries, keys }: Tile, [q0, q1, k0, k1]: MapPart): boolean =>
   queries[0] <= q0 && q1 <= queries[1] && keys[0] <= k0 && k1 <= keys[1];
 
 /**
  * Whether another tile shows a part better: a tile that contains all of it, or has smaller blocks.
  */
-export function lacks(tile: Tile | null, part: Part): boolean {
+export function lacks(tile: Tile | null, part: MapPart): boolean {
   if (!tile || !covers(tile, part)) return true;
   const [q0, q1, k0, k1] = part;
   return tile.step > 1 && Math.max(q1 - q0, k1 - k0) <= (TILE * tile.step) / 2;
@@ -127,7 +127,7 @@ function leastOf(
   });
 }
 
-function rowOf({ query, step, values, first, links }: TileRow, i: number): Row {
+function rowOf({ query, step, values, first, links }: TileRow, i: number): QueryRow {
   const [, count = 0] = values.shape;
   return {
     query,

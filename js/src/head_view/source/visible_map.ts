@@ -2,7 +2,7 @@ import { endOfScale } from "../../shared/colour.js";
 import { type Axes, type Axis, type Scale, SPECIALS, type Special } from "../../shared/types.js";
 import type { Sentences, Tiles } from "./tile_types.js";
 
-export interface Choice {
+export interface MapOptions {
   hidden: Special[];
   sentences: Sentences;
   renormalise: boolean;
@@ -82,13 +82,13 @@ export function twoSentences(axes: Axes): boolean {
   return [axes.query, axes.key].every((a) => a.segments.includes(0) && a.segments.includes(1));
 }
 
-const hides = ({ hidden }: Pick<Choice, "hidden">, axis: Axis, i: number) =>
+const hides = ({ hidden }: Pick<MapOptions, "hidden">, axis: Axis, i: number) =>
   hidden.includes(axis.special[i] as Special);
 
 /** The queries and keys that are shown, as indices on the full axes. */
 export function keptOf(
   axes: Axes,
-  choice: Pick<Choice, "hidden" | "sentences">,
+  choice: Pick<MapOptions, "hidden" | "sentences">,
 ): Pick<VisibleMap, "rows" | "cols"> {
   const filter = twoSentences(axes) ? choice.sentences : "all";
   const [from, to] = filter === "all" ? [] : [...filter].map((s) => (s === "b" ? 1 : 0));
@@ -99,7 +99,7 @@ export function keptOf(
   return { rows: keep(axes.query, from), cols: keep(axes.key, to) };
 }
 
-export function visibleMap(values: Float32Array, axes: Axes, choice: Choice): VisibleMap {
+export function visibleMap(values: Float32Array, axes: Axes, choice: MapOptions): VisibleMap {
   const { rows, cols } = keptOf(axes, choice);
   const nKeys = axes.key.text.length;
   const hiddenKey = axes.key.text.map((_, i) => hides(choice, axes.key, i));

@@ -1,8 +1,8 @@
-import { type Part, whole, wholeOf } from "../../shared/window.js";
+import { type MapPart, whole, wholeOf } from "../../shared/window.js";
 import type { VisibleMap } from "./visible_map.js";
 
 /** The part of a matrix in sight on the full axes; null shows all. */
-export type Window = Part | null;
+export type Window = MapPart | null;
 type Shown = Pick<VisibleMap, "rows" | "cols">;
 
 export const sizeOf = ({ rows, cols }: Shown) => ({ rows: rows.length, cols: cols.length });
@@ -29,16 +29,16 @@ export function positionOf(shown: number[], index: number): number {
  * The part of a map in a window: the whole map without a window, or if the window contains none of
  * its tokens.
  */
-export function partOf(map: Shown, window: Window): Part {
+export function partOf(map: Shown, window: Window): MapPart {
   if (!window) return wholeOf(sizeOf(map));
   const { rows, cols } = map;
   const [q0, q1, k0, k1] = window;
-  const part: Part = [from(rows, q0), from(rows, q1), from(cols, k0), from(cols, k1)];
+  const part: MapPart = [from(rows, q0), from(rows, q1), from(cols, k0), from(cols, k1)];
   return part[0] >= part[1] || part[2] >= part[3] ? wholeOf(sizeOf(map)) : part;
 }
 
 /** The window that shows a part; null where it is all. */
-export function windowOf({ rows, cols }: Shown, part: Part): Window {
+export function windowOf({ rows, cols }: Shown, part: MapPart): Window {
   const [q0, q1, k0, k1] = whole(part);
   if (q1 - q0 >= rows.length && k1 - k0 >= cols.length) return null;
   const ends = (shown: number[], start: number, end: number): [number, number] => [
