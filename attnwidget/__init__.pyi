@@ -31,6 +31,7 @@ from .corpus.shards import WorkersError as WorkersError
 from .drawing.join_figures import join_figures as join_figures
 from .installed_versions import versions as versions
 from .interventions.ablation import ablate as ablate
+from .interventions.gradient_effects import gradient_effects as gradient_effects
 from .interventions.head_importance import head_importance as head_importance
 from .interventions.minimal_pairs import score_pairs as score_pairs
 from .interventions.patch_heads import patch_heads as patch_heads
@@ -44,7 +45,6 @@ from .mechanisms.head_vocabulary import head_vocabulary as head_vocabulary
 from .mechanisms.head_writes import head_writes as head_writes
 from .mechanisms.key_biplot import key_biplot as key_biplot
 from .mechanisms.logit_lens import logit_lens as logit_lens
-from .mechanisms.measured_effects import gradient_effects as gradient_effects
 from .mechanisms.score_at_distances import score_at_distances as score_at_distances
 from .mechanisms.score_sources import score_sources as score_sources
 from .mechanisms.wavelength_shares import wavelength_shares as wavelength_shares

@@ -21,13 +21,15 @@ from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.interventions.ablation_results import Without
 from attnwidget.interventions.patch_pairs import Into, PatchPair, pairs_of
 from attnwidget.interventions.patch_results import PatchedRuns, recovered
-from attnwidget.interventions.patch_scores import (
-    PatchScore,
-    check_patch_score,
-    patch_score_name,
-    patch_scores,
-)
 from attnwidget.interventions.patched_passes import outputs_of_heads, patch
+from attnwidget.interventions.scores import (
+    PATCH_SCORES,
+    PatchScore,
+    check_name,
+    input_scores,
+    output_scores,
+    score_name,
+)
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
@@ -175,7 +177,7 @@ def patch_path(
         ['query', 'key', 'value']
     """
     refuse_no_model(model)
-    check_patch_score(score)
+    check_name(score, PATCH_SCORES)
     pairs = pairs_of(
         model,
         clean,
@@ -199,12 +201,12 @@ def patch_path(
     return PathPatch(
         sender=first,
         receiver=last,
-        score=patch_score_name(score),
+        score=score_name(score),
         into=into,
         clean=base if into == "clean" else other,
         corrupted=other if into == "clean" else base,
         scores=numbers[2:],
-        examples=tuple(pair.example for pair in pairs),
+        examples=tuple(pair.originals for pair in pairs),
         model_name=model.name,
     )
 
@@ -230,15 +232,15 @@ def _path_numbers(
     with changed(hf_model, outer | frozen):
         after = _receiver_inputs(hf_model, base.inputs, receiver)
     numbers = [
-        patch_scores(score, base_output, base, pair),
-        patch_scores(score, source_output, source, pair),
+        input_scores(score, output_scores(score, output, batch), batch)
+        for output, batch in ((base_output, base), (source_output, source))
     ]
     for name in INPUTS:
         output = before.with_input(name, after).output
         with changed(hf_model, outer | {receiver: patch(output)}):
             patched = _run(hf_model, base.inputs)
-        numbers.append(patch_scores(score, patched, base, pair))
-    return np.concatenate(numbers)
+        numbers.append(input_scores(score, output_scores(score, patched, base), base))
+    return torch.cat(numbers)[:, 0].cpu().numpy()
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,9 +37,9 @@ from attnwidget import (
     patch_heads,
     score_behaviours,
 )
-from attnwidget.capture.head_effects import effects_of
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
+from attnwidget.interventions.head_effects import effects_of
 
 TOKENIZERS = {
     is_bert: load_model(name, device="cpu").tokenizer

@@ -26,11 +26,11 @@ from attnwidget import (
     patch_heads,
     score_behaviours,
 )
-from attnwidget.capture.head_effects import effects_of
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.tapping.of_latest import OfLatest
 from attnwidget.capture.tapping.weights_agree import weights_agree
 from attnwidget.corpus.waiting_numbers import WaitingNumbers
+from attnwidget.interventions.head_effects import effects_of
 from attnwidget.kernels import entropy, norms, position, row_sums, streaming
 from attnwidget.kernels.cells_at_once import cells_at_once
 from attnwidget.kernels.pooling import _pool_at_once, max_pool

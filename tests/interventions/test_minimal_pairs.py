@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from attnwidget import MinimalPair, ablate, load_model, load_pairs, score_pairs
-from attnwidget.interventions.minimal_pairs import PairWords
+from attnwidget.interventions.pair_sentences import PairWords
 from capture.test_predict import words
 from fixtures import zoo
 
