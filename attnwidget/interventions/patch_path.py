@@ -18,10 +18,10 @@ from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.corpus.argument_checks import refuse_no_model
-from attnwidget.interventions.ablation_results import Without
 from attnwidget.interventions.patch_pairs import Into, PatchPair, pairs_of
 from attnwidget.interventions.patch_results import PatchedRuns, recovered
 from attnwidget.interventions.patched_passes import outputs_of_heads, patch
+from attnwidget.interventions.score_changes import ScoreChanges
 from attnwidget.interventions.scores import (
     PATCH_SCORES,
     PatchScore,
@@ -75,9 +75,9 @@ class PathPatch(PatchedRuns):
     model_name: str
 
     @cached_property
-    def of_inputs(self) -> Without:
+    def of_inputs(self) -> ScoreChanges:
         """With the path into the query, key and value patched: numbers [3]."""
-        return Without(self.scores, self.base, judged=False, tested=True)
+        return ScoreChanges(self.scores, self.base, judged=False, tested=True)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per input of the receiver.
@@ -86,24 +86,11 @@ class PathPatch(PatchedRuns):
         (patched minus not patched), low, high (95 %, by a paired bootstrap), recovered (share of
         the gap between the runs), p, adjusted. `attrs` has the "model", the "score" and "n" pairs.
         """
-        import pandas as pd
-
-        effects = self.of_inputs
-        low, high = effects.interval
-        frame = pd.DataFrame(
-            {
-                "sender": str(self.sender),
-                "receiver": str(self.receiver),
-                "input": INPUTS,
-                "score": effects.mean,
-                "difference": effects.difference,
-                "low": low,
-                "high": high,
-                "recovered": recovered(effects, self.gap),
-                "p": effects.p,
-                "adjusted": effects.adjusted,
-            }
-        )
+        changes = self.of_inputs
+        frame = changes.table(recovered=recovered(changes, self.gap))
+        frame.insert(0, "sender", str(self.sender))
+        frame.insert(1, "receiver", str(self.receiver))
+        frame.insert(2, "input", INPUTS)
         frame.attrs |= {"model": self.model_name, "score": self.score, "n": len(self.clean)}
         return frame
 
