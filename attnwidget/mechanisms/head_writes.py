@@ -13,7 +13,7 @@ from attnwidget.capture.model_reading import whole_reading_of
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.mechanisms.asked_places import head_at, token_at
+from attnwidget.mechanisms.checked_places import head_at, token_at
 from attnwidget.mechanisms.heads_at_token import heads_at_token
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.score_plane import score_plane
-from attnwidget.mechanisms.asked_places import head_at
+from attnwidget.mechanisms.checked_places import head_at
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:

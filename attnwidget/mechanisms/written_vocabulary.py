@@ -14,7 +14,7 @@ from attnwidget.capture.model_reading import language_model, whole_reading_of
 from attnwidget.capture.predict import vocabulary_answers
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.mechanisms.asked_places import head_at, token_at
+from attnwidget.mechanisms.checked_places import head_at, token_at
 from attnwidget.mechanisms.direct_path import linear_pass
 
 _WHAT = "what a head writes in words"
