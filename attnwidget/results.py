@@ -29,6 +29,7 @@ from attnwidget.comparison.compare_results import (
 )
 from attnwidget.corpus.results import HeadResult, Measurements, Result
 from attnwidget.interventions.ablation_results import Ablation
+from attnwidget.interventions.gradient_effects import GradientEffects
 from attnwidget.interventions.head_importance import HeadImportance
 from attnwidget.interventions.minimal_pairs import PairScores
 from attnwidget.interventions.patch_path import PathPatch
@@ -40,7 +41,6 @@ from attnwidget.mechanisms.head_composition import HeadComposition
 from attnwidget.mechanisms.head_writes import HeadWrites
 from attnwidget.mechanisms.key_biplot import KeyBiplot
 from attnwidget.mechanisms.logit_lens import LogitLens
-from attnwidget.mechanisms.measured_effects import GradientEffects
 from attnwidget.mechanisms.score_at_distances import ScoresAtDistances
 from attnwidget.mechanisms.score_sources import ScoreSources
 from attnwidget.mechanisms.stream_records import Writer

@@ -613,9 +613,9 @@ def _() -> Any:
     with tempfile.TemporaryDirectory() as folder:
         files = [f"{folder}/{part}.npz" for part in range(2)]
         for file, part in zip(files, (found[:32], found[32:]), strict=True):
-            public.measure(bert(), part, checkpoint=file, **options)
+            public.measure(bert(), part, resume=file, **options)
         whole = public.merge_resume_files(files, f"{folder}/whole.npz")
-        return public.measure(bert(), found, checkpoint=whole, **options)
+        return public.measure(bert(), found, resume=whole, **options)
 
 
 @study("behaviours by rule")

@@ -45,7 +45,7 @@ def disabled(
 ) -> AbstractContextManager[None]:
     """The block that `AttentionModel.disabled` describes."""
     intact = intact_edits(hf_model)
-    chosen = _chosen_heads(intact, heads, layers, stack)
+    chosen = chosen_heads(intact, heads, layers, stack)
     cut = _edges(edges)
     if method is not None and cut:
         raise ValueError(f"edges are taken out in place of method={method!r}: pass one of the two")
@@ -111,10 +111,14 @@ def intact_edits(hf_model: Any) -> Edits:
     )
 
 
-def _chosen_heads(
+def chosen_heads(
     intact: Edits, heads: Heads | None, layers: Iterable[int] | None, stack: str | None
 ) -> list[Head]:
-    """Return the named heads, each once."""
+    """Return the named heads, each once.
+
+    Raises:
+        ValueError: No heads, no such stack, layer or head, or a head that is named twice.
+    """
     shapes = {name: (len(counts), max(counts)) for name, counts in intact.heads_of.items()}
     with_attention = {
         name: LayerNumbers.without([i for i, n in enumerate(counts) if n == 0], len(counts))

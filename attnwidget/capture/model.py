@@ -15,6 +15,7 @@ from attnwidget.capture.default_method import default_method
 from attnwidget.capture.disabled import Heads, disabled
 from attnwidget.capture.hub_model.chat_text import Chat, as_chat, is_chat
 from attnwidget.capture.hub_model.continued_inputs import continuable, continued
+from attnwidget.capture.hub_model.example import ReadExample
 from attnwidget.capture.hub_model.generate import (
     check_generates,
     continuation,
@@ -28,7 +29,6 @@ from attnwidget.capture.hub_model.model_tensors import input_names, unpadded
 from attnwidget.capture.hub_model.pickled_model import SentModel, received_model
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.predictions import Predictions
-from attnwidget.capture.hub_model.question import Question
 from attnwidget.capture.hub_model.replayed_text import check_log_probabilities, generated_ids
 from attnwidget.capture.hub_model.text_encoder import Encoded, Text
 from attnwidget.capture.hub_model.text_ids import TextIds
@@ -714,7 +714,7 @@ class AttentionModel:
         return f"random weights: {listed}{more}" if listed else ""
 
     @in_plain_torch
-    def question(self, inputs: Mapping[str, Tensor], position: int) -> Question:
+    def question(self, inputs: Mapping[str, Tensor], position: int) -> ReadExample:
         """Return the question at a predicted position."""
         self._check_open()
         return question_of(self.hf_model, self._inputs, self.tokenizer, inputs, position)

@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.hub_model.answer_heads import answer_head
-from attnwidget.capture.hub_model.answer_logits import answer_logits
+from attnwidget.capture.hub_model.answer_logits import Span, answer_logits, span_logits
 from attnwidget.capture.hub_model.answer_places import answer_spans, labelled_places
+from attnwidget.capture.hub_model.example import Example, ReadExample
 from attnwidget.capture.hub_model.generate import decoder_ids
 from attnwidget.capture.hub_model.losses import language_model_head
+from attnwidget.capture.hub_model.mask_token import mask_id_of, mask_places
 from attnwidget.capture.hub_model.predictions import Answers, Predictions, Task
-from attnwidget.capture.hub_model.question import Question, Span
 from attnwidget.capture.hub_model.text_encoder import Text
 from attnwidget.capture.hub_model.token_axes import entry_names
 from attnwidget.capture.hub_model.weight_placement import device_of
@@ -37,7 +38,7 @@ _DISCRIMINATORS = {"ElectraForPreTraining", "FunnelForPreTraining"}
 
 def question_of(
     hf_model: Any, inputs: ModelInputs, tokenizer: Any, given: Mapping[str, Tensor], position: int
-) -> Question:
+) -> ReadExample:
     """The question at one of `Predictions.positions`.
 
     Raises:
@@ -45,18 +46,18 @@ def question_of(
     """
     task = prediction_task(hf_model)
     if task == "class":
-        return Question(given, None)
+        return Example(given)
     if task == "span":
-        return Question(given, None, answer_spans(tokenizer, _ids(given)))
+        return Example(given, spans=answer_spans(tokenizer, _ids(given)))
     if task == "label":
         _check_places([position], range(given["input_ids"].shape[1]))
-        return Question(given, position)
+        return Example(given, (position,))
     if task == "next":
         given, name = _read_on(hf_model, inputs, tokenizer, given, None)
         _check_places([position], range(1, given[name].shape[1] + 1))
-        return Question(given, position - 1)
+        return Example(given, (position - 1,))
     _check_places([position], range(given["input_ids"].shape[1]))
-    return Question(_masked_at(hf_model, tokenizer, given, position), position)
+    return Example(_masked_at(hf_model, tokenizer, given, position), (position,))
 
 
 def prediction_task(hf_model: Any) -> Task:
@@ -164,15 +165,14 @@ def _spans(
     """Return the spans that answer the question of the input."""
     if places is not None:
         raise TypeError("at= names tokens; the answer to a question is a span of the whole input")
-    question = Question(given, None, answer_spans(tokenizer, _ids(given)))
-    assert question.spans is not None
-    if not question.spans:
+    spans = answer_spans(tokenizer, _ids(given))
+    if not spans:
         raise ValueError("the input has no context: pass the question and the context as a pair")
     with torch.no_grad(), tap(hf_model, lambda _: None):
-        scores = question.log_probabilities(question.logits(hf_model(**given)))
+        scores = torch.log_softmax(span_logits(hf_model(**given), spans), -1)
     ids = given["input_ids"][0]
-    texts = [_span_text(tokenizer, ids.tolist(), span) for span in question.spans]
-    names = [f"{first}:{last}" for first, last in question.spans]
+    texts = [_span_text(tokenizer, ids.tolist(), span) for span in spans]
+    names = [f"{first}:{last}" for first, last in spans]
     answers = Answers(
         len(texts), partial(_spelt_spans, texts, names), partial(_found_span, texts, names)
     )
@@ -201,9 +201,9 @@ def _masked(
 ) -> tuple[list[int], Tensor]:
     """Positions of masked tokens, and log probabilities [P, V] in their places."""
     ids = inputs["input_ids"]
-    mask_id = _mask_id(hf_model, tokenizer)
+    mask_id_of(tokenizer, _masking(hf_model))
     if places is None:
-        positions = (ids[0] == mask_id).nonzero()[:, 0].tolist()
+        positions = mask_places(tokenizer, ids[0].tolist())
         if not positions:
             raise ValueError(
                 f"the text has no {tokenizer.mask_token}: write it in place of a word, or name the "
@@ -222,18 +222,12 @@ def _masked_at(
     hf_model: Any, tokenizer: Any, inputs: Mapping[str, Tensor], place: int
 ) -> dict[str, Tensor]:
     changed = inputs["input_ids"].clone()
-    changed[0, place] = _mask_id(hf_model, tokenizer)
+    changed[0, place] = mask_id_of(tokenizer, _masking(hf_model))
     return {**inputs, "input_ids": changed}
 
 
-def _mask_id(hf_model: Any, tokenizer: Any) -> int:
-    mask_id: int | None = getattr(tokenizer, "mask_token_id", None)
-    if mask_id is None:
-        raise ValueError(
-            f"{type(hf_model).__name__} predicts at mask tokens, and there is no tokenizer with a "
-            "mask token: pass a tokenizer to load_model(model, tokenizer)"
-        )
-    return mask_id
+def _masking(hf_model: Any) -> str:
+    return f"a prediction of {type(hf_model).__name__}"
 
 
 def _read_on(

@@ -1,5 +1,6 @@
 """The public names of `attnwidget.interventions` and the modules that define them."""
 
+from .gradient_effects import gradient_effects as gradient_effects
 from .head_importance import head_importance as head_importance
 from .minimal_pairs import score_pairs as score_pairs
 from .patch_heads import patch_heads as patch_heads

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.disabled import intact_edits
+from attnwidget.capture.hub_model.example import TextExample
 from attnwidget.capture.tapping.edit_methods import EditMethod
-from attnwidget.capture.tapping.edits import Edits
-from attnwidget.capture.tapping.head import Head
-from attnwidget.capture.tapping.replay import replaying
+from attnwidget.capture.tapping.replay import Changes, Replay
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.equal_lengths import of_one_length
-from attnwidget.corpus.input_numbers import input_numbers
-from attnwidget.corpus.replayed_batches import ReplayedBatches
 from attnwidget.corpus.resume_file import digest_of
-from attnwidget.corpus.shards import Executor, Workers
-from attnwidget.interventions.ablated_scores import AblatedScores
+from attnwidget.corpus.shards import Executor
 from attnwidget.interventions.ablation_results import Ablation
-from attnwidget.interventions.ablation_scores import (
+from attnwidget.interventions.examples import batch_of, encode_examples, originals_of
+from attnwidget.interventions.scores import (
     Score,
     check_score,
     example_scores,
     score_name,
     words_of,
 )
-from attnwidget.interventions.inputs_with_answers import Asked, asked_of
+from attnwidget.interventions.unit_scores import read_unit_scores, unit_scores_of_inputs
+from attnwidget.interventions.units import scores_by_place, units_of
 from attnwidget.kernels.plain_torch import in_plain_torch
 
 if TYPE_CHECKING:
@@ -107,104 +105,63 @@ def ablate(
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
     if method == "patch":
         raise ValueError("'patch' is of one input, and not of many examples: method='mean'")
-    listed, questions = asked_of(
-        model, examples, answered=not callable(score), words=words_of(score)
-    )
-    check_score(score, questions)
+    inputs = encode_examples(model, examples, answered=not callable(score), words=words_of(score))
+    check_score(score, inputs)
     with model.lock:
-        units, edits = _units(model, heads, method, reference)
-        changes = [{head: edits.changes[head] for head in unit} for unit in units]
-        work = ReplayedBatches(model, dict(model.edits.changes), AblatedScores(changes, score))
-        workers = None if executor is None else Workers(executor, work)
+        units, shape = units_of(model, heads)
+        off = sorted({head for unit in units for head in unit.heads})
+        with model.disabled(off, method=method, reference=reference):
+            edits = model.edits
+        changes = [{head: edits.changes[head] for head in unit.heads} for unit in units]
         about = {
             "edits": edits.digest,
             "units": digest_of(units),
             "score": score_name(score),
-            "inputs": digest_of(questions),
+            "inputs": digest_of(inputs),
             "batch_size": batch_size,
         }
-        batches = list(of_one_length(questions, batch_size))
-
-        def with_examples(asked: Sequence[Asked]) -> tuple[list[Any], Sequence[Asked]]:
-            return [listed[question.example] for question in asked], asked
-
-        with replaying(model.hf_model, model.edits, edits) as replay:
-            numbers, complete = input_numbers(
-                "ablation",
-                about,
-                model,
-                lambda n_done: work.each(replay, batches, with_examples, workers, n_done),
-                batches,
-                resume=resume,
-                progress=progress,
-            )
-        values, kept = example_scores(score, numbers, questions)
-        if not len(kept):
-            raise KeyboardInterrupt
-        used = next(iter(changes[0].values())).method
-        return _result(
-            (model, score, used), units, values, [listed[i] for i in kept], complete, replay.note
+        numbers, complete, note = read_unit_scores(
+            "ablation",
+            about,
+            model,
+            AblatedScores(changes, score),
+            list(of_one_length(inputs, batch_size)),
+            resume=resume,
+            progress=progress,
+            executor=executor,
         )
-
-
-def _units(
-    model: AttentionModel, heads: Any, method: EditMethod | None, reference: object
-) -> tuple[list[tuple[Head, ...]], Edits]:
-    """Return the groups of heads that are off together, in the order of layers, and their edits."""
-    if isinstance(heads, str) and heads not in ("all", "layers"):
-        raise ValueError(f"heads is 'all', 'layers' or [(layer, head), ...], got {heads!r}")
-    if isinstance(heads, str):
-        counts = intact_edits(model.hf_model).heads_of["self"]
-        named: dict[str, Any] = {"layers": [layer for layer, n in enumerate(counts) if n]}
-    else:
-        heads = list(heads)
-        heads = [heads] if heads and hasattr(heads[0], "__index__") else heads
-        named = {"heads": heads}
-    with model.disabled(**named, method=method, reference=reference):
-        edits = model.edits
-    if isinstance(heads, str):
-        layers: dict[int, list[Head]] = {}
-        for layer, count in enumerate(edits.heads_of["self"]):
-            if count:
-                layers[layer] = [Head(layer, head) for head in range(count)]
-        whole = [[tuple(heads_of_layer)] for heads_of_layer in layers.values()]
-        single = [
-            [(head,) for head in heads_of_layer] if len(heads_of_layer) > 1 else []
-            for heads_of_layer in layers.values()
-        ]
-        parts = whole if heads == "layers" else [a + b for a, b in zip(single, whole, strict=True)]
-        return [unit for part in parts for unit in part], edits
-    # Edits of an enclosing block come first.
-    chosen = list(edits.changes)[-len(heads) :]
-    return sorted((head,) for head in chosen), edits
-
-
-def _result(
-    what: tuple[AttentionModel, Score, str],
-    units: Sequence[tuple[Head, ...]],
-    values: NDArray[np.float64],
-    examples: Sequence[Any],
-    complete: bool,
-    note: str,
-) -> Ablation:
-    model, score, method = what
-    n_examples = len(examples)
-    counts = model.n_layers
-    of_heads = np.full((counts, model.n_heads, n_examples), np.nan)
-    of_layers = np.full((counts, n_examples), np.nan)
-    for unit, numbers in zip(units, values[1:], strict=True):
-        if len(unit) > 1:
-            of_layers[unit[0].layer] = numbers
-        else:
-            of_heads[unit[0].layer, unit[0].head] = numbers
+    values, kept = example_scores(score, numbers, inputs)
+    if not len(kept):
+        raise KeyboardInterrupt
+    originals = originals_of(inputs)
+    of_heads, of_layers, _ = scores_by_place(units, values[1:], shape)
     return Ablation(
         score=score_name(score),
-        method=method,
+        method=next(iter(changes[0].values())).method,
         intact=values[0],
         head_scores=of_heads,
         layer_scores=of_layers,
-        examples=tuple(examples),
+        examples=tuple(originals[index] for index in kept),
         complete=complete,
         note=note,
         model_name=model.name,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class AblatedScores:
+    """Function from a batch of examples to the scores of the intact model and of each unit off.
+
+    Attributes:
+        units: The groups of heads that are switched off in turn.
+        score: The score.
+    """
+
+    units: Sequence[Changes]
+    score: Score
+
+    def __call__(
+        self, model: AttentionModel, replay: Replay, examples: Sequence[TextExample]
+    ) -> NDArray[np.float64]:
+        """Return the scores, [1 + units, B], the intact model first."""
+        return unit_scores_of_inputs(replay, batch_of(model, examples), self.units, self.score)

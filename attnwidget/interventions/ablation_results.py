@@ -7,18 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.interventions.score_changes import ScoreChanges, are_right_or_wrong
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.kernels.significance import (
-    FEWEST_UNITS,
-    benjamini_hochberg,
-    bootstrap_interval,
-    differ,
-    paired_interval,
-    sign_flip_test,
-)
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
@@ -40,94 +32,6 @@ _UNITS = {
     "minimal pair": "share right",
     "minimal pair, all words": "share right",
 }
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Without:
-    """Scores of N examples with heads off and in the intact model. A part of `Ablation`.
-
-    All arrays except the scores have the shape [...]: [L, H] for heads, [L] for layers. Entries of
-    heads and layers that were not switched off are NaN.
-
-    Attributes:
-        scores: float64 [..., N].
-        intact: float64 [N].
-        judged: Whether examples are right (1) or wrong (0).
-        tested: Whether a test makes sense; False for a divergence, which is never negative.
-    """
-
-    scores: Float64Array
-    intact: Float64Array
-    judged: bool
-    tested: bool
-
-    @property
-    def mean(self) -> Float64Array:
-        """The mean score."""
-        return self.scores.mean(-1)
-
-    @property
-    def difference(self) -> Float64Array:
-        """The mean score minus the mean score of the intact model."""
-        return self._differences.mean(-1)
-
-    @cached_property
-    def interval(self) -> tuple[Float64Array, Float64Array]:
-        """Low and high of the difference, 95 %; NaN with fewer than six examples.
-
-        Bonett and Price's interval of paired shares for right and wrong, else a studentised paired
-        bootstrap over examples.
-        """
-        differences = self._differences[self._measured]
-        n = differences.shape[-1]
-        if self.judged and n >= FEWEST_UNITS:
-            low, high = paired_interval((differences > 0).sum(-1), (differences < 0).sum(-1), n)
-        else:
-            low, high = bootstrap_interval(differences)
-        return self._placed(low), self._placed(high)
-
-    @property
-    def broken(self) -> Float64Array:
-        """Number of examples that only the intact model gets right; NaN without right and wrong."""
-        return self._count(self._differences < 0)
-
-    @property
-    def fixed(self) -> Float64Array:
-        """Number of examples that only the intact model gets wrong; NaN without right and wrong."""
-        return self._count(self._differences > 0)
-
-    @cached_property
-    def p(self) -> Float64Array:
-        """Two-sided p-value: exact McNemar test of right and wrong, else randomised signs."""
-        measured = self._differences[self._measured]
-        if not self.tested:
-            return np.full(self.scores.shape[:-1], np.nan)
-        if self.judged:
-            return self._placed(differ((measured < 0).sum(-1), (measured > 0).sum(-1)))
-        return self._placed(sign_flip_test(measured))
-
-    @cached_property
-    def adjusted(self) -> Float64Array:
-        """P-values corrected over all by Benjamini and Hochberg's rule."""
-        return benjamini_hochberg(self.p)
-
-    @property
-    def _differences(self) -> Float64Array:
-        return self.scores - self.intact
-
-    @property
-    def _measured(self) -> NDArray[np.bool_]:
-        return np.asarray(~np.isnan(self.scores).any(-1))
-
-    def _placed(self, values: Float64Array) -> Float64Array:
-        full = np.full(self.scores.shape[:-1], np.nan)
-        full[self._measured] = values
-        return full
-
-    def _count(self, chosen: NDArray[np.bool_]) -> Float64Array:
-        if not self.judged:
-            return np.full(self.scores.shape[:-1], np.nan)
-        return self._placed(chosen[self._measured].sum(-1).astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,21 +75,19 @@ class Ablation(HeadResult):
     model_name: str
 
     @cached_property
-    def of_heads(self) -> Without:
+    def of_heads(self) -> ScoreChanges:
         """Numbers with one head off, [L, H]."""
-        return Without(self.head_scores, self.intact, self.judged, self.score != "kl")
+        return ScoreChanges(self.head_scores, self.intact, self.judged, self.score != "kl")
 
     @cached_property
-    def of_layers(self) -> Without:
+    def of_layers(self) -> ScoreChanges:
         """Numbers with all heads of one layer off, [L]."""
-        return Without(self.layer_scores, self.intact, self.judged, self.score != "kl")
+        return ScoreChanges(self.layer_scores, self.intact, self.judged, self.score != "kl")
 
     @property
     def judged(self) -> bool:
         """Whether the score is 1 or 0 for every example, so that examples break or are fixed."""
-        all_scores = [self.intact.ravel(), self.head_scores.ravel(), self.layer_scores.ravel()]
-        drawn = np.concatenate(all_scores)
-        return bool(np.isin(drawn[~np.isnan(drawn)], (0.0, 1.0)).all())
+        return are_right_or_wrong(self.intact, self.head_scores, self.layer_scores)
 
     def heads(self) -> HeadMetrics:
         """Return the difference of each head: float64 [L, H] by title; {} for whole layers only."""
@@ -201,26 +103,12 @@ class Ablation(HeadResult):
         """
         import pandas as pd
 
-        frames = []
-        for effects in (self.of_heads, self.of_layers):
-            places = np.argwhere(effects._measured)
-            low, high = effects.interval
-            columns = {
-                "score": effects.mean,
-                "difference": effects.difference,
-                "low": low,
-                "high": high,
-            }
-            columns |= {
-                name: getattr(effects, name) for name in ("broken", "fixed", "p", "adjusted")
-            }
-            frame = pd.DataFrame(
-                {name: value[effects._measured] for name, value in columns.items()}
+        frames = [
+            changes.table_of_heads(broken=changes.broken, fixed=changes.fixed).astype(
+                {"broken": "Int64", "fixed": "Int64"}
             )
-            frame.insert(0, "layer", places[:, 0])
-            heads = places[:, 1] if places.shape[1] > 1 else [pd.NA] * len(places)
-            frame.insert(1, "head", pd.Series(heads, dtype="Int64"))
-            frames.append(frame.astype({"broken": "Int64", "fixed": "Int64"}))
+            for changes in (self.of_heads, self.of_layers)
+        ]
         table = pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
         table.attrs |= {"model": self.model_name, "score": self.score, "method": self.method}
         table.attrs |= {"intact": float(self.intact.mean()), "n": len(self.intact)}

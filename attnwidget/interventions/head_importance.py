@@ -11,9 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.losses import Task
-from attnwidget.capture.hub_model.model_tensors import without_cache
-from attnwidget.capture.maps.gradient_numbers import gradient_numbers
+from attnwidget.capture.hub_model.example import TextExample
 from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.corpus.argument_checks import one_of, refuse_no_model
 from attnwidget.corpus.equal_lengths import of_one_length
@@ -21,14 +19,10 @@ from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
-from attnwidget.interventions.ablation_scores import (
-    check_score,
-    log_loss_of_inputs,
-    loss_of_inputs,
-)
-from attnwidget.interventions.inputs_with_answers import Asked, asked_of, batch_of
+from attnwidget.interventions.examples import batch_of, encode_examples
+from attnwidget.interventions.head_gradients import head_gradients, output_times_gradient
+from attnwidget.interventions.scores import check_score, question_scores
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.kernels.gradients import output_products
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
 from attnwidget.text.minimal_pairs import MinimalPair
@@ -36,7 +30,6 @@ from attnwidget.text.minimal_pairs import MinimalPair
 if TYPE_CHECKING:
     import altair as alt
 
-    from attnwidget.capture.hub_model.text_encoder import Encoded
     from attnwidget.capture.model import AttentionModel
 
 ImportanceVariant = Literal["paper", "released", "bertology"]
@@ -152,12 +145,12 @@ def head_importance(
     one_of("variant", variant, VARIANTS)
     if batch_size < 1:
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
-    listed, questions = asked_of(model, examples)
-    signs = np.array([question.sign for question in questions], dtype=np.float64)
+    inputs = encode_examples(model, examples)
+    signs = np.array([example.sign for example in inputs], dtype=np.float64)
     if (signs > 0).all():
-        check_score("loss", questions)
-    batches = list(of_one_length([_Example(listed[a.example], a) for a in questions], batch_size))
-    about = {"inputs": digest_of(questions), "batch_size": batch_size}
+        check_score("loss", inputs)
+    batches = list(of_one_length(inputs, batch_size))
+    about = {"inputs": digest_of(inputs), "batch_size": batch_size}
     numbers, complete = input_numbers(
         "head importance",
         about,
@@ -170,12 +163,13 @@ def head_importance(
     if not complete:
         raise KeyboardInterrupt
     signed, absolute, losses = np.moveaxis(numbers, -1, 1)  # [N inputs, L, H] each
-    tokens = sum(len(question.encoded.ids) for question in questions)
+    tokens = sum(len(example.encoded.ids) for example in inputs)
     # A minimal pair has several inputs: two sentences, or one input for each masked token.
-    example_of = [question.example for question in questions]
-    sums = np.zeros((len(listed), *signed.shape[1:]))
+    example_of = [example.index for example in inputs]
+    n_examples = max(example_of) + 1
+    sums = np.zeros((n_examples, *signed.shape[1:]))
     sizes = np.zeros_like(sums)
-    loss_sums = np.zeros(len(listed))
+    loss_sums = np.zeros(n_examples)
     np.add.at(sums, example_of, signs[:, None, None] * signed)
     np.add.at(sizes, example_of, absolute)
     np.add.at(loss_sums, example_of, signs * losses[:, 0, 0])
@@ -192,32 +186,18 @@ def head_importance(
         raw=raw,
         variant=variant,
         loss=float(loss_sums.mean()),
-        n_examples=len(listed),
+        n_examples=n_examples,
         model_name=model.name,
     )
 
 
-@dataclass(frozen=True)
-class _Example:
-    """One input, and the index of its example."""
-
-    example: Any
-    asked: Asked
-
-    @property
-    def encoded(self) -> Encoded:
-        return self.asked.encoded
-
-
-def input_sums(model: AttentionModel, examples: Sequence[_Example]) -> Float64Array:
+def input_sums(model: AttentionModel, examples: Sequence[TextExample]) -> Float64Array:
     """Return sums of t and of |t| over tokens, and the loss, of inputs of one length: [3, L, H, B].
 
     The loss is the same for all heads. For a minimal pair, it is minus the log probability.
     """
-    batch = batch_of(
-        model, [example.example for example in examples], [example.asked for example in examples]
-    )
-    of_pairs = isinstance(examples[0].example, MinimalPair)
+    batch = batch_of(model, examples)
+    of_pairs = isinstance(examples[0].original, MinimalPair)
 
     def importance_in_layer(seen: LayerAttention, gradient: Tensor) -> Tensor:
         if seen.outputs_replaced:
@@ -225,19 +205,14 @@ def input_sums(model: AttentionModel, examples: Sequence[_Example]) -> Float64Ar
                 "head importance needs outputs that weights and values make; in this block of "
                 "disabled 'mean' or 'patch' replaces some"
             )
-        products = output_products(seen.weights.float(), gradient.float())  # [B, H, Q]
-        signed = products.sum(-1, dtype=torch.float64)
-        return torch.stack([signed, products.abs().sum(-1, dtype=torch.float64)])
+        return output_times_gradient(seen, gradient)
 
     def loss(output: Any) -> Tensor:
-        return log_loss_of_inputs(output, batch) if of_pairs else loss_of_inputs(output, batch)
+        losses = question_scores("loss", batch.logits(output)[0], batch)
+        sums = batch.per_input(losses)
+        return sums if of_pairs else sums / batch.per_input(torch.ones_like(losses))
 
-    task = Task("loss", batch.inputs, loss)
-    options = without_cache(model.hf_model)
-    numbers, losses = gradient_numbers(model.hf_model, task, importance_in_layer, options)
-    by_layer = torch.stack(list(numbers.values()), 1)  # [2, L, B, H]
-    both = by_layer.transpose(-1, -2).cpu().numpy()
-    if "self" in model.hybrid_layers:
-        both = model.hybrid_layers["self"].spread(both, axis=1)
+    numbers, losses = head_gradients(model.hf_model, batch.inputs, loss, importance_in_layer)
+    both = np.moveaxis(numbers, 1, -1)  # [2, L, H, B]
     of_inputs = np.broadcast_to(losses.double().cpu().numpy(), both.shape[1:])
     return np.concatenate([both, of_inputs[None]])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.hub_model.answer_logits import answer_logits
+from attnwidget.capture.hub_model.example import TextExample
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.corpus.argument_checks import all_of, one_of, refuse_no_model
@@ -20,20 +21,19 @@ from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
+from attnwidget.interventions.examples import batch_of
+from attnwidget.interventions.pair_sentences import PairWords, sentences_of
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
 from attnwidget.text.counted import counted
-from attnwidget.text.minimal_pairs import MinimalPair, common_ends
-from attnwidget.text.tokens import Tokens
+from attnwidget.text.minimal_pairs import MinimalPair
 
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-    from attnwidget.capture.hub_model.text_encoder import Encoded
     from attnwidget.capture.model import AttentionModel
 
-PairWords = Literal["differing", "all"]
 _HOW = "minimal pairs come from load_pairs(path), or as [MinimalPair(good, bad), ...]"
 
 
@@ -208,142 +208,31 @@ def score_pairs(
         raise KeyboardInterrupt
     scores = np.zeros((2, len(listed)))
     for sentence, value in zip(sentences, values, strict=True):
-        scores[sentence.side, sentence.pair] += value
+        scores[int(sentence.sign < 0), sentence.index] += value
     masked = prediction_task(model.hf_model) == "masked"
     used: PairWords = words or ("differing" if masked else "all")
     return PairScores(tuple(listed), scores[0], scores[1], model.name, used)
 
 
-def sentences_of(
-    model: AttentionModel, pairs: Sequence[MinimalPair], words: PairWords | None = None
-) -> list[ScoredSentence]:
-    """Return the sentences to score: whole, or one for each token to mask.
-
-    `words` as in `score_pairs`.
-
-    Raises:
-        TypeError, ValueError: as `score_pairs`.
-    """
-    task = prediction_task(model.hf_model)
-    if task not in ("masked", "next") or model._encodes_apart:
-        name = type(model.hf_model).__name__
-        raise TypeError(
-            f"pairs are scored by masked and causal language models of one stack, not by {name}"
-        )
-    if task == "next" and words == "differing":
-        raise ValueError(
-            f"{type(model.hf_model).__name__} is a causal model, which scores whole sentences: "
-            "pass words='all', or a masked language model"
-        )
-    sentences: list[ScoredSentence] = []
-    for index, pair in enumerate(pairs):
-        read = [model._encoder(text) for text in (pair.good, pair.bad)]
-        if task == "masked":
-            tokens = [sentence.tokens for sentence in read]
-            places = _of_words(tokens) if words == "all" else _differing(pair, tokens)
-            mask_id = _mask_id(model)
-            for side in (0, 1):
-                for place in places[side]:
-                    sentences.append(ScoredSentence(index, side, read[side], place, mask_id))
-        else:
-            sentences += [
-                ScoredSentence(index, side, sentence) for side, sentence in enumerate(read)
-            ]
-    return sentences
-
-
-@dataclass(frozen=True)
-class ScoredSentence:
-    """One sentence to score as a whole, or at a masked `place`."""
-
-    pair: int
-    side: int
-    encoded: Encoded
-    place: int | None = None
-    mask_id: int = -1
-
-    @property
-    def changed(self) -> Encoded:
-        """The sentence with its mask token."""
-        ids = list(self.encoded.ids)
-        if self.place is not None:
-            ids[self.place] = self.mask_id
-        return replace(self.encoded, ids=ids)
-
-    @property
-    def places(self) -> tuple[int, ...]:
-        """The tokens whose logits are read."""
-        if self.place is not None:
-            return (self.place,)
-        return tuple(range(len(self.encoded.ids) - 1))
-
-    @property
-    def targets(self) -> tuple[int, ...]:
-        """The tokens that these logits predict."""
-        ids = self.encoded.ids
-        return tuple(ids[1:]) if self.place is None else (ids[self.place],)
-
-
 def log_probabilities(
-    model: AttentionModel, batch: Sequence[ScoredSentence]
+    model: AttentionModel, examples: Sequence[TextExample]
 ) -> NDArray[np.float64]:
     """Return the score of each sentence of one length, or of its masked token, [B]."""
-    inputs = model._inputs.padded([sentence.encoded for sentence in batch])
-    ids = inputs["input_ids"]
-    rows = torch.arange(len(batch), dtype=torch.long, device=ids.device)
-    places = [sentence.place for sentence in batch if sentence.place is not None]
-    if places:
-        columns = torch.tensor(places, dtype=torch.long, device=ids.device)
-        masked = ids.clone()
-        masked[rows, columns] = batch[0].mask_id
+    batch = batch_of(model, examples)
+    ids = batch.inputs["input_ids"]
+    if prediction_task(model.hf_model) == "masked":
         # If one token differs, both sentences of a pair are equal after masking.
-        unlike, row_of = masked.unique(dim=0, return_inverse=True)
-        read = {name: value[: len(unlike)] for name, value in inputs.items()}
-        logits = _logits(model, {**read, "input_ids": unlike})[row_of, columns].float()
-        wanted = ids[rows, columns][:, None]
-        values = torch.log_softmax(logits, -1).gather(-1, wanted)[:, 0]
+        unlike, row_of = ids.unique(dim=0, return_inverse=True)
+        read = {name: value[: len(unlike)] for name, value in batch.inputs.items()}
+        logits = _logits(model, {**read, "input_ids": unlike})[row_of, batch.columns].float()
+        assert batch.targets is not None
+        values = torch.log_softmax(logits, -1).gather(-1, batch.targets[:, None])[:, 0]
     else:
-        values = next_token_log_probabilities(_logits(model, inputs), ids).sum(-1)
+        values = next_token_log_probabilities(_logits(model, batch.inputs), ids).sum(-1)
     return values.double().cpu().numpy()
 
 
-def _logits(model: AttentionModel, inputs: dict[str, Tensor]) -> Tensor:
+def _logits(model: AttentionModel, inputs: Mapping[str, Tensor]) -> Tensor:
     # In a tap, so that rounding is the same with heads on and off.
     with torch.no_grad(), tap(model.hf_model, lambda _: None):
         return answer_logits(model.hf_model(**inputs))
-
-
-def _of_words(read: Sequence[Tokens]) -> tuple[list[int], list[int]]:
-    """Return all tokens of the text of both sentences, without special tokens."""
-    first, second = (
-        [i for i, kind in enumerate(tokens.special) if not kind or kind == "first"]
-        for tokens in read
-    )
-    return first, second
-
-
-def _differing(pair: MinimalPair, read: Sequence[Tokens]) -> tuple[list[int], list[int]]:
-    """Return the tokens of the words between the common beginning and end of both sentences."""
-    groups = [tokens.word_groups() for tokens in read]
-    words = [
-        [tuple(tokens.ids[i] for i in group) for group in spelling]
-        for tokens, spelling in zip(read, groups, strict=True)
-    ]
-    start, end = common_ends(*words)
-    first, second = (
-        [i for word in spelling[start : len(spelling) - end] for i in word] for spelling in groups
-    )
-    if not first or not second:
-        raise ValueError(
-            f"{pair.good!r} and {pair.bad!r} have no differing words to mask, because one sentence "
-            "contains the other; leave the pair out, pass words='all', or use a causal model"
-        )
-    return first, second
-
-
-def _mask_id(model: AttentionModel) -> int:
-    mask_id: Any = getattr(model.tokenizer, "mask_token_id", None)
-    if mask_id is None:
-        name = type(model.hf_model).__name__
-        raise ValueError(f"the tokenizer of this {name} has no mask token, so no word is masked")
-    return int(mask_id)

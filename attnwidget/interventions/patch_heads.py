@@ -7,27 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from attnwidget.capture.disabled import intact_edits
-from attnwidget.capture.tapping.replay import replaying
 from attnwidget.corpus.argument_checks import refuse_no_model
-from attnwidget.corpus.input_numbers import input_numbers
-from attnwidget.corpus.replayed_batches import ReplayedBatches
 from attnwidget.corpus.resume_file import digest_of
-from attnwidget.corpus.shards import Executor, Workers
+from attnwidget.corpus.shards import Executor
 from attnwidget.interventions.patch_pairs import (
     Into,
     longest_and_shortest,
     pairs_of,
 )
 from attnwidget.interventions.patch_results import HeadPatches
-from attnwidget.interventions.patch_scores import (
-    PatchScore,
-    check_patch_score,
-    patch_score_name,
-)
-from attnwidget.interventions.patched_passes import PatchedScores, Unit, units_of
+from attnwidget.interventions.patched_passes import PatchedScores
+from attnwidget.interventions.scores import PATCH_SCORES, PatchScore, check_name, score_name
+from attnwidget.interventions.unit_scores import read_unit_scores
+from attnwidget.interventions.units import scores_by_place, units_of
 from attnwidget.kernels.plain_torch import in_plain_torch
 
 if TYPE_CHECKING:
@@ -92,7 +85,7 @@ def patch_heads(
         ((6, 12), (6,))
     """
     refuse_no_model(model)
-    check_patch_score(score)
+    check_name(score, PATCH_SCORES)
     pairs = pairs_of(
         model,
         clean,
@@ -112,31 +105,26 @@ def patch_heads(
         units, shape = units_of(model, heads, positions=longest if positions else None)
         about = {
             "units": digest_of(units),
-            "score": patch_score_name(score),
+            "score": score_name(score),
             "inputs": digest_of(pairs),
             "into": into,
         }
-        edits = intact_edits(model.hf_model)
-        batches = [[pair] for pair in pairs]
-        work = ReplayedBatches(model, dict(model.edits.changes), PatchedScores(units, score, into))
-        workers = None if executor is None else Workers(executor, work)
-        with replaying(model.hf_model, model.edits, edits) as replay:
-            numbers, complete = input_numbers(
-                "patching",
-                about,
-                model,
-                lambda n_done: work.each(replay, batches, list, workers, n_done),
-                batches,
-                resume=resume,
-                progress=progress,
-                unit="pair",
-            )
-            note = replay.note
+        numbers, complete, note = read_unit_scores(
+            "patching",
+            about,
+            model,
+            PatchedScores(units, score, into),
+            [[pair] for pair in pairs],
+            resume=resume,
+            progress=progress,
+            executor=executor,
+            unit="pair",
+        )
     done = ~np.isnan(numbers).any(0)
-    base, other, *patched = numbers[:, done]
-    of_heads, of_layers, of_positions = _placed(units, np.array(patched), shape, longest)
+    other, base, *patched = numbers[:, done]
+    of_heads, of_layers, of_positions = scores_by_place(units, np.array(patched), shape, longest)
     return HeadPatches(
-        score=patch_score_name(score),
+        score=score_name(score),
         into=into,
         clean=base if into == "clean" else other,
         corrupted=other if into == "clean" else base,
@@ -144,30 +132,8 @@ def patch_heads(
         layer_scores=of_layers,
         position_scores=of_positions if positions else None,
         tokens=pairs[0].tokens,
-        examples=tuple(pairs[place].example for place in np.flatnonzero(done)),
+        examples=tuple(pairs[place].originals for place in np.flatnonzero(done)),
         complete=complete,
         note=note,
         model_name=model.name,
     )
-
-
-def _placed(
-    units: Sequence[Unit],
-    scores: NDArray[np.float64],
-    shape: tuple[int, int],
-    n_tokens: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return scores [U, N] of the units by head [L, H, N], layer and head and token; NaN = none."""
-    n_pairs = scores.shape[1]
-    of_heads = np.full((*shape, n_pairs), np.nan)
-    of_layers = np.full((shape[0], n_pairs), np.nan)
-    of_positions = np.full((*shape, n_tokens, n_pairs), np.nan)
-    for unit, numbers in zip(units, scores, strict=True):
-        layer, head, _ = unit.heads[0]
-        if unit.whole:
-            of_layers[layer] = numbers
-        elif unit.query is None:
-            of_heads[layer, head] = numbers
-        else:
-            of_positions[layer, head, unit.query] = numbers
-    return of_heads, of_layers, of_positions

@@ -6,14 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from attnwidget.capture.hub_model.example import ExampleBatch, TextExample
 from attnwidget.capture.hub_model.text_encoder import Encoded
 from attnwidget.corpus.argument_checks import each_of, one_of
-from attnwidget.interventions.inputs_with_answers import (
-    Asked,
-    ExampleBatch,
-    asked_of,
-    batch_of,
-)
+from attnwidget.interventions.examples import batch_of, encode_examples
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
@@ -28,17 +24,15 @@ HOW = (
 
 @dataclass(frozen=True)
 class PatchPair:
-    """A clean and a corrupted input of equal length.
+    """A clean and a corrupted input of equal length, both with the answer to the clean input.
 
     Attributes:
-        example: The two examples as they were given.
-        clean: The question about the clean input.
-        corrupted: The question about the corrupted input.
+        clean: The clean input.
+        corrupted: The corrupted input.
     """
 
-    example: tuple[Any, Any]
-    clean: Asked
-    corrupted: Asked
+    clean: TextExample
+    corrupted: TextExample
 
     @property
     def encoded(self) -> Encoded:
@@ -51,14 +45,15 @@ class PatchPair:
         texts = zip(self.clean.encoded.tokens.text, self.corrupted.encoded.tokens.text, strict=True)
         return tuple(a if a == b else f"{a} / {b}" for a, b in texts)
 
-    def batches(self, model: AttentionModel, into: Into) -> tuple[ExampleBatch, ExampleBatch]:
-        """Return the run that is patched, and the run from which outputs of heads are taken.
+    @property
+    def originals(self) -> tuple[Any, Any]:
+        """The user's examples."""
+        return self.clean.original, self.corrupted.original
 
-        Both are scored for the answer to the clean input.
-        """
-        clean = batch_of(model, [self.example[0]], [self.clean])
-        asked = replace(self.corrupted, targets=self.clean.targets)
-        corrupted = batch_of(model, [self.example[1]], [asked])
+    def batches(self, model: AttentionModel, into: Into) -> tuple[ExampleBatch, ExampleBatch]:
+        """Return the run that is patched, and the run from which outputs of heads are taken."""
+        clean = batch_of(model, [self.clean])
+        corrupted = batch_of(model, [self.corrupted])
         return (corrupted, clean) if into == "corrupted" else (clean, corrupted)
 
 
@@ -91,15 +86,13 @@ def pairs_of(
         raise ValueError(
             f"every clean example has a corrupted one, got {len(listed[0])} and {len(listed[1])}"
         )
-    asked = [asked_of(model, examples, answered=answered)[1] for examples in listed]
-    by_example = [{question.example: question for question in questions} for questions in asked]
+    sides = [encode_examples(model, examples, answered=answered) for examples in listed]
+    by_index = [sorted(side, key=lambda example: example.index) for side in sides]
     pairs = []
-    for index in range(len(listed[0])):
-        pair = PatchPair(
-            (listed[0][index], listed[1][index]), by_example[0][index], by_example[1][index]
-        )
-        _check(index, pair, different=different)
-        pairs.append(pair)
+    for own, other in zip(*by_index, strict=True):
+        _check(own, other, different=different)
+        answers = {"targets": own.targets, "rivals": other.targets}
+        pairs.append(PatchPair(replace(own, **answers), replace(other, **answers)))
     return pairs
 
 
@@ -113,18 +106,19 @@ def _listed(examples: Iterable[Any]) -> list[Any]:
     return listed
 
 
-def _check(index: int, pair: PatchPair, *, different: bool) -> None:
-    lengths = [len(question.encoded.ids) for question in (pair.clean, pair.corrupted)]
+def _check(clean: TextExample, corrupted: TextExample, *, different: bool) -> None:
+    lengths = [len(example.encoded.ids) for example in (clean, corrupted)]
     if lengths[0] != lengths[1]:
         raise ValueError(
-            f"pair {index} has {counted(lengths[0], 'clean token')} and {lengths[1]} corrupted "
-            "ones: outputs are patched token by token, so write texts of as many tokens "
+            f"pair {clean.index} has {counted(lengths[0], 'clean token')} and {lengths[1]} "
+            "corrupted ones: outputs are patched token by token, so write texts of as many tokens "
             "(attend(text).tokens lists them)"
         )
-    if different and pair.clean.targets == pair.corrupted.targets:
+    if different and clean.targets == corrupted.targets:
         raise ValueError(
-            f"both inputs of pair {index} have the same answer, so there is no logit difference: "
-            "give the corrupted input the answer that the clean one should beat, or score='loss'"
+            f"both inputs of pair {clean.index} have the same answer, so there is no logit "
+            "difference: give the corrupted input the answer that the clean one should beat, or "
+            "score='loss'"
         )
 
 

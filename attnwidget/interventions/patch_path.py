@@ -18,16 +18,18 @@ from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.corpus.argument_checks import refuse_no_model
-from attnwidget.interventions.ablation_results import Without
 from attnwidget.interventions.patch_pairs import Into, PatchPair, pairs_of
 from attnwidget.interventions.patch_results import PatchedRuns, recovered
-from attnwidget.interventions.patch_scores import (
-    PatchScore,
-    check_patch_score,
-    patch_score_name,
-    patch_scores,
-)
 from attnwidget.interventions.patched_passes import outputs_of_heads, patch
+from attnwidget.interventions.score_changes import ScoreChanges
+from attnwidget.interventions.scores import (
+    PATCH_SCORES,
+    PatchScore,
+    check_name,
+    input_scores,
+    output_scores,
+    score_name,
+)
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
@@ -74,9 +76,9 @@ class PathPatch(PatchedRuns):
     model_name: str
 
     @cached_property
-    def of_inputs(self) -> Without:
+    def of_inputs(self) -> ScoreChanges:
         """With the path into the query, key and value patched: numbers [3]."""
-        return Without(self.scores, self.base, judged=False, tested=True)
+        return ScoreChanges(self.scores, self.base, judged=False, tested=True)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per input of the receiver.
@@ -85,24 +87,11 @@ class PathPatch(PatchedRuns):
         (patched minus not patched), low, high (95 %, by a paired bootstrap), recovered (share of
         the gap between the runs), p, adjusted. `attrs` has the "model", the "score" and "n" pairs.
         """
-        import pandas as pd
-
-        effects = self.of_inputs
-        low, high = effects.interval
-        frame = pd.DataFrame(
-            {
-                "sender": str(self.sender),
-                "receiver": str(self.receiver),
-                "input": INPUTS,
-                "score": effects.mean,
-                "difference": effects.difference,
-                "low": low,
-                "high": high,
-                "recovered": recovered(effects, self.gap),
-                "p": effects.p,
-                "adjusted": effects.adjusted,
-            }
-        )
+        changes = self.of_inputs
+        frame = changes.table(recovered=recovered(changes, self.gap))
+        frame.insert(0, "sender", str(self.sender))
+        frame.insert(1, "receiver", str(self.receiver))
+        frame.insert(2, "input", INPUTS)
         frame.attrs |= {"model": self.model_name, "score": self.score, "n": len(self.clean)}
         return frame
 
@@ -177,7 +166,7 @@ def patch_path(
         ['query', 'key', 'value']
     """
     refuse_no_model(model)
-    check_patch_score(score)
+    check_name(score, PATCH_SCORES)
     pairs = pairs_of(
         model,
         clean,
@@ -201,12 +190,12 @@ def patch_path(
     return PathPatch(
         sender=first,
         receiver=last,
-        score=patch_score_name(score),
+        score=score_name(score),
         into=into,
         clean=base if into == "clean" else other,
         corrupted=other if into == "clean" else base,
         scores=numbers[2:],
-        examples=tuple(pair.example for pair in pairs),
+        examples=tuple(pair.originals for pair in pairs),
         model_name=model.name,
     )
 
@@ -232,15 +221,15 @@ def _path_numbers(
     with changed(hf_model, outer | frozen):
         after = _receiver_inputs(hf_model, base.inputs, receiver)
     numbers = [
-        patch_scores(score, base_output, base, pair),
-        patch_scores(score, source_output, source, pair),
+        input_scores(score, output_scores(score, output, batch), batch)
+        for output, batch in ((base_output, base), (source_output, source))
     ]
     for name in INPUTS:
         output = before.with_input(name, after).output
         with changed(hf_model, outer | {receiver: patch(output)}):
             patched = _run(hf_model, base.inputs)
-        numbers.append(patch_scores(score, patched, base, pair))
-    return np.concatenate(numbers)
+        numbers.append(input_scores(score, output_scores(score, patched, base), base))
+    return torch.cat(numbers)[:, 0].cpu().numpy()
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ import numpy as np
 
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics, HeadResult
-from attnwidget.interventions.ablation_results import Without
 from attnwidget.interventions.patch_pairs import Into
+from attnwidget.interventions.score_changes import ScoreChanges, are_right_or_wrong
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.counted import counted
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SHOWN = 16
 
 
-def recovered(effects: Without, gap: Float64Array) -> Float64Array:
+def recovered(effects: ScoreChanges, gap: Float64Array) -> Float64Array:
     """The share of the distance between two runs that each patch covers, [...].
 
     The mean change of the score is divided by the mean of `gap` [N], the score of the run from
@@ -111,17 +111,17 @@ class HeadPatches(PatchedRuns, HeadResult):
     model_name: str
 
     @cached_property
-    def of_heads(self) -> Without:
+    def of_heads(self) -> ScoreChanges:
         """With one head patched: numbers [L, H]."""
         return self._of(self.head_scores)
 
     @cached_property
-    def of_layers(self) -> Without:
+    def of_layers(self) -> ScoreChanges:
         """With all heads of a layer patched: numbers [L]."""
         return self._of(self.layer_scores)
 
     @cached_property
-    def of_positions(self) -> Without:
+    def of_positions(self) -> ScoreChanges:
         """With a head patched at a token: numbers [L, H, Q].
 
         Raises:
@@ -217,33 +217,14 @@ class HeadPatches(PatchedRuns, HeadResult):
             width=width,
         )
 
-    def _of(self, scores: Float64Array) -> Without:
-        drawn = np.concatenate([self.clean, self.corrupted, scores.ravel()])
-        judged = bool(np.isin(drawn[~np.isnan(drawn)], (0.0, 1.0)).all())
-        return Without(scores, self.base, judged, tested=True)
+    def _of(self, scores: Float64Array) -> ScoreChanges:
+        judged = are_right_or_wrong(self.clean, self.corrupted, scores)
+        return ScoreChanges(scores, self.base, judged, tested=True)
 
-    def _frame(self, effects: Without) -> pd.DataFrame:
-        import pandas as pd
-
-        measured = ~np.isnan(effects.mean)
-        places = np.argwhere(measured)
-        low, high = effects.interval
-        columns = {
-            "score": effects.mean,
-            "difference": effects.difference,
-            "low": low,
-            "high": high,
-            "recovered": recovered(effects, self.gap),
-            "p": effects.p,
-            "adjusted": effects.adjusted,
-        }
-        frame = pd.DataFrame({name: value[measured] for name, value in columns.items()})
-        frame.insert(0, "layer", places[:, 0])
-        heads = places[:, 1] if places.shape[1] > 1 else [pd.NA] * len(places)
-        frame.insert(1, "head", pd.Series(heads, dtype="Int64"))
-        if places.shape[1] > 2:
-            frame.insert(2, "position", places[:, 2])
-            frame.insert(3, "token", [self.tokens[place] for place in places[:, 2]])
+    def _frame(self, changes: ScoreChanges) -> pd.DataFrame:
+        frame = changes.table_of_heads(recovered=recovered(changes, self.gap))
+        if "position" in frame:
+            frame.insert(3, "token", [self.tokens[place] for place in frame["position"]])
         return frame
 
     def __repr__(self) -> str:

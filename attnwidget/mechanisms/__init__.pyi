@@ -9,7 +9,6 @@ from .head_vocabulary import head_vocabulary as head_vocabulary
 from .head_writes import head_writes as head_writes
 from .key_biplot import key_biplot as key_biplot
 from .logit_lens import logit_lens as logit_lens
-from .measured_effects import gradient_effects as gradient_effects
 from .score_at_distances import score_at_distances as score_at_distances
 from .score_sources import score_sources as score_sources
 from .wavelength_shares import wavelength_shares as wavelength_shares

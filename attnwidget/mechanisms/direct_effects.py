@@ -10,13 +10,18 @@ import numpy as np
 import torch
 
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.model_reading import (
+    language_model,
+    predicted_position,
+    whole_reading_of,
+)
 from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.interventions.head_effects import total_effects
+from attnwidget.interventions.rival_answers import rival_answers
 from attnwidget.kernels.array_library import joined
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.mechanisms.asked_answers import AskedAnswers, asked_answers
 from attnwidget.mechanisms.direct_path import DirectPath, direct_path
-from attnwidget.mechanisms.measured_effects import total_effects
 
 if TYPE_CHECKING:
     import altair as alt
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
 
 # Parts that the chart shows by themselves.
 _SHOWN = 20
+_WHAT = "a direct effect"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -205,16 +211,25 @@ def direct_effects(
         >>> bool(abs(rest) < 1e-5)
         True
     """
-    asked = asked_answers(attention, answer, versus, position, "a direct effect")
-    hf_model = asked.reading.model.hf_model
-    with asked.reading.model.lock:
-        path = direct_path(hf_model, asked.question.inputs, asked.row, asked.answer, asked.versus)
-        totals = total_effects(asked, attention) if total else None
-    return _result(attention, asked, path, totals)
+    reading = whole_reading_of(attention, _WHAT)
+    model = language_model(reading, _WHAT)
+    place = predicted_position(reading, model, position)
+    batch, names = rival_answers(model, reading.inputs, place, answer, versus)
+    (question,) = batch.questions
+    with model.lock:
+        path = direct_path(
+            model.hf_model, batch.inputs, *question.places, *question.targets, *question.rivals
+        )
+        totals = total_effects(model.hf_model, batch) if total else None
+    return _result(attention, names, place, path, totals)
 
 
 def _result(
-    attention: Attention, asked: AskedAnswers, path: DirectPath, totals: Float64Array | None
+    attention: Attention,
+    names: tuple[str, str],
+    position: int,
+    path: DirectPath,
+    totals: Float64Array | None,
 ) -> DirectEffects:
     axes = attention.stacks["self"]
     effects = np.full((axes.n_layers, axes.n_heads), np.nan)
@@ -251,9 +266,9 @@ def _result(
         total=totals,
         logit_difference=path.difference,
         model_difference=path.model_difference,
-        answer=asked.names[0],
-        versus=asked.names[1],
-        position=asked.position,
+        answer=names[0],
+        versus=names[1],
+        position=position,
         tokens=tuple(axes.key.text),
         note="; ".join(notes),
         model_name=attention.model_name,

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.score_parts import capped
-from attnwidget.mechanisms.asked_places import head_at, refuse_hidden, token_at
 from attnwidget.mechanisms.bias_by_offset import bias_name
+from attnwidget.mechanisms.checked_places import head_at, refuse_hidden, token_at
 from attnwidget.mechanisms.rotations import known_rotation, turn_name
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.model_reading import whole_reading_of
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.mechanisms.asked_places import head_at, token_at
+from attnwidget.mechanisms.checked_places import head_at, token_at
 from attnwidget.mechanisms.heads_at_token import heads_at_token
-from attnwidget.mechanisms.model_reading import whole_reading_of
 
 if TYPE_CHECKING:
     import altair as alt

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.mechanisms.asked_places import head_at
+from attnwidget.mechanisms.checked_places import head_at
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:

@@ -16,6 +16,11 @@ from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.predictions import Answers
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.model_reading import (
+    language_model,
+    predicted_position,
+    whole_reading_of,
+)
 from attnwidget.capture.predict import prediction_task, vocabulary_answers
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.replay import layers_of
@@ -23,8 +28,6 @@ from attnwidget.capture.tapping.tap import tap
 from attnwidget.capture.tapping.thread_forwards import replaced_forwards
 from attnwidget.kernels.arrays import Float32Array, Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.mechanisms.asked_answers import asked_position, language_model
-from attnwidget.mechanisms.model_reading import whole_reading_of
 from attnwidget.mechanisms.module_calls import first_argument
 
 if TYPE_CHECKING:
@@ -190,17 +193,17 @@ def logit_lens(attention: Attention, *, at: Iterable[int] | None = None, top: in
     model = language_model(reading, _WHAT)
     if as_index(top) < 1:
         raise ValueError(f"top is at least 1, got {top}")
-    places = [asked_position(reading, model, None)] if at is None else [as_index(i) for i in at]
+    places = [predicted_position(reading, model, None)] if at is None else [as_index(i) for i in at]
     if not places:
         raise ValueError("at is empty: name the tokens to predict, such as at=[3]")
     with model.lock:
         questions = [model.question(reading.inputs, place) for place in places]
-        rows = [question.row for question in questions if question.row is not None]
+        rows = [place for question in questions for place in question.places]
         if prediction_task(model.hf_model) == "next":
-            logs = _lens(model.hf_model, questions[0].inputs, rows)
+            logs = _lens(model.hf_model, questions[0].encoded, rows)
         else:  # each masked token is an input of its own
             lenses = [
-                _lens(model.hf_model, question.inputs, [row])
+                _lens(model.hf_model, question.encoded, [row])
                 for question, row in zip(questions, rows, strict=True)
             ]
             logs = np.concatenate(lenses, 1)

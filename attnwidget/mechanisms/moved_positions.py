@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.model_tensors import without_cache
+from attnwidget.capture.model_reading import reading_of
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.tap import LayerAttention, tap
-from attnwidget.mechanisms.model_reading import reading_of
 from attnwidget.mechanisms.module_calls import ReachedError
 from attnwidget.mechanisms.stream_modules import StreamModules
 
@@ -37,6 +37,7 @@ def keys_at_positions(
         ValueError: The model has no such table, or the table has no row for a distance.
     """
     reading = reading_of(attention, "a key at another position")
+    reading.refuse_changed()
     hf_model = reading.model.hf_model
     tables = [m for m, kind in StreamModules.of(hf_model).embeddings.items() if kind == "positions"]
     moves = [query - distance - key for distance in distances]

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.model_tensors import input_names, without_cache
+from attnwidget.capture.model_reading import reading_of
 from attnwidget.capture.tapping.projection import projection_bias
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.capture.tapping.thread_forwards import MakeForward, replaced_forwards
@@ -28,7 +29,6 @@ from attnwidget.mechanisms.exact_linear import (
     has_exact_forward,
     refuse_coarse_weights,
 )
-from attnwidget.mechanisms.model_reading import reading_of
 from attnwidget.mechanisms.module_calls import ReachedError, first_argument, input_of
 from attnwidget.mechanisms.stream_records import Record, StreamRecords, Writer
 
@@ -438,6 +438,7 @@ def stream_of(attention: Attention) -> ResidualStream:
         87
     """
     reading = reading_of(attention, "the residual stream")
+    reading.refuse_changed()
     with reading.model.lock:
         if reading not in _streams:
             _streams[reading] = ResidualStream(reading.model.hf_model, reading.inputs)

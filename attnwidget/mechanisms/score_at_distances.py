@@ -17,8 +17,8 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.rotary import pair_products
 from attnwidget.kernels.score_parts import capped
-from attnwidget.mechanisms.asked_places import head_at, refuse_hidden, token_at
 from attnwidget.mechanisms.bias_by_offset import offset_bias
+from attnwidget.mechanisms.checked_places import head_at, refuse_hidden, token_at
 from attnwidget.mechanisms.input_positions import input_places, positions
 from attnwidget.mechanisms.moved_positions import keys_at_positions
 from attnwidget.mechanisms.rotations import Rotation, rotation_of

@@ -13,7 +13,7 @@ from torch import Tensor
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.score_parts import source_products
-from attnwidget.mechanisms.asked_places import head_at, token_at
+from attnwidget.mechanisms.checked_places import head_at, token_at
 from attnwidget.mechanisms.input_positions import input_places
 from attnwidget.mechanisms.residual_stream import Shares, stream_of
 from attnwidget.mechanisms.stream_records import Writer

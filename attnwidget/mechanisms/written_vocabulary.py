@@ -10,13 +10,12 @@ import torch
 
 from attnwidget.capture.hub_model.predictions import Answers
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.model_reading import language_model, whole_reading_of
 from attnwidget.capture.predict import vocabulary_answers
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.mechanisms.asked_answers import language_model
-from attnwidget.mechanisms.asked_places import head_at, token_at
+from attnwidget.mechanisms.checked_places import head_at, token_at
 from attnwidget.mechanisms.direct_path import linear_pass
-from attnwidget.mechanisms.model_reading import whole_reading_of
 
 _WHAT = "what a head writes in words"
 

@@ -27,7 +27,7 @@ from attnwidget.behaviours.effects import measure_effects
 from attnwidget.behaviours.effects.head_effect import head_effect, outcome_of
 from attnwidget.behaviours.effects.question_losses import QuestionLosses, question_losses
 from attnwidget.demo import demo_prose, demo_treebank
-from attnwidget.interventions.inputs_with_answers import asked_of
+from attnwidget.interventions.examples import encode_examples
 from attnwidget.text.segments import Segment
 from fixtures import planted_circuit as planted
 
@@ -164,9 +164,9 @@ def test_losses_equal_those_of_switched_off_heads(model: AttentionModel) -> None
     reference = ["The dog saw the cat.", "They went home."]
     found = question_losses(model, segments, heads, reference, progress=False)
     assert found.heads == (Head(1, 8), Head(4, 1)) and found.complete
-    _, asked = asked_of(model, segments)
+    asked = encode_examples(model, segments)
     for column, question in enumerate(asked):
-        assert found.texts[column] == question.example
+        assert found.texts[column] == question.index
         places = list(question.places)
         assert found.places[: len(places), column].tolist() == places
         inputs = torch.tensor([question.encoded.ids])

@@ -14,7 +14,7 @@ import torch
 from attnwidget import Segment, ablate, load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.demo import demo_prose
-from attnwidget.interventions.inputs_with_answers import asked_of, batch_of
+from attnwidget.interventions.examples import batch_of, encode_examples
 
 
 def least(*runs: Callable[[], object], times: int = 5) -> list[float]:
@@ -33,7 +33,7 @@ def compare(model: AttentionModel, batch: int, length: int) -> None:
     size = length - 2
     segments = [Segment(tuple(tokens[i * size : (i + 1) * size])) for i in range(batch)]
     heads = [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
-    inputs = batch_of(model, segments, asked_of(model, segments)[1]).inputs
+    inputs = batch_of(model, encode_examples(model, segments)).inputs
     assert inputs["input_ids"].shape == (batch, length)
 
     def study() -> None:

@@ -27,11 +27,11 @@ import transformers
 
 from attnwidget import HeadGrid, HeadView, Segment, load_model, measure
 from attnwidget.behaviours import score_behaviours
-from attnwidget.capture.head_effects import effects_of
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
-from attnwidget.interventions import patch_heads
-from attnwidget.mechanisms import direct_effects, gradient_effects, logit_lens
+from attnwidget.interventions import gradient_effects, patch_heads
+from attnwidget.interventions.head_effects import effects_of
+from attnwidget.mechanisms import direct_effects, logit_lens
 
 TOKENIZERS = {
     is_bert: load_model(name, device="cpu").tokenizer

@@ -11,8 +11,8 @@ import torch
 import transformers
 
 from attnwidget import AttentionModel, Head, PredictionView, ablate, load_model
-from attnwidget.capture.head_effects import effects_of
 from attnwidget.interventions import head_importance
+from attnwidget.interventions.head_effects import effects_of
 from attnwidget.text.segments import Segment
 
 TEXT = "The captain told his men to leave the ship."

@@ -22,7 +22,7 @@ from attnwidget import (
     load_model,
 )
 from attnwidget.capture.default_method import default_method, is_causal_model
-from attnwidget.capture.head_effects import effects_of
+from attnwidget.interventions.head_effects import effects_of
 from fixtures import zoo
 from fixtures.recording import on_page
 

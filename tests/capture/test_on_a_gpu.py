@@ -13,17 +13,17 @@ from torch import Tensor
 
 from attnwidget import AttentionModel, HeadGrid, HeadView, Segment, compare, load_model, measure
 from attnwidget.behaviours import head_examples, score_behaviours
-from attnwidget.capture.head_effects import effects_of
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.tapping.of_latest import OfLatest
 from attnwidget.capture.tapping.weights_agree import weights_agree
 from attnwidget.corpus.waiting_numbers import WaitingNumbers
-from attnwidget.interventions import patch_heads
+from attnwidget.interventions import gradient_effects, patch_heads
+from attnwidget.interventions.head_effects import effects_of
 from attnwidget.kernels import entropy, norms, row_sums, streaming
 from attnwidget.kernels.cells_at_once import cells_at_once
 from attnwidget.kernels.pooling import _pool_at_once, max_pool
 from attnwidget.kernels.row_sums import RowQuestions, RowSums
-from attnwidget.mechanisms import direct_effects, gradient_effects, logit_lens
+from attnwidget.mechanisms import direct_effects, logit_lens
 from attnwidget.metrics import position
 from fixtures import zoo
 from fixtures.pretended_gpu import PretendedGpu

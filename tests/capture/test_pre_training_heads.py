@@ -10,8 +10,8 @@ import torch
 import transformers
 
 from attnwidget import AttentionModel, MinimalPair, Segment, ablate, load_model
-from attnwidget.interventions import score_pairs
-from attnwidget.mechanisms import gradient_effects, logit_lens
+from attnwidget.interventions import gradient_effects, score_pairs
+from attnwidget.mechanisms import logit_lens
 from fixtures.vocabularies import wordpiece
 
 TEXT = "the [MASK] sat ."

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from attnwidget import load_model
-from attnwidget.capture.head_effects import effects_of
 from attnwidget.capture.tapping.thread_forwards import replaced_forwards
+from attnwidget.interventions.head_effects import effects_of
 from attnwidget.mechanisms import score_sources
 
 

@@ -13,7 +13,7 @@ import torch
 
 from attnwidget import MinimalPair, ablate, load_model, load_pairs
 from attnwidget.interventions import score_pairs
-from attnwidget.interventions.minimal_pairs import PairWords
+from attnwidget.interventions.pair_sentences import PairWords
 from capture.test_predict import words
 from fixtures import zoo
 

@@ -198,6 +198,8 @@ def test_refusals_have_reasons() -> None:
         run(model, CLEAN, CORRUPTED, into="both")
     with pytest.raises(ValueError, match="head 9"):
         run(model, CLEAN, CORRUPTED, heads=[(0, 9)])
+    with pytest.raises(ValueError, match="named twice"):
+        run(model, CLEAN, CORRUPTED, heads=[(0, 1), (0, 1)])
     with pytest.raises(TypeError, match="pair by pair"):
         run(model, [MinimalPair("w1 w2", "w1 w3")], [MinimalPair("w1 w2", "w1 w3")])
     shorter = [CLEAN[0], ("w1 w2", "w6")], [CORRUPTED[0], ("w1 w3", "w7")]

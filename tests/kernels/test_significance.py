@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, bootstrap, false_discovery_control, permutation_test
 
-from attnwidget.interventions.ablation_results import Without
+from attnwidget.interventions.score_changes import ScoreChanges
 from attnwidget.kernels.significance import (
     FEWEST_UNITS,
     above_zero,
@@ -150,7 +150,7 @@ def test_too_few_units_have_no_interval(n: int) -> None:
     with pytest.raises(ValueError, match="needs 6 units or more, got"):
         percentile_tails(n)
     for judged in (True, False):
-        few = Without(np.ones((3, n)), np.zeros(n), judged=judged, tested=True)
+        few = ScoreChanges(np.ones((3, n)), np.zeros(n), judged=judged, tested=True)
         assert np.isnan(few.interval).all()
 
 
@@ -178,7 +178,7 @@ def test_paired_intervals_of_few_examples_keep_their_level() -> None:
         low, high = paired_interval(fixed, broken, 8)
         assert coverage(low, high, shares[0] - shares[1]) >= 0.93, shares
     right = np.zeros((1, 8))
-    without = Without(right, np.zeros(8), judged=True, tested=True)
+    without = ScoreChanges(right, np.zeros(8), judged=True, tested=True)
     low, high = without.interval
     assert low[0] < -0.2 and high[0] > 0.2, "eight equal answers do not show that nothing changes"
 

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from attnwidget import Attention, load_model
-from attnwidget.mechanisms import direct_effects, gradient_effects, head_writes, logit_lens
+from attnwidget.interventions import gradient_effects
+from attnwidget.mechanisms import direct_effects, head_writes, logit_lens
 from attnwidget.results import DirectEffects
 from capture.test_predict import words
 from fixtures import zoo

@@ -28,7 +28,7 @@ BELOW = {
     "comparison": {"text", "kernels", "capture", "corpus", "metrics", "words", "charts"},
     "interventions": {"text", "kernels", "capture", "corpus", "charts"},
     "probes": {"text", "kernels", "capture", "corpus", "words", "charts"},
-    "mechanisms": {"text", "kernels", "capture", "corpus", "charts"},
+    "mechanisms": {"text", "kernels", "capture", "corpus", "interventions", "charts"},
     "behaviours": {
         "text",
         "kernels",

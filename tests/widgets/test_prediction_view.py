@@ -173,7 +173,7 @@ def test_an_encoder_decoder_has_effects_of_each_stack() -> None:
 @pytest.mark.slow
 def test_what_cannot_be_asked_says_so(model: AttentionModel, attention: Attention) -> None:
     given = Attention.from_weights(attention.weights(), attention.tokens)
-    with pytest.raises(ValueError, match="the model itself is asked"):
+    with pytest.raises(ValueError, match="a prediction is read from a model"):
         PredictionView(given)
     bare = load_model(model.hf_model.bert, model.tokenizer)
     with pytest.raises(TypeError, match="no head that predicts"):
@@ -188,7 +188,7 @@ def test_what_cannot_be_asked_says_so(model: AttentionModel, attention: Attentio
     with pytest.raises(traitlets.TraitError, match="vocabulary entries"):
         view.answer = "xqzt"
     assert view.answer is None
-    with pytest.raises(traitlets.TraitError, match="model itself"):
+    with pytest.raises(traitlets.TraitError, match="a prediction is read from a model"):
         view.attention = given
 
 

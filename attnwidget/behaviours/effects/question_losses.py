@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from attnwidget.capture.disabled import intact_edits
-from attnwidget.capture.hub_model.answer_logits import answer_logits
+from attnwidget.capture.hub_model.example import TextExample
 from attnwidget.capture.model import AttentionModel
-from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
-from attnwidget.capture.tapping.replay import replaying
+from attnwidget.capture.tapping.replay import Changes, Replay
 from attnwidget.corpus.equal_lengths import of_one_length
-from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
-from attnwidget.interventions.inputs_with_answers import Asked, asked_of, batch_of
+from attnwidget.interventions.examples import batch_of, encode_examples
+from attnwidget.interventions.unit_scores import read_unit_scores, unit_scores
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.segments import Segment
 
@@ -65,41 +61,22 @@ class _ReadLosses:
         n_questions: Number of questions to which texts are padded.
     """
 
-    units: Sequence[Mapping[Head, Change]]
+    units: Sequence[Changes]
     n_questions: int
 
-    def __call__(self, model: AttentionModel, asked: Sequence[Asked]) -> Float64Array:
+    def __call__(
+        self, model: AttentionModel, replay: Replay, examples: Sequence[TextExample]
+    ) -> Float64Array:
         """Return the losses of the intact model and of each unit, [1 + U, Q, B]."""
-        edits = intact_edits(model.hf_model)
-        batch = batch_of(model, asked, asked)
-        assert batch.columns is not None and batch.targets is not None
-        losses = []
-        with replaying(model.hf_model, model.edits, edits) as replay:
-            intact = replay.intact(batch.inputs)
-            losses.append(self._losses(batch.answers(answer_logits(intact)), batch.targets))
-            places = batch.rows, batch.columns
-            for first, last, output in replay.without(batch.inputs, self.units, places=places):
-                for logits in answer_logits(output).chunk(last - first):
-                    if replay.narrows:
-                        answers = torch.log_softmax(logits[0].float(), -1)
-                    else:
-                        answers = batch.answers(logits)
-                    losses.append(self._losses(answers, batch.targets))
-        found = np.full((len(losses), self.n_questions, len(asked)), np.nan)
+        passes = unit_scores(replay, batch_of(model, examples), self.units, "loss")
+        losses = np.concatenate([numbers.cpu().numpy() for numbers in passes])
+        found = np.full((len(losses), self.n_questions, len(examples)), np.nan)
         start = 0
-        for item, question in enumerate(asked):
-            stop = start + len(question.places)
-            found[:, : stop - start, item] = np.array(losses)[:, start:stop]
+        for item, example in enumerate(examples):
+            stop = start + len(example.places)
+            found[:, : stop - start, item] = losses[:, start:stop]
             start = stop
         return found
-
-    @staticmethod
-    def _losses(answers: Tensor, targets: Tensor) -> NDArray[np.float64]:
-        """Return the loss of each question, [P], from log probabilities [P, V]."""
-        losses: NDArray[np.float64] = (
-            -answers.gather(-1, targets[:, None])[:, 0].double().cpu().numpy()
-        )
-        return losses
 
 
 def question_losses(
@@ -133,42 +110,41 @@ def question_losses(
         ValueError: The values of the heads are unknown, so outputs cannot be replaced.
         KeyboardInterrupt, RuntimeError, OSError, WorkersError: As in `ablate`.
     """
-    _, asked = asked_of(
+    examples = encode_examples(
         model,
         [Segment(text.first, text.second, roles=text.roles, turns=text.turns) for text in texts],
     )
-    if not asked[0].targets:
+    if not examples[0].targets:
         raise TypeError(f"{type(model.hf_model).__name__} predicts no words")
     ordered = sorted(heads)
     with model.lock:
         with model.disabled(ordered, method="mean", reference=list(reference)):
             changes = model.edits.changes
         units = [{head: changes[head]} for head in ordered]
-        n_questions = max(len(question.places) for question in asked)
-        batches = list(of_one_length(asked, batch_size))
+        n_questions = max(len(example.places) for example in examples)
         about = {
             "units": digest_of(ordered),
-            "inputs": digest_of(asked),
+            "inputs": digest_of(examples),
             "reference": digest_of(reference),
             "batch_size": batch_size,
         }
-        numbers, complete = input_numbers(
+        numbers, complete, _ = read_unit_scores(
             "question losses",
             about,
             model,
-            ReadInputs(model, _ReadLosses(units, n_questions)).results(batches, executor),
-            batches,
+            _ReadLosses(units, n_questions),
+            list(of_one_length(examples, batch_size)),
             resume=resume,
             progress=progress,
+            executor=executor,
             unit="text",
         )
-    listed = [question for batch in batches for question in batch]
-    places = np.full((n_questions, len(listed)), -1, np.int64)
-    for column, question in enumerate(listed):
-        places[: len(question.places), column] = question.places
+    places = np.full((n_questions, len(examples)), -1, np.int64)
+    for column, example in enumerate(examples):
+        places[: len(example.places), column] = example.places
     return QuestionLosses(
         heads=tuple(ordered),
-        texts=np.array([question.example for question in listed], np.int64),
+        texts=np.array([example.index for example in examples], np.int64),
         places=places,
         intact=numbers[0],
         without=numbers[1:],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, get_args, get_type_hints
@@ -12,6 +12,8 @@ from torch import Tensor
 # Models with a second head beside the words (sentence pairs, relations to pictures) name the logits
 # of words "prediction_logits".
 _NAMES = ("logits", "prediction_logits")
+#: Places of the first and the last token of a span.
+Span = tuple[int, int]
 
 
 def answer_logits(output: Any) -> Tensor:
@@ -35,6 +37,14 @@ def answer_logits(output: Any) -> Tensor:
     raise TypeError(
         f"{type(output).__name__} has neither {' nor '.join(_NAMES)}: load the model with its head"
     )
+
+
+def span_logits(output: Any, spans: Sequence[Span]) -> Tensor:
+    """Return the sums of the logits of the first and the last token of spans, [B, S]."""
+    firsts, lasts = (list(places) for places in zip(*spans, strict=True))
+    start: Tensor = output.start_logits.float()
+    end: Tensor = output.end_logits.float()
+    return start[:, firsts] + end[:, lasts]
 
 
 @cache

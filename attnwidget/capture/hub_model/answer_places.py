@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attnwidget.capture.hub_model.question import Span
+from attnwidget.capture.hub_model.answer_logits import Span
 
 # Tokens of the longest span.
 _LONGEST = 30

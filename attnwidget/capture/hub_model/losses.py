@@ -11,9 +11,13 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.hub_model.answer_heads import AnswerHead, answer_head
-from attnwidget.capture.hub_model.answer_logits import answer_logits, predicts_masked_words
+from attnwidget.capture.hub_model.answer_logits import (
+    answer_logits,
+    predicts_masked_words,
+    span_logits,
+)
 from attnwidget.capture.hub_model.answer_places import answer_spans, labelled_places
-from attnwidget.capture.hub_model.question import span_logits
+from attnwidget.capture.hub_model.mask_token import mask_id_of
 from attnwidget.kernels.gradients import document_losses
 from attnwidget.text.counted import counted
 
@@ -170,13 +174,11 @@ def masked_ids(
     % become the mask token, 10 % a random token, and 10 % stay. The choice depends only on the seed
     and the document, not on the batch. Both results are [B, n].
     """
-    mask_id = getattr(tokenizer, "mask_token_id", None)
-    if mask_id is None:
-        raise ValueError(
-            f"the masked-LM loss of {type(hf_model).__name__} needs a tokenizer with a mask token: "
-            'pass load_model(model, tokenizer) one, or loss="causal", or a function of the '
-            "model's output"
-        )
+    mask_id = mask_id_of(
+        tokenizer,
+        f"the masked-LM loss of {type(hf_model).__name__}",
+        ', or loss="causal", or a function of the model\'s output',
+    )
     special = set(tokenizer.all_special_ids)
     ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
     ids = inputs["input_ids"]

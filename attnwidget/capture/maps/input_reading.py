@@ -16,9 +16,9 @@ from attnwidget.text.tokens import Tokens
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from attnwidget.capture.hub_model.example import ReadExample
     from attnwidget.capture.hub_model.losses import LossFunction, LossName
     from attnwidget.capture.hub_model.predictions import Predictions
-    from attnwidget.capture.hub_model.question import Question
     from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 
 #: The type of the attentions that a model returns.
@@ -55,7 +55,7 @@ class Reader(Protocol[A]):
     ) -> Predictions:
         """Return the model's predictions, as `AttentionModel.predict`."""
 
-    def question(self, inputs: Mapping[str, Tensor], position: int) -> Question:
+    def question(self, inputs: Mapping[str, Tensor], position: int) -> ReadExample:
         """Return the question at one of the positions that `predict` answers."""
 
     def read_again(self, reading: Reading[A]) -> A:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from attnwidget.capture.head_effects import effects_of
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.head import Head
+from attnwidget.interventions.head_effects import effects_of
 from attnwidget.widgets.explorer.opening import EffectsOf
-from attnwidget.widgets.prediction_view.shown_question import likeliest, reading_of
+from attnwidget.widgets.prediction_view.shown_question import likeliest, predicted_input
 
 #: Largest number of weights times tokens of a model whose heads are tried before it opens.
 _QUICK = 3_000_000_000
@@ -53,7 +53,7 @@ def answer_effects(attention: Attention) -> EffectsOf | None:
     if attention.is_long or attention.n_prompt is not None or len(attention.stacks) > 1:
         return None
     try:
-        reading, task = reading_of(attention)
+        reading, task = predicted_input(attention)
     except (TypeError, ValueError):
         return None
     if task != "next":

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.mechanisms.logit_lens import logit_lens
-from attnwidget.widgets.prediction_view.shown_question import Answered
+from attnwidget.widgets.prediction_view.shown_question import Answered, as_at
 
 
 class FoundLens(NamedTuple):
@@ -25,12 +25,11 @@ class FoundLens(NamedTuple):
 
 def answers_by_layer(attention: Attention, answered: Answered) -> FoundLens:
     """Return the logit lens of a question, or the reason why the model has none."""
-    position = answered.question.position
     try:
-        lens = logit_lens(attention, at=None if position < 0 else [position], top=1)
+        lens = logit_lens(attention, at=as_at(answered.position), top=1)
     except (TypeError, ValueError) as error:
         return FoundLens([], on_page(error))
-    followed = lens.probability(answered.question.answer)
+    followed = lens.probability(answered.answer)
     best = lens.log_probabilities[:, 0].argmax(-1).tolist()
     spelt = lens.answers.spelt(best)
     rows = [

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.hub_model.advised_error import AdvisedError
+from attnwidget.capture.hub_model.mask_token import mask_id_of
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
+from attnwidget.capture.model_reading import whole_reading_of
 from attnwidget.capture.predict import prediction_task
 from attnwidget.interventions.patch_heads import patch_heads
-from attnwidget.mechanisms.model_reading import whole_reading_of
-from attnwidget.widgets.prediction_view.shown_question import ShownQuestion
+from attnwidget.widgets.prediction_view.shown_question import as_at
 
 
 class PatchedEffects(NamedTuple):
@@ -34,7 +34,7 @@ class PatchedEffects(NamedTuple):
 
 
 def patched_effects(
-    attention: Attention, question: ShownQuestion, corrupted: str, versus: int | None
+    attention: Attention, position: int, answer: int, corrupted: str, versus: int | None
 ) -> PatchedEffects:
     """Return the effects of all heads, each patched by itself, as `patch_heads` does.
 
@@ -42,7 +42,8 @@ def patched_effects(
 
     Args:
         attention: The attention of the shown text.
-        question: The question about this text, and the answer that is followed.
+        position: The token that is predicted, as in `Predictions.positions`.
+        answer: Id of the answer that is followed.
         corrupted: The second text, of as many tokens; "" = none was given.
         versus: Id of the other answer; None = the likeliest other answer to the second text.
 
@@ -62,7 +63,7 @@ def patched_effects(
     segments = reading.tokens.segments if reading.tokens is not None else ()
     if len(set(segments)) > 1:
         raise ValueError("patching in this figure is of one text, and this input has two")
-    inputs = model.question(reading.inputs, question.position).inputs
+    inputs = model.question(reading.inputs, position).encoded
     clean = inputs["input_ids"][0].tolist()
     other = list(model._encoder(corrupted).ids)
     if len(other) != len(clean):
@@ -77,17 +78,18 @@ def patched_effects(
             f"{task}s: effects_by='passes' has the exact effects of heads"
         )
     if task == "masked":
-        other[question.position] = model.tokenizer.mask_token_id
+        other[position] = mask_id_of(model.tokenizer, "a masked word")
     if task == "next":
-        clean, other = clean[: question.position], other[: question.position]
-    rival = _likeliest_other(model, other, question) if versus is None else versus
+        clean, other = clean[:position], other[:position]
+    predictions = model.predict(other, at=as_at(position))
+    order = predictions.log_probabilities[0].argsort()[::-1]
+    rival = int(order[order != answer][0]) if versus is None else versus
     patches = patch_heads(
-        model, (clean, question.answer), (other, rival), heads=_all_heads(attention), progress=False
+        model, (clean, answer), (other, rival), heads=_all_heads(attention), progress=False
     )
-    answers = model.predict(other, at=_at(question)).answers
     return PatchedEffects(
         effects=patches.of_heads.difference,
-        versus=answers.spelt([rival])[0][0],
+        versus=predictions.answers.spelt([rival])[0][0],
         corrupted=" ".join(model._encoder.axis(other).text),
         logit_differences=(float(patches.corrupted[0]), float(patches.clean[0])),
     )
@@ -96,14 +98,3 @@ def patched_effects(
 def _all_heads(attention: Attention) -> list[tuple[int, int]]:
     (axes,) = attention.stacks.values()
     return [(layer, head) for layer in axes.layers.numbers for head in range(axes.n_heads)]
-
-
-def _at(question: ShownQuestion) -> list[int] | None:
-    return None if question.position < 0 else [question.position]
-
-
-def _likeliest_other(model: AttentionModel, ids: Sequence[int], question: ShownQuestion) -> int:
-    """Return the id of the likeliest answer to a text that is not the followed answer."""
-    predictions = model.predict(list(ids), at=_at(question))
-    order = predictions.log_probabilities[0].argsort()[::-1]
-    return int(order[order != question.answer][0])

@@ -8,38 +8,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from attnwidget.capture.hub_model.mask_token import mask_places
 from attnwidget.capture.hub_model.predictions import Predictions, Task
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.stack_axes import Stack
+from attnwidget.capture.model_reading import reading_of
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
 
-_NOT_ASKED = (
-    "the model itself is asked, and this attention is of given weights or of given queries and "
-    "keys, or was made in a block of `disabled`: make one with load_model(...).attend(text), "
-    "outside of such a block"
-)
 
-
-def reading_of(attention: Attention) -> tuple[Reading[Attention], Task]:
-    """The input of an attention, and what its model predicts.
+def predicted_input(attention: Attention) -> tuple[Reading[Attention], Task]:
+    """Return the input of an attention with all heads on, and what its model predicts.
 
     Raises:
         ValueError: no model is known that could be asked.
         TypeError: the model has no head that predicts words or classes.
     """
-    reading = attention.intact.reading
-    if reading is None:
-        raise ValueError(_NOT_ASKED)
+    reading = reading_of(attention.intact, "a prediction")
     return reading, prediction_task(reading.model.hf_model)
 
 
 def can_be_asked(attention: Attention) -> bool:
     """Whether a model that predicts is there to be asked about an attention's input."""
     try:
-        reading_of(attention)
+        predicted_input(attention)
     except (TypeError, ValueError):
         return False
     return True
@@ -53,8 +47,12 @@ def stack_of_answers(attention: Attention) -> Stack:
 
 def masks_of(reading: Reading[Attention]) -> list[int]:
     """The positions of mask tokens."""
-    mask = getattr(reading.model.tokenizer, "mask_token_id", None)
-    return [i for i, token in enumerate(reading.inputs["input_ids"][0].tolist()) if token == mask]
+    return mask_places(reading.model.tokenizer, reading.inputs["input_ids"][0].tolist())
+
+
+def as_at(position: int) -> list[int] | None:
+    """Return one of `Predictions.positions` as the option `at` of `AttentionModel.predict`."""
+    return None if position < 0 else [position]
 
 
 def likeliest(predictions: Predictions) -> int:
@@ -72,18 +70,6 @@ def id_of(predictions: Predictions, answer: str) -> int:
     place = predictions.answers.found(answer)
     assert place is not None
     return place
-
-
-class ShownQuestion(NamedTuple):
-    """What is asked of the model, beside the input.
-
-    Attributes:
-        position: one of `Predictions.positions`.
-        answer: the id of the answer that is followed.
-    """
-
-    position: int
-    answer: int
 
 
 class Row(NamedTuple):
@@ -108,17 +94,22 @@ class Answered:
     Attributes:
         before: with all heads on.
         after: with heads off; the same object where none are.
-        question: the position, and the answer followed.
+        answer: the id of the answer that is followed.
     """
 
     before: Predictions
     after: Predictions
-    question: ShownQuestion
+    answer: int
+
+    @property
+    def position(self) -> int:
+        """The token that is predicted, as in `Predictions.positions`."""
+        return self.before.positions[0]
 
     @property
     def name(self) -> str:
         """The answer followed, as readers see it."""
-        return self.before.answers.spelt([self.question.answer])[0][0]
+        return self.before.answers.spelt([self.answer])[0][0]
 
     def rows(self, top: int) -> list[Row]:
         """The `top` answers of both and the one followed.
@@ -127,7 +118,7 @@ class Answered:
         """
         both = [predictions.probabilities[0] for predictions in (self.before, self.after)]
         best = [np.argsort(-shares, kind="stable")[:top] for shares in both]
-        ids = sorted({self.question.answer, *map(int, np.concatenate(best))})
+        ids = sorted({self.answer, *map(int, np.concatenate(best))})
         spelt = self.before.answers.spelt(ids)
         rows = [
             Row(*names, i, float(both[0][i]), float(both[1][i]))
@@ -148,15 +139,15 @@ def ask(
     """What the model answers at a position with heads off; `before` where none are."""
     if not heads:
         return before
-    return reading.predict(heads, method, at=None if position < 0 else [position])
+    return reading.predict(heads, method, at=as_at(position))
 
 
 def to_wire(answered: Answered, rows: Sequence[Row], **about: Any) -> dict[str, Any]:
     """The answers as the page has them."""
     return {
         "task": answered.before.task,
-        "position": answered.question.position,
-        "followed": answered.before.answers.spelt([answered.question.answer])[0][1],
+        "position": answered.position,
+        "followed": answered.before.answers.spelt([answered.answer])[0][1],
         "name": answered.name,
         "model": answered.after.model_name,
         "rows": [

@@ -10,23 +10,22 @@ import numpy as np
 import traitlets
 from numpy.typing import NDArray
 
-from attnwidget.capture.head_effects import effects_of
 from attnwidget.capture.hub_model.predictions import Predictions
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
+from attnwidget.interventions.head_effects import effects_of
 from attnwidget.mechanisms.direct_effects import direct_effects
 from attnwidget.widgets.prediction_view.answers_by_layer import FoundLens, answers_by_layer
 from attnwidget.widgets.prediction_view.patched_effects import PatchedEffects, patched_effects
 from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
-    ShownQuestion,
     ask,
     id_of,
     likeliest,
     masks_of,
-    reading_of,
+    predicted_input,
     stack_of_answers,
     to_wire,
 )
@@ -53,7 +52,8 @@ class WantedEffects(NamedTuple):
     Attributes:
         attention: The attention to the input.
         name: The answer in words.
-        question: The position, and the answer.
+        answer: The id of the answer.
+        position: The token that is predicted, as in `Predictions.positions`.
         heads: The heads that are off already.
         method: What stands in the place of heads that are off.
         stack: The stack of the heads.
@@ -65,7 +65,8 @@ class WantedEffects(NamedTuple):
 
     attention: Attention
     name: str
-    question: ShownQuestion
+    answer: int
+    position: int
     heads: tuple[Head, ...]
     method: EditMethod
     stack: str
@@ -186,7 +187,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         **traits: Any,
     ) -> None:
         if isinstance(attention, Attention):
-            reading_of(attention)
+            predicted_input(attention)
         self._before: tuple[Reading[Attention], int | None, Predictions] | None = None
         super().__init__(attention, position=position, answer=answer, top=top, **traits)
 
@@ -260,7 +261,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
     ) -> Attention:
         """Return the intact attention: the figure asks the model, and needs no maps read again."""
         try:
-            reading_of(attention)
+            predicted_input(attention)
         except (TypeError, ValueError) as error:
             raise traitlets.TraitError(f"'attention': {error}") from None
         return attention.intact
@@ -268,7 +269,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
     @traitlets.validate("position")
     def _check_position(self, proposal: dict[str, Any]) -> int | None:
         position: int | None = proposal["value"]
-        _, task = reading_of(self.attention)
+        _, task = predicted_input(self.attention)
         if position is None:
             return None
         if task == "class":
@@ -310,7 +311,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
 
     def _locked(self) -> int | None:
         """The position that the last locked query asks about."""
-        _, task = reading_of(self.attention)
+        _, task = predicted_input(self.attention)
         queries = [index for side, index in self.tokens if side == "query"]
         stack = stack_of_answers(self.attention)
         if task == "class" or not queries or self.stack == "encoder":
@@ -344,7 +345,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
     )
     def _answered(self) -> Answered | None:
         """The question with its answers; None without a question."""
-        reading, task = reading_of(self.attention)
+        reading, task = predicted_input(self.attention)
         position = self.position if self.position is not None else self._locked()
         if position is None and task == "masked":
             position = next(iter(masks_of(reading)), None)
@@ -352,10 +353,9 @@ class PredictionView(BackgroundAnswers, StackChoice):
                 return None
         before = self._ask_intact(reading, position)
         answer = likeliest(before) if self.answer is None else id_of(before, self.answer)
-        question = ShownQuestion(before.positions[0], answer)
         heads, method = self._edit
-        after = ask(reading, question.position, heads, method, before)
-        return Answered(before, after, question)
+        after = ask(reading, before.positions[0], heads, method, before)
+        return Answered(before, after, answer)
 
     @computed("_answered")
     def _message(self) -> str:
@@ -367,14 +367,14 @@ class PredictionView(BackgroundAnswers, StackChoice):
         """The answers as the page draws them; None without a question."""
         if self._answered is None:
             return None
-        reading, task = reading_of(self.attention)
-        masks = masks_of(reading) if task == "masked" else [self._answered.question.position]
+        reading, task = predicted_input(self.attention)
+        masks = masks_of(reading) if task == "masked" else [self._answered.position]
         return to_wire(
             self._answered,
             self._answered.rows(self.top),
             off=[list(head) for head in self._edit[0]],
             method=self._method_used(),
-            masks=self._answered.question.position not in masks,
+            masks=self._answered.position not in masks,
         )
 
     def _ask_intact(self, reading: Reading[Attention], position: int | None) -> Predictions:
@@ -395,7 +395,8 @@ class PredictionView(BackgroundAnswers, StackChoice):
         return WantedEffects(
             self.attention,
             answered.name,
-            answered.question,
+            answered.answer,
+            answered.position,
             tuple(self._edit[0]),
             self._method_used(),
             self.stack,
@@ -413,7 +414,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         if self.effects_by == "patch":
             return None
         order = answered.before.log_probabilities[0].argsort()[::-1]
-        return int(order[order != answered.question.answer][0])
+        return int(order[order != answered.answer][0])
 
     @computed("_found")
     def _effects(self) -> dict[str, Any] | None:
@@ -452,7 +453,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         return wanted.effects_by == "passes" and (few or self._in_sight)
 
     def _effects_job(self, wanted: WantedEffects, estimates: bool = True) -> Job:
-        reading, _ = reading_of(wanted.attention)
+        reading, _ = predicted_input(wanted.attention)
 
         def stopped() -> bool:
             return not self._is_asked_now("effects", wanted)
@@ -472,8 +473,8 @@ class PredictionView(BackgroundAnswers, StackChoice):
                 continue
             values = effects_of(
                 reading,
-                wanted.question.answer,
-                wanted.question.position,
+                wanted.answer,
+                wanted.position,
                 wanted.heads,
                 wanted.method,
                 stack=wanted.stack,
@@ -518,9 +519,9 @@ def _direct(wanted: WantedEffects) -> FoundEffects:
     assert wanted.versus is not None
     effects = direct_effects(
         wanted.attention,
-        wanted.question.answer,
+        wanted.answer,
         wanted.versus,
-        position=None if wanted.question.position < 0 else wanted.question.position,
+        position=wanted.position,
     )
     return FoundEffects(wanted, effects.head_effects, False, effects.versus)
 
@@ -532,7 +533,9 @@ def _patched(wanted: WantedEffects) -> FoundEffects:
         TypeError, ValueError: As `patched_effects`; or heads are off.
     """
     _refuse_heads_off("effects of patching", wanted)
-    patched = patched_effects(wanted.attention, wanted.question, wanted.corrupted, wanted.versus)
+    patched = patched_effects(
+        wanted.attention, wanted.position, wanted.answer, wanted.corrupted, wanted.versus
+    )
     return FoundEffects(wanted, patched.effects, False, patched.versus, patched)
 
 

@@ -1,37 +1,30 @@
-"""The effect of each head on one answer.
-
-The effect is the answer's probability with the head off, minus the probability with the head on.
-"""
+"""The effect of each head on one answer: measured without the head, or estimated by a gradient."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.disabled import intact_edits
-from attnwidget.capture.hub_model.losses import Task
-from attnwidget.capture.hub_model.model_tensors import without_cache
-from attnwidget.capture.hub_model.plain_forward import uncompiled
-from attnwidget.capture.hub_model.question import Question
+from attnwidget.capture.hub_model.example import ExampleBatch
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.gradient_numbers import gradient_numbers
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.edits import Change, LayerChanges
 from attnwidget.capture.tapping.head import Head
-from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.replay import replaying
 from attnwidget.capture.tapping.tap import LayerAttention, open_edits
-
-Effects = NDArray[np.float64]
+from attnwidget.interventions.head_gradients import head_gradients
+from attnwidget.interventions.scores import question_scores
+from attnwidget.interventions.unit_scores import unit_scores
+from attnwidget.kernels.arrays import Float64Array
 
 
 def effects_of(
@@ -45,7 +38,7 @@ def effects_of(
     exact: bool = True,
     only: Sequence[Head] | None = None,
     stopped: Callable[[], bool] = lambda: False,
-) -> Effects | None:
+) -> Float64Array | None:
     """Return the change of an answer's probability if each head is switched off as well, [L, H].
 
     Args:
@@ -77,18 +70,18 @@ def effects_of(
     off = model.disabled(heads, method=method) if heads else nullcontext()
     with off:
         with model.lock:
-            question = model.question(reading.inputs, position)
-            question_parts = (model.hf_model, question, answer, method)
+            question = replace(model.question(reading.inputs, position), targets=(answer,))
+            batch = ExampleBatch(question.encoded, (question,))
             if not exact:
-                return first_order_effects(*question_parts, stack=stack)
+                return first_order_effects(model.hf_model, batch, method, stack=stack)
         return exact_effects(
-            *question_parts, stack=stack, lock=model.lock, only=only, stopped=stopped
+            model.hf_model, batch, method, stack=stack, lock=model.lock, only=only, stopped=stopped
         )
 
 
 def first_order_effects(
-    hf_model: Any, question: Question, answer: int, method: EditMethod, *, stack: str
-) -> Effects:
+    hf_model: Any, batch: ExampleBatch, method: EditMethod, *, stack: str
+) -> Float64Array:
     """Return estimates of `exact_effects` from a forward and a backward pass, [L, H].
 
     Let p be the answer's probability, z the outputs of a head before the output projection, and z'
@@ -99,8 +92,7 @@ def first_order_effects(
 
     Args:
         hf_model: A transformers model. Heads that are already off have an effect of 0.
-        question: The question to the model.
-        answer: Id of a vocabulary entry, label, class or span.
+        batch: One input, with a question and its answer.
         method: Replacement of the outputs: "uniform", "zero" or "first".
         stack: Stack of the heads.
 
@@ -109,10 +101,11 @@ def first_order_effects(
 
     Example:
         >>> from attnwidget import load_model
+        >>> from attnwidget.interventions.examples import batch_of, encode_examples
         >>> model = load_model(device="cpu")
-        >>> text = model.tokenizer("The woman washed [MASK] hands.", return_tensors="pt")
-        >>> question, answer = model.question(text, 4), model.tokenizer.vocab["her"]
-        >>> first_order_effects(model.hf_model, question, answer, "uniform", stack="self").shape
+        >>> example = ("The woman washed [MASK] hands.", "her")
+        >>> batch = batch_of(model, encode_examples(model, [example]))
+        >>> first_order_effects(model.hf_model, batch, "uniform", stack="self").shape
         (6, 12)
     """
     change = Change(method, method)
@@ -124,19 +117,12 @@ def first_order_effects(
         return (moved * gradient.float()).sum((0, 2, 3), dtype=torch.float64)
 
     def log_probability(output: Any) -> Tensor:
-        return question.log_probabilities(question.logits(output))[:, answer]
+        return question_scores("log probability", batch.logits(output)[0], batch)
 
-    task = Task("log probability", question.inputs, log_probability)
-    numbers, loss = gradient_numbers(hf_model, task, moved_along, without_cache(hf_model))
-    rows = [values for (own_stack, _), values in numbers.items() if own_stack == stack]
-    if not rows:
-        raise ValueError(f"there is no stack {stack!r} in {type(hf_model).__name__}")
-    # The layers of a model may be on several devices.
-    changes = torch.stack([row.to(loss.device) for row in rows])
-    effects: Effects = (loss.double().exp() * changes).cpu().numpy()
-    layers = layer_numbers(uncompiled(hf_model), find_sites(uncompiled(hf_model)))
-    if stack in layers:
-        effects = layers[stack].spread(effects)
+    changes, value = head_gradients(
+        hf_model, batch.inputs, log_probability, moved_along, stack=stack
+    )
+    effects: Float64Array = float(value.double().exp()) * changes
     for head in open_edits(hf_model).changes:
         if head.stack == stack:
             effects[head.layer, head.head] = 0
@@ -145,15 +131,14 @@ def first_order_effects(
 
 def exact_effects(
     hf_model: Any,
-    question: Question,
-    answer: int,
+    batch: ExampleBatch,
     method: EditMethod,
     *,
     stack: str,
     lock: AbstractContextManager[Any],
     only: Sequence[Head] | None = None,
     stopped: Callable[[], bool] = lambda: False,
-) -> Effects | None:
+) -> Float64Array | None:
     """Return the change of an answer's probability if each head alone is switched off, [L, H].
 
     Heads that are already off stay off, and have an effect of 0. Only the layers from the head's
@@ -161,8 +146,7 @@ def exact_effects(
 
     Args:
         hf_model: A transformers model.
-        question: The question to the model.
-        answer: Id of a vocabulary entry, label, class or span.
+        batch: One input, with a question and its answer.
         method: Replacement of the outputs: "uniform", "zero" or "first".
         stack: Stack of the heads.
         lock: Lock that is held during each pass and free between passes.
@@ -175,49 +159,81 @@ def exact_effects(
 
     Example:
         >>> from attnwidget import load_model
+        >>> from attnwidget.interventions.examples import batch_of, encode_examples
         >>> model = load_model(device="cpu")
-        >>> text = model.tokenizer("The woman washed [MASK] hands.", return_tensors="pt")
-        >>> question, answer = model.question(text, 4), model.tokenizer.vocab["her"]
-        >>> asked = (model.hf_model, question, answer, "uniform")
-        >>> effects = exact_effects(*asked, stack="self", lock=model.lock)
+        >>> example = ("The woman washed [MASK] hands.", "her")
+        >>> batch = batch_of(model, encode_examples(model, [example]))
+        >>> effects = exact_effects(model.hf_model, batch, "zero", stack="self", lock=model.lock)
         >>> effects.shape
         (6, 12)
     """
     edits = intact_edits(hf_model)
     outer = open_edits(hf_model)
     counts = edits.heads_of[stack]
-    every = [Head(layer, head, stack) for layer, n in enumerate(counts) for head in range(n)]
+    every = _heads_of(counts, stack)
     wanted = every if only is None else [head for head in every if head in only]
     heads = [head for head in wanted if head not in outer.changes]
-    effects = np.full((len(counts), max(counts)), np.nan)
-    for head in wanted:
-        effects[head.layer, head.head] = 0
+    effects = _by_head(wanted, np.zeros(len(wanted)), counts)
     if not heads:
         return effects
-    row = question.row
-    place = None if row is None else torch.tensor([0, row], dtype=torch.long, device="cpu")
-    places = None if place is None else (place[:1], place[1:])
-    rows: list[Tensor] = []
+    units = [{head: Change(method, method)} for head in heads]
     with replaying(hf_model, outer, edits) as replay:
-        with lock:
-            whole = question.logits(replay.intact(question.inputs))
-            intact = question.log_probabilities(whole)[:, answer]
-        units = [{head: Change(method, method)} for head in heads]
-        passes = replay.without(question.inputs, units, places=places)
-        while len(rows) < len(heads):
-            # Sleep, so that a waiting thread gets the lock: a lock that is taken again at once
-            # stays in this thread.
-            time.sleep(0.001)
-            with lock:
-                if stopped():
-                    return None
-                _, _, output = next(passes)
-            if replay.narrows:
-                logs = torch.log_softmax(question.logits(output)[:, 0].float(), -1)
-            else:
-                logs = question.log_probabilities(question.logits(output))
-            rows += logs[:, answer].unbind()
-    rises = (torch.stack(rows).double().exp() - intact.double().exp()).cpu().numpy()
+        passes = unit_scores(replay, batch, units, "log probability")
+        scores = [row for part in _one_at_a_time(passes, lock, stopped) for row in part[:, 0]]
+    if len(scores) <= len(heads):
+        return None
+    probabilities = torch.stack(scores).exp()
+    rises = (probabilities[1:] - probabilities[0]).cpu().numpy()
     for head, rise in zip(heads, rises, strict=True):
         effects[head.layer, head.head] = rise
     return effects
+
+
+def total_effects(hf_model: Any, batch: ExampleBatch) -> Float64Array:
+    """Return the logit difference minus the difference with each head's output zero, [L, H].
+
+    Only the layers from the head's layer on run again, as in `ablate`. Layers without attention
+    are NaN.
+
+    Args:
+        hf_model: A transformers model of one stack.
+        batch: One input, with a question, its answer and the rival of the answer.
+    """
+    edits = intact_edits(hf_model)
+    counts = edits.heads_of["self"]
+    heads = _heads_of(counts, "self")
+    units = [{head: Change("zero", "zero")} for head in heads]
+    with replaying(hf_model, open_edits(hf_model), edits) as replay:
+        scores = torch.cat(list(unit_scores(replay, batch, units, "difference of logits")))[:, 0]
+    return _by_head(heads, (scores[0] - scores[1:]).cpu().numpy(), counts)
+
+
+def _one_at_a_time(
+    passes: Iterator[Tensor], lock: AbstractContextManager[Any], stopped: Callable[[], bool]
+) -> Iterator[Tensor]:
+    """Yield the scores of passes, with the lock held during each pass and free in between.
+
+    The scores end early if `stopped` returns True before a pass.
+    """
+    while True:
+        # Sleep, so that a waiting thread gets the lock: a lock that is taken again at once stays in
+        # this thread.
+        time.sleep(0.001)
+        with lock:
+            scores = None if stopped() else next(passes, None)
+        if scores is None:
+            return
+        yield scores
+
+
+def _heads_of(counts: Sequence[int], stack: str) -> list[Head]:
+    """Return all heads of a stack, from the number of heads of each layer."""
+    return [Head(layer, head, stack) for layer, n in enumerate(counts) for head in range(n)]
+
+
+def _by_head(heads: Sequence[Head], numbers: Float64Array, counts: Sequence[int]) -> Float64Array:
+    """Return numbers of heads as an array [L, H]; NaN for other heads."""
+    values = np.full((len(counts), max(counts)), np.nan)
+    for head, number in zip(heads, numbers, strict=True):
+        values[head.layer, head.head] = number
+    return values

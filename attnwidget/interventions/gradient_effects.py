@@ -1,59 +1,31 @@
-"""Effects of heads on a logit difference by running the model without them, or by gradients."""
+"""Effects of heads on a logit difference to first order, by gradients."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import torch
 from torch import Tensor
 
-from attnwidget.capture.disabled import intact_edits
-from attnwidget.capture.hub_model.answer_logits import answer_logits
-from attnwidget.capture.hub_model.losses import Task
-from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.gradient_numbers import gradient_numbers
-from attnwidget.capture.tapping.edits import Change
-from attnwidget.capture.tapping.head import Head
-from attnwidget.capture.tapping.replay import replaying
-from attnwidget.capture.tapping.tap import LayerAttention, open_edits
+from attnwidget.capture.model_reading import (
+    language_model,
+    predicted_position,
+    whole_reading_of,
+)
 from attnwidget.corpus.results import HeadMetrics, HeadResult
-from attnwidget.kernels.array_library import joined
+from attnwidget.interventions.head_effects import total_effects
+from attnwidget.interventions.head_gradients import head_gradients, output_times_gradient
+from attnwidget.interventions.rival_answers import rival_answers
+from attnwidget.interventions.scores import question_scores
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.kernels.gradients import output_products
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.mechanisms.asked_answers import AskedAnswers, asked_answers
 
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-
-def total_effects(asked: AskedAnswers, attention: Attention) -> Float64Array:
-    """Return the logit difference minus the difference with each head's output zero, [L, H].
-
-    Only the layers from the head's layer on run again, as in `ablate`.
-    """
-    hf_model: Any = asked.reading.model.hf_model
-    axes = attention.stacks["self"]
-    heads = [Head(layer, head) for layer in axes.layers.numbers for head in range(axes.n_heads)]
-    units = [{head: Change("zero", "zero")} for head in heads]
-    inputs = asked.question.inputs
-    place = torch.tensor([0, asked.row], dtype=torch.long, device="cpu")
-    places = place[:1], place[1:]
-    off: list[Tensor] = []
-    with replaying(hf_model, open_edits(hf_model), intact_edits(hf_model)) as replay:
-        intact = asked.difference(answer_logits(replay.intact(inputs))[0, asked.row])
-        for _, _, output in replay.without(inputs, units, places=places):
-            rows = answer_logits(output)[:, 0 if replay.narrows else asked.row]
-            off.append(asked.difference(rows))
-    drops = (intact - torch.cat(off)).cpu().numpy()
-    effects = np.full((axes.n_layers, axes.n_heads), np.nan)
-    for head, drop in zip(heads, drops, strict=True):
-        effects[head.layer, head.head] = drop
-    return effects
+_WHAT = "a gradient effect"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +44,7 @@ class GradientEffects(HeadResult):
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.mechanisms import gradient_effects
+        >>> from attnwidget.interventions import gradient_effects
         >>> attention = load_model(device="cpu").attend("The woman washed [MASK] hands.")
         >>> found = gradient_effects(attention, "her", "his")
         >>> found.answer, found.versus, found.effects.shape
@@ -161,36 +133,29 @@ def gradient_effects(
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.mechanisms import gradient_effects
+        >>> from attnwidget.interventions import gradient_effects
         >>> attention = load_model(device="cpu").attend("The woman washed [MASK] hands.")
         >>> gradient_effects(attention, "her", "his").effects.shape
         (6, 12)
     """
-    asked = asked_answers(attention, answer, versus, position, "a gradient effect")
-    hf_model: Any = asked.reading.model.hf_model
-    axes = attention.stacks["self"]
-
-    def effects_of_layer(seen: LayerAttention, gradient: Tensor) -> Tensor:
-        products = output_products(seen.weights.float(), gradient.float())  # [1, H, Q]
-        return products[0].sum(-1, dtype=torch.float64)
+    reading = whole_reading_of(attention, _WHAT)
+    model = language_model(reading, _WHAT)
+    place = predicted_position(reading, model, position)
+    batch, names = rival_answers(model, reading.inputs, place, answer, versus)
+    hf_model = model.hf_model
 
     def difference(output: Any) -> Tensor:
-        return asked.difference(answer_logits(output)[:, asked.row])
+        return question_scores("difference of logits", batch.logits(output)[0], batch)
 
-    options = without_cache(hf_model)
-    task = Task("logit difference", asked.question.inputs, difference)
-    with asked.reading.model.lock:
-        numbers, values = gradient_numbers(hf_model, task, effects_of_layer, options)
-        totals = total_effects(asked, attention) if total else None
-    effects = np.full((axes.n_layers, axes.n_heads), np.nan)
-    rows = joined([values_of_layer[None] for values_of_layer in numbers.values()])
-    effects[[layer for _, layer in numbers]] = rows
+    with model.lock:
+        numbers, values = head_gradients(hf_model, batch.inputs, difference, output_times_gradient)
+        totals = total_effects(hf_model, batch) if total else None
     return GradientEffects(
-        effects=effects,
+        effects=numbers[0, 0],
         total=totals,
         logit_difference=float(values[0]),
-        answer=asked.names[0],
-        versus=asked.names[1],
-        position=asked.position,
+        answer=names[0],
+        versus=names[1],
+        position=place,
         model_name=attention.model_name,
     )

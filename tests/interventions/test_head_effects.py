@@ -11,8 +11,8 @@ import torch
 from scipy.stats import spearmanr
 
 from attnwidget import Head, load_model
-from attnwidget.capture.head_effects import effects_of
 from attnwidget.capture.model import AttentionModel
+from attnwidget.interventions.head_effects import effects_of
 from capture.test_predict import words
 from fixtures import zoo
 

@@ -1,0 +1,113 @@
+"""The input of an attention, for questions to its model: what the model can be asked about it."""
+
+from __future__ import annotations
+
+from operator import index as as_index
+from typing import TYPE_CHECKING, Any
+
+from attnwidget.capture.hub_model.mask_token import mask_places
+from attnwidget.capture.predict import prediction_task
+from attnwidget.capture.tapping.attention_sites import find_sites
+
+if TYPE_CHECKING:
+    from attnwidget.capture.maps.attention import Attention
+    from attnwidget.capture.maps.input_reading import Reading
+    from attnwidget.capture.model import AttentionModel
+
+
+def reading_of(attention: Attention, what: str) -> Reading[Attention]:
+    """Return the input of an attention, which its model reads again.
+
+    Args:
+        attention: Made by a model that is still there.
+        what: What is asked of the model, to begin an error message.
+
+    Raises:
+        ValueError: Given weights, or edited heads.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> sorted(reading_of(load_model().attend("It sat."), "a score").inputs)
+        ['attention_mask', 'input_ids', 'token_type_ids']
+    """
+    reading = attention.reading
+    if reading is None:
+        raise ValueError(
+            f"{what} is read from a model, and this attention has none (given weights, given "
+            "queries and keys, or heads switched off): make one with load_model(...).attend(text), "
+            "outside of `disabled`"
+        )
+    return reading
+
+
+def whole_reading_of(attention: Attention, what: str) -> Reading[Attention]:
+    """Return the input of an attention if it has whole maps and no padding.
+
+    Args:
+        attention: As in `reading_of`.
+        what: As in `reading_of`.
+
+    Raises:
+        ValueError: As `reading_of`; a long input, or padding.
+        RuntimeError: The weights of the model have changed since.
+    """
+    reading = reading_of(attention, what)
+    reading.refuse_changed()
+    if attention.is_long:
+        raise ValueError(
+            f"{what} needs whole maps, and this input was read without them: "
+            "attend(text, long=False) reads it with whole maps"
+        )
+    for name, mask in reading.inputs.items():
+        if name.endswith("attention_mask") and not bool(mask.bool().all()):
+            raise ValueError(
+                f"{what} is of inputs without padding; {name} hides tokens: leave the padding out"
+            )
+    return reading
+
+
+def language_model(reading: Reading[Attention], what: str) -> AttentionModel:
+    """Return the model of an input, if it predicts words.
+
+    Args:
+        reading: The input.
+        what: As in `reading_of`.
+
+    Raises:
+        TypeError: It has no head, or classes; or it is an encoder-decoder.
+    """
+    model: Any = reading.model
+    name = type(model.hf_model).__name__
+    if {site.stack for site in find_sites(model.hf_model)} != {"self"}:
+        raise TypeError(
+            f"{what} is of models with one stack, and {name} is an encoder-decoder: its decoder "
+            "reads the encoder beside its own residual stream"
+        )
+    if (task := prediction_task(model.hf_model)) not in ("masked", "next"):
+        kinds = {"class": "classes", "label": "labels", "span": "spans"}
+        raise TypeError(
+            f"{what} is about words, and {name} predicts {kinds[task]}: it has no unembedding"
+        )
+    checked: AttentionModel = model
+    return checked
+
+
+def predicted_position(
+    reading: Reading[Attention], model: AttentionModel, position: int | None
+) -> int:
+    """Return the token to predict; by default the token after the text or the mask token.
+
+    Raises:
+        ValueError: A masked language model's input has no mask token, or several.
+    """
+    if position is not None:
+        return as_index(position)
+    ids = reading.inputs["input_ids"][0].tolist()
+    if prediction_task(model.hf_model) == "next":
+        return len(ids)
+    masks = mask_places(model.tokenizer, ids)
+    if len(masks) != 1:
+        raise ValueError(
+            f"the text has {len(masks)} mask tokens: name the token to predict, position=3"
+        )
+    return masks[0]

@@ -1,0 +1,176 @@
+"""Scores of a model's answers: their names, the examples they apply to, and their formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.hub_model.example import ExampleBatch, TextExample
+from attnwidget.corpus.argument_checks import one_of
+from attnwidget.interventions.pair_sentences import PairWords
+
+#: A function of the model's output and the batch, which returns one number per input.
+ScoreFunction: TypeAlias = Callable[[Any, ExampleBatch], Any]
+Score: TypeAlias = (
+    Literal["accuracy", "loss", "kl", "minimal pair", "minimal pair, all words"] | ScoreFunction
+)
+PatchScore: TypeAlias = Literal["logit difference", "loss", "accuracy"] | ScoreFunction
+#: The scored words of minimal pairs, by score.
+PAIR_SCORES: dict[str, PairWords | None] = {
+    "minimal pair": None,
+    "minimal pair, all words": "all",
+}
+#: The scores of `ablate` by name.
+SCORES = ("accuracy", "loss", "kl", *PAIR_SCORES)
+#: The scores of `patch_heads` by name.
+PATCH_SCORES = ("logit difference", "loss", "accuracy")
+
+
+def score_name(score: str | ScoreFunction) -> str:
+    """Return the name of the score in captions."""
+    return getattr(score, "__name__", type(score).__name__) if callable(score) else score
+
+
+def check_name(score: str | ScoreFunction, names: Sequence[str]) -> None:
+    """Raise ValueError for a score that is neither a function nor one of the names."""
+    if not callable(score):
+        one_of("score", score, names)
+
+
+def check_score(score: str | ScoreFunction, examples: Sequence[TextExample]) -> None:
+    """Raise ValueError for a score that `ablate` does not have, or that these examples lack."""
+    check_name(score, SCORES)
+    pairs = any(example.sign < 0 for example in examples)
+    if pairs and score in ("accuracy", "loss"):
+        raise ValueError(f"minimal pairs have no {score}: score='minimal pair', or 'kl'")
+    if not pairs and score in PAIR_SCORES:
+        raise ValueError(f"score={score!r} takes MinimalPair examples; these are others")
+    if score in ("accuracy", "loss") and not examples[0].targets:
+        raise ValueError(
+            f"score={score!r} takes examples with a label, (text, label): a classifier's segments "
+            "have none"
+        )
+
+
+def words_of(score: str | ScoreFunction) -> PairWords | None:
+    """Return the scored words of minimal pairs; None = the default of the model."""
+    return None if callable(score) else PAIR_SCORES.get(score)
+
+
+def question_scores(
+    score: str, logits: Tensor, batch: ExampleBatch, intact: Tensor | None = None
+) -> Tensor:
+    """Return a score of each question, [P].
+
+    Args:
+        score: "accuracy"; "loss" (nats); "log probability" of the answer, also by the names of the
+            scores of minimal pairs; "kl", the divergence from the intact model; "logit difference"
+            of the answer minus its rival, of log probabilities; "difference of logits", the same
+            of the logits in float64.
+        logits: Logits of the questions, [P, V].
+        batch: The questions.
+        intact: The logits of the intact model; None if `logits` are of the intact model.
+    """
+    if score == "difference of logits":
+        return _of_answers(logits.double(), batch.targets) - _of_answers(
+            logits.double(), batch.rivals
+        )
+    answers = torch.log_softmax(logits.float(), -1)
+    if score == "kl":
+        before = answers if intact is None else torch.log_softmax(intact.float(), -1)
+        return (before.exp() * (before - answers)).sum(-1)
+    if score == "accuracy":
+        assert batch.targets is not None
+        return answers.argmax(-1).eq(batch.targets)
+    chosen = _of_answers(answers, batch.targets)
+    if score == "loss":
+        return -chosen
+    return chosen - _of_answers(answers, batch.rivals) if score == "logit difference" else chosen
+
+
+def _of_answers(values: Tensor, ids: Tensor | None) -> Tensor:
+    """Return the value of one answer to each question, [P], from values [P, V]."""
+    assert ids is not None  # `check_score` refuses examples without answers
+    return values.gather(-1, ids[:, None])[:, 0]
+
+
+def output_scores(
+    score: str | ScoreFunction,
+    output: Any,
+    batch: ExampleBatch,
+    parts: int = 1,
+    intact: Tensor | None = None,
+    *,
+    narrowed: bool = False,
+) -> Tensor:
+    """Return a score of each question in an output with `parts` copies of a batch.
+
+    Args:
+        score: A name of `question_scores`, or a function.
+        output: Output of the model.
+        batch: The inputs and their questions.
+        parts: Number of copies of the batch in the output; 1 for a function.
+        intact: The intact model's logits of the questions for "kl", [P, V].
+        narrowed: Whether the logits are only of the questions, [parts, P, V].
+
+    Returns:
+        float64 [parts, P]; [1, B] of a function.
+
+    Raises:
+        ValueError: A function does not return one number per input.
+    """
+    if not callable(score):
+        copies = batch.logits(output, parts, narrowed=narrowed)
+        numbers = [question_scores(score, logits, batch, intact).double() for logits in copies]
+        return torch.stack(numbers)
+    scores = torch.as_tensor(
+        score(output, batch), dtype=torch.float64, device=batch.rows.device
+    ).detach()
+    n_inputs = len(batch.questions)
+    if scores.shape != (n_inputs,) or not bool(torch.isfinite(scores).all()):
+        raise ValueError(
+            f"a score gives one finite number an example, here {n_inputs}; "
+            f"{score_name(score)} gave {scores!r:.80}"
+        )
+    return scores[None]
+
+
+def input_scores(score: str | ScoreFunction, numbers: Tensor, batch: ExampleBatch) -> Tensor:
+    """Return the sum over the questions of each input, [k, B], from `output_scores`."""
+    return numbers if callable(score) else batch.per_input(numbers)
+
+
+def example_scores(
+    score: Score, numbers: NDArray[np.float64], inputs: Sequence[TextExample]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return the scores of the examples that are done, and the indices of these examples.
+
+    Args:
+        score: The score.
+        numbers: Scores of the I inputs, [U, I]; NaN for inputs that were not read.
+        inputs: The I inputs.
+
+    Returns:
+        [U, N] and int [N].
+    """
+    examples = np.array([example.index for example in inputs])
+    signs = np.array([example.sign for example in inputs], dtype=np.float64)
+    n_questions = np.array([max(1, len(example.places)) for example in inputs], dtype=np.float64)
+    count = int(examples.max()) + 1
+    sums = np.zeros((count, len(numbers)))
+    of_pairs = not callable(score) and score in PAIR_SCORES
+    np.add.at(sums, examples, (numbers * (signs if of_pairs else 1.0)).T)
+    sums = sums.T
+    if of_pairs:
+        values = np.where(np.isnan(sums), np.nan, sums > 0)
+    elif callable(score):
+        values = sums
+    else:
+        values = sums / np.bincount(examples, n_questions, count)
+    done = np.flatnonzero(~np.isnan(values).any(0))
+    return values[:, done], done

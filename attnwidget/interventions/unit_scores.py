@@ -1,0 +1,126 @@
+"""Scores of a model with units of heads changed in turn: the loop of all interventions on heads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.disabled import intact_edits
+from attnwidget.capture.hub_model.example import ExampleBatch
+from attnwidget.capture.tapping.replay import Changes, Replay, replaying
+from attnwidget.corpus.input_numbers import input_numbers
+from attnwidget.corpus.progress_bar import OnProgress
+from attnwidget.corpus.replayed_batches import ReadBatch, ReplayedBatches
+from attnwidget.corpus.shards import Executor, Workers
+from attnwidget.interventions.scores import ScoreFunction, input_scores, output_scores
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+
+def unit_scores(
+    replay: Replay, batch: ExampleBatch, units: Sequence[Changes], score: str | ScoreFunction
+) -> Iterator[Tensor]:
+    """Yield the scores of the intact model, then of the model with each unit changed.
+
+    Only the layers from a unit's layer on run again. Each step is one pass of the model, which has
+    one or several units.
+
+    Args:
+        replay: The replay of the model's layers.
+        batch: The inputs and their questions.
+        units: What is changed in turn, in the order of layers.
+        score: A name of `question_scores`, or a function.
+
+    Yields:
+        float64 [k, P] of the k units of a pass and the P questions; [1, B] of a function.
+
+    Example:
+        >>> from attnwidget import Head, load_model
+        >>> from attnwidget.capture.disabled import intact_edits
+        >>> from attnwidget.capture.tapping.edits import Change
+        >>> from attnwidget.capture.tapping.replay import replaying
+        >>> from attnwidget.interventions.examples import batch_of, encode_examples
+        >>> model = load_model(device="cpu")
+        >>> examples = encode_examples(model, [("The woman washed [MASK] hands.", "her")])
+        >>> units = [{Head(2, 1): Change("zero", "zero")}, {Head(5, 8): Change("zero", "zero")}]
+        >>> with replaying(model.hf_model, model.edits, intact_edits(model.hf_model)) as replay:
+        ...     passes = list(unit_scores(replay, batch_of(model, examples), units, "loss"))
+        >>> [tuple(numbers.shape) for numbers in passes]
+        [(1, 1), (1, 1), (1, 1)]
+    """
+    output = replay.intact(batch.inputs)
+    intact = batch.logits(output)[0] if score == "kl" else None
+    yield output_scores(score, output, batch, intact=intact)
+    places = None
+    if not callable(score) and batch.columns is not None:
+        places = batch.rows, batch.columns
+    passes = replay.without(batch.inputs, units, places=places, together=not callable(score))
+    for first, last, output in passes:
+        parts = last - first
+        yield output_scores(score, output, batch, parts, intact, narrowed=replay.narrows)
+
+
+def unit_scores_of_inputs(
+    replay: Replay, batch: ExampleBatch, units: Sequence[Changes], score: str | ScoreFunction
+) -> NDArray[np.float64]:
+    """Return `unit_scores` summed over the questions of each input, [1 + U, B]."""
+    return np.concatenate(
+        [
+            input_scores(score, numbers, batch).cpu().numpy()
+            for numbers in unit_scores(replay, batch, units, score)
+        ]
+    )
+
+
+def read_unit_scores(
+    study: str,
+    about: Mapping[str, Any],
+    model: AttentionModel,
+    read: ReadBatch,
+    batches: Sequence[Sequence[Any]],
+    *,
+    resume: str | Path | None,
+    progress: bool | OnProgress,
+    executor: Executor | None,
+    unit: str = "input",
+) -> tuple[NDArray[np.float64], bool, str]:
+    """Read the scores of all batches of a study, in this process or by workers.
+
+    Args:
+        study: As in `corpus.input_numbers.input_numbers`.
+        about: As in `input_numbers`.
+        model: The model.
+        read: Function from the model, the replay of its layers and a batch to numbers [..., B].
+        batches: All batches.
+        resume: As in `input_numbers`.
+        progress: As in `input_numbers`.
+        executor: Executor whose workers read all batches except the first.
+        unit: Unit of the progress bar.
+
+    Returns:
+        Numbers [..., N] of the N inputs, NaN for inputs that were not read; whether all were read;
+        and why every unit took a pass of the whole model, or "".
+
+    Raises:
+        ValueError, KeyboardInterrupt, OSError, RuntimeError, WorkersError: As `input_numbers`.
+    """
+    work = ReplayedBatches(model, dict(model.edits.changes), read)
+    workers = None if executor is None else Workers(executor, work)
+    with replaying(model.hf_model, model.edits, intact_edits(model.hf_model)) as replay:
+        numbers, complete = input_numbers(
+            study,
+            about,
+            model,
+            lambda n_done: work.each(replay, batches, list, workers, n_done),
+            batches,
+            resume=resume,
+            progress=progress,
+            unit=unit,
+        )
+    return numbers, complete, replay.note
