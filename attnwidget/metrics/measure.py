@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence, Sized
 from contextlib import closing
 from dataclasses import replace
+from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,41 +23,11 @@ from attnwidget.corpus.resume_file import Progress, ResumeFile, States, keeping
 from attnwidget.corpus.segmenting import rows_as_segments
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.metrics.attention_to_classes import Classes
-from attnwidget.metrics.entropy import Confidence, Entropy
-from attnwidget.metrics.gradients import Gradients
-from attnwidget.metrics.head_distances import Distances
-from attnwidget.metrics.induction import Induction
-from attnwidget.metrics.norms import Norms
-from attnwidget.metrics.patterns import Patterns
-from attnwidget.metrics.position import Position
-from attnwidget.metrics.position_content import PositionContent
-from attnwidget.metrics.roles import Roles
-from attnwidget.metrics.sinks import Sinks
 from attnwidget.text.segments import Segment
 
 if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
     from attnwidget.capture.model import AttentionModel
-
-# Metrics by name, and their accumulators.
-METRICS: dict[str, type[Accumulator[Any]]] = {
-    kind.name: kind
-    for kind in (
-        Position,
-        Classes,
-        Entropy,
-        Confidence,
-        Norms,
-        Gradients,
-        Patterns,
-        Distances,
-        Induction,
-        Sinks,
-        PositionContent,
-        Roles,
-    )
-}
 
 
 @in_plain_torch
@@ -84,9 +55,9 @@ def measure(
         segments: Segments made with this model (`read_segments`, `make_segments`), or a
             `datasets.Dataset` of Hugging Face with texts in "text", chats in "messages", or tokens
             in "first" and "second". An iterator is read during the pass.
-        metrics: Names ("position", "classes", "entropy", "confidence", "norms", "gradients",
-            "patterns", "distances", "induction", "sinks", "position_content", and "roles" for
-            chats), or accumulators with options.
+        metrics: Names of the metrics in `attnwidget.metrics`, such as "norms", "patterns" or
+            "sinks" ("roles" is for chats); or metrics with options, such as `Position([-2, 2])`.
+            The error about an unknown name lists all names.
         batch_size: Number of segments in one pass of the model.
         resume: An .npz file that keeps the sums. If it exists, the pass continues after its
             last batch, with the same result to the last bit. Only one run at a time can use it.
@@ -245,14 +216,34 @@ def accumulators_of(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulat
     for metric in metrics:
         if isinstance(metric, Accumulator):
             made.append(metric)
-        elif metric in METRICS:
-            made.append(METRICS[metric]())
+        elif metric in (known := metrics_by_name()):
+            made.append(known[metric]())
         else:
-            raise ValueError(f"there is no metric {metric!r}: choose among {', '.join(METRICS)}")
+            raise ValueError(f"there is no metric {metric!r}: choose among {', '.join(known)}")
     names = [accumulator.name for accumulator in made]
     if not made or len(set(names)) < len(names):
         raise ValueError(f"metrics are one or more, each asked for once, got {names}")
     return made
+
+
+@cache
+def metrics_by_name() -> dict[str, type[Accumulator[Any]]]:
+    """Return the metrics of the package by name: those that `attnwidget.metrics` exports.
+
+    Example:
+        >>> from attnwidget.metrics.measure import metrics_by_name
+        >>> list(metrics_by_name())[:3]
+        ['classes', 'confidence', 'distances']
+    """
+    # The package exports `measure_checkpoints`, which imports this module.
+    from attnwidget import metrics
+
+    exported = (getattr(metrics, name) for name in metrics.__all__)
+    return {
+        kind.name: kind
+        for kind in exported
+        if isinstance(kind, type) and issubclass(kind, Accumulator) and hasattr(kind, "name")
+    }
 
 
 def _skip(batches: Iterator[list[Segment]], done: Progress, path: Path) -> None:

@@ -12,7 +12,7 @@ from attnwidget import Attention, AttentionModel, Segment, load_model, measure
 from attnwidget.metrics.attention_to_classes import Classes
 from attnwidget.metrics.entropy import Confidence
 from attnwidget.metrics.induction import Induction
-from attnwidget.metrics.measure import METRICS, measure_attention
+from attnwidget.metrics.measure import measure_attention, metrics_by_name
 from attnwidget.metrics.position import Position
 from attnwidget.text.tokens import Tokens
 from fixtures.tiers import only_first_is_fast
@@ -29,7 +29,7 @@ def metrics(causal: bool) -> list[Any]:
     """Everything that maps alone tell, with options of all kinds."""
     classes = {"some": {"w1", "w9"}, "odd": lambda tokens: [i % 2 == 1 for i in range(len(tokens))]}
     asked = [Position([-2, 0, 3]), Classes(classes), Confidence(["[SEP]"])]
-    names = METRICS.keys() - {one.name for one in asked} - {"norms", "gradients", "roles"}
+    names = metrics_by_name().keys() - {one.name for one in asked} - {"norms", "gradients", "roles"}
     return [*asked, *sorted(names if causal else names - {"induction"})]
 
 
