@@ -18,6 +18,7 @@ from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.predictions import Answers
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.predict import prediction_task, vocabulary_answers
+from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.replay import layers_of
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.capture.tapping.thread_forwards import replaced_forwards
@@ -41,7 +42,7 @@ _WHAT = "a logit lens"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LogitLens:
+class LogitLens(Result):
     """The answers that the residual stream after each layer gives. Made by `logit_lens`.
 
     Attributes:
@@ -69,7 +70,6 @@ class LogitLens:
     questions: tuple[str, ...]
     answers: Answers
     top: int
-    model_name: str
 
     @cached_property
     def probabilities(self) -> Float32Array:
@@ -130,9 +130,7 @@ class LogitLens:
                             "probability": float(np.exp(logs[token_id])),
                         }
                     )
-        frame = pd.DataFrame(rows)
-        frame.attrs["model"] = self.model_name
-        return frame
+        return pd.DataFrame(rows)
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
         """The likeliest answer after each layer, shaded by its probability, layers upwards.
