@@ -21,13 +21,14 @@ from attnwidget.behaviours.scores.alignment_scores import AlignmentScores
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
 from attnwidget.capture.hub_model.predictions import PredictionChange, Predictions
 from attnwidget.capture.maps.head_scores import HeadScores
+from attnwidget.capture.result import Result
 from attnwidget.capture.watch_attention import WatchedAttention
 from attnwidget.comparison.compare_results import (
     ComparedHeads,
     ModelComparison,
     SeveralComparisons,
 )
-from attnwidget.corpus.results import HeadResult, Measurements, Result
+from attnwidget.corpus.results import HeadResult, Measurements
 from attnwidget.interventions.ablation_results import Ablation
 from attnwidget.interventions.gradient_effects import GradientEffects
 from attnwidget.interventions.head_importance import HeadImportance

@@ -19,7 +19,7 @@ from attnwidget import (
     probes,
     words,
 )
-from attnwidget.corpus.results import HeadResult
+from attnwidget.results import Result
 
 # The sections of the reference's index, in its order: by public module, and by folder for the names
 # of `attnwidget` itself.
@@ -54,33 +54,19 @@ _STUDIES = (
 # Public modules with pages in the reference, besides `attnwidget`. Results are under "Types".
 MODULES = (behaviours, charts, demo, interventions, mechanisms, metrics, probes, words)
 _MODULE_OF = {name: module for module in MODULES for name in module.__all__}
-# What public names return or take beside the results of studies, which are found by themselves.
+# What public names return or take beside results, which are found by themselves.
 TYPES = (
+    "attnwidget.capture.result.Result",
+    "attnwidget.corpus.results.HeadResult",
     "attnwidget.capture.maps.word_attention.WordAttention",
     "attnwidget.capture.tapping.edits.Edits",
     "attnwidget.capture.watch_attention.WatchedAttention",
-    "attnwidget.capture.hub_model.predictions.PredictionChange",
-    "attnwidget.capture.hub_model.predictions.Predictions",
     "attnwidget.behaviours.examples.example_link.ExampleLink",
     "attnwidget.drawing.caption.Caption",
     "attnwidget.drawing.picture.Picture",
     "attnwidget.drawing.static_figure.StaticFigure",
-    "attnwidget.mechanisms.head_writes.HeadWrites",
-    "attnwidget.mechanisms.logit_lens.LogitLens",
-    "attnwidget.interventions.patch_path.PathPatch",
-    "attnwidget.mechanisms.vocabulary_scores.AttendedVocabulary",
-    "attnwidget.mechanisms.vocabulary_scores.HeadVocabulary",
-    "attnwidget.mechanisms.vocabulary_scores.VocabularyScores",
-    "attnwidget.capture.maps.head_scores.HeadScores",
-    "attnwidget.mechanisms.explain_link.LinkExplanation",
-    "attnwidget.mechanisms.key_biplot.KeyBiplot",
-    "attnwidget.mechanisms.score_at_distances.ScoresAtDistances",
-    "attnwidget.mechanisms.score_sources.ScoreSources",
     "attnwidget.mechanisms.stream_records.Writer",
-    "attnwidget.mechanisms.wavelength_shares.WavelengthShares",
-    "attnwidget.probes.pairs.pair_result.PairProbe",
     "attnwidget.probes.structural.structural_result.PredictedTree",
-    "attnwidget.probes.structural.structural_result.StructuralProbe",
     "attnwidget.probes.structural.structural_runs.StructuralRun",
     "attnwidget.probes.dependency.dependency_form.Form",
     "attnwidget.probes.dependency.dependency_answers.CodeLength",
@@ -89,8 +75,6 @@ TYPES = (
     "attnwidget.metrics.clustering.HeadEmbedding",
     "attnwidget.words.coreference_results.AntecedentChoices",
     "attnwidget.words.governors.GovernorPredictions",
-    "attnwidget.interventions.minimal_pairs.PairScores",
-    "attnwidget.metrics.rollout.TokenRelevance",
     "attnwidget.text.word_links.Link",
     "attnwidget.text.word_links.LinkedSentence",
     "attnwidget.text.tokens.Tokens",
@@ -115,7 +99,7 @@ def type_paths() -> list[str]:
         package = importlib.import_module(f"attnwidget.{folder}")
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"attnwidget.{folder}.{module.name}")
-    results = (f"{kind.__module__}.{kind.__qualname__}" for kind in _below(HeadResult))
+    results = (f"{kind.__module__}.{kind.__qualname__}" for kind in _below(Result))
     public = {_identifier(name) for name in public_names()}
     return sorted({*results, *TYPES} - public, key=lambda path: path.rpartition(".")[2])
 

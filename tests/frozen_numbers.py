@@ -535,7 +535,10 @@ def metric_classes() -> list[Any]:
     return [
         metric
         for metric in metrics
-        if issubclass(metric, base) and "name" in vars(metric) and not inspect.isabstract(metric)
+        if inspect.isclass(metric)
+        and issubclass(metric, base)
+        and "name" in vars(metric)
+        and not inspect.isabstract(metric)
     ]
 
 

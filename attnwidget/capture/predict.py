@@ -111,7 +111,9 @@ def predictions_of(
         scores = torch.log_softmax(_logits(hf_model, given).float(), -1)
         tokens = _spelt(inputs, given["input_ids"][0]) if "input_ids" in given else ()
         answers = _classes(hf_model.config)
-        return Predictions(task, model_name, tokens, (-1,), scores.cpu().numpy(), answers, top)
+        return Predictions(
+            task, tokens, (-1,), scores.cpu().numpy(), answers, top, model_name=model_name
+        )
     if "input_ids" not in given:
         raise ValueError(f"words are predicted from token ids; the inputs are {', '.join(given)}")
     probability = None
@@ -122,12 +124,12 @@ def predictions_of(
         scores = torch.log_softmax(_logits(hf_model, given)[0, positions].float(), -1)
         return Predictions(
             task,
-            model_name,
             _spelt(inputs, ids),
             tuple(positions),
             scores.cpu().numpy(),
             _classes(hf_model.config),
             top,
+            model_name=model_name,
         )
     if task == "masked":
         ids = given["input_ids"][0]
@@ -143,13 +145,13 @@ def predictions_of(
         scores = torch.log_softmax(logits[0, [i - 1 for i in positions]].float(), -1)
     return Predictions(
         task,
-        model_name,
         _spelt(inputs, ids),
         tuple(positions),
         scores.cpu().numpy(),
         vocabulary_answers(tokenizer, scores.shape[-1]),
         top,
         probability,
+        model_name=model_name,
     )
 
 
@@ -177,7 +179,9 @@ def _spans(
         len(texts), partial(_spelt_spans, texts, names), partial(_found_span, texts, names)
     )
     numbers = scores.cpu().numpy()
-    return Predictions("span", model_name, _spelt(inputs, ids), (-1,), numbers, answers, top)
+    return Predictions(
+        "span", _spelt(inputs, ids), (-1,), numbers, answers, top, model_name=model_name
+    )
 
 
 def _ids(given: Mapping[str, Tensor]) -> list[int]:

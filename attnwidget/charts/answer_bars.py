@@ -31,11 +31,7 @@ def answer_bars(
         value_title: what the fractions are.
         width: pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
-        TypeError: `frame` is no data frame.
         ValueError: a column or every row is missing, or a value is no fraction.
 
     Example:

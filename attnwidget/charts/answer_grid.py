@@ -26,11 +26,7 @@ def answer_grid(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.L
         title: what is shown; further lines become the subtitle.
         width: pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
-        TypeError: `frame` is no data frame.
         ValueError: a column or every value is missing.
 
     Example:

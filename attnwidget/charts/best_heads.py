@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from attnwidget.charts.frame_columns import checked, head_names, inline
+from attnwidget.charts.frame_columns import checked, inline, row_names
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, fitted, publication, text_width
 
@@ -30,11 +30,7 @@ def best_heads(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.La
         title: what is shown; further lines become the subtitle.
         width: pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
-        TypeError: `frame` is no data frame.
         ValueError: a column or every row is missing, or a relation comes twice.
 
     Example:
@@ -56,7 +52,7 @@ def best_heads(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.La
     table[numbers] = frame[numbers].astype(float).to_numpy()
     looks = table["direction"].str.startswith("dependent").map({True: "→", False: "←"})
     table = table.assign(
-        name=[f"{name} {arrow}" for name, arrow in zip(head_names(table), looks, strict=True)],
+        name=[f"{name} {arrow}" for name, arrow in zip(row_names(table), looks, strict=True)],
         label=[f"{r} ({n:,.0f})" for r, n in zip(table["relation"], table["n"], strict=True)],
         kind=_HEAD,
         other=_OFFSET,

@@ -27,11 +27,7 @@ def curve_panels(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.
         title: what is shown; further lines become the subtitle.
         width: pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
-        TypeError: `frame` is no data frame.
         ValueError: a column or every value is missing, or the series outnumber the colours.
 
     Example:

@@ -23,11 +23,7 @@ def distance_curve(
         marked: The distance of the line.
         width: Pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
-        TypeError: `frame` is no data frame.
         ValueError: A column or every row is missing, or a value is infinite.
 
     Example:

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from attnwidget.charts.frame_columns import head_names, in_order, inline
+from attnwidget.charts.frame_columns import in_order, inline, row_names
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.series_style import colours
@@ -47,9 +47,6 @@ def emergence_panels(
         title: what is shown; further lines become the subtitle.
         width: pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Example:
         >>> import pandas as pd
         >>> from attnwidget.charts.emergence_panels import emergence_panels
@@ -74,8 +71,8 @@ def emergence_panels(
         copies = list(dict.fromkeys(table["series"]))
         panel = alt.layer(*_series(table, "loss (nats)", along, copies))
         panels.append(panel.properties(width=plot, height=_HEIGHTS["losses"]))
-    table = placed(heads.assign(series=head_names(heads)))
-    marks = emerged.assign(series=head_names(emerged)).sort_values(
+    table = placed(heads.assign(series=row_names(heads)))
+    marks = emerged.assign(series=row_names(emerged)).sort_values(
         "final", ascending=False, kind="stable"
     )
     found = marks[marks["checkpoint"].notna()]

@@ -59,7 +59,7 @@ def inline(table: pd.DataFrame) -> alt.InlineData:
     return alt.InlineData(values=rows)
 
 
-def head_names(table: pd.DataFrame) -> list[str]:
+def row_names(table: pd.DataFrame) -> list[str]:
     """Return `L7 H9` for each row."""
     return [f"L{layer} H{head}" for layer, head in zip(table["layer"], table["head"], strict=True)]
 

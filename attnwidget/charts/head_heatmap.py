@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from attnwidget.charts.frame_columns import head_names, inline
+from attnwidget.charts.frame_columns import inline, row_names
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, panel_width, publication
@@ -54,9 +54,6 @@ def head_heatmap(
         layers_marked: bool [L], cells of that column with a dot.
         diverging: diverge from 0 though all values have one sign.
         width: pixels of the whole figure.
-
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
 
     Raises:
         ValueError: `values` is not [L, H] or holds no finite number, or an infinite one.
@@ -127,9 +124,6 @@ def head_heatmaps(
         value_title: quantity and unit, beside each value that is pointed at.
         width: pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
         ValueError: no panel, shapes that differ, or a value that is negative or infinite.
 
@@ -174,7 +168,7 @@ def _cells(values: NDArray[np.float64], marked: ArrayLike | None) -> pd.DataFram
     layer, head = (index.ravel() for index in np.indices(values.shape))
     dots = np.zeros(values.size, bool) if marked is None else np.asarray(marked, bool).ravel()
     table = pd.DataFrame({"layer": layer, "head": head, "value": values.ravel(), "marked": dots})
-    return table.assign(name=head_names(table))
+    return table.assign(name=row_names(table))
 
 
 def _axis(label: str, **options: Any) -> alt.Axis:
@@ -205,7 +199,7 @@ def _cell(largest: int, room: float, columns: int, rows: int) -> int:
 def _panel(name: str, array: NDArray[np.float64], value_title: str, room: float) -> alt.Chart:
     layer, head = (index.ravel() for index in np.indices(array.shape))
     table = pd.DataFrame({"layer": layer, "head": head, "value": array.ravel()}).dropna()
-    table = table.assign(name=head_names(table))
+    table = table.assign(name=row_names(table))
     top = float(table["value"].max()) if len(table) else 0.0
     layers, heads = (alt.Scale(domain=list(range(n))) for n in array.shape)
     step = _cell(_SMALL_CELL, room, array.shape[1], array.shape[0])

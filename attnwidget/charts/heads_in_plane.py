@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from attnwidget.charts.frame_columns import checked, head_names, inline
+from attnwidget.charts.frame_columns import checked, inline, row_names
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.series_style import colours, legend_columns, ordered
 from attnwidget.charts.theme import LABEL, LIGHT, PADDING, WIDTH, publication
@@ -23,11 +23,7 @@ def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str, width: int = 
         title: what is shown; further lines become the subtitle.
         width: pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
-        TypeError: `frame` is no data frame.
         ValueError: a column or every position is missing, or the groups outnumber the colours.
 
     Example:
@@ -42,7 +38,7 @@ def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str, width: int = 
     table = checked(
         frame, list(dict.fromkeys(["layer", "head", "x", "y", color])), "heads_in_plane"
     )
-    rows = table.assign(name=head_names(table), group=table[color])
+    rows = table.assign(name=row_names(table), group=table[color])
     plot = width - 2 * PADDING
     x, y, height = _places(table, plot)
     chart = alt.Chart(inline(rows)).mark_text(fontSize=LABEL, fontWeight=600)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import altair as alt
 import pandas as pd
 
-from attnwidget.charts.frame_columns import checked, head_names, inline
+from attnwidget.charts.frame_columns import checked, inline, row_names
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.series_style import colours, dashes, ordered, shapes, spread
 from attnwidget.charts.theme import HEIGHT, LABEL, LIGHT, WIDTH, fitted, publication, text_width
@@ -39,11 +39,7 @@ def layer_curves(
         reference: values by name, drawn as dashed lines: {"uniform": 4.79}.
         width: pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
-        TypeError: `frame` is no data frame.
         ValueError: a column or every value is missing, the series outnumber the colours, or a
             reference is not finite.
 
@@ -92,7 +88,7 @@ def curves(
         alt.Tooltip("series:N", title="series"),
         alt.Tooltip("value:Q", title=value_title, format=NUMBER),
     ]
-    points = alt.Chart(inline(table.assign(name=head_names(table)))).mark_point(
+    points = alt.Chart(inline(table.assign(name=row_names(table)))).mark_point(
         filled=True, size=16, opacity=0.5
     )
     points = points.encode(

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from attnwidget.charts.frame_columns import head_names, inline
+from attnwidget.charts.frame_columns import inline, row_names
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.theme import LIGHT, WIDTH, publication, text_width
@@ -37,9 +37,6 @@ def named_heads(
         title: Title; further lines become the subtitle.
         width: Pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network.
-
     Raises:
         ValueError: The arrays are not [L, H] of one shape.
 
@@ -57,7 +54,7 @@ def named_heads(
         )
     layer, head = (index.ravel() for index in np.indices(labels.shape))
     table = pd.DataFrame({"layer": layer, "head": head, "strength": values.ravel()})
-    table = table.assign(says=labels.ravel(), name=head_names(table))
+    table = table.assign(says=labels.ravel(), name=row_names(table))
     step = max(_NARROWEST, (width - _BESIDE) // labels.shape[1])
     table["text"] = ["\n".join(_wrapped(text, step + _SPARE)) for text in table["says"]]
     table["lines"] = [text.count("\n") + bool(text) for text in table["text"]]

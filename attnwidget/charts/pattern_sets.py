@@ -29,11 +29,7 @@ def pattern_sets(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.
         title: what is shown; further lines become the subtitle.
         width: pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
-        TypeError: `frame` is no data frame.
         ValueError: a column or every value is missing, a value is no fraction, the fractions of a
             bar sum to more than 1, or the patterns outnumber the colours.
 

@@ -40,11 +40,7 @@ def score_panels(
         reference: for each measure values by name, drawn as dashed lines.
         width: pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
-        TypeError: `frame` is no data frame.
         ValueError: a column or every value is missing, or the series outnumber the colours.
 
     Example:

@@ -24,9 +24,6 @@ def share_bars(
         value_title: Quantity and unit.
         width: Pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
         ValueError: A column or every row is missing, or a value is infinite.
 

@@ -28,11 +28,7 @@ def signed_bars(
         stroke_title: the quantity of the strokes.
         width: pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
-        TypeError: `frame` is no data frame.
         ValueError: a column or every value is missing.
 
     Example:

@@ -39,9 +39,6 @@ def signed_heatmap(
         column_title: Meaning of the columns.
         width: Pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
         ValueError: `values` is not [R, C], or holds no number or an infinite one.
 

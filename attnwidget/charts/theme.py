@@ -88,20 +88,6 @@ DARK = Theme(
     diverging=("#ffb98a", "#b0602c", "#2e2f34", "#3a68b5", "#a6c8ff"),
     layers=("#8080d6", "#d678c8", "#f8a06e", "#f6e896"),
 )
-THEMES = {"light": LIGHT, "dark": DARK}
-
-
-def theme_named(name: str) -> Theme:
-    """Return the theme "light" or "dark"; ValueError for another name.
-
-    Example:
-        >>> from attnwidget.charts.theme import theme_named
-        >>> theme_named("dark").ground
-        '#111111'
-    """
-    if name not in THEMES:
-        raise ValueError(f"theme is one of {', '.join(map(repr, THEMES))}, got {name!r}")
-    return THEMES[name]
 
 
 def text_width(text: str, size: float = LABEL) -> float:

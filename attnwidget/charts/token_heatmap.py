@@ -38,9 +38,6 @@ def token_heatmap(
         value_title: quantity and unit, over the colour bar.
         width: pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
         ValueError: `values` is not [Q, K], or holds a negative or infinite number or NaN.
 

@@ -23,11 +23,7 @@ def token_plane(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.L
         title: Title of the figure; further lines become the subtitle.
         width: Pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
-        TypeError: `frame` is no data frame.
         ValueError: A column or every position is missing, or a position is infinite.
 
     Example:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from attnwidget.charts.frame_columns import checked, head_names, in_order, inline
+from attnwidget.charts.frame_columns import checked, in_order, inline, row_names
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.theme import LIGHT, WIDTH, panel_width, publication
@@ -33,11 +33,7 @@ def training_curves(
         value_title: the y axis: quantity and unit.
         width: pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
-        TypeError: `frame` is no data frame.
         ValueError: a column or every value is missing.
 
     Example:
@@ -49,7 +45,7 @@ def training_curves(
         1
     """
     table = checked(frame, ["checkpoint", "layer", "head", "value"], "training_curves")
-    table["name"] = head_names(table)
+    table["name"] = row_names(table)
     along = alt.X("checkpoint:N", title=None, sort=in_order(table["checkpoint"]))  # type: ignore[arg-type]
     low = min(0.0, table["value"].min())
     high = max(0.0, table["value"].max())

@@ -32,11 +32,7 @@ def turn_curves(
         value_title: Quantity and unit.
         width: Pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
-        TypeError: `frame` is no data frame.
         ValueError: A column or every value is missing, a turn is no number, or the series outnumber
             the colours.
 

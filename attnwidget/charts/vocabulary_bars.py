@@ -33,11 +33,7 @@ def vocabulary_bars(
         value_title: quantity and unit of the scores.
         width: pixels of the whole figure.
 
-    Returns:
-        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
-
     Raises:
-        TypeError: `frame` is no data frame.
         ValueError: a column or every row is missing.
 
     Example:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -54,12 +53,6 @@ class ComparedHeads(HeadResult):
 
     segments: Mapping[str, Float64Array]
     documents: NDArray[np.int64] | None
-    complete: bool
-
-    @property
-    @abstractmethod
-    def model_name(self) -> str:
-        """Names of the compared models."""
 
     @property
     def n_segments(self) -> int:
@@ -169,6 +162,7 @@ class ModelComparison(ComparedHeads):
         documents: The document of each segment, int64 [N]; None if documents are unknown.
         complete: False if the pass was interrupted before the last segment.
         model_names: Names of the first and the second model.
+        model_name: Both names.
         pairs: Divergence of each head of the first model from each head of the same layer of the
             second model in nats, mean over segments, float64 [L, H, H]; None without `matches`.
         across: The same divergences for heads of all layers, float64 [L H, L H]; head h of layer l
@@ -187,14 +181,13 @@ class ModelComparison(ComparedHeads):
     """
 
     model_names: tuple[str, str]
+    model_name: str = field(init=False, default="")
     pairs: Float64Array | None = None
     across: Float64Array | None = None
     changes: Mapping[str, Float64Array] = field(default_factory=dict)
 
-    @property
-    def model_name(self) -> str:
-        """The names of both models."""
-        return " → ".join(self.model_names)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model_name", " → ".join(self.model_names))
 
     @property
     def cosine(self) -> Float64Array:
@@ -303,6 +296,7 @@ class SeveralComparisons(ComparedHeads):
         documents: The document of each segment, int64 [N]; None if documents are unknown.
         complete: False if the pass was interrupted before the last segment.
         each: The comparison of the first model with each other model.
+        model_name: Name of the first model, and number of other models.
         between: The comparisons between pairs of the other models; empty unless the models are
             seeds.
 
@@ -316,12 +310,12 @@ class SeveralComparisons(ComparedHeads):
     """
 
     each: tuple[ModelComparison, ...]
+    model_name: str = field(init=False, default="")
     between: tuple[ModelComparison, ...] = ()
 
-    @property
-    def model_name(self) -> str:
-        """The name of the first model, and the number of other models."""
-        return f"{self.each[0].model_names[0]} → {counted(len(self.each), 'model')}"
+    def __post_init__(self) -> None:
+        others = counted(len(self.each), "model")
+        object.__setattr__(self, "model_name", f"{self.each[0].model_names[0]} → {others}")
 
     @property
     def names(self) -> list[str]:
@@ -378,5 +372,5 @@ def several_comparisons(
             segments[beyond] = moved if title == "divergence" else -moved
     first = each[0]
     return SeveralComparisons(
-        segments, first.documents, first.complete, tuple(each), tuple(between)
+        segments, first.documents, tuple(each), tuple(between), complete=first.complete
     )

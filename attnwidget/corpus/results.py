@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.capture.result import Result
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
-    import altair as alt
     import pandas as pd
 
 HeadMetrics = dict[str, NDArray[np.float64]]
 
 
-@runtime_checkable
-class Result(Protocol):
-    """A table and a figure: every study, probe and prediction returns such an object.
-
-    Results with numbers per head are `HeadResult`s.
-
-    Example:
-        >>> from attnwidget import load_model, measure_attention
-        >>> from attnwidget.results import Result
-        >>> entropy = measure_attention(load_model().attend("The cat sat."), ["entropy"])["entropy"]
-        >>> isinstance(entropy, Result), entropy.to_frame().columns.tolist()
-        (True, ['layer', 'head', 'metric', 'value'])
-    """
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the numbers as a table."""
-
-    def chart(self) -> alt.TopLevelMixin:
-        """Draw the figure; needs no network."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class HeadResult(ABC):
+class HeadResult(Result):
     """A result with numbers per head. Subclasses add arrays with named axes.
 
     A subclass is declared `@dataclass(frozen=True, eq=False, repr=False)`.
@@ -56,7 +35,7 @@ class HeadResult(ABC):
         ...     squares: np.ndarray
         ...     def heads(self):
         ...         return {"squares": self.squares}
-        ...     def chart(self):
+        ...     def chart(self, *, width=640):
         ...         return alt.Chart(self.to_frame()).mark_rect().encode(x="head:O", y="layer:O")
         >>> Squares(np.ones((2, 4)))
         Squares(2×4 heads: squares)
@@ -66,18 +45,12 @@ class HeadResult(ABC):
     def heads(self) -> HeadMetrics:
         """Return one number per head: float64 [L, H] by the metric's title."""
 
-    @abstractmethod
-    def chart(self) -> alt.TopLevelMixin:
-        """Draw the figure of the study; needs no network."""
-
     def to_frame(self) -> pd.DataFrame:
         """Return one row per head and metric: layer and head (from 0), metric, value.
 
         `attrs["model"]` is the name of the model.
         """
-        frame = heads_frame(self.heads())
-        frame.attrs["model"] = getattr(self, "model_name", "")
-        return frame
+        return heads_frame(self.heads())
 
     def __repr__(self) -> str:
         heads = self.heads()

@@ -218,7 +218,6 @@ class SegmentMeansResult(HeadResult):
         n_documents: Number of segments.
     """
 
-    model_name: str
     n_documents: int
 
     def _curves(

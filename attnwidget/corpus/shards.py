@@ -13,7 +13,7 @@ from itertools import count, islice
 from typing import Any, Protocol, TypeVar
 
 from attnwidget.capture.hub_model.pickled_model import CannotSendError
-from attnwidget.corpus.worker import Answer, do_shard, versions
+from attnwidget.corpus.worker import Answer, do_shard, study_versions
 
 B = TypeVar("B")
 
@@ -93,7 +93,7 @@ class Workers:
         _refuse_forks(executor)
         self._executor = executor
         self._work = _pickled(work)
-        self._versions = versions()
+        self._versions = study_versions()
 
     def each(
         self,

@@ -36,12 +36,12 @@ class Answer:
     type_name: str = ""
 
 
-def versions() -> dict[str, str]:
+def study_versions() -> dict[str, str]:
     """Return the versions that must be equal in all processes of a study; builds may differ.
 
     Example:
-        >>> from attnwidget.corpus.worker import versions
-        >>> list(versions())
+        >>> from attnwidget.corpus.worker import study_versions
+        >>> list(study_versions())
         ['python', 'attnwidget', 'torch', 'transformers']
     """
     import transformers
@@ -58,13 +58,13 @@ def do_shard(settings: dict[str, str], work: bytes, shard: bytes, attempt: int) 
     """Run pickled work on a pickled shard.
 
     Args:
-        settings: `versions()` of the process that pickled the work.
+        settings: `study_versions()` of the process that pickled the work.
         work: A pickled callable.
         shard: Its pickled arguments.
         attempt: Number of earlier attempts at the shard, which makes the task differ from the
             failed task.
     """
-    here = versions()
+    here = study_versions()
     differing = [name for name in settings if here.get(name) != settings[name]]
     if differing:
         said = ", ".join(

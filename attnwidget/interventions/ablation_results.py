@@ -70,9 +70,6 @@ class Ablation(HeadResult):
     head_scores: Float64Array
     layer_scores: Float64Array
     examples: tuple[Any, ...]
-    complete: bool
-    note: str
-    model_name: str
 
     @cached_property
     def of_heads(self) -> ScoreChanges:

@@ -57,7 +57,6 @@ class GradientEffects(HeadResult):
     answer: str
     versus: str
     position: int
-    model_name: str
 
     def heads(self) -> HeadMetrics:
         """The effect of each head by gradient, and the total effect if it was measured: [L, H]."""

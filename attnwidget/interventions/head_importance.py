@@ -64,7 +64,6 @@ class HeadImportance(HeadResult):
     variant: ImportanceVariant
     loss: float
     n_examples: int
-    model_name: str
 
     def heads(self) -> HeadMetrics:
         """Return the importance within each layer: float64 [L, H] by title."""

@@ -15,6 +15,7 @@ from torch import Tensor
 from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.hub_model.example import TextExample
 from attnwidget.capture.predict import prediction_task
+from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.corpus.argument_checks import all_of, one_of, refuse_no_model
 from attnwidget.corpus.equal_lengths import of_one_length
@@ -38,7 +39,7 @@ _HOW = "minimal pairs come from load_pairs(path), or as [MinimalPair(good, bad),
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairScores:
+class PairScores(Result):
     """A model's scores of both sentences of N pairs. Made by `score_pairs`.
 
     Attributes:
@@ -60,7 +61,6 @@ class PairScores:
     pairs: tuple[MinimalPair, ...]
     good: NDArray[np.float64]
     bad: NDArray[np.float64]
-    model_name: str
     words: PairWords
 
     @property
@@ -211,7 +211,7 @@ def score_pairs(
         scores[int(sentence.sign < 0), sentence.index] += value
     masked = prediction_task(model.hf_model) == "masked"
     used: PairWords = words or ("differing" if masked else "all")
-    return PairScores(tuple(listed), scores[0], scores[1], model.name, used)
+    return PairScores(tuple(listed), scores[0], scores[1], used, model_name=model.name)
 
 
 def log_probabilities(

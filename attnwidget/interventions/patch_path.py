@@ -73,7 +73,6 @@ class PathPatch(PatchedRuns):
     receiver: Head
     scores: Float64Array
     examples: tuple[tuple[Any, Any], ...]
-    model_name: str
 
     @cached_property
     def of_inputs(self) -> ScoreChanges:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from attnwidget.capture.result import Result
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.interventions.patch_pairs import Into
@@ -35,7 +36,7 @@ def recovered(effects: ScoreChanges, gap: Float64Array) -> Float64Array:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PatchedRuns:
+class PatchedRuns(Result):
     """Scores of two runs, one of which is patched.
 
     Attributes:
@@ -106,9 +107,6 @@ class HeadPatches(PatchedRuns, HeadResult):
     position_scores: Float64Array | None
     tokens: tuple[str, ...]
     examples: tuple[tuple[Any, Any], ...]
-    complete: bool
-    note: str
-    model_name: str
 
     @cached_property
     def of_heads(self) -> ScoreChanges:

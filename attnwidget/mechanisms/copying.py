@@ -127,7 +127,6 @@ class CopyingScores(HeadResult):
     shuffled: Float64Array
     names: tuple[str, ...]
     top: int
-    model_name: str
 
     def heads(self) -> HeadMetrics:
         """Return copying and suppression, of names and by eigenvalues, each with its control."""

@@ -80,8 +80,6 @@ class DirectEffects(HeadResult):
     versus: str
     position: int
     tokens: tuple[str, ...]
-    note: str
-    model_name: str
 
     def heads(self) -> HeadMetrics:
         """The direct effect of each head, and the total effect if it was measured: [L, H]."""

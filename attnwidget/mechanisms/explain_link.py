@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.score_parts import capped
@@ -28,7 +29,7 @@ _BARS = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinkExplanation:
+class LinkExplanation(Result):
     """Why a query gives one key another weight than a rival key: log a_ij - log a_ij', in parts.
 
     `dimensions` + `softcap` + `bias` sum to `total`, and so do `wavelengths` + `content` +
@@ -77,8 +78,6 @@ class LinkExplanation:
     softcap: float
     total: float
     log_ratio: float
-    model_name: str
-    note: str = ""
 
     def parts(self) -> dict[str, float]:
         """Return the parts by wavelength, if pairs of dimensions turn, else by dimension."""

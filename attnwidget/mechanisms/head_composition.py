@@ -56,7 +56,6 @@ class HeadComposition(HeadResult):
     value: Float64Array
     random: float
     no_scores: str
-    model_name: str
 
     def heads(self) -> HeadMetrics:
         """Three scores: "feeds queries", "feeds keys", "feeds values"."""

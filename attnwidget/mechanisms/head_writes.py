@@ -10,6 +10,7 @@ import torch
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model_reading import whole_reading_of
+from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeadWrites:
+class HeadWrites(Result):
     """The output of a head at a token. Made by `head_writes`.
 
     `vectors` of all heads of a layer and one `bias` sum to `layer_output`.
@@ -57,8 +58,6 @@ class HeadWrites:
     vectors: Float64Array
     bias: Float64Array
     layer_output: Float64Array
-    note: str
-    model_name: str
 
     @property
     def written(self) -> Float64Array:

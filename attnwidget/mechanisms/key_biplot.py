@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.checked_places import head_at
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KeyBiplot:
+class KeyBiplot(Result):
     """Queries and keys of a head as points of a plane: the inner product of two is their score.
 
     A constant for each query leaves its weights unchanged, so the mean key is subtracted. The plane
@@ -63,7 +64,6 @@ class KeyBiplot:
     key_places: NDArray[np.int64]
     singular_values: NDArray[np.float64]
     explained: float
-    model_name: str
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per point: side, input, place, token, x, y.

@@ -22,6 +22,7 @@ from attnwidget.capture.model_reading import (
     whole_reading_of,
 )
 from attnwidget.capture.predict import prediction_task, vocabulary_answers
+from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.replay import layers_of
 from attnwidget.capture.tapping.tap import tap
@@ -43,7 +44,7 @@ _WHAT = "a logit lens"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LogitLens:
+class LogitLens(Result):
     """The answers that the residual stream after each layer gives. Made by `logit_lens`.
 
     Attributes:
@@ -71,7 +72,6 @@ class LogitLens:
     questions: tuple[str, ...]
     answers: Answers
     top: int
-    model_name: str
 
     @cached_property
     def probabilities(self) -> Float32Array:
@@ -132,9 +132,7 @@ class LogitLens:
                             "probability": float(np.exp(logs[token_id])),
                         }
                     )
-        frame = pd.DataFrame(rows)
-        frame.attrs["model"] = self.model_name
-        return frame
+        return pd.DataFrame(rows)
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
         """The likeliest answer after each layer, shaded by its probability, layers upwards.

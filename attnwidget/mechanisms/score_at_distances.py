@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.maps.products import ScoreParts
+from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.rotary import pair_products
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoresAtDistances:
+class ScoresAtDistances(Result):
     """The score and weight of a key at different distances from the query, beside fixed keys.
 
     In a model with rotary positions the score before soft cap and bias is
@@ -70,7 +71,6 @@ class ScoresAtDistances:
     amplitudes: NDArray[np.float64]
     frequencies: NDArray[np.float64]
     phases: NDArray[np.float64]
-    model_name: str
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per distance: distance, score, weight.

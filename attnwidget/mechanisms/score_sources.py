@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.score_parts import source_products
@@ -29,7 +30,7 @@ _ROUNDING = 1e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreSources:
+class ScoreSources(Result):
     """A score, or a difference of two scores, by the writers of its query and of its key.
 
     Attributes:
@@ -63,7 +64,6 @@ class ScoreSources:
     key_writers: tuple[Writer, ...]
     matrix: NDArray[np.float64]
     total: float
-    model_name: str
 
     def strongest(self, count: int = 10) -> list[tuple[Writer, Writer, float]]:
         """Return the pairs with the largest contributions: writer of the query, of the key, value.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from attnwidget.capture.hub_model.predictions import Answers
+from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float32Array
 
@@ -20,7 +21,7 @@ _LISTED = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class VocabularyScores:
+class VocabularyScores(Result):
     """A score of each of the V vocabulary entries for each of T tokens. Only differences count.
 
     Attributes:
@@ -38,7 +39,6 @@ class VocabularyScores:
     ids: tuple[int, ...]
     scores: Float32Array
     answers: Answers
-    model_name: str
     top: int
 
     SIGNS: ClassVar[tuple[str, str]]

@@ -59,7 +59,6 @@ class WavelengthShares(HeadResult):
     content: NDArray[np.float64]
     bias: NDArray[np.float64]
     n_layers: int
-    model_name: str
 
     def parts(self) -> dict[str, NDArray[np.float64]]:
         """Return the shares [H] of wavelengths in bands of a factor 10, of content and of bias."""
@@ -95,9 +94,7 @@ class WavelengthShares(HeadResult):
                 rows.append((self.layer, head, turn_name(period), period, value))
             rows.append((self.layer, head, "content", math.nan, self.content[head]))
             rows.append((self.layer, head, "bias", math.nan, self.bias[head]))
-        frame = pd.DataFrame(rows, columns=["layer", "head", "part", "period", "value"])
-        frame.attrs["model"] = self.model_name
-        return frame
+        return pd.DataFrame(rows, columns=["layer", "head", "part", "period", "value"])
 
     def chart(self, *, width: int = 640) -> alt.Chart:
         """A bar for each head, split by bands of wavelengths.

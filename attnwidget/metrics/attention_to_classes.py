@@ -182,13 +182,13 @@ class Classes(SegmentMeans[ClassesResult]):
     def compute(self) -> ClassesResult:
         from_sep, from_others = self.mean("to_sep", over="with_sep")
         return ClassesResult(
-            self.model_name,
             self.n_segments,
             tuple(self._names),
             self.mean("mass"),
             from_sep,
             from_others,
             dict(zip(self._names, self.counted("with_class").tolist(), strict=True)),
+            model_name=self.model_name,
         )
 
     def _mean(self, queries: Tensor, released: Tensor) -> Tensor:

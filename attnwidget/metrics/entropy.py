@@ -122,12 +122,12 @@ class Entropy(SegmentMeans[EntropyResult]):
 
     def compute(self) -> EntropyResult:
         return EntropyResult(
-            self.model_name,
             self.n_segments,
             self.mean("all"),
             self.mean("first"),
             float(self.mean("uniform")),
             "[CLS]" if self.counted("begin_with_cls") == self.n_segments else "first token",
+            model_name=self.model_name,
         )
 
 
@@ -216,5 +216,5 @@ class Confidence(SegmentMeans[ConfidenceResult]):
 
     def compute(self) -> ConfidenceResult:
         return ConfidenceResult(
-            self.model_name, self.n_segments, self.mean("largest"), tuple(self.excluded)
+            self.n_segments, self.mean("largest"), tuple(self.excluded), model_name=self.model_name
         )

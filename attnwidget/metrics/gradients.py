@@ -57,7 +57,6 @@ class GradientsResult(HeadResult):
     loss: float
     loss_name: str
     n_documents: int
-    model_name: str
 
     def heads(self) -> HeadMetrics:
         """Return the importance of attention to each class: float64 [L, H] by title."""

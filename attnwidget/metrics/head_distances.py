@@ -71,7 +71,6 @@ class HeadDistances(HeadResult):
     n_layers: int
     n_heads: int
     stack: str
-    model_name: str
     without_attention: tuple[int, ...] = ()
     # Scaling takes seconds, so a chart, a map and its caption share the result.
     _embeddings: dict[tuple[int, int], HeadEmbedding] = field(default_factory=dict, init=False)
@@ -284,6 +283,6 @@ class Distances(Accumulator[HeadDistances]):
             self.layers.n_layers,
             self.n_heads,
             self.stack,
-            self.model_name,
             self.layers.without_attention,
+            model_name=self.model_name,
         )

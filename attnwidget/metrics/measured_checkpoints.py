@@ -70,8 +70,6 @@ class MeasuredCheckpoints(HeadResult):
     equal: tuple[tuple[str, ...], ...]
     n_segments: int
     length: int
-    complete: bool
-    model_name: str
 
     @property
     def steps(self) -> tuple[int, ...] | None:

@@ -58,7 +58,6 @@ class NormsResult(HeadResult):
     layer_norms: Float64Array | None
     documents: NDArray[np.int64]
     n_documents: int
-    model_name: str
 
     def heads(self) -> HeadMetrics:
         """Return ||a f(x)|| to each class, and ||f(x)|| of its tokens: float64 [L, H] by title."""

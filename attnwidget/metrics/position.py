@@ -194,10 +194,10 @@ class Position(SegmentMeans[PositionResult]):
     def compute(self) -> PositionResult:
         signed, absolute = self.mean("distances")
         return PositionResult(
-            self.model_name,
             self.n_segments,
             tuple(self.offsets),
             self.mean("mass"),
             signed,
             absolute,
+            model_name=self.model_name,
         )

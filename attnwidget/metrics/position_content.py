@@ -121,7 +121,6 @@ class PositionContentResult(HeadResult):
     shuffled: NDArray[np.float64]
     reach: int
     n_documents: int
-    model_name: str
 
     def heads(self) -> HeadMetrics:
         """The share over the text, and its control over shuffled tokens."""

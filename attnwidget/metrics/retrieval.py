@@ -45,7 +45,6 @@ class RetrievalResult(HeadResult):
     """
 
     scores: NDArray[np.float64]
-    model_name: str
     answer: str
     copied: tuple[str, ...]
     needle: tuple[int, int]
@@ -155,12 +154,12 @@ def retrieval_scores(
     scores = np.array([len(tokens) for tokens in copied.values()]) / len(of_needle)
     return RetrievalResult(
         scores.reshape(stack.n_layers, stack.n_heads),
-        model.name,
         model.tokenizer.decode(written[len(ids) :]),
         tuple(stack.query.text[i] for i in answered),
         place,
         len(ids),
         len({written[i] for i in answered}) / len(of_needle),
+        model_name=model.name,
     )
 
 

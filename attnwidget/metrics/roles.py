@@ -321,7 +321,6 @@ class Roles(SegmentMeans[RolesResult]):
             shares[sink] *= 0
             by_turn[:, sink] *= 0
         return RolesResult(
-            self.model_name,
             self.n_segments,
             CLASSES,
             shares,
@@ -333,6 +332,7 @@ class Roles(SegmentMeans[RolesResult]):
             self.counted("with_turn"),
             int(self.counted("longer")),
             _said_queries(self.queries),
+            model_name=self.model_name,
         )
 
     def _members_of(self, batch: Batch) -> Tensor:

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from attnwidget.capture.result import Result
 from attnwidget.kernels import rollout as kernels
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
 
 
-@dataclass(frozen=True, eq=False)
-class TokenRelevance:
+@dataclass(frozen=True, eq=False, repr=False)
+class TokenRelevance(Result):
     """The share of each input token in some positions, after some layers.
 
     Attributes:
@@ -48,7 +49,6 @@ class TokenRelevance:
     tokens: tuple[str, ...]
     name: str
     stack: str
-    model_name: str
 
     def of(self, layer: int) -> NDArray[np.float64]:
         """Return the shares after `layer`, [queries, n].

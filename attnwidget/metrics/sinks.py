@@ -140,4 +140,6 @@ class Sinks(SegmentMeans[SinksResult]):
     def compute(self) -> SinksResult:
         mass = self.mean("mass", over="with_queries")
         even = float(self.mean("even", over="with_queries"))
-        return SinksResult(self.model_name, int(self.counted("with_queries")), mass, even)
+        return SinksResult(
+            int(self.counted("with_queries")), mass, even, model_name=self.model_name
+        )

@@ -136,9 +136,7 @@ class CoreferenceAccuracies(HeadResult):
     windows: tuple[EvaluatedWindow, ...]
     chosen: NDArray[np.int32]
     weights: NDArray[np.float32]
-    model_name: str
     n_skipped: int
-    complete: bool
     without_attention: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
     definitions: ClassVar[str] = DEFINITIONS

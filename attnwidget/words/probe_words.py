@@ -79,8 +79,6 @@ class SentencesResult(HeadResult):
 
     n_sentences: int
     n_skipped: int
-    model_name: str
-    complete: bool
 
 
 class SentenceMeans(SegmentMeans[R]):

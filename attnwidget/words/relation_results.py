@@ -86,10 +86,8 @@ class RelationAccuracies(HeadResult):
     both_correct: Integers
     n_sentences: int
     n_skipped: int
-    complete: bool
     unit: WordUnit
     possessive: Possessive
-    model_name: str
     stack: str
     model: AttentionModel | None = None
     without_attention: tuple[int, ...] = ()

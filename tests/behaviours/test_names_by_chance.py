@@ -150,7 +150,7 @@ def by_hand(name: str, score: float, control: float, **options: Any) -> Behaviou
 
 
 def table_of(*scores: BehaviourScore) -> BehaviourTable:
-    return BehaviourTable(scores, {}, 0.05, 0.25, 20, "by hand")
+    return BehaviourTable(scores, {}, 0.05, 0.25, 20, model_name="by hand")
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,9 @@ def test_significance_is_scipys() -> None:
     heads[1, 2] = intact * (random.random(200) < 0.8)
     heads[0, 0] = np.nan
     layers = np.full((3, 200), np.nan)
-    found = Ablation("accuracy", "zero", intact, heads, layers, (), True, "", "model")
+    found = Ablation(
+        "accuracy", "zero", intact, heads, layers, (), complete=True, note="", model_name="model"
+    )
     one = found.of_heads
     for layer, head in np.ndindex(3, 4):
         if (layer, head) == (0, 0):

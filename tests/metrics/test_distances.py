@@ -39,7 +39,13 @@ def blobs(seed: int, heads: int = 12) -> np.ndarray:
 
 def made(distances: np.ndarray, layers: int, n_tokens: int = 1) -> HeadDistances:
     return HeadDistances(
-        distances * n_tokens, n_tokens, 1, layers, len(distances) // layers, "self", "made"
+        distances * n_tokens,
+        n_tokens,
+        1,
+        layers,
+        len(distances) // layers,
+        "self",
+        model_name="made",
     )
 
 

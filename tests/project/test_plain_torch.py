@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import pytest
 
-import attnwidget
-from attnwidget import (
-    AttentionModel,
-    behaviours,
-    interventions,
-    load_model,
-    mechanisms,
-    metrics,
-    probes,
-    words,
-)
+from attnwidget import AttentionModel, load_model
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics import measure_checkpoints
+from attnwidget.public_names import public_homes
 
 # These functions split texts into tokens, and compute nothing.
 TOKENS_ALONE = {"make_segments", "read_segments"}
-PUBLIC = {
-    name: getattr(module, name)
-    for module in (attnwidget, behaviours, interventions, mechanisms, metrics, probes, words)
-    for name in module.__all__
-}
+# These functions read files of the package. Their `model` is a name.
+FILES_ALONE = {"demo_atlas", "demo_probe"}
+PUBLIC = {name: getattr(import_module(home), name) for name, home in public_homes().items()}
 READERS = {
     name: function
     for name, function in PUBLIC.items()
     if inspect.isfunction(function)
-    and name not in TOKENS_ALONE
+    and name not in TOKENS_ALONE | FILES_ALONE
     and {"model", "attention", "a", "models"} & set(inspect.signature(function).parameters)
 }
 

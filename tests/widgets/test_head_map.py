@@ -55,7 +55,7 @@ class Measured:
 @pytest.mark.slow
 def test_a_map_opens_with_the_embedding_as_bytes() -> None:
     apart = np.abs(np.subtract.outer(np.arange(12.0), np.arange(12.0)))
-    measured = HeadDistances(1234 * apart, 1234, 7, 3, 4, "self", "BertForMaskedLM")
+    measured = HeadDistances(1234 * apart, 1234, 7, 3, 4, "self", model_name="BertForMaskedLM")
     head_map = HeadMap(measured)
     assert [kind for kind, _, _ in head_map.comm.sent].count("comm_open") == 1
     heads = head_map.get_state()["_heads"]

@@ -41,6 +41,7 @@ class Atlas(HeadResult):
         reasons: Why parts are missing, by "writes", "feeds", "effects" and the names of behaviours.
         provenance: Model, weights, tokenizer, texts, seeds and versions.
         complete: False if the study was interrupted before its end.
+        model_name: Name of the model.
         notes: Notes of the user by head, which can be changed; an `AtlasView` changes them too.
 
     Example:
@@ -59,13 +60,11 @@ class Atlas(HeadResult):
     feeds: Mapping[Head, Sequence[Feeds]]
     reasons: Mapping[str, str]
     provenance: Mapping[str, Any]
-    complete: bool
+    model_name: str = field(init=False, default="")
     notes: dict[Head, str] = field(default_factory=dict)
 
-    @property
-    def model_name(self) -> str:
-        """Name of the model."""
-        return self.table.model_name
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model_name", self.table.model_name)
 
     @property
     def names(self) -> NDArray[np.str_]:
@@ -185,9 +184,7 @@ class Atlas(HeadResult):
             }
             row["note"] = card.note
             rows.append(row)
-        frame = pd.DataFrame(rows)
-        frame.attrs["model"] = self.model_name
-        return frame
+        return pd.DataFrame(rows)
 
     def chart(self, behaviour: str | None = None, *, width: int = 640) -> alt.LayerChart:
         """Draw the name and strength of every head, or all heads for one behaviour.

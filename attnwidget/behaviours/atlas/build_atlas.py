@@ -26,7 +26,7 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
-from attnwidget.corpus.worker import versions
+from attnwidget.corpus.worker import study_versions
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure import measure
 from attnwidget.text.mentions import Document
@@ -233,5 +233,5 @@ def _provenance(evidence: Evidence) -> dict[str, Any]:
         "n_documents": len(evidence.documents),
         "seed": evidence.seed,
         "random_models": evidence.random_models,
-        "versions": versions(),
+        "versions": study_versions(),
     }

@@ -62,7 +62,6 @@ class HeadExamples(HeadResult):
     rules: tuple[str, ...]
     no_strength: str
     n_segments: int
-    model_name: str
 
     def of(self, layer: int, head: int, kind: ExampleKind = "strongest") -> list[ExampleLink]:
         """Return examples of one head, at most k.
@@ -175,9 +174,7 @@ class HeadExamples(HeadResult):
             for number, example in enumerate(self.of(layer, head, kind))
         ]
         names = "layer head kind number segment query key from to weight strength"
-        frame = pd.DataFrame(rows, columns=names.split())
-        frame.attrs["model"] = self.model_name
-        return frame
+        return pd.DataFrame(rows, columns=names.split())
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
         """Draw the mean weight of the k heaviest links of every head; `width` in pixels."""

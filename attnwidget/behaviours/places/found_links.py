@@ -59,7 +59,6 @@ class FoundLinks(HeadResult):
     texts: Mapping[int, Tokens]
     n_segments: int
     n_skipped: int
-    model_name: str
 
     def of(self, layer: int, head: int) -> list[ExampleLink]:
         """Return the drawn places with the weights of one head, the largest weight first.

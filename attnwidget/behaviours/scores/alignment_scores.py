@@ -65,7 +65,6 @@ class AlignmentScores(HeadResult):
     high: Float64Array
     adjusted: Float64Array
     n_pairs: int
-    model_name: str
 
     @property
     def aligned(self) -> NDArray[np.bool_]:

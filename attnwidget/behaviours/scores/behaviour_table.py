@@ -48,7 +48,6 @@ class BehaviourTable(HeadResult):
     level: float
     least: float
     n_segments: int
-    model_name: str
 
     def __getitem__(self, name: str) -> BehaviourScore:
         """Return one behaviour; KeyError if it has no score."""
@@ -139,9 +138,7 @@ class BehaviourTable(HeadResult):
             frame.insert(10, "n", score.n)
             frame.insert(11, "unit", score.unit)
             frames.append(frame[~np.isnan(score.score.ravel())])
-        table = pd.concat(frames, ignore_index=True)
-        table.attrs["model"] = self.model_name
-        return table
+        return pd.concat(frames, ignore_index=True)
 
     def chart(self, behaviour: str | None = None, *, width: int = 640) -> alt.LayerChart:
         """Draw the name and strength of every head, or the excess of all heads for one behaviour.

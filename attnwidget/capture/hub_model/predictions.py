@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import index as as_index
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from attnwidget.capture.result import Result
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.counted import counted
 
@@ -40,7 +41,7 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Predictions:
+class Predictions(Result):
     """A model's answers for one input. Made by `AttentionModel.predict`.
 
     The P questions are about masked or named tokens, the next token, the labels of tokens, the
@@ -72,7 +73,6 @@ class Predictions:
     """
 
     task: Task
-    model_name: str
     tokens: tuple[str, ...]
     positions: tuple[int, ...]
     log_probabilities: Float32Array
@@ -129,9 +129,7 @@ class Predictions:
                         "log_probability": float(scores[token_id]),
                     }
                 )
-        frame = pd.DataFrame(rows)
-        frame.attrs["model"] = self.model_name
-        return frame
+        return pd.DataFrame(rows)
 
     def chart(self, *, width: int = 640) -> alt.VConcatChart:
         """Draw a bar for each of the `top` answers of each question; needs no network.
@@ -184,7 +182,7 @@ class Predictions:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PredictionChange:
+class PredictionChange(Result):
     """The change between two predictions for the same input: `after - before`.
 
     Raises:
@@ -202,8 +200,11 @@ class PredictionChange:
 
     before: Predictions
     after: Predictions
+    model_name: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
+        names = f"{self.before.model_name} → {self.after.model_name}"
+        object.__setattr__(self, "model_name", names)
         kinds = [
             (
                 predictions.task,
@@ -281,7 +282,4 @@ class PredictionChange:
     def __repr__(self) -> str:
         rows = self.to_frame().drop_duplicates("question")
         said = [f"{row.answer} {row.change:+.3g}" for row in rows.itertuples()]
-        return (
-            f"PredictionChange({self.before.model_name} → {self.after.model_name}: "
-            f"{', '.join(said[:5])})"
-        )
+        return f"PredictionChange({self.model_name}: {', '.join(said[:5])})"

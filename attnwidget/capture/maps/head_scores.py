@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.stack_axes import Stack
+from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.counted import counted
 
@@ -22,7 +23,7 @@ Float64Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeadScores:
+class HeadScores(Result):
     """The scores of one head, of which the softmax over keys gives the weights.
 
     Attributes:
@@ -49,7 +50,6 @@ class HeadScores:
     head: Head
     query_tokens: tuple[str, ...]
     key_tokens: tuple[str, ...]
-    model_name: str
     products: Float64Array
     softcap: float | None
     bias: Float64Array

@@ -108,7 +108,6 @@ class HeadVotes(HeadResult):
 
     values: Float64Array
     arc: str
-    model_name: str
 
     def heads(self) -> HeadMetrics:
         """Votes by direction: float64 [L, H] each."""

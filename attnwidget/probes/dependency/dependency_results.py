@@ -81,7 +81,6 @@ class DependencyProbe(HeadResult):
     form: Form
     parameters: NDArray[np.float32]
     seeds: tuple[int, ...]
-    model_name: str
     model_digest: str
     n_layers: int
     n_heads: int
@@ -92,7 +91,6 @@ class DependencyProbe(HeadResult):
     control: ParseScores | None
     code: CodeLength | None
     mean_pair: Float64Array
-    complete: bool
     model: AttentionModel | None = None
     vectors: WordVectors | None = None
 
@@ -161,9 +159,7 @@ class DependencyProbe(HeadResult):
             }
             for name, score in self.predictors().items()
         ]
-        frame = pd.DataFrame(rows)
-        frame.attrs["model"] = self.model_name
-        return frame
+        return pd.DataFrame(rows)
 
     def chart(
         self, by: Literal["predictor", "sentences"] = "predictor", *, width: int = 640

@@ -93,8 +93,6 @@ class PairProbe(HeadResult):
     n_train: int
     n_dev: int
     n_skipped: int
-    complete: bool
-    model_name: str
     model_digest: str
     stack: str
 
@@ -137,9 +135,7 @@ class PairProbe(HeadResult):
                 alpha = self.alphas[t, p] if predictor in PREDICTORS else np.nan
                 rows.append((task, predictor, self.counts[t], *self.accuracies[t, p], alpha))
         columns = ["task", "predictor", "n", "value", "low", "high", "alpha"]
-        frame = pd.DataFrame(rows, columns=columns)
-        frame.attrs["model"] = self.model_name
-        return frame
+        return pd.DataFrame(rows, columns=columns)
 
     def confusions(self) -> pd.DataFrame:
         """Return the confusion counts, a row per relation, a column per predicted relation."""

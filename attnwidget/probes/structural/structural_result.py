@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.capture.result import Result
 from attnwidget.charts.score_panels import score_panels
 from attnwidget.corpus.argument_checks import all_of, one_of
 from attnwidget.kernels.arrays import Float64Array
@@ -116,7 +117,7 @@ class PredictedTree:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StructuralProbe:
+class StructuralProbe(Result):
     """How well trees can be read from the layers of a model by a linear map. L layers, R ranks.
 
     Attributes:
@@ -166,8 +167,6 @@ class StructuralProbe:
     n_dev: int
     n_skipped: int
     punctuation: Punctuation
-    complete: bool
-    model_name: str
     model_digest: str
     model: AttentionModel | None = None
 
@@ -228,9 +227,7 @@ class StructuralProbe:
         for measure, estimate in zip(MEASURES, self.chain.T, strict=True):
             rows.append(("chain", None, None, measure, *estimate, np.nan))
         frame = pd.DataFrame(rows, columns=[*_COLUMNS])
-        frame = frame.astype({"rank": "Int64", "layer": "Int64"})
-        frame.attrs["model"] = self.model_name
-        return frame
+        return frame.astype({"rank": "Int64", "layer": "Int64"})
 
     def chart(
         self,

@@ -1,0 +1,71 @@
+"""The base of all results: a table and a figure, with the name of the model."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Result(ABC):
+    """A table and a figure: every study, probe and prediction returns such an object.
+
+    Results with numbers per head are `HeadResult`s.
+
+    Attributes:
+        complete: False if the work was interrupted before its end.
+        note: What a reader must know about the numbers, or "".
+        model_name: Name of the model, which is also `to_frame().attrs["model"]`.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> from attnwidget.results import Result
+        >>> entropy = measure_attention(load_model().attend("The cat sat."), ["entropy"])["entropy"]
+        >>> isinstance(entropy, Result), entropy.to_frame().columns.tolist()
+        (True, ['layer', 'head', 'metric', 'value'])
+        >>> entropy.complete, entropy.model_name
+        (True, 'small BERT (in the package)')
+    """
+
+    complete: bool = True
+    note: str = ""
+    model_name: str = ""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if (to_frame := vars(cls).get("to_frame")) is not None:
+            cls.to_frame = _with_model_name(to_frame)  # type: ignore[method-assign]
+
+    @abstractmethod
+    def to_frame(self) -> pd.DataFrame:
+        """Return the numbers as a table. `attrs["model"]` is the name of the model."""
+
+    @abstractmethod
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw the figure; needs no network.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model_name})"
+
+
+def _with_model_name(to_frame: Callable[..., pd.DataFrame]) -> Callable[..., pd.DataFrame]:
+    """Add the name of the model to the tables of a method."""
+
+    @wraps(to_frame)
+    def named(self: Result, *arguments: Any, **options: Any) -> pd.DataFrame:
+        frame = to_frame(self, *arguments, **options)
+        frame.attrs["model"] = self.model_name
+        return frame
+
+    return named
