@@ -37,7 +37,8 @@ def known_behaviours() -> tuple[Behaviour, ...]:
         >>> [behaviour.name for behaviour in known_behaviours()][:3]
         ['two tokens before', 'previous token', 'current token']
     """
-    further = sorted({module.name for module in iter_modules(folder.__path__)} - set(_FIRST))
+    modules = {module.name for module in iter_modules(folder.__path__) if not module.ispkg}
+    further = sorted(modules - set(_FIRST))
     files = (import_module(f"attnwidget.behaviours.{name}") for name in (*_FIRST, *further))
     return tuple(behaviour for file in files for behaviour in getattr(file, "BEHAVIOURS", ()))
 

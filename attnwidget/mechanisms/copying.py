@@ -194,6 +194,10 @@ def copying_scores(
     Heads of layer 0 read e itself. The bias of the values is left out: it is the same for every
     token.
 
+    The behaviours "copying" and "negative copying" of `score_behaviours` are `copying` and
+    `suppression` over half of the names, with a test and a second half. Use them to say what a head
+    does.
+
     Args:
         model: A causal language model with norms before the attention, such as GPT-2 or Llama.
         names: Words of a single token, or ids; None = the first 30 single-token names of a list of
