@@ -51,7 +51,7 @@ class FigureLink:
         If the first widget lacks the trait, a widget that it is linked to has the value.
         """
         for widget in self.widgets:
-            of = next((linked for linked in circle_of(widget, name) if linked._takes(name)), None)
+            of = next((linked for linked in circle_of(widget, name) if linked.takes(name)), None)
             # If this widget has no selection, try the next widget.
             if of is not None and (of.selected or name not in ("selected", "layer")):
                 self._give(widget, name, getattr(of, name))
@@ -66,7 +66,7 @@ class FigureLink:
         if name == "selected" and given == "layer" and self.joins(given):
             return
         # A widget that does not accept a trait from linked widgets does not pass the trait on.
-        if owner._takes(name):
+        if owner.takes(name):
             self._give(owner, name, getattr(owner, name))
 
     def _give(self, source: HeadWidget, name: str, value: Any) -> None:
@@ -82,18 +82,18 @@ class FigureLink:
         outer = getattr(_given, "name", None)
         _given.name = name
         try:
-            having = [widget for widget in self.widgets if widget._takes(name)]
+            having = [widget for widget in self.widgets if widget.takes(name)]
             for _ in range(_ROUNDS):
                 for widget in self.widgets:
                     if widget in having and widget is not source:
-                        setattr(widget, name, widget._fitting(name, value))
+                        setattr(widget, name, widget.fitting(name, value))
                     elif widget is not source:
-                        for other in widget._ties:
+                        for other in widget.ties:
                             other._give(widget, name, value)
                 # Look again after writing: if two threads write at once, both end with one value.
                 if source in having:
                     value = getattr(source, name)
-                if all(getattr(w, name) == w._fitting(name, value) for w in having):
+                if all(getattr(w, name) == w.fitting(name, value) for w in having):
                     return
         finally:
             self._giving.now = False
