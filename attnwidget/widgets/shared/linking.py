@@ -25,6 +25,9 @@ class FigureLink:
         self._names = None if names is None else tuple(names)
         # A flag per thread, so that a thread never drops a change of a second thread.
         self._giving = threading.local()
+        # Observe first: another thread may change a trait while the widgets get their first values.
+        for widget in self.widgets:
+            widget.observe(self._follow, names=self._joined(widget))
         with ExitStack() as held:
             for widget in self.widgets:
                 held.enter_context(widget.hold_sync())
@@ -32,8 +35,6 @@ class FigureLink:
             linked = [linked for widget in self.widgets for linked in circle_of(widget)]
             for name in dict.fromkeys(name for widget in linked for name in self._joined(widget)):
                 self._begin(name)
-        for widget in self.widgets:
-            widget.observe(self._follow, names=self._joined(widget))
         tie(self)
 
     def joins(self, name: str) -> bool:
