@@ -93,7 +93,7 @@ def test_a_head_that_is_off_has_no_ink_in_any_figure(model: AttentionModel) -> N
         for mode in ("lines", "matrix"):
             view = HeadView(attention, 1, 8, mode=mode, **off)
             assert "L1 H8 is off: it looks nowhere" in view.caption.notes
-            assert view._table().empty
+            assert view.figure().table.empty
         marks = [("query", she), ("key", nurse)]
         lens = TokenLens(attention, tokens=marks, **off)
         assert "L1 H8" not in map(str, lens.heads)

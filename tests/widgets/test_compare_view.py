@@ -271,7 +271,7 @@ def test_captions_name_the_two(pair: tuple[Attention, Attention]) -> None:
     assert "without a counterpart: cat sits (A alone), cats sit , today (B alone)" in caption
     most = np.nanmax(np.abs(view.difference))
     assert f"the difference −{most:.3g} to +{most:.3g}" in caption
-    table = view._table()
+    table = view.figure().table
     assert list(table.columns) == ["from", "to", "A", "B", "A − B"]
     where = np.nanargmax(np.abs(view.difference[1]))
     assert table.iloc[0]["to"] == on_page(view, "axes")["key"]["text"][where]

@@ -100,7 +100,7 @@ def test_a_host_that_opens_a_widget_before_its_constructor_does_gets_all_traits(
     assert [state["_sum"] for state in states] == [sums._sum]
 
 
-@pytest.mark.parametrize("block", ["hold_trait_notifications", "_together"])
+@pytest.mark.parametrize("block", ["hold_trait_notifications", "together"])
 def test_a_block_of_changes_is_computed_once_and_sent_in_one_message(block: str) -> None:
     sums = Sums()
     sums.calls.clear()
@@ -135,7 +135,7 @@ def test_a_value_is_current_whenever_it_is_read() -> None:
     sums.observe(lambda _: read.append(sums._sum), "first")
     sums.first = 5
     assert read == [15]
-    with sums._together():
+    with sums.together():
         sums.first = 6
         assert sums._sum == 16
 
@@ -229,7 +229,7 @@ def test_threads_end_with_what_was_set_last_and_send_their_own_changes() -> None
                 if (step + seed) % 3:
                     sums.first = step
                 else:
-                    with sums._together():
+                    with sums.together():
                         sums.first = step
                         sums.second = step
         except Exception as error:

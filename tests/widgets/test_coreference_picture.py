@@ -151,7 +151,7 @@ def test_the_rules_are_said_with_their_outcome(found: CoreferenceAccuracies) -> 
     # As the passages have it: "he@6": nearest "his men@3" is wrong, the sieves find "his@3".
     assert "his men (word 3), wrong" in said and "nothing, wrong" in said
     assert "his (cluster 1, word 3), right" in said
-    [first, *rest] = view._table().to_dict("records")
+    [first, *rest] = view.figure().table.to_dict("records")
     assert first["mention"] == "he (cluster 1, word 6)" and len(rest) == 1
     assert first["nearest"] == "his men (word 3), wrong"
     assert first["head match"] == "nothing, wrong"
@@ -183,7 +183,7 @@ def test_without_a_head_there_is_the_text(found: CoreferenceAccuracies) -> None:
     shown = view.figure()
     assert words(shown) == PASSAGES[0].words and not any("weight" in t for t in texts(shown))
     assert texts(shown)[0] == "Mentions · no head selected"
-    assert "right or wrong" not in view._table()
+    assert "right or wrong" not in view.figure().table
     assert view.caption.head == "no head selected"
 
 
@@ -209,7 +209,7 @@ def test_a_long_text_wraps(found: CoreferenceAccuracies, width: int) -> None:
     places = [number(text, "x") + offset(text)[0] for text in of_size(shown, WORD)]
     assert all(left <= place < left + across for place in places)
     assert len({number(text, "y") for text in of_size(shown, WORD)}) > 2
-    assert len(view._table()) == 20
+    assert len(view.figure().table) == 20
     assert "the table lists 20 of 30 evaluated mentions" in view.caption.text()
 
 

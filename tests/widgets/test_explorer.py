@@ -592,7 +592,7 @@ def test_the_figure_has_the_panels_in_sight(model: AttentionModel) -> None:
         assert (view[0] > grid[0] + grid[2]) == (width == 1000)
         assert strip[0] == grid[0] and strip[1] >= grid[1] + grid[3]
     assert "panels: all heads, one head, metrics" in explorer.caption.text()
-    assert explorer._table()["value"].iloc[0] == TEXT and len(explorer._table()) <= 20
+    assert explorer.figure().table["value"].iloc[0] == TEXT and len(explorer.figure().table) <= 20
     explorer.tab = "table"
     assert "best head" in texts(explorer.figure(width=1200))
     explorer.panels = []

@@ -196,7 +196,7 @@ def test_a_head_that_is_off_is_empty_and_struck_through(attention: Attention) ->
     y, x = corner(side, 1, 8)
     assert (image[y : y + side, x : x + side] == 255).all()
     assert "empty and struck through: switched off" in grid.caption.notes
-    assert grid._table().set_index("head").loc["L1 H8 (2-9)", "from → to"] == ""
+    assert grid.figure().table.set_index("head").loc["L1 H8 (2-9)", "from → to"] == ""
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder", "cross"])
@@ -208,7 +208,7 @@ def test_every_stack_has_its_picture(translating: Attention, stack: str) -> None
     assert grid.caption.head == f"{stack} L1 H2 (2-3)"
     count = f"{len(axes.query)} × {len(axes.key)}" if stack == "cross" else str(len(axes.key))
     assert grid.caption.quantity == f"attention weights · {count} tokens"
-    assert grid._table()["head"][0] == f"{stack} L1 H2 (2-3)"
+    assert grid.figure().table["head"][0] == f"{stack} L1 H2 (2-3)"
 
 
 def test_hidden_tokens_and_words_change_the_thumbnails(attention: Attention) -> None:
@@ -303,7 +303,7 @@ def test_metrics_sort_filter_and_print(attention: Attention) -> None:
     grid.outside = "remove"
     left = [text for text in texts(grid.figure()) if re.fullmatch(r"\d·\d+", text)]
     assert len(left) == len(grid.passing)
-    table = grid._table()
+    table = grid.figure().table
     assert len(table) == min(20, len(grid.passing))
     assert table["head"][0].startswith(f"L{order[0] // 12} H{order[0] % 12} ")
     assert table["strongest"][0] == f"{strongest.max():.3g}"
@@ -346,7 +346,7 @@ def test_large_grids_and_shared_keys(wide: Attention, causal: Attention) -> None
 
 def test_the_table_names_heads_and_pairs(attention: Attention) -> None:
     grid = HeadGrid(attention, selected=[(3, 5)], hidden=[])
-    table = grid._table()
+    table = grid.figure().table
     weights = attention.weights(3, 5)
     query, key = np.unravel_index(weights.argmax(), weights.shape)
     assert table.loc[0].to_dict() == {
@@ -378,8 +378,8 @@ def test_other_quantities_have_their_own_numbers(attention: Attention) -> None:
     assert {"‖a·f(x)‖ · one scale for all heads", top} <= set(texts(grid.figure()))
     assert grid.caption.scale == f"colour scale, 0 to {top}, one scale for all heads"
     assert grid.caption.quantity.startswith("norms: weight × length")
-    assert "largest norm" in grid._table().columns and float(
-        grid._table()["largest norm"][0]
+    assert "largest norm" in grid.figure().table.columns and float(
+        grid.figure().table["largest norm"][0]
     ) == float(top)
 
 

@@ -140,7 +140,7 @@ def test_a_locked_token_has_its_weights_beside_the_other_side(attention: Attenti
     beside = [per_cent(weight) for weight in row if weight >= 0.01]
     numbers = [text for text in written if re.fullmatch(r"\d+\xa0%", text)]
     assert numbers[: len(beside)] == beside
-    table = view._table()
+    table = view.figure().table
     order = np.argsort(-row, kind="stable")[:15]
     assert table["from"].unique().tolist() == ["told"]
     assert table["weight"].tolist() == [aligned(float(row[i])) for i in order]
@@ -177,7 +177,7 @@ def test_what_is_hidden_renormalised_and_filtered_is_said(pair: Attention) -> No
     rows = [i for i in range(len(weights)) if i not in special]
     shown = weights[np.ix_(rows, rows)]
     shown = shown / shown.sum(axis=1, keepdims=True)
-    assert float(view._table()["weight"][0]) == pytest.approx(float(shown.max()), abs=6e-4)
+    assert float(view.figure().table["weight"][0]) == pytest.approx(float(shown.max()), abs=6e-4)
     assert cell_colours(view) == expected_cells(shown)
     part = 100 * weights[rows][:, special].sum() / weights[rows].sum()
     notes = view.caption.notes
@@ -253,7 +253,7 @@ def test_a_locked_pair_is_outlined_and_read_out(attention: Attention) -> None:
     assert len(frames) == 2 and all(number(frame, "stroke-width") == 2 for frame in frames)
     weight = share(float(attention.weights(3, 5)[3, 4]))
     assert f"told → his {weight}" in texts(view.figure())
-    assert view._table().values.tolist() == [["told", "his", weight]]
+    assert view.figure().table.values.tolist() == [["told", "his", weight]]
 
 
 def test_highlighted_words_have_the_second_colour(attention: Attention) -> None:
@@ -276,7 +276,7 @@ def test_other_quantities_have_their_own_numbers(attention: Attention) -> None:
     assert f"{norms.max():.3g}" in written
     assert view.caption.quantity.startswith("norms: weight × length")
     assert "thickness · ‖a·f(x)‖ · this head" in written
-    assert view._table().columns.tolist() == ["from", "to", "norm"]
+    assert view.figure().table.columns.tolist() == ["from", "to", "norm"]
 
 
 @pytest.mark.slow
@@ -364,8 +364,8 @@ def test_a_window_shows_a_part_of_the_matrix_and_the_caption_says_which(long: At
     assert "zoomed: queries 100 to 119 and keys 300 to 319 of 512 in sight" in view.caption.notes
     assert {"t100", "t119", "t300", "t319"} <= set(texts(view.figure()))
     assert not {"t99", "t120"} & set(texts(view.figure()))
-    assert view._table()["from"].tolist() == ["t105"] * 15
-    assert set(view._table()["to"]) <= {f"t{i}" for i in range(300, 320)}
+    assert view.figure().table["from"].tolist() == ["t105"] * 15
+    assert set(view.figure().table["to"]) <= {f"t{i}" for i in range(300, 320)}
     view.window = None
     assert not any("zoomed" in note for note in view.caption.notes)
 
@@ -402,12 +402,12 @@ def test_an_empty_selection_tells_the_user_what_to_do(attention: Attention) -> N
     view = HeadView(attention, selected=[])
     assert "Select a head: click one in a HeadGrid" in " ".join(texts(view.figure()))
     assert view.caption.head == "no head selected"
-    assert view._table().empty
+    assert view.figure().table.empty
     everything = HeadView(
         Attention.from_weights(np.ones((1, 1, 1, 1), np.float32), ["[CLS]"]), hidden=["cls"]
     )
     assert "Every token is hidden: show some again." in texts(everything.figure())
-    assert everything._table().empty
+    assert everything.figure().table.empty
 
 
 def test_captions_have_the_facts_of_the_page(attention: Attention) -> None:

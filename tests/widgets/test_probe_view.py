@@ -107,7 +107,7 @@ def test_the_next_sentence_with_a_wrong_answer(probe: DependencyProbe) -> None:
 def test_captions_pages_and_code_speak_of_the_probe(probe: DependencyProbe, tmp_path: Path) -> None:
     view = ProbeView(probe, SHOWN, sentence=2, word=1)
     caption = str(view.caption)
-    table = view._table()
+    table = view.figure().table
     assert ("probe of attention" in caption and "score +" in caption) or "score −" in caption
     assert list(table.columns)[-2:] == ["probability", "right or wrong"]
     assert len(table) == len(SHOWN[2])  # the root's word too
@@ -214,7 +214,7 @@ def test_a_structural_probe_is_saved_with_all_its_layers(
 ) -> None:
     view = ProbeView(structural, SHOWN, sentence=2, word=1, layer=2)
     caption = str(view.caption)
-    table = view._table()
+    table = view.figure().table
     assert "structural probe, layer 2" in caption and "minimum spanning tree" in caption
     assert list(table.columns)[-3:] == ["linked to", "right or wrong", "predicted depth"]
     outcomes = {"right": 1, "wrong": 0, "not counted": -1}

@@ -107,7 +107,7 @@ def test_every_row_is_text_in_the_order_shown(found: RelationAccuracies, sort: s
         beside = {e.text for e in elements(picture, "text") if place(e)[1] == y}
         assert set(printed_row(row)) <= beside
         assert ("*" in beside) == row["significant"]
-    assert f"{len(frame)} of {len(table._relations())} rows" in " ".join(texts(picture))
+    assert f"{len(frame)} of {len(table.relations())} rows" in " ".join(texts(picture))
 
 
 def test_bars_are_as_long_as_accuracies(found: RelationAccuracies) -> None:
@@ -212,7 +212,7 @@ def test_an_empty_table_says_so(found: RelationAccuracies) -> None:
     said = " ".join(texts(table.figure(width=480)))
     assert "No relation is left" in said and "every head on all words" in said
     assert "0 of" in table.caption.text() and "“zz”" in table.caption.text()
-    assert table._table().empty and "relation" in table._table().columns
+    assert table.figure().table.empty and "relation" in table.figure().table.columns
 
 
 @pytest.mark.parametrize("width", [None, 320, 416, 480, 700, 1200])
@@ -279,7 +279,7 @@ def test_the_accessible_table_has_the_numbers_of_the_frame(
 ) -> None:
     table = RelationTable(found, min_count=1)
     frame = table.to_frame()
-    short = table._table()
+    short = table.figure().table
     assert len(short) == min(20, len(frame))
     for row, shown in zip(frame.to_dict("records"), short.to_dict("records"), strict=False):
         assert shown["accuracy %"] == percent(row["accuracy"], row["n"])
@@ -290,9 +290,9 @@ def test_the_accessible_table_has_the_numbers_of_the_frame(
         assert shown["95 % interval"] == printed_row(row)[5]
         assert [shown["offset %"], shown["offset"]] == printed_row(row)[6:8]
     long = RelationTable(many, min_count=1, sort="relation", descending=False)
-    assert len(long._table()) == 20
+    assert len(long.figure().table) == 20
     long.relation = "rel24"
-    assert [len(long._table()), long._table()["relation"].iloc[-1]] == [21, "rel24"]
+    assert [len(long.figure().table), long.figure().table["relation"].iloc[-1]] == [21, "rel24"]
 
 
 def test_a_caption_names_what_is_shown(found: RelationAccuracies) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 
 import anywidget
@@ -348,3 +349,18 @@ def test_a_single_token_is_counted_in_the_singular() -> None:
     grid = HeadGrid(one)
     assert "1 token," in repr(grid) and grid.caption.quantity.endswith("1 token")
     assert HeadView(one).caption.quantity.endswith("1 token")
+
+
+def test_a_link_keeps_what_another_thread_changes_while_it_begins(attention: Attention) -> None:
+    first = HeadView(attention, selected=[(0, 1)], tokens=[("query", 1)])
+    second = HeadView(attention)
+
+    def change(_: object) -> None:
+        thread = threading.Thread(target=setattr, args=(first, "selected", [(2, 3)]))
+        thread.start()
+        thread.join(30)
+
+    # A link gives tokens after the selection.
+    second.observe(change, "tokens")
+    with link(first, second):
+        assert first.selected == second.selected == [Head(2, 3)]

@@ -129,7 +129,7 @@ class AtlasView(HeadWidget):
             del options["selected"]
         return options
 
-    def _shapes(self) -> Shapes:
+    def shapes(self) -> Shapes:
         n_layers, n_heads = self.atlas.names.shape
         return {"self": (int(n_layers), int(n_heads))}
 

@@ -146,7 +146,7 @@ class CoreferenceView(HeadWidget):
             raise ValueError(
                 f"jump('right' | 'wrong', step=1 | -1), got {outcome!r} and step={step!r}"
             )
-        with self._together():
+        with self.together():
             places = [place for place in self._places(outcome == "right") if place != self._place()]
             if not places:
                 return None
@@ -177,13 +177,13 @@ class CoreferenceView(HeadWidget):
         """The window shown, and the row of its first mention in the accuracies."""
         return self._read[self.document][self.window]
 
-    def _shapes(self) -> Shapes:
+    def shapes(self) -> Shapes:
         n_layers, n_heads = self._accuracies.chosen.shape[2:]
         return {"self": (n_layers, n_heads)}
 
     def _layers(self, stack: str) -> LayerNumbers:
         without_attention = self._accuracies.without_attention
-        return LayerNumbers.without(without_attention, self._shapes()[stack][0])
+        return LayerNumbers.without(without_attention, self.shapes()[stack][0])
 
     @traitlets.validate("document")
     def _check_document(self, proposal: dict[str, Any]) -> int:
@@ -264,7 +264,7 @@ class CoreferenceView(HeadWidget):
         )
 
     def __repr__(self) -> str:
-        n_layers, n_heads = self._shapes()["self"]
+        n_layers, n_heads = self.shapes()["self"]
         chosen = ", ".join(map(str, self.selected)) or "none"
         return (
             f"CoreferenceView({self._accuracies.model_name}, {n_layers}×{n_heads} heads, document "

@@ -155,7 +155,7 @@ class ProbeView(SentenceArcs):
         votes = self.votes
         if votes is not None:
             strongest = np.argsort(-votes.sum(-1), axis=None, kind="stable")[:_SELECTED]
-            (stack, (_, n_heads)) = next(iter(self._shapes().items()))
+            (stack, (_, n_heads)) = next(iter(self.shapes().items()))
             # A view of one head shows the last of the selected heads.
             self.selected = [Head(*divmod(int(at), n_heads), stack) for at in strongest[::-1]]
 

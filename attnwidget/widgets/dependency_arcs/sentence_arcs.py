@@ -111,7 +111,7 @@ class SentenceArcs(RelationChoice):
         """Return the options that answers depend on."""
         return ArcsOptions(self.head, self.layer, self.relation, DIRECTIONS[0], self.threshold)
 
-    def _shapes(self) -> Shapes:
+    def shapes(self) -> Shapes:
         has_encoder = getattr(self.model.hf_model.config, "is_encoder_decoder", False)
         stack = "encoder" if has_encoder else "self"
         return {stack: (self.model.n_layers, self.model.n_heads)}
@@ -119,7 +119,7 @@ class SentenceArcs(RelationChoice):
     def _layers(self, stack: str) -> LayerNumbers:
         return self.model.hybrid_layers.get(stack) or super()._layers(stack)
 
-    def _relations(self) -> tuple[str, ...]:
+    def relations(self) -> tuple[str, ...]:
         names = (ALL, *relation_names(self.sentences))
         return tuple(name for name in names if name != ROOT)
 
@@ -168,7 +168,7 @@ class SentenceArcs(RelationChoice):
     @computed("sentences", sync=False)
     def _names(self) -> list[str]:
         """The relations that can be chosen: all sentences are looked through for them."""
-        return list(self._relations())
+        return list(self.relations())
 
     @computed("_names", "sentence", "selected", "layer")
     def _source(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class SentenceArcs(RelationChoice):
             "note": self._answerer.note(self._arcs_options()),
             "count": len(self.sentences),
             "layers": self.n_layers,
-            "without_attention": list(self._layers(next(iter(self._shapes()))).without_attention),
+            "without_attention": list(self._layers(next(iter(self.shapes()))).without_attention),
             "relations": self._names,
             "answerer": self._answerer.described(),
         }
@@ -195,9 +195,9 @@ class SentenceArcs(RelationChoice):
         return Part(
             title=answers.title,
             state=state,
-            shapes=self._shapes(),
+            shapes=self.shapes(),
             shared=self.shared_traits(),
-            relations=self._relations(),
+            relations=self.relations(),
             own=answers.own,
             holdings=answers.holdings,
             remark=answers.remark,

@@ -67,7 +67,7 @@ class DependencyArcs(SentenceArcs, DirectionChoice):
         self._accuracies = checked
         self._answerer = HeadsAnswerer(model, checked)
         if checked is not None:
-            refuse_other_heads(checked, self._shapes())
+            refuse_other_heads(checked, self.shapes())
             refuse_other_model(checked, model)
         super().__init__(self._answerer, sentences, traits)
 
@@ -99,9 +99,9 @@ class DependencyArcs(SentenceArcs, DirectionChoice):
     def _arcs_options(self) -> ArcsOptions:
         return replace(super()._arcs_options(), direction=self.direction)
 
-    def _relations(self) -> tuple[str, ...]:
+    def relations(self) -> tuple[str, ...]:
         measured = self._accuracies.relations if self._accuracies else ()
-        names = (*super()._relations(), *measured)
+        names = (*super().relations(), *measured)
         return tuple(name for name in dict.fromkeys(names) if name != ROOT)
 
     @computed("sentences", "sentence", "selected", page_computes=True)

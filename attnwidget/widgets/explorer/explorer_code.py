@@ -29,7 +29,9 @@ def code_of_explorer(explorer: ExplorerFigure, made: Arguments) -> str:
         # The atlas gives its names, so the code has the labels of the user.
         names = names_in(made.atlas)
         short = explorer.labels.short()
-        own = {key: text for key, text in short.items() if names.get(explorer._named(key)) != text}
+        own = {
+            key: text for key, text in short.items() if names.get(explorer.find_head(key)) != text
+        }
         options["labels"] = own
         if not own:
             del options["labels"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import anywidget
@@ -136,6 +137,27 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
         """The figures that there are, by panel."""
         figures = ((name, getattr(self, name)) for name in PANELS)
         return {name: figure for name, figure in figures if figure is not None}
+
+    def show_beside_panels(
+        self,
+        *,
+        notes: Mapping[str, str] | None = None,
+        problems: Mapping[str, str] | None = None,
+        offers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Show texts beside panels, by panel; None leaves texts as they are.
+
+        Args:
+            notes: Lines beside the names of panels.
+            problems: Reasons why panels have no figure of the present input.
+            offers: What the buttons in panels without a figure do, in a few words.
+        """
+        if notes is not None:
+            self._notes = dict(notes)
+        if problems is not None:
+            self._problems = dict(problems)
+        if offers is not None:
+            self._offers = dict(offers)
 
     def key_of_input(self) -> tuple[object, ...] | None:
         """Return what identifies the attention shown; None if its text is not known."""

@@ -71,7 +71,7 @@ class FigureSet:
     def hand_on(self, figure: AttentionWidget) -> None:
         """Show the attention of the explorer in a figure, with the same heads switched off."""
         explorer = self._explorer
-        with figure._together(), figure.hold_trait_notifications():
+        with figure.together(), figure.hold_trait_notifications():
             figure.disabled = explorer.disabled
             figure.method = explorer.method
             figure.attention = explorer.attention
@@ -83,8 +83,8 @@ class FigureSet:
         """
         setattr(self._explorer, name, value)
         for figure in self.of_attention():
-            if figure._takes(name):
-                setattr(figure, name, figure._fitting(name, getattr(self._explorer, name)))
+            if figure.takes(name):
+                setattr(figure, name, figure.fitting(name, getattr(self._explorer, name)))
 
     def close(self) -> None:
         """End all links, and free all figures."""

@@ -166,7 +166,7 @@ class HeadNames:
 
     def _take(self, found: Atlas) -> None:
         explorer = self._explorer
-        with explorer._together():
+        with explorer.together():
             if self._naming.closed:
                 return
             self._status.note({_PANEL: ""})
@@ -179,11 +179,11 @@ class HeadNames:
     def _colour_families(self) -> None:
         """Colour the names of heads in the grid by what the heads do."""
         tested = self.tested
-        self._explorer.grid._families = [[named["head"], named["family"]] for named in tested]
+        self._explorer.grid.colour_names([[named["head"], named["family"]] for named in tested])
 
     def _show_card(self) -> None:
         explorer = self._explorer
-        with explorer._together():
+        with explorer.together():
             if self.atlas is not None and explorer.card is None and not self._background.closed:
                 self._figures.adopt(_PANEL, AtlasView(self.atlas, table=False, selected=[]))
             self._status.measured(_PANEL)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
+
+Value = TypeVar("Value")
 
 
 class PanelStatus:
@@ -13,15 +16,18 @@ class PanelStatus:
 
     def __init__(self, explorer: ExplorerFigure) -> None:
         self._explorer = explorer
+        self._notes: dict[str, str] = {}
+        self._problems: dict[str, str] = {}
+        self._offers: dict[str, str] = {}
 
     def measuring(self, shares: Mapping[str, float]) -> None:
         """Show what share of a measurement is done, 0 to 1."""
-        with self._explorer._together():
+        with self._explorer.together():
             self._explorer.progress = {**self._explorer.progress, **shares}
 
     def measured(self, *panels: str) -> None:
         """End the measurements of panels."""
-        with self._explorer._together():
+        with self._explorer.together():
             self._explorer.progress = _without(self._explorer.progress, panels)
 
     def waits(self, panel: str) -> bool:
@@ -31,45 +37,50 @@ class PanelStatus:
     def failed(self, panels: Iterable[str], error: Exception) -> None:
         """End the measurements of panels with the reason."""
         waiting = [panel for panel in panels if self.waits(panel)]
-        with self._explorer._together():
+        with self._explorer.together():
             for panel in waiting:
                 self.problem(panel, on_page(error))
             self.measured(*waiting)
 
     def problem(self, panel: str, reason: str) -> None:
         """Show why a panel has no figure of the present input."""
-        with self._explorer._together():
-            self._explorer._problems = {**self._explorer._problems, panel: reason}
+        with self._explorer.together():
+            self._problems[panel] = reason
+            self._explorer.show_beside_panels(problems=self._problems)
 
     def forget_problems(self, panels: Iterable[str]) -> None:
         """Remove the reasons of panels, which show another input."""
-        with self._explorer._together():
-            self._explorer._problems = _without(self._explorer._problems, panels)
+        with self._explorer.together():
+            self._problems = _without(self._problems, panels)
+            self._explorer.show_beside_panels(problems=self._problems)
 
     def note(self, notes: Mapping[str, str]) -> None:
         """Show a line beside the name of a panel; "" for none."""
-        with self._explorer._together():
-            self._explorer._notes = {**self._explorer._notes, **notes}
+        with self._explorer.together():
+            self._notes.update(notes)
+            self._explorer.show_beside_panels(notes=self._notes)
 
     def note_of(self, panel: str) -> str:
         """The line beside the name of a panel; "" for none."""
-        return str(self._explorer._notes.get(panel, ""))
+        return self._notes.get(panel, "")
 
     def offer(self, offers: Mapping[str, str]) -> None:
         """Show a button in a panel without a figure: what it does, in a few words."""
-        with self._explorer._together():
-            self._explorer._offers = {**self._explorer._offers, **offers}
+        with self._explorer.together():
+            self._offers.update(offers)
+            self._explorer.show_beside_panels(offers=self._offers)
 
     def offers(self, panel: str) -> bool:
         """Whether a panel has a button."""
-        return panel in self._explorer._offers
+        return panel in self._offers
 
     def withdraw(self, *panels: str) -> None:
         """Remove the buttons of panels."""
-        with self._explorer._together():
-            self._explorer._offers = _without(self._explorer._offers, panels)
+        with self._explorer.together():
+            self._offers = _without(self._offers, panels)
+            self._explorer.show_beside_panels(offers=self._offers)
 
 
-def _without(entries: Mapping[str, object], panels: Iterable[str]) -> dict[str, object]:
+def _without(entries: Mapping[str, Value], panels: Iterable[str]) -> dict[str, Value]:
     gone = set(panels)
     return {panel: entry for panel, entry in entries.items() if panel not in gone}

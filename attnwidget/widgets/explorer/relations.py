@@ -76,7 +76,7 @@ class Relations:
 
     def accept(self) -> None:
         """Measure the treebank of the package, as offered."""
-        with self._explorer._together():
+        with self._explorer.together():
             self._status.withdraw(*OF_TREEBANK)
             self.treebank = given_treebank(True, self._model)
             assert self.treebank is not None
@@ -110,7 +110,7 @@ class Relations:
             return
         with arcs.hold_sync():
             for name in filter(arcs.has_trait, ("direction", "relation", "selected")):
-                setattr(arcs, name, arcs._fitting(name, getattr(explorer, name)))
+                setattr(arcs, name, arcs.fitting(name, getattr(explorer, name)))
             relation = explorer.relation
             if arcs.seek_right(_PATIENCE) or words_of(arcs.sentences[arcs.sentence], relation):
                 return
@@ -135,7 +135,7 @@ class Relations:
                 yield partial(self._status.measuring, dict.fromkeys(OF_TREEBANK, share))
 
     def _show(self, treebank: Treebank, relations: RelationAccuracies) -> None:
-        with self._explorer._together():
+        with self._explorer.together():
             if self._background.closed:
                 return
             self._figures.adopt("table", RelationTable(relations))

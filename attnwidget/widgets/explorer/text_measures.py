@@ -85,7 +85,7 @@ class TextMeasures:
             elif figure is explorer.predictions and self._can_wait(figure):
                 # A job of the background links it again; until then the grid has no effects.
                 self._figures.unlink("predictions")
-                figure._forget_question()
+                figure.forget_question()
                 self._effects_changed(None)
             elif figure.attention is not explorer.attention:
                 self._hand_on(figure)
@@ -101,7 +101,7 @@ class TextMeasures:
     def look_at_effects(self) -> None:
         """Let the predictions measure effects exactly where these are in sight."""
         if self._explorer.predictions is not None:
-            self._explorer.predictions._in_sight = self._are_effects_in_sight
+            self._explorer.predictions.look_at_effects(self._are_effects_in_sight)
 
     @property
     def predictions_of_input(self) -> PredictionView | None:
@@ -124,7 +124,7 @@ class TextMeasures:
 
     def _hand_on(self, figure: Any) -> None:
         if figure is self._explorer.predictions:
-            figure._in_sight = self._are_effects_in_sight
+            figure.look_at_effects(self._are_effects_in_sight)
         self._figures.hand_on(figure)
 
     def _effects_changed(self, change: object) -> None:
@@ -139,7 +139,7 @@ class TextMeasures:
 
     def _show_effects(self) -> None:
         """Make the exact effects a metric of the grid, beside the measured metrics."""
-        with self._explorer._together():
+        with self._explorer.together():
             if not self._background.closed:
                 self._show_grid_metrics()
 
@@ -216,7 +216,7 @@ class TextMeasures:
         self, name: str, make: Callable[[Attention], HeadWidget], attention: Attention
     ) -> None:
         """Add a figure that needs no measurement, if its panel is empty."""
-        with self._explorer._together():
+        with self._explorer.together():
             if getattr(self._explorer, name) is None and self._is_shown(attention):
                 # Link the panel first, so that the page shows the locked words at once.
                 self._figures.adopt(name, make(attention))
@@ -224,24 +224,24 @@ class TextMeasures:
 
     def _show_predictions(self, attention: Attention) -> None:
         explorer = self._explorer
-        with explorer._together():
+        with explorer.together():
             if not self._is_shown(attention):
                 return
             if explorer.predictions is None:
                 view = PredictionView(attention)
-                view._in_sight = self._are_effects_in_sight
+                view.look_at_effects(self._are_effects_in_sight)
                 self._figures.adopt("predictions", view)
                 view.observe(self._effects_changed, "_effects")
                 self._show_grid_metrics()
             elif not self._figures.is_linked("predictions"):
-                with explorer.predictions._together():
+                with explorer.predictions.together():
                     self._hand_on(explorer.predictions)
                     self._figures.link("predictions")
             self._status.measured("predictions")
 
     def _show_metrics(self, attention: Attention, metrics: dict[str, Metrics]) -> None:
         explorer = self._explorer
-        with explorer._together():
+        with explorer.together():
             if not self._is_shown(attention):
                 return
             if not self.are_given:
@@ -257,7 +257,7 @@ class TextMeasures:
 
     def _show_map(self, attention: Attention, distances: HeadDistances) -> None:
         explorer = self._explorer
-        with explorer._together():
+        with explorer.together():
             if not self._is_shown(attention):
                 return
             if self._given_distances is None:
@@ -271,7 +271,7 @@ class TextMeasures:
     def _note_given(self) -> None:
         """Note that metrics from the caller were not measured with the present heads off."""
         kinds_given = {"strip": self.are_given, "head_map": self._given_distances is not None}
-        edits = self._explorer._edits
+        edits = self._explorer.edits
         said = f"as given, not measured {edits}" if edits else ""
         self._status.note({name: said for name, is_given in kinds_given.items() if is_given})
 

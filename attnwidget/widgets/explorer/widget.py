@@ -306,7 +306,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
                 child.close()
             raise
         try:
-            with self._together():
+            with self.together():
                 self._figures.adopt("grid", panels[0])
                 self._figures.adopt("view", panels[1])
                 self._locked_words.begin()
@@ -517,7 +517,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             shown = {"text": text, "pair": pair, "target": target, "versus_text": None}
             self._show(attention, _input_of(shown))
 
-    def _show_input(self, attention: Attention, text: str, pair: str | None) -> None:
+    def show_input(self, attention: Attention, text: str, pair: str | None) -> None:
         self.show(attention, text, pair)
 
     def _show(self, attention: Attention, shown: dict[str, Any]) -> None:
@@ -536,10 +536,10 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         demo = self._demos.get(self.example or "")
         tells = demo is not None and (demo.text, demo.pair) == (shown["text"], shown["pair"])
         with ExitStack() as figures:
-            figures.enter_context(self._together())
+            figures.enter_context(self.together())
             # The last one is answered first: the grid and the view do not wait for predictions.
-            for figure in reversed(self._of_attention()):
-                figures.enter_context(figure._together())
+            for figure in reversed(self.attention_panels()):
+                figures.enter_context(figure.together())
             # Set this trait first: observers of the remaining traits compare with it and then do
             # nothing.
             self._shown = shown
@@ -646,7 +646,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     def _take_the_offer(self, change: object) -> None:
         if not self._status.offers(self._accepted):
             return
-        with self._together():
+        with self.together():
             if self._accepted in OF_TREEBANK:
                 self._relations_found.accept()
             else:
@@ -658,15 +658,15 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         """The tested names of heads as the page says them; [] without an atlas."""
         return self._names.tested
 
-    def _relations(self) -> tuple[str, ...]:
+    def relations(self) -> tuple[str, ...]:
         return self._relations_found.names
 
-    def _of_attention(self) -> list[AttentionWidget]:
+    def attention_panels(self) -> list[AttentionWidget]:
         return self._figures.of_attention()
 
-    def _prepare(self, attention: Attention, edit: Edit) -> None:
+    def prepare(self, attention: Attention, edit: Edit) -> None:
         for figure in self._figures.of_attention():
-            figure._prepare(attention, edit)
+            figure.prepare(attention, edit)
 
     @traitlets.observe("progress")
     def _renew_pictures(self, change: dict[str, Any]) -> None:
@@ -794,15 +794,15 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             raise
         return explorer
 
-    def _drawn_state(self) -> dict[str, Any]:
+    def drawn_state(self) -> dict[str, Any]:
         drawn = {
-            name: {"figure": child.kind, "state": child._drawn_state()}
+            name: {"figure": child.kind, "state": child.drawn_state()}
             for name, child in self.children.items()
             if name in self.panels and name in ("grid", "view", self.tab)
         }
         answers = self._measures.predictions_of_input
-        told = answers._drawn_state() if answers is not None else None
-        return super()._drawn_state() | {"_drawn": drawn, "_answers": told}
+        told = answers.drawn_state() if answers is not None else None
+        return super().drawn_state() | {"_drawn": drawn, "_answers": told}
 
     def page_content(self) -> Page:
         """Return what the pages of its panels hold, or of all figures where there are no panels."""

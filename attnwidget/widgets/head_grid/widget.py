@@ -104,7 +104,7 @@ class HeadGrid(MetricChoice, Versus):
     # What was off when the metrics were given.
     _metrics_of = traitlets.Unicode().tag(sync=True)
 
-    # What `_prepare` has compared: both attentions with a stack, and the changes of their heads.
+    # What `prepare` has compared: both attentions with a stack, and the changes of their heads.
     _prepared: tuple[object, NDArray[np.float32]] = None, np.zeros((0, 0), np.float32)
 
     # By stack, of the two that they are between: hiding tokens changes nothing in them.
@@ -139,7 +139,7 @@ class HeadGrid(MetricChoice, Versus):
 
     @when_open("metrics")
     def _name_what_metrics_are_of(self, change: object) -> None:
-        self._metrics_of = self._edits
+        self._metrics_of = self.edits
 
     @computed("metrics", "step", "attention", "versus", sync=False)
     def _shown_metrics(self) -> dict[str, Metrics]:
@@ -245,7 +245,7 @@ class HeadGrid(MetricChoice, Versus):
             self._drawn.add(key, drawn)
         return drawn
 
-    def _prepare(self, attention: Attention, edit: Edit) -> None:
+    def prepare(self, attention: Attention, edit: Edit) -> None:
         if self.of_two == "second":
             return
         with self._preparing:
@@ -259,6 +259,10 @@ class HeadGrid(MetricChoice, Versus):
                     (attention, reference, self.stack),
                     attention.changes(reference, self.stack),
                 )
+
+    def colour_names(self, families: list[list[Any]]) -> None:
+        """Colour the tested names of heads by what the heads do: pairs [head, family]."""
+        self._families = families
 
     def page_part(self) -> Part:
         """Return the maps that thumbnails are made from, and the metrics of every stack.

@@ -160,7 +160,7 @@ class HeadMap(HeadWidget):
             traitlets.TraitError: behaviours that do not fit them.
         """
         placed = _embedded(distances)
-        with self._together():
+        with self.together():
             self.behaviours = None
             self._placed = placed
             self._leave_missing_heads()
@@ -185,7 +185,7 @@ class HeadMap(HeadWidget):
         arguments = {"positions": YOURS, "behaviours": labels}
         return code_of("HeadMap.from_positions", arguments, {**about, **options})
 
-    def _shapes(self) -> Shapes:
+    def shapes(self) -> Shapes:
         n_layers, n_heads, _ = self._placed.positions.shape
         return {self._placed.stack: (n_layers, n_heads)}
 

@@ -39,8 +39,8 @@ class LongInput(Versus):
         self._remembered: LatestValues[object, PartedMap] = LatestValues(_REMEMBERED)
         super().__init__(attention, **traits)
 
-    def _fitting(self, name: str, value: Any) -> Any:
-        fits = super()._fitting(name, value)
+    def fitting(self, name: str, value: Any) -> Any:
+        fits = super().fitting(name, value)
         return self.quantity if name == "quantity" and self._lacks(fits) else fits
 
     @traitlets.validate("quantity")
@@ -132,7 +132,7 @@ class LongInput(Versus):
         head = self.head
         maps = self._by_parts
         tile = self._tile
-        every = self._shapes()
+        every = self.shapes()
         shapes = {name: shape for name, shape in every.items() if head and name == head.stack}
         part = replace(
             super().page_part(), state=state_of(self, whole=True), shapes=shapes or every

@@ -183,10 +183,10 @@ class HeadView(TokenSize, LongInput):
         minus: NDArray[np.float32] = first - second
         return minus
 
-    def _takes(self, name: str) -> bool:
+    def takes(self, name: str) -> bool:
         # On common axes tokens have other places than in either text.
         two = self._two() if name == "tokens" else None
-        return super()._takes(name) and (two is None or two.is_same(self.unit))
+        return super().takes(name) and (two is None or two.is_same(self.unit))
 
     @when_open("versus")
     def _on_other_axes(self, change: dict[str, Any]) -> None:

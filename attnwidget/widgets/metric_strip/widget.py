@@ -54,7 +54,7 @@ class MetricStrip(HeadWidget):
     def _check_metrics(self, proposal: dict[str, Any]) -> dict[str, Metrics]:
         return _read(proposal["value"])
 
-    def _shapes(self) -> Shapes:
+    def shapes(self) -> Shapes:
         return {
             stack: (int(values.shape[0]), int(values.shape[1]))
             for stack, titles in self.metrics.items()

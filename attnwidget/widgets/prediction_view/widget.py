@@ -294,11 +294,11 @@ class PredictionView(BackgroundAnswers, StackChoice):
 
     @when_open("attention")
     def _ask_about_another(self, change: object) -> None:
-        self._forget_question()
+        self.forget_question()
 
-    def _forget_question(self) -> None:
+    def forget_question(self) -> None:
         """Return to the default question: a choice for a text does not apply to the next text."""
-        with self._together():
+        with self.together():
             self.position = None
             self.answer = None
             self.versus = None
@@ -439,6 +439,10 @@ class PredictionView(BackgroundAnswers, StackChoice):
         self._found = None
         self._problem = ""
         self._ask("effects", self._wanted, self._effects_job, delay=_PAUSE)
+
+    def look_at_effects(self, is_in_sight: bool) -> None:
+        """State whether readers see the effects: exact effects of many heads wait until they do."""
+        self._in_sight = is_in_sight
 
     @traitlets.observe("_in_sight")
     def _find_exact_effects(self, change: object) -> None:

@@ -79,15 +79,15 @@ class RelationTable(DirectionChoice):
     def _given(self) -> dict[str, Any]:
         return {"accuracies": YOURS}
 
-    def _shapes(self) -> Shapes:
+    def shapes(self) -> Shapes:
         n_layers, n_heads = self.accuracies.correct.shape[:2]
         return {self.accuracies.stack: (n_layers, n_heads)}
 
     def _layers(self, stack: str) -> LayerNumbers:
         without_attention = self.accuracies.without_attention
-        return LayerNumbers.without(without_attention, self._shapes()[stack][0])
+        return LayerNumbers.without(without_attention, self.shapes()[stack][0])
 
-    def _relations(self) -> tuple[str, ...]:
+    def relations(self) -> tuple[str, ...]:
         names = self.accuracies.relations
         return tuple(names[r] for r in shown_relations(self.accuracies))
 
@@ -158,7 +158,7 @@ class RelationTable(DirectionChoice):
         chosen = ", ".join(map(str, self.selected)) or "none"
         return (
             f"RelationTable({self.accuracies.model_name}, {n_layers}×{n_heads} heads, "
-            f"{counted(len(self._relations()) - 1, 'relation')}, "
+            f"{counted(len(self.relations()) - 1, 'relation')}, "
             f"shown: {self.relation}, selected: {chosen})"
         )
 

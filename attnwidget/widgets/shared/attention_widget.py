@@ -111,7 +111,7 @@ class AttentionWidget(HeadWidget):
             traits.setdefault("layer", first)
         super().__init__(attention=attention, **traits)
 
-    def _shapes(self) -> Shapes:
+    def shapes(self) -> Shapes:
         return attention_shapes(self.attention)
 
     def _layers(self, stack: str) -> LayerNumbers:
@@ -121,9 +121,9 @@ class AttentionWidget(HeadWidget):
         intact = self.attention.intact if self.disabled else self.attention
         return {"attention": intact.made_by or intact}
 
-    def _takes(self, name: str) -> bool:
+    def takes(self, name: str) -> bool:
         can_switch = self.attention.intact.reading is not None
-        return super()._takes(name) and (can_switch or not self.trait_metadata(name, "edits"))
+        return super().takes(name) and (can_switch or not self.trait_metadata(name, "edits"))
 
     @traitlets.validate("disabled")
     def _check_disabled(self, proposal: dict[str, Any]) -> list[Head]:
@@ -204,7 +204,7 @@ class AttentionWidget(HeadWidget):
         try:
             with watched_layers(step):
                 edited = self._edited(attention.intact, *edit)
-                self._prepare(edited, edit)
+                self.prepare(edited, edit)
         except _ReplacedError:
             return
 
@@ -221,17 +221,17 @@ class AttentionWidget(HeadWidget):
         return is_same and not self._editing.closed
 
     def _show_edit(self, edited: Attention, edit: Edit) -> None:
-        with self._together():
+        with self.together():
             self._refused = ""
             self._working = ""
             self._edit = edit
             self.attention = edited
 
-    def _prepare(self, attention: Attention, edit: Edit) -> None:
+    def prepare(self, attention: Attention, edit: Edit) -> None:
         """Compute what takes long in drawing an attention, before the figure shows it."""
 
     def _edit_failed(self, job: str, error: Exception) -> None:
-        with self._together():
+        with self.together():
             self._working = ""
             self.disabled, self.method = self._edit
             self._refused = on_page(error)
@@ -251,7 +251,7 @@ class AttentionWidget(HeadWidget):
             self._leave_missing_heads()
         shown = self._stepped_stack()
         # The new attention may have other stacks.
-        stack = shown if shown in self.attention.stacks else next(iter(self._shapes()))
+        stack = shown if shown in self.attention.stacks else next(iter(self.shapes()))
         self.layer = self._layers(stack).nearest(self.layer)
 
     def _hide_resting(self, resting: Resting) -> None:
@@ -267,11 +267,11 @@ class AttentionWidget(HeadWidget):
         is_default = set(self.hidden) == set(self._resting.kinds)
         return options if is_default else {**options, "hidden": self.hidden}
 
-    def _of_attention(self) -> list[AttentionWidget]:
+    def attention_panels(self) -> list[AttentionWidget]:
         """Return the figures that get their attention from this figure."""
         return []
 
-    def _show_input(self, attention: Attention, text: str, pair: str | None) -> None:
+    def show_input(self, attention: Attention, text: str, pair: str | None) -> None:
         """Show the attention of another input, with its texts; "" if the text is not known."""
         self.attention = attention
 
@@ -288,7 +288,7 @@ class AttentionWidget(HeadWidget):
         return chosen or reading.model.default_method
 
     @property
-    def _edits(self) -> str:
+    def edits(self) -> str:
         """What is off, in words; "" for nothing, and where the attention was made so."""
         return "" if self.attention is self.attention.intact else self.attention.edits
 
@@ -310,7 +310,7 @@ class AttentionWidget(HeadWidget):
             "model": self.attention.model_name,
             "note": self.attention.note,
             "loss": loss_to_wire(self.attention),
-            "edits": self._edits,
+            "edits": self.edits,
             "method": self._method_used() if self.disabled else None,
             "fixed": "" if self.attention.intact.reading else NO_MODEL,
             "resting": self._resting_to_wire(),

@@ -117,7 +117,7 @@ class ComputedTraits(ThreadMessages):
     """A widget that keeps its computed traits up to date while it is open.
 
     A block of changes is an assignment with all observers that it calls, a message of the page, or
-    a `with` block of `hold_trait_notifications` or `_together`. At the end of the block the widget
+    a `with` block of `hold_trait_notifications` or `together`. At the end of the block the widget
     computes its stale traits once, in the order of their dependencies, and sends one message.
     """
 
@@ -168,7 +168,7 @@ class ComputedTraits(ThreadMessages):
             yield
 
     @contextmanager
-    def _together(self) -> Iterator[None]:
+    def together(self) -> Iterator[None]:
         """Make several changes that are answered once, without interruption by other threads."""
         with self._lock, self._batched():
             yield

@@ -15,8 +15,6 @@ from attnwidget.widgets.shared.session_options import options
 if TYPE_CHECKING:
     import threading
 
-    import pandas as pd
-
     from attnwidget.drawing.caption import Caption
     from attnwidget.drawing.picture import Picture
     from attnwidget.drawing.static_figure import StaticFigure
@@ -85,9 +83,9 @@ class Exporting:
                 "live figure"
             )
         with self._lock:
-            return Picture(self.kind, self._drawn_state(), width, theme, drawn_title=title)
+            return Picture(self.kind, self.drawn_state(), width, theme, drawn_title=title)
 
-    def _drawn_state(self) -> dict[str, Any]:
+    def drawn_state(self) -> dict[str, Any]:
         """What the page has of the widget, as it is now."""
         state: dict[str, Any] = self.get_state()  # type: ignore[attr-defined]
         return {name: value for name, value in state.items() if name not in ("_esm", "_css")}
@@ -96,10 +94,6 @@ class Exporting:
     def caption(self) -> Caption:
         """What the widget shows now, in words."""
         return self.figure().caption
-
-    def _table(self) -> pd.DataFrame:
-        """What the widget shows now as a table of its main numbers."""
-        return self.figure().table
 
     def save(
         self,

@@ -39,11 +39,11 @@ class HeadLabels(MutableMapping[Any, str]):
 
     def __setitem__(self, key: Any, text: str) -> None:
         # Another thread may change the labels between reading and writing.
-        with self._owner._lock:
+        with self._owner.together():
             setattr(self._owner, self._trait, [*self.pairs(), (key, text)])
 
     def __delitem__(self, key: Any) -> None:
-        with self._owner._lock:
+        with self._owner.together():
             texts = dict(self._texts)
             del texts[self._known(key)]
             setattr(self._owner, self._trait, texts)
@@ -63,7 +63,7 @@ class HeadLabels(MutableMapping[Any, str]):
 
     def short(self) -> dict[tuple[Any, ...], str]:
         """Return the labels by (layer, head), or by (layer, head, stack) if there are stacks."""
-        size = 3 if len(self._owner._shapes()) > 1 else 2
+        size = 3 if len(self._owner.shapes()) > 1 else 2
         return {tuple(head[:size]): text for head, text in self._texts.items()}
 
     def named(self, head: Head) -> str:
@@ -77,7 +77,7 @@ class HeadLabels(MutableMapping[Any, str]):
 
     def _known(self, key: Any) -> Head:
         try:
-            head: Head = self._owner._named(key)
+            head: Head = self._owner.find_head(key)
         except (ValueError, TypeError) as error:
             raise KeyError(str(error)) from None
         return head
@@ -125,7 +125,7 @@ class Labels(traitlets.TraitType[HeadLabels, Any]):
         texts: dict[Head, str] = {}
         for key, text in value:
             try:
-                head = obj._named(key)
+                head = obj.find_head(key)
             except (ValueError, TypeError) as error:
                 raise traitlets.TraitError(
                     f"{self.name!r}: {key!r} is no head of this figure: {error}"

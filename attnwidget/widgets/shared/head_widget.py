@@ -126,7 +126,7 @@ class HeadWidget(Exporting, ComputedTraits):
         super().__init_subclass__(**kwargs)
 
     def __init__(self, **traits: Any) -> None:
-        self._ties: list[Any] = []
+        self.ties: list[Any] = []
         self._refuse_unknown(traits)
         super().__init__(**traits)
         self.on_msg(answer_page)
@@ -156,32 +156,32 @@ class HeadWidget(Exporting, ComputedTraits):
             warm_up()
         super().open()
 
-    def _shapes(self) -> Shapes:
+    def shapes(self) -> Shapes:
         """The stacks of the figure; each widget has its own."""
         raise NotImplementedError
 
     def _layers(self, stack: str) -> LayerNumbers:
         """The layers of a stack that have attention: all, unless a widget knows better."""
-        return LayerNumbers.without((), self._shapes()[stack][0])
+        return LayerNumbers.without((), self.shapes()[stack][0])
 
-    def _takes(self, name: str) -> bool:
+    def takes(self, name: str) -> bool:
         """Whether the figure takes the value of a trait from a linked figure."""
         return bool(self.has_trait(name))
 
-    def _fitting(self, name: str, value: Any) -> Any:
+    def fitting(self, name: str, value: Any) -> Any:
         """Return the part of a linked figure's value that this figure accepts."""
-        shapes = self._shapes()
+        shapes = self.shapes()
         return fitting(name, value, shapes, layers={stack: self._layers(stack) for stack in shapes})
 
-    def _named(self, value: Head | Sequence[Any]) -> Head:
+    def find_head(self, value: Head | Sequence[Any]) -> Head:
         """The head that (layer, head) or (layer, head, stack) names; ValueError without one."""
-        shapes = self._shapes()
+        shapes = self.shapes()
         return named_head(value, shapes, {stack: self._layers(stack) for stack in shapes})
 
     def has(self, value: Head | Sequence[Any]) -> bool:
         """Whether the figure has such a head."""
         try:
-            self._named(value)
+            self.find_head(value)
         except (ValueError, TypeError):
             return False
         return True
@@ -242,7 +242,7 @@ class HeadWidget(Exporting, ComputedTraits):
         return Part(
             self.page_title,
             state_of(self),
-            self._shapes(),
+            self.shapes(),
             self.shared_traits(),
             remark=self.page_remark,
         )
@@ -260,7 +260,7 @@ class HeadWidget(Exporting, ComputedTraits):
     @property
     def n_layers(self) -> int:
         """The number of layers of the deepest stack."""
-        return max(layers for layers, _ in self._shapes().values())
+        return max(layers for layers, _ in self.shapes().values())
 
     @traitlets.validate("layer")
     def _check_layer(self, proposal: dict[str, Any]) -> int:
@@ -268,7 +268,7 @@ class HeadWidget(Exporting, ComputedTraits):
             raise traitlets.TraitError(
                 f"'layer' is 0 to {self.n_layers - 1} in this model, got {proposal['value']}"
             )
-        stacks = list(self._shapes())
+        stacks = list(self.shapes())
         if len(stacks) == 1:
             try:
                 self._layers(stacks[0]).check(proposal["value"])
@@ -285,14 +285,14 @@ class HeadWidget(Exporting, ComputedTraits):
     def _selection_follows_layer(self, change: object) -> None:
         if self.head and self.head.layer != self.layer:
             stack = self._stepped_stack()
-            _, n_heads = self._shapes()[stack]
+            _, n_heads = self.shapes()[stack]
             layer = self._layers(stack).nearest(self.layer)
             head = min(self.head.head, n_heads - 1)
             self.selected = [Head(layer, head, stack)]
 
     def _stepped_stack(self) -> str:
         """Return the stack of the shown head; else the first stack."""
-        return self.head.stack if self.head else next(iter(self._shapes()))
+        return self.head.stack if self.head else next(iter(self.shapes()))
 
     @contextmanager
     def _answering(self) -> Iterator[None]:

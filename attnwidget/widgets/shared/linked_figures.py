@@ -31,14 +31,14 @@ def tie(tied: Tie) -> None:
         ('', '')
     """
     for widget in tied.widgets:
-        widget._ties.append(tied)
+        widget.ties.append(tied)
     _name_circles(tied)
 
 
 def untie(tied: Tie) -> None:
     """Take a tie between widgets away."""
     for widget in tied.widgets:
-        widget._ties.remove(tied)
+        widget.ties.remove(tied)
     _name_circles(tied)
 
 
@@ -61,6 +61,6 @@ def circle_of(widget: HeadWidget, name: str | None = None) -> list[HeadWidget]:
     """
     members = [widget]
     for member in members:
-        ties = [tied for tied in member._ties if name is None or tied.joins(name)]
+        ties = [tied for tied in member.ties if name is None or tied.joins(name)]
         members += dict.fromkeys(w for tied in ties for w in tied.widgets if w not in members)
     return members

@@ -25,6 +25,9 @@ class FigureLink:
         self._names = None if names is None else tuple(names)
         # A flag per thread, so that a thread never drops a change of a second thread.
         self._giving = threading.local()
+        # Observe first: another thread may change a trait while the widgets get their first values.
+        for widget in self.widgets:
+            widget.observe(self._follow, names=self._joined(widget))
         with ExitStack() as held:
             for widget in self.widgets:
                 held.enter_context(widget.hold_sync())
@@ -32,8 +35,6 @@ class FigureLink:
             linked = [linked for widget in self.widgets for linked in circle_of(widget)]
             for name in dict.fromkeys(name for widget in linked for name in self._joined(widget)):
                 self._begin(name)
-        for widget in self.widgets:
-            widget.observe(self._follow, names=self._joined(widget))
         tie(self)
 
     def joins(self, name: str) -> bool:
@@ -51,7 +52,7 @@ class FigureLink:
         If the first widget lacks the trait, a widget that it is linked to has the value.
         """
         for widget in self.widgets:
-            of = next((linked for linked in circle_of(widget, name) if linked._takes(name)), None)
+            of = next((linked for linked in circle_of(widget, name) if linked.takes(name)), None)
             # If this widget has no selection, try the next widget.
             if of is not None and (of.selected or name not in ("selected", "layer")):
                 self._give(widget, name, getattr(of, name))
@@ -66,7 +67,7 @@ class FigureLink:
         if name == "selected" and given == "layer" and self.joins(given):
             return
         # A widget that does not accept a trait from linked widgets does not pass the trait on.
-        if owner._takes(name):
+        if owner.takes(name):
             self._give(owner, name, getattr(owner, name))
 
     def _give(self, source: HeadWidget, name: str, value: Any) -> None:
@@ -82,18 +83,18 @@ class FigureLink:
         outer = getattr(_given, "name", None)
         _given.name = name
         try:
-            having = [widget for widget in self.widgets if widget._takes(name)]
+            having = [widget for widget in self.widgets if widget.takes(name)]
             for _ in range(_ROUNDS):
                 for widget in self.widgets:
                     if widget in having and widget is not source:
-                        setattr(widget, name, widget._fitting(name, value))
+                        setattr(widget, name, widget.fitting(name, value))
                     elif widget is not source:
-                        for other in widget._ties:
+                        for other in widget.ties:
                             other._give(widget, name, value)
                 # Look again after writing: if two threads write at once, both end with one value.
                 if source in having:
                     value = getattr(source, name)
-                if all(getattr(w, name) == w._fitting(name, value) for w in having):
+                if all(getattr(w, name) == w.fitting(name, value) for w in having):
                     return
         finally:
             self._giving.now = False

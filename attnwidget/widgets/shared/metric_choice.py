@@ -70,7 +70,7 @@ class MetricChoice(StackChoice):
 
     @traitlets.validate("metrics")
     def _check_metrics(self, proposal: dict[str, Any]) -> dict[str, Metrics]:
-        return checked_metrics(proposal["value"], self._shapes())
+        return checked_metrics(proposal["value"], self.shapes())
 
     @traitlets.validate("metric")
     def _check_metric(self, proposal: dict[str, Any]) -> str | None:
@@ -126,7 +126,7 @@ class MetricChoice(StackChoice):
         stack = self._stepped_stack()
         values = self._values
         if values is None or self.filter is None:
-            passes = np.ones(self._shapes()[stack], dtype=bool)
+            passes = np.ones(self.shapes()[stack], dtype=bool)
             passes[list(self._layers(stack).without_attention)] = False
         else:
             # The page compares in float32: the two must not differ on a head.
@@ -146,7 +146,7 @@ class MetricChoice(StackChoice):
         head_of = self.head if head is None else head
         if head_of is None:
             raise ValueError("no head is selected: pass one, similar((layer, head))")
-        wanted = self._named(head_of)
+        wanted = self.find_head(head_of)
         metrics = self._measured.get(wanted.stack)
         if not metrics:
             raise ValueError(
@@ -154,7 +154,7 @@ class MetricChoice(StackChoice):
             )
         if n < 1:
             raise ValueError(f"n is 1 or more, got {n}")
-        _, n_heads = self._shapes()[wanted.stack]
+        _, n_heads = self.shapes()[wanted.stack]
         nearest = nearest_heads(metrics, n)[wanted.layer * n_heads + wanted.head]
         return [Head(*divmod(int(index), n_heads), wanted.stack) for index in nearest]
 
@@ -203,7 +203,7 @@ class MetricChoice(StackChoice):
     def _drop_unfitting_metrics(self, change: object) -> None:
         """Metrics belong to a model: metrics of another shape are dropped, with a message."""
         self._left_out = ""
-        shapes = self._shapes()
+        shapes = self.shapes()
         dropped = {
             stack: titles
             for stack, titles in self.metrics.items()

@@ -29,28 +29,28 @@ class RelationChoice(HeadWidget):
         ALL, help='The relation shown, such as "nsubj"; "all" for every word.'
     ).tag(sync=True, option=True, shared=True)
 
-    def _relations(self) -> tuple[str, ...]:
+    def relations(self) -> tuple[str, ...]:
         """The relations that can be shown, "all" first; each widget has its own."""
         raise NotImplementedError
 
     def has_relation(self, name: str) -> bool:
         """Whether the figure has such a relation."""
-        return name in self._relations()
+        return name in self.relations()
 
     def page_part(self) -> Part:
         """Return the figure on a page, with the relations that can be chosen there."""
-        return replace(super().page_part(), relations=self._relations())
+        return replace(super().page_part(), relations=self.relations())
 
-    def _fitting(self, name: str, value: Any) -> Any:
+    def fitting(self, name: str, value: Any) -> Any:
         if name == "relation" and not self.has_relation(value):
             return ALL
-        return super()._fitting(name, value)
+        return super().fitting(name, value)
 
     @traitlets.validate("relation")
     def _check_relation(self, proposal: dict[str, Any]) -> str:
         name = str(proposal["value"])
         if not self.has_relation(name):
-            shown = ", ".join(self._relations())
+            shown = ", ".join(self.relations())
             why = "; no head predicts the root" if name == ROOT else ""
             raise traitlets.TraitError(f"'relation' is one of {shown}; got {name!r}{why}")
         return name

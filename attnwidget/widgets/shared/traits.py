@@ -30,7 +30,7 @@ class Heads(traitlets.List[Head]):
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise traitlets.TraitError(f"{self.name!r} takes {self.info_text}, got {value!r}")
         try:
-            heads = [obj._named(item) for item in value]
+            heads = [obj.find_head(item) for item in value]
         except (ValueError, TypeError) as error:
             raise traitlets.TraitError(f"{self.name!r}: {error}") from None
         return list(dict.fromkeys(heads))

@@ -74,5 +74,5 @@ def chosen_options(widget: Any, *, always: Collection[str] = ()) -> dict[str, An
 
 def _heads(widget: Any) -> list[tuple[Any, ...]]:
     """The selected heads, with their stack where a model has several."""
-    several = len(widget._shapes()) > 1
+    several = len(widget.shapes()) > 1
     return [tuple(head) if several else tuple(head[:2]) for head in widget.selected]
