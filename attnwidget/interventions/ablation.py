@@ -114,7 +114,7 @@ def ablate(
     with model.lock:
         units, edits = _units(model, heads, method, reference)
         changes = [{head: edits.changes[head] for head in unit} for unit in units]
-        work = ReplayedBatches(model, dict(model.edits.changes), AblatedScores(changes, score))
+        work = ReplayedBatches(model, AblatedScores(changes, score))
         workers = None if executor is None else Workers(executor, work)
         about = {
             "edits": edits.digest,

@@ -119,7 +119,7 @@ def asked_of(
     if not listed:
         raise ValueError(f"there are no examples: {HOW}")
     name = type(model.hf_model).__name__
-    if model._encodes_apart:
+    if model.inputs.encodes_apart:
         raise TypeError(f"models of one stack are studied so, {name} is an encoder-decoder")
     kinds = {_kind(example, index) for index, example in enumerate(listed)}
     if len(kinds) > 1:
@@ -156,7 +156,7 @@ def batch_of(
     model: AttentionModel, examples: Iterable[Any], questions: Sequence[Asked]
 ) -> ExampleBatch:
     """Return the questions about inputs of equal length, and the example of each question."""
-    inputs = model._inputs.padded([question.encoded for question in questions])
+    inputs = model.inputs.padded([question.encoded for question in questions])
     return ExampleBatch(tuple(examples), inputs, tuple(questions))
 
 
@@ -169,15 +169,15 @@ def _kind(example: Any, index: int) -> type:
 
 
 def _of_segment(model: AttentionModel, task: str | None, index: int, segment: Segment) -> Asked:
-    ids, types = model._inputs._of_segment(segment)
-    encoded = Encoded(model._encoder._within_limit(ids), types, model._encoder.axis(ids))
+    encoded = model.inputs.encoded_segment(segment)
+    ids = encoded.ids
     if task in ("class", None):
         return Asked(index, encoded)
     if task == "label":
         return Asked(index, encoded, tuple(labelled_places(model.tokenizer, ids)))
     if task == "next":
         return Asked(index, encoded, tuple(range(len(ids) - 1)), tuple(ids[1:]))
-    inputs = model._inputs.padded([encoded])
+    inputs = model.inputs.padded([encoded])
     changed, selected = masked_ids(model.hf_model, model.tokenizer, inputs, seed=0)
     places = tuple(selected[0].nonzero()[:, 0].tolist())
     if not places:
@@ -190,7 +190,7 @@ def _of_label(
     model: AttentionModel, task: str | None, index: int, example: tuple[Any, ...]
 ) -> Asked:
     *texts, label = example
-    encoded = model._encoder(*texts)
+    encoded = model.inputs.encoder(*texts)
     if task is None:
         return Asked(index, encoded)
     if task == "label":

@@ -223,7 +223,7 @@ def sentences_of(
         TypeError, ValueError: as `score_pairs`.
     """
     task = prediction_task(model.hf_model)
-    if task not in ("masked", "next") or model._encodes_apart:
+    if task not in ("masked", "next") or model.inputs.encodes_apart:
         name = type(model.hf_model).__name__
         raise TypeError(
             f"pairs are scored by masked and causal language models of one stack, not by {name}"
@@ -235,7 +235,7 @@ def sentences_of(
         )
     sentences: list[ScoredSentence] = []
     for index, pair in enumerate(pairs):
-        read = [model._encoder(text) for text in (pair.good, pair.bad)]
+        read = [model.inputs.encoder(text) for text in (pair.good, pair.bad)]
         if task == "masked":
             tokens = [sentence.tokens for sentence in read]
             places = _of_words(tokens) if words == "all" else _differing(pair, tokens)
@@ -286,7 +286,7 @@ def log_probabilities(
     model: AttentionModel, batch: Sequence[ScoredSentence]
 ) -> NDArray[np.float64]:
     """Return the score of each sentence of one length, or of its masked token, [B]."""
-    inputs = model._inputs.padded([sentence.encoded for sentence in batch])
+    inputs = model.inputs.padded([sentence.encoded for sentence in batch])
     ids = inputs["input_ids"]
     rows = torch.arange(len(batch), dtype=torch.long, device=ids.device)
     places = [sentence.place for sentence in batch if sentence.place is not None]

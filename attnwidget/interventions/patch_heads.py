@@ -107,7 +107,7 @@ def patch_heads(
             f"to {longest} tokens: choose pairs of one length, or positions=False"
         )
     with model.lock:
-        model._check_open()
+        model.check_open()
         units, shape = units_of(model, heads, positions=longest if positions else None)
         about = {
             "units": digest_of(units),
@@ -117,7 +117,7 @@ def patch_heads(
         }
         edits = intact_edits(model.hf_model)
         batches = [[pair] for pair in pairs]
-        work = ReplayedBatches(model, dict(model.edits.changes), PatchedScores(units, score, into))
+        work = ReplayedBatches(model, PatchedScores(units, score, into))
         workers = None if executor is None else Workers(executor, work)
         with replaying(model.hf_model, model.edits, edits) as replay:
             numbers, complete = input_numbers(
