@@ -103,6 +103,7 @@ class AttentionModel:
         lock: Lock that is held during forward passes, and while an `Attention` of this model
             computes maps.
         length_limit: The number of tokens that an input may have.
+        inputs: Maker of the input tensors of texts, with the encoder of texts.
         output_check: Compares the first output of a tapped pass with the output of a plain pass.
         heads_seen: The heads that the layers had in the last study; None before the first study.
 
@@ -140,15 +141,13 @@ class AttentionModel:
         self.lock = threading.RLock()
         self.length_limit = LengthLimit(hf_model, tokenizer, max_tokens, text_parts(hf_model))
         self.output_check = OutputCheck()
-        self._inputs = ModelInputs(hf_model, tokenizer, self.length_limit)
-        self._encoder = self._inputs.encoder
+        self.inputs = ModelInputs(hf_model, tokenizer, self.length_limit)
         self._vocabulary: Vocabulary | None = None
         self.heads_seen: HeadsSeen | None = None
         self._default_method: EditMethod | None = None
         self._parameters = input_names(hf_model)
         self._projections = Projections(hf_model)
         self._patches = PatchProbe(hf_model)
-        self._encodes_apart = self._inputs.encodes_apart
         self._training = {module: module.training for module in hf_model.modules()}
         hf_model.eval()
 
@@ -162,9 +161,9 @@ class AttentionModel:
     @property
     def texts(self) -> TextIds:
         """How texts become vocabulary ids, for single texts and for studies."""
-        if self._encoder.texts.tokenizer is not self.tokenizer:
+        if self.inputs.encoder.texts.tokenizer is not self.tokenizer:
             return TextIds(self.tokenizer)
-        return self._encoder.texts
+        return self.inputs.encoder.texts
 
     @property
     def edits(self) -> Edits:
@@ -289,10 +288,10 @@ class AttentionModel:
             (6, 6)
         """
         text = as_chat(listed(text), tools, add_generation_prompt)
-        inputs, tokens = self._inputs.of(text, pair, target=target, truncate=truncate)
+        inputs, tokens = self.inputs.of(text, pair, target=target, truncate=truncate)
         with self.lock:
-            self._check_open()
-            inputs = self._inputs.with_decoder(inputs, target, truncate)
+            self.check_open()
+            inputs = self.inputs.with_decoder(inputs, target, truncate)
             attention = self._attentions(inputs, [tokens], loss=loss, seed=seed, long=long)[0]
         options = {"target": target, "truncate": truncate or None, "loss": loss, "long": long}
         attention.made_by = self._call(text, pair, **options, seed=seed or None)
@@ -331,13 +330,13 @@ class AttentionModel:
             raise ValueError(f"one pair a text, got {len(texts)} texts and {len(seconds)} pairs")
         if not texts:
             return []
-        if self._encodes_apart:
+        if self.inputs.encodes_apart:
             return [
                 self.attend(text, pair, truncate=truncate)
                 for text, pair in zip(texts, seconds, strict=True)
             ]
         encoded = [
-            self._encoder(text, pair, truncate=truncate)
+            self.inputs.encoder(text, pair, truncate=truncate)
             for text, pair in zip(texts, seconds, strict=True)
         ]
         of_length: dict[int, list[int]] = {}
@@ -346,7 +345,7 @@ class AttentionModel:
         by_index: dict[int, Attention] = {}
         with self.lock:
             for indices in of_length.values():
-                inputs = self._inputs.padded([encoded[i] for i in indices])
+                inputs = self.inputs.padded([encoded[i] for i in indices])
                 attentions = self._attentions(inputs, [encoded[i].tokens for i in indices])
                 by_index.update(zip(indices, attentions, strict=True))
         for index, attention in by_index.items():
@@ -398,12 +397,12 @@ class AttentionModel:
             >>> model.predict("The woman washed [MASK] hands.")
             Predictions(small BERT (in the package), masked: her 0.824)
         """
-        inputs, _ = self._inputs.of(text, pair, target=target, truncate=truncate)
+        inputs, _ = self.inputs.of(text, pair, target=target, truncate=truncate)
         with self.lock:
-            self._check_open()
+            self.check_open()
             return predictions_of(
                 self.hf_model,
-                self._inputs,
+                self.inputs,
                 self.tokenizer,
                 inputs,
                 target=target,
@@ -455,26 +454,26 @@ class AttentionModel:
             (5, 8)
         """
         text = as_chat(listed(text), tools, add_generation_prompt, continues=True)
-        encoded = None if isinstance(text, Mapping) else self._encoder(text)
+        encoded = None if isinstance(text, Mapping) else self.inputs.encoder(text)
         arguments = {"text": text, "max_new_tokens": max_new_tokens}
         made_by = self._chat_call("generate", arguments, options)
         with self.lock:
-            self._check_open()
+            self.check_open()
             if encoded is None:
-                inputs, tokens = self._inputs.of(text)
+                inputs, tokens = self.inputs.of(text)
                 check_generates(self.hf_model, "attend(text) reads a text as it is")
-                inputs = continuable(inputs, apart=self._encodes_apart)
+                inputs = continuable(inputs, apart=self.inputs.encodes_apart)
             else:
-                inputs = self._inputs.padded([encoded])
+                inputs = self.inputs.padded([encoded])
                 tokens = encoded.tokens
-            if self._encodes_apart:
+            if self.inputs.encodes_apart:
                 written = translation(self.hf_model, inputs, max_new_tokens, **options)
                 inputs["decoder_input_ids"] = written
                 attention = self._attentions(inputs, [tokens], n_prompt=1)[0]
                 attention.made_by = made_by
                 return attention
             n_prompt = inputs["input_ids"].shape[1]
-            limit = self._encoder.limit
+            limit = self.inputs.encoder.limit
             if limit is not None and n_prompt + max_new_tokens > limit:
                 raise ValueError(
                     f"a prompt of {n_prompt} tokens and {max_new_tokens} new ones exceed "
@@ -485,11 +484,11 @@ class AttentionModel:
                 names = ("input_ids", "attention_mask")
                 prompt = {name: inputs[name] for name in names if name in inputs}
             ids = continuation(self.hf_model, self.tokenizer, prompt, max_new_tokens, **options)
-            whole = self._encoder.axis(ids)
+            whole = self.inputs.encoder.axis(ids)
             if encoded is None:
                 inputs = continued(inputs, ids)
             else:
-                inputs = self._inputs.padded([Encoded(ids, None, whole)])
+                inputs = self.inputs.padded([Encoded(ids, None, whole)])
                 whole = encoded.continued(whole)
             attention = self._attentions(inputs, [whole], n_prompt)[0]
             attention.made_by = made_by
@@ -544,29 +543,31 @@ class AttentionModel:
         """
         check_generates(self.hf_model, "attend(text) reads a text as it is")
         text = as_chat(listed(text), tools, add_generation_prompt, continues=True)
-        encoded = self._encoder(text)
+        encoded = self.inputs.encoder(text)
         arguments = {"text": text, "generated": listed(generated)}
         before = encoded
-        if self._encodes_apart:
+        if self.inputs.encodes_apart:
             if isinstance(generated, str):
-                generated = self._encoder(generated, target=True).ids
+                generated = self.inputs.encoder(generated, target=True).ids
             start = decoder_ids(self.hf_model, [])
-            before = Encoded(start, None, self._encoder.axis(start))
+            before = Encoded(start, None, self.inputs.encoder.axis(start))
         prompt = before.ids
-        new = generated_ids(self._encoder, text, before, generated)
-        whole = self._encoder([*prompt, *new])
-        inputs = self._inputs.padded([encoded if self._encodes_apart else whole])
+        new = generated_ids(self.inputs.encoder, text, before, generated)
+        whole = self.inputs.encoder([*prompt, *new])
+        inputs = self.inputs.padded([encoded if self.inputs.encodes_apart else whole])
         written = torch.tensor([whole.ids], dtype=torch.long, device=self.device)
-        if self._encodes_apart:
+        if self.inputs.encodes_apart:
             inputs["decoder_input_ids"] = written
         with self.lock:
-            self._check_open()
+            self.check_open()
             if log_probabilities is not None:
                 names = whole.tokens.text[len(prompt) :]
                 check_log_probabilities(
                     self.hf_model, inputs, written, names, log_probabilities, tolerance
                 )
-            tokens = encoded.tokens if self._encodes_apart else encoded.continued(whole.tokens)
+            tokens = (
+                encoded.tokens if self.inputs.encodes_apart else encoded.continued(whole.tokens)
+            )
             attention = self._attentions(inputs, [tokens], len(prompt), long=long)[0]
         attention.made_by = self._chat_call("replay", arguments, {"long": long})
         return attention
@@ -625,10 +626,10 @@ class AttentionModel:
             'small BERT (in the package), without L5 H8, L2 H3 (uniform)'
         """
         with self.lock, plain_torch():
-            self._check_open()
+            self.check_open()
             block = disabled(
                 self.hf_model,
-                self._inputs,
+                self.inputs,
                 heads,
                 method=method,
                 layers=layers,
@@ -716,10 +717,11 @@ class AttentionModel:
     @in_plain_torch
     def question(self, inputs: Mapping[str, Tensor], position: int) -> ReadExample:
         """Return the question at a predicted position."""
-        self._check_open()
-        return question_of(self.hf_model, self._inputs, self.tokenizer, inputs, position)
+        self.check_open()
+        return question_of(self.hf_model, self.inputs, self.tokenizer, inputs, position)
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raise RuntimeError if the model was closed."""
         if not self._training:
             raise RuntimeError("this AttentionModel was closed: load_model(...) makes a new one")
 
@@ -732,7 +734,7 @@ class AttentionModel:
         seed: int = 0,
         long: bool | None = None,
     ) -> list[Attention]:
-        self._check_open()
+        self.check_open()
         options = {"use_cache": False} if "use_cache" in self._parameters else {}
         losses: list[Loss] = []
         if long and loss is not None:
@@ -776,7 +778,7 @@ class AttentionModel:
         attentions = []
         for item, (layers, tokens_of_item) in enumerate(zip(items, tokens, strict=True)):
             written = unpadded(inputs, "decoder_input_ids", "decoder_attention_mask", item)
-            target = None if written is None else self._encoder.axis(written)
+            target = None if written is None else self.inputs.encoder.axis(written)
             axes = InputAxes(
                 self.hf_model, sites, inputs, options, tokens_of_item, target, self._patches
             ).of(layers)

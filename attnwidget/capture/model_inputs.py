@@ -74,6 +74,15 @@ class ModelInputs:
         """Return the inputs of encoded texts, as `padded_inputs`."""
         return padded_inputs(encoded, self._hf_model, self._tokenizer)
 
+    def encoded_segment(self, segment: Segment) -> Encoded:
+        """Return a segment with this model's special tokens.
+
+        Raises:
+            ValueError: A token is not in the vocabulary; the segment is too long.
+        """
+        ids, types = self._of_segment(segment)
+        return Encoded(self.encoder.within_limit(ids), types, self.encoder.axis(ids))
+
     def with_decoder(
         self, inputs: dict[str, Tensor], target: Text | None = None, truncate: bool = False
     ) -> dict[str, Tensor]:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.disabled import changed
 from attnwidget.capture.hub_model.pickled_model import weights_digest
-from attnwidget.capture.tapping.edits import Change
-from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import OnProgress, progress_bar
 from attnwidget.corpus.resume_file import Progress, ResumeFile, keeping
 from attnwidget.corpus.shards import Executor, Workers
+from attnwidget.corpus.worker_model import WorkerModel
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -28,32 +26,25 @@ Numbers = NDArray[np.float64]
 Results = Callable[[int], Generator[tuple[Sequence[Any], Numbers]]]
 
 
-@dataclass(frozen=True, eq=False)
 class ReadInputs:
-    """Reader of the batches of a study, under the edits of the process that started the study.
+    """Reader of the batches of a study, in this process or in a worker.
 
-    Attributes:
+    Args:
         model: The model that reads.
         read: Function from a batch of B inputs to numbers [..., B]; a function of a module, because
             it is pickled.
-        changes: The heads that are off in the process that started the study; empty in this
-            process.
     """
 
-    model: AttentionModel
-    read: Callable[[AttentionModel, Any], Numbers]
-    changes: Mapping[Head, Change] = field(default_factory=dict)
+    def __init__(
+        self, model: AttentionModel, read: Callable[[AttentionModel, Any], Numbers]
+    ) -> None:
+        self._model = WorkerModel(model)
+        self._read = read
 
     def __call__(self, batches: Sequence[Any]) -> list[Numbers]:
         """Return the numbers of each batch."""
-        hf_model = self.model.hf_model
-        block = changed(hf_model, self.changes) if self.changes else nullcontext()
-        with self.model.lock, block:
-            self.model._check_open()
-            return [self.read(self.model, batch) for batch in batches]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.model, self.read, dict(self.model.edits.changes))
+        with self._model.reading() as model:
+            return [self._read(model, batch) for batch in batches]
 
     def results(self, batches: Sequence[Sequence[Any]], executor: Executor | None) -> Results:
         """Return a reader of batches, in this process or by workers of an executor."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -11,7 +11,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from attnwidget.capture.disabled import changed
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
@@ -19,8 +18,6 @@ from attnwidget.capture.maps.collect_long import is_long, kept_of
 from attnwidget.capture.maps.readable_stacks import is_tower
 from attnwidget.capture.model import AttentionModel, HeadsSeen
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
-from attnwidget.capture.tapping.edits import Change
-from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
@@ -34,6 +31,7 @@ from attnwidget.corpus.accumulator import (
 from attnwidget.corpus.batches import BatchMaker, TokenTypes
 from attnwidget.corpus.long_rows import LongRows
 from attnwidget.corpus.resume_file import States
+from attnwidget.corpus.worker_model import WorkerModel
 from attnwidget.text.segments import Segment
 
 # Number of cells of long segments' maps in memory at a time.
@@ -52,6 +50,8 @@ class ModelReader:
         pad_to: as in `BatchMaker`.
 
     Attributes:
+        model: The model.
+        worker_model: The model, with the edits of the process that sent this reader.
         layers: Numbers of the layers with attention in a hybrid model; else None.
         nothing: The state of every accumulator without any batch; known after `start`.
 
@@ -66,7 +66,8 @@ class ModelReader:
         token_types: TokenTypes,
         pad_to: int | None = None,
     ) -> None:
-        self._model = model
+        self.model = model
+        self.worker_model = WorkerModel(model)
         self._accumulators = accumulators
         self._token_types = token_types
         self._backbone = _backbone(model.hf_model)
@@ -80,13 +81,11 @@ class ModelReader:
         of_text = (stack for stack in layers if not is_cross(stack) and not is_tower(stack))
         self.layers = next((layers[stack] for stack in of_text), None)
         self._weights = WeightsSeen(self._backbone)
-        # Heads that are off in the process that sent this reader.
-        self._changes: dict[Head, Change] = {}
         self.nothing: States = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        made = self._model, self._accumulators, self._token_types, self._pad_to
-        return type(self), made, {"_changes": dict(self._model.edits.changes)}
+        made = self.model, self._accumulators, self._token_types, self._pad_to
+        return type(self), made, {"worker_model": self.worker_model}
 
     def start(self, segment: Segment) -> None:
         """Start the accumulators; ValueError as `subject`."""
@@ -104,18 +103,18 @@ class ModelReader:
         """
         sites = find_sites(self._backbone)
         modules = [(id(site.module), count_heads(site.module)) for site in sites]
-        seen = self._model.heads_seen
+        seen = self.model.heads_seen
         if seen is None or seen.modules != modules:
-            seen = self._model.heads_seen = HeadsSeen(modules, self._heads_of_layers(segment))
+            seen = self.model.heads_seen = HeadsSeen(modules, self._heads_of_layers(segment))
         n_heads = seen.n_heads
-        has_encoder = getattr(self._model.hf_model.config, "is_encoder_decoder", False)
+        has_encoder = getattr(self.model.hf_model.config, "is_encoder_decoder", False)
         return Subject(
             n_layers=self.layers.n_layers if self.layers else len(n_heads),
             without_attention=self.layers.without_attention if self.layers else (),
             n_heads=n_heads[0],
             stack="encoder" if has_encoder else "self",
-            model_name=self._model.name,
-            model=self._model,
+            model_name=self.model.name,
+            model=self.model,
         )
 
     def _heads_of_layers(self, segment: Segment) -> list[int]:
@@ -124,7 +123,7 @@ class ModelReader:
         shapes = []
         self._read(batch, lambda seen: shapes.append(tuple(seen.weights.shape)))
         n = batch.real.shape[1]
-        name = type(self._model.hf_model).__name__
+        name = type(self.model.hf_model).__name__
         if not shapes or any((shape[0], *shape[2:]) != (1, n, n) for shape in shapes):
             raise ValueError(f"{name} computed no attention map over all tokens of its input")
         if len(set(shapes)) > 1:
@@ -134,7 +133,7 @@ class ModelReader:
 
     def add(self, segments: Sequence[Segment]) -> None:
         """Read one batch and add it to every accumulator."""
-        with self._model.lock, self.edits_of_sender():
+        with self.worker_model.reading():
             batch = self._maker(segments)
             if self._is_long(batch):
                 rows = LongRows(self._accumulators, batch)
@@ -149,10 +148,6 @@ class ModelReader:
         self.restore(self.nothing)
         self.add(segments)
         return self.states()
-
-    def edits_of_sender(self) -> AbstractContextManager[None]:
-        """Return the block of `disabled` of the sending process, or an empty block."""
-        return changed(self._model.hf_model, self._changes) if self._changes else nullcontext()
 
     def read(self, segments: Sequence[Segment], on_layer: Callable[[LayerBatch], None]) -> Batch:
         """Read one batch and pass each layer to `on_layer` only."""
@@ -169,7 +164,7 @@ class ModelReader:
         output = self._read_whole(batch, lambda _: None, {"output_hidden_states": True})
         states = getattr(output, "hidden_states", None)
         if not states:
-            raise ValueError(f"{type(self._model.hf_model).__name__} gives no hidden states")
+            raise ValueError(f"{type(self.model.hf_model).__name__} gives no hidden states")
         return batch, tuple(states)
 
     def _read_whole(
@@ -187,11 +182,11 @@ class ModelReader:
             with one_thread():
                 on_layer(LayerBatch(batch, self._place(seen), seen.weights.float(), seen))
 
-        with self._model.lock:
-            self._model.output_check.start(self._backbone)
+        with self.model.lock:
+            self.model.output_check.start(self._backbone)
             output = self._read(batch, hand_on, asked)
             options = {**self._options, **asked}
-            self._model.output_check.check(self._backbone, batch.inputs, options, output)
+            self.model.output_check.check(self._backbone, batch.inputs, options, output)
             self._padding_checked |= padded
         return output
 
@@ -227,9 +222,9 @@ class ModelReader:
                     on_layer(LayerBatch(batch, place, weights, None, blocks[0][0]))
 
         questions = rows.questions if rows is not None else []
-        with self._model.lock:
+        with self.model.lock:
             self._check_model()
-            self._model.output_check.check_beginning(self._backbone, batch.inputs, self._options)
+            self.model.output_check.check_beginning(self._backbone, batch.inputs, self._options)
             reading = tap(self._backbone, lambda _: None, on_long=hand_on, questions=questions)
             with torch.no_grad(), reading:
                 self._backbone(**batch.inputs, **self._options)
@@ -279,9 +274,9 @@ class ModelReader:
     def about(self) -> dict[str, Any]:
         """Return the settings as JSON that a resume file must agree on."""
         return {
-            "model": type(self._model.hf_model).__name__,
+            "model": type(self.model.hf_model).__name__,
             "weights": weights_digest(self._backbone),
-            "edits": self._model.edits.digest or None,
+            "edits": self.model.edits.digest or None,
             "token_types": self._token_types,
             "metrics": {
                 accumulator.name: accumulator.options for accumulator in self._accumulators
@@ -298,14 +293,14 @@ class ModelReader:
             if not is_cross(seen.stack):
                 on_layer(seen)
 
-        with self._model.lock:
+        with self.model.lock:
             self._check_model()
             with torch.no_grad(), tap(self._backbone, of_own_tokens):
                 return self._backbone(**batch.inputs, **self._options, **options)
 
     def _check_model(self) -> None:
         """Raise RuntimeError if the model was closed or has changed."""
-        self._model._check_open()
+        self.model.check_open()
         self._weights.refuse_changed(self._backbone, "the first input was read: start over")
 
     def _check_padding(self, seen: LayerAttention, batch: Batch) -> None:
@@ -313,7 +308,7 @@ class ModelReader:
         to_padding = seen.weights.amax(1).masked_fill(batch.real[:, None], 0)  # [B, n, n]
         if bool((to_padding * batch.real[..., None] > 1e-8).any()):
             raise ValueError(
-                f"{type(self._model.hf_model).__name__} attends to padding: measure it with "
+                f"{type(self.model.hf_model).__name__} attends to padding: measure it with "
                 "batch_size=1"
             )
 

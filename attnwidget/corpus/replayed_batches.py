@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.disabled import changed, intact_edits
-from attnwidget.capture.tapping.edits import Change
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.disabled import intact_edits
 from attnwidget.capture.tapping.replay import Replay, replaying
 from attnwidget.corpus.shards import Workers
+from attnwidget.corpus.worker_model import WorkerModel
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -24,32 +21,28 @@ Numbers = NDArray[np.float64]
 ReadBatch = Callable[["AttentionModel", Replay, Any], Numbers]
 
 
-@dataclass(frozen=True, eq=False)
 class ReplayedBatches:
     """Reader of batches by a replay of layers, in this process or in a worker.
 
-    Attributes:
+    Args:
         model: The model.
-        outer: The heads that are off in the process that started the study.
         read: What is read from a batch; it is pickled for workers.
     """
 
-    model: AttentionModel
-    outer: Mapping[Head, Change]
-    read: ReadBatch
+    def __init__(self, model: AttentionModel, read: ReadBatch) -> None:
+        self._model = WorkerModel(model)
+        self._read = read
 
     def __call__(self, settled: tuple[str, bool], inputs: Sequence[Any]) -> list[Numbers]:
         """Return the numbers of each batch of a shard, in a worker.
 
         `settled` is the `note` and `narrows` of the replay that read the first batch.
         """
-        hf_model = self.model.hf_model
-        edits = intact_edits(hf_model)
-        outer = replace(edits, changes=self.outer)
-        block = changed(hf_model, self.outer) if self.outer else nullcontext()
-        with self.model.lock, block, replaying(hf_model, outer, edits) as replay:
-            replay.settle(*settled)
-            return [self.read(self.model, replay, batch) for batch in inputs]
+        with self._model.reading() as model:
+            hf_model = model.hf_model
+            with replaying(hf_model, model.edits, intact_edits(hf_model)) as replay:
+                replay.settle(*settled)
+                return [self._read(model, replay, batch) for batch in inputs]
 
     def each(
         self,
@@ -73,6 +66,6 @@ class ReplayedBatches:
 
         remaining = batches[n_done:]
         for batch in remaining if workers is None else remaining[:1]:
-            yield batch, self.read(self.model, replay, inputs_of(batch))
+            yield batch, self._read(self._model.model, replay, inputs_of(batch))
         if workers is not None:
             yield from workers.each(remaining[1:], arguments, first=n_done + 2)

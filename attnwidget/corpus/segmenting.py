@@ -180,7 +180,7 @@ def _of_chat(
     chat: Chat, model: AttentionModel, max_tokens: int | None, truncate: bool, number: int
 ) -> Segment:
     """Return the segment of a chat."""
-    tokens = model._encoder(chat, truncate=truncate).tokens
+    tokens = model.inputs.encoder(chat, truncate=truncate).tokens
     if max_tokens is not None and len(tokens) > max_tokens and not truncate:
         raise ValueError(
             f"chat {number} has {len(tokens)} tokens, max_tokens is {max_tokens}: leave out turns, "

@@ -47,7 +47,7 @@ def encode_examples(
     if not listed:
         raise ValueError(f"there are no examples: {HOW}")
     name = type(model.hf_model).__name__
-    if model._encodes_apart:
+    if model.inputs.encodes_apart:
         raise TypeError(f"models of one stack are studied so, {name} is an encoder-decoder")
     kinds = {_kind(example, index) for index, example in enumerate(listed)}
     if len(kinds) > 1:
@@ -82,7 +82,7 @@ def originals_of(examples: Iterable[TextExample]) -> list[Any]:
 
 def batch_of(model: AttentionModel, examples: Sequence[TextExample]) -> ExampleBatch:
     """Return examples of equal length as a batch."""
-    inputs = model._inputs.padded([example.encoded for example in examples])
+    inputs = model.inputs.padded([example.encoded for example in examples])
     return ExampleBatch(inputs, tuple(examples))
 
 
@@ -97,15 +97,15 @@ def _kind(example: Any, index: int) -> type:
 def _of_segment(
     model: AttentionModel, task: str | None, index: int, segment: Segment
 ) -> TextExample:
-    ids, types = model._inputs._of_segment(segment)
-    encoded = Encoded(model._encoder._within_limit(ids), types, model._encoder.axis(ids))
+    encoded = model.inputs.encoded_segment(segment)
+    ids = encoded.ids
     if task in ("class", None):
         return Example(encoded)
     if task == "label":
         return Example(encoded, tuple(labelled_places(model.tokenizer, ids)))
     if task == "next":
         return Example(encoded, tuple(range(len(ids) - 1)), tuple(ids[1:]))
-    inputs = model._inputs.padded([encoded])
+    inputs = model.inputs.padded([encoded])
     changed, selected = masked_ids(model.hf_model, model.tokenizer, inputs, seed=0)
     places = tuple(selected[0].nonzero()[:, 0].tolist())
     if not places:
@@ -118,7 +118,7 @@ def _of_label(
     model: AttentionModel, task: str | None, index: int, example: tuple[Any, ...]
 ) -> TextExample:
     *texts, label = example
-    encoded = model._encoder(*texts)
+    encoded = model.inputs.encoder(*texts)
     if task is None:
         return Example(encoded)
     if task == "label":

@@ -30,7 +30,7 @@ def sentences_of(
         TypeError, ValueError: as `score_pairs`.
     """
     task = prediction_task(model.hf_model)
-    if task not in ("masked", "next") or model._encodes_apart:
+    if task not in ("masked", "next") or model.inputs.encodes_apart:
         name = type(model.hf_model).__name__
         raise TypeError(
             f"pairs are scored by masked and causal language models of one stack, not by {name}"
@@ -43,7 +43,7 @@ def sentences_of(
     masking = f"a masked word of {type(model.hf_model).__name__}"
     sentences: list[TextExample] = []
     for index, pair in enumerate(pairs):
-        read = [model._encoder(text) for text in (pair.good, pair.bad)]
+        read = [model.inputs.encoder(text) for text in (pair.good, pair.bad)]
         if task == "masked":
             mask_id = mask_id_of(model.tokenizer, masking)
             tokens = [sentence.tokens for sentence in read]

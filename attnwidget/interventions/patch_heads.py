@@ -101,7 +101,7 @@ def patch_heads(
             f"to {longest} tokens: choose pairs of one length, or positions=False"
         )
     with model.lock:
-        model._check_open()
+        model.check_open()
         units, shape = units_of(model, heads, positions=longest if positions else None)
         about = {
             "units": digest_of(units),

@@ -181,7 +181,7 @@ def patch_path(
     if first.layer >= last.layer:
         raise ValueError(f"{last} does not read {first}: the receiver is in a later layer")
     with model.lock:
-        model._check_open()
+        model.check_open()
         numbers = np.stack(
             [_path_numbers(model, pair, first, last, score, into) for pair in pairs], 1
         )

@@ -110,7 +110,7 @@ def read_unit_scores(
     Raises:
         ValueError, KeyboardInterrupt, OSError, RuntimeError, WorkersError: As `input_numbers`.
     """
-    work = ReplayedBatches(model, dict(model.edits.changes), read)
+    work = ReplayedBatches(model, read)
     workers = None if executor is None else Workers(executor, work)
     with replaying(model.hf_model, model.edits, intact_edits(model.hf_model)) as replay:
         numbers, complete = input_numbers(

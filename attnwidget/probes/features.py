@@ -209,7 +209,7 @@ class _Extraction:
     layout: Layout
 
     def __call__(self, batches: Sequence[Sequence[Segment]]) -> list[list[FloatArray]]:
-        with self.reader.edits_of_sender():
+        with self.reader.worker_model.reading():
             return [_read(self.reader, batch, self.layout) for batch in batches]
 
 

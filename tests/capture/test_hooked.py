@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -73,3 +75,14 @@ def test_a_failed_forward_is_reported_if_asked_for_and_hooks_end_with_the_block(
         assert outputs == expected
         module(torch.ones(1))
         assert outputs == expected
+
+
+def test_copies_of_a_hooked_module_call_no_function() -> None:
+    module = Scaled()
+    called: list[nn.Module] = []
+    with hooked([module], before=lambda hooked_module, *_: called.append(hooked_module)):
+        for copied in (deepcopy(module), pickle.loads(pickle.dumps(module))):
+            assert copied(torch.ones(1), factor=2).item() == 2
+        assert not called
+        module(torch.ones(1))
+    assert called == [module]

@@ -116,7 +116,7 @@ class Encoder:
                     "pair goes with texts; ids are taken as they are, special ones included"
                 )
             ids = [int(i) for i in given]
-            ids = self._within_limit(ids[: self.limit] if truncate else ids)
+            ids = self.within_limit(ids[: self.limit] if truncate else ids)
             return Encoded(ids, None, self.axis(ids))
         if self._tokenizer is None:
             raise ValueError(
@@ -163,7 +163,7 @@ class Encoder:
             max_tokens=self.limit if truncate else None,
             target=target,
         )
-        ids = self._within_limit(read.ids)
+        ids = self.within_limit(read.ids)
         types = read.types
         remark = self._remark(read)
         given = [item.words or item.text for item in spelt if item is not None]
@@ -201,7 +201,7 @@ class Encoder:
         refuse_half_characters(written.text, "the chat")
         # The template writes all special tokens itself.
         ids = self.texts.alone(written.text)
-        ids = self._within_limit(ids[: self.limit] if truncate else ids)
+        ids = self.within_limit(ids[: self.limit] if truncate else ids)
         return Encoded(ids, None, written.on(self.axis(ids), self.texts), written)
 
     def _given_words(self, texts: TextsOfTokens, name: str, truncate: bool) -> list[int | None]:
@@ -217,7 +217,8 @@ class Encoder:
             _check_tokens(label, given, words_of_part, truncate)
         return words
 
-    def _within_limit(self, ids: list[int]) -> list[int]:
+    def within_limit(self, ids: list[int]) -> list[int]:
+        """Return `ids`; raise ValueError if there are none, or more than the model accepts."""
         if not ids:
             raise ValueError("the text has no tokens: pass at least one")
         if self.limit is not None and len(ids) > self.limit:

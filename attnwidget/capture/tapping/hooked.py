@@ -17,6 +17,25 @@ BeforeForward = Callable[
 AfterForward = Callable[[nn.Module, tuple[Any, ...], dict[str, Any], Any], Any]
 
 
+class _ThreadHook:
+    """A hook that acts in the thread of its creation alone.
+
+    Copies of a hooked model, also in other processes, have hooks that do nothing.
+    """
+
+    def __init__(self, function: Callable[..., Any] | None) -> None:
+        self._function = function
+        self._thread = threading.get_ident()
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._function is None or threading.get_ident() != self._thread:
+            return None
+        return self._function(*arguments)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (None,)
+
+
 @contextmanager
 def hooked(
     modules: Iterable[nn.Module],
@@ -47,18 +66,8 @@ def hooked(
         ...         module(1), other.submit(module, 1).result()
         (2, 1)
     """
-    thread = threading.get_ident()
-
-    def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if before is not None and threading.get_ident() == thread:
-            return before(module, args, kwargs)
-        return None
-
-    def leave(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-        if after is not None and threading.get_ident() == thread:
-            return after(module, args, kwargs, output)
-        return None
-
+    enter = _ThreadHook(before)
+    leave = _ThreadHook(after)
     with ExitStack() as undo:
         for module in modules:
             if before is not None:

@@ -131,9 +131,6 @@ class _Tap:
     watch: FunctionWatch | None = None
     masks: OfLatest[_Masks] = field(default_factory=OfLatest)
 
-    def __deepcopy__(self, memo: object) -> _Tap:
-        return self  # copying a model while it is tapped copies its hooks, not the tap
-
     def start_pass(self, stacks: Set[str], *_: object) -> None:
         if self in _open_taps.get():
             for stack in stacks:

@@ -65,7 +65,7 @@ def patched_effects(
         raise ValueError("patching in this figure is of one text, and this input has two")
     inputs = model.question(reading.inputs, position).encoded
     clean = inputs["input_ids"][0].tolist()
-    other = list(model._encoder(corrupted).ids)
+    other = list(model.inputs.encoder(corrupted).ids)
     if len(other) != len(clean):
         raise ValueError(
             f"the second text has {len(other)} tokens and this text has {len(clean)}: outputs of "
@@ -90,7 +90,7 @@ def patched_effects(
     return PatchedEffects(
         effects=patches.of_heads.difference,
         versus=predictions.answers.spelt([rival])[0][0],
-        corrupted=" ".join(model._encoder.axis(other).text),
+        corrupted=" ".join(model.inputs.encoder.axis(other).text),
         logit_differences=(float(patches.corrupted[0]), float(patches.clean[0])),
     )
 

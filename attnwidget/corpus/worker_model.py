@@ -1,0 +1,44 @@
+"""A model that other processes read under the edits of the process that sends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from attnwidget.capture.disabled import changed
+from attnwidget.capture.tapping.edits import Change
+from attnwidget.capture.tapping.head import Head
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+
+class WorkerModel:
+    """A model, and the heads that are off in the process that sends the model to a worker.
+
+    Args:
+        model: The model.
+        changes: The heads that are off in the sending process; empty in that process itself, where
+            the block of `disabled` is open.
+    """
+
+    def __init__(self, model: AttentionModel, changes: Mapping[Head, Change] | None = None) -> None:
+        self.model = model
+        self._changes = changes or {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.model, dict(self.model.edits.changes))
+
+    @contextmanager
+    def reading(self) -> Iterator[AttentionModel]:
+        """Return a block that reads the model, with the edits of the sending process.
+
+        Raises:
+            RuntimeError: The model was closed.
+        """
+        hf_model = self.model.hf_model
+        edits = changed(hf_model, self._changes) if self._changes else nullcontext()
+        with self.model.lock, edits:
+            self.model.check_open()
+            yield self.model
