@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnwidget.corpus.results import HeadMetrics, HeadResult
-from attnwidget.interventions.score_changes import ScoreChanges, are_right_or_wrong
+from attnwidget.interventions.score_changes import ScoreChanges, are_right_or_wrong, table_of_heads
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.counted import counted
 
@@ -101,7 +101,7 @@ class Ablation(HeadResult):
         import pandas as pd
 
         frames = [
-            changes.table_of_heads(broken=changes.broken, fixed=changes.fixed).astype(
+            table_of_heads(changes, broken=changes.broken, fixed=changes.fixed).astype(
                 {"broken": "Int64", "fixed": "Int64"}
             )
             for changes in (self.of_heads, self.of_layers)

@@ -21,7 +21,7 @@ from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.interventions.patch_pairs import Into, PatchPair, pairs_of
 from attnwidget.interventions.patch_results import PatchedRuns, recovered
 from attnwidget.interventions.patched_passes import outputs_of_heads, patch
-from attnwidget.interventions.score_changes import ScoreChanges
+from attnwidget.interventions.score_changes import ScoreChanges, table_of
 from attnwidget.interventions.scores import (
     PATCH_SCORES,
     PatchScore,
@@ -87,7 +87,7 @@ class PathPatch(PatchedRuns):
         the gap between the runs), p, adjusted. `attrs` has the "model", the "score" and "n" pairs.
         """
         changes = self.of_inputs
-        frame = changes.table(recovered=recovered(changes, self.gap))
+        frame = table_of(changes, recovered=recovered(changes, self.gap))
         frame.insert(0, "sender", str(self.sender))
         frame.insert(1, "receiver", str(self.receiver))
         frame.insert(2, "input", INPUTS)

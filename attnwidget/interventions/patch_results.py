@@ -12,7 +12,7 @@ from attnwidget.capture.result import Result
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.interventions.patch_pairs import Into
-from attnwidget.interventions.score_changes import ScoreChanges, are_right_or_wrong
+from attnwidget.interventions.score_changes import ScoreChanges, are_right_or_wrong, table_of_heads
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.counted import counted
 
@@ -220,7 +220,7 @@ class HeadPatches(PatchedRuns, HeadResult):
         return ScoreChanges(scores, self.base, judged, tested=True)
 
     def _frame(self, changes: ScoreChanges) -> pd.DataFrame:
-        frame = changes.table_of_heads(recovered=recovered(changes, self.gap))
+        frame = table_of_heads(changes, recovered=recovered(changes, self.gap))
         if "position" in frame:
             frame.insert(3, "token", [self.tokens[place] for place in frame["position"]])
         return frame

@@ -111,40 +111,44 @@ class ScoreChanges:
             return np.full(self.scores.shape[:-1], np.nan)
         return self._placed(chosen[self._measured].sum(-1).astype(np.float64))
 
-    def table(self, **further: Float64Array) -> pd.DataFrame:
-        """Return one row per unit that was changed.
 
-        Columns: score (the mean), difference, low, high, the further columns, p, adjusted.
+def table_of(changes: ScoreChanges, **further: Float64Array) -> pd.DataFrame:
+    """Return one row per unit that was changed.
 
-        Args:
-            **further: Further columns by name, [...].
-        """
-        import pandas as pd
+    Columns: score (the mean), difference, low, high, the further columns, p, adjusted.
 
-        low, high = self.interval
-        columns = {"score": self.mean, "difference": self.difference, "low": low, "high": high}
-        columns |= {**further, "p": self.p, "adjusted": self.adjusted}
-        measured = self._measured
-        return pd.DataFrame({name: values[measured] for name, values in columns.items()})
+    Args:
+        changes: The changes of the score.
+        **further: Further columns by name, [...].
+    """
+    import pandas as pd
 
-    def table_of_heads(self, **further: Float64Array) -> pd.DataFrame:
-        """Return `table` with the columns layer and head, and position for heads at a token.
+    low, high = changes.interval
+    columns = {"score": changes.mean, "difference": changes.difference, "low": low, "high": high}
+    columns |= {**further, "p": changes.p, "adjusted": changes.adjusted}
+    measured = changes._measured
+    return pd.DataFrame({name: values[measured] for name, values in columns.items()})
 
-        The column head is empty for whole layers.
 
-        Args:
-            **further: As in `table`.
-        """
-        import pandas as pd
+def table_of_heads(changes: ScoreChanges, **further: Float64Array) -> pd.DataFrame:
+    """Return `table_of` with the columns layer and head, and position for heads at a token.
 
-        frame = self.table(**further)
-        places = np.argwhere(self._measured)
-        heads = places[:, 1] if places.shape[1] > 1 else [pd.NA] * len(places)
-        frame.insert(0, "layer", places[:, 0])
-        frame.insert(1, "head", pd.Series(heads, dtype="Int64"))
-        if places.shape[1] > 2:
-            frame.insert(2, "position", places[:, 2])
-        return frame
+    The column head is empty for whole layers.
+
+    Args:
+        changes: As in `table_of`.
+        **further: As in `table_of`.
+    """
+    import pandas as pd
+
+    frame = table_of(changes, **further)
+    places = np.argwhere(changes._measured)
+    heads = places[:, 1] if places.shape[1] > 1 else [pd.NA] * len(places)
+    frame.insert(0, "layer", places[:, 0])
+    frame.insert(1, "head", pd.Series(heads, dtype="Int64"))
+    if places.shape[1] > 2:
+        frame.insert(2, "position", places[:, 2])
+    return frame
 
 
 def are_right_or_wrong(*scores: Float64Array) -> bool:
