@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import inf
+from time import monotonic
 from typing import Any, Literal
 
 import traitlets
@@ -12,7 +13,6 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.answerer import Answerer, ArcsOptions
-from attnwidget.widgets.dependency_arcs.search import next_index
 from attnwidget.widgets.pages.encoding import state_of
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed, when_open
@@ -207,3 +207,33 @@ class SentenceArcs(RelationChoice):
         """Return the drawing data of the shown sentence."""
         index = self.sentence
         return self._answerer.drawn(index, self.sentences[index], self._arcs_options())
+
+
+def next_index(
+    count: int, fits: Callable[[int], bool], *, start: int, step: int, seconds: float
+) -> tuple[int | None, int]:
+    """Return the next index that fits, and wrap around at the end.
+
+    Args:
+        count: Number of sentences.
+        fits: Whether the sentence at an index fits.
+        start: The index to start from, which is not looked at.
+        step: 1 for the next index, -1 for the previous one.
+        seconds: The time that the search may take.
+
+    Returns:
+        The index or None, and the number of sentences that were looked at.
+
+    Example:
+        >>> from attnwidget.widgets.dependency_arcs.sentence_arcs import next_index
+        >>> next_index(5, [1, 3].__contains__, start=3, step=1, seconds=1.0)
+        (1, 3)
+    """
+    until = monotonic() + seconds
+    for away in range(1, count):
+        if monotonic() > until:
+            return None, away - 1
+        index = (start + step * away) % count
+        if fits(index):
+            return index, away
+    return None, max(0, count - 1)
