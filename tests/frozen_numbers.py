@@ -625,8 +625,10 @@ def _() -> Any:
 def _() -> Any:
     metrics = ["position", "classes", "entropy", "confidence"]
     return {
-        "BERT": public.behaviours(public.measure(bert(), segments(), metrics, **QUIET)),
-        "causal": public.behaviours(public.measure(causal(), causal_segments(), metrics, **QUIET)),
+        "BERT": public.clark_labels(public.measure(bert(), segments(), metrics, **QUIET)),
+        "causal": public.clark_labels(
+            public.measure(causal(), causal_segments(), metrics, **QUIET)
+        ),
     }
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from attnwidget import AttentionModel, load_model, score_behaviours
+from attnwidget import AttentionModel, load_model
+from attnwidget.behaviours import score_behaviours
 from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, t_interval, t_test
 from attnwidget.behaviours.broad import Broad
 from attnwidget.behaviours.evidence import Evidence

@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 
 from attnwidget import (
-    Atlas,
     AtlasView,
     AttentionModel,
     Head,
     HeadGrid,
     atlas,
-    clark_labels,
-    copying_scores,
     explore,
     load_model,
     measure,
     read_segments,
-    score_behaviours,
 )
+from attnwidget.behaviours import score_behaviours
 from attnwidget.behaviours.registry import known_behaviours, words_of
 from attnwidget.demo import demo_atlas, demo_prose, demo_treebank
+from attnwidget.mechanisms import copying_scores
+from attnwidget.metrics import clark_labels
 from attnwidget.metrics.induction import sequence_scores, start_and_vocabulary
 from attnwidget.metrics.repeated_tokens import SCORES, read_repeated, repeated_and_other
+from attnwidget.results import Atlas
 from fixtures.recording import on_page
 from fixtures.svg_picture import texts
 
