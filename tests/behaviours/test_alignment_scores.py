@@ -15,8 +15,7 @@ from transformers import BartConfig, BartForConditionalGeneration
 
 from attnwidget import AttentionModel, load_model
 from attnwidget.behaviours import alignment_scores
-from attnwidget.behaviours.scores.alignment_scores import AlignmentScores
-from attnwidget.kernels.monotonicity import monotonicity
+from attnwidget.behaviours.scores.alignment_scores import AlignmentScores, monotonicity
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import VOCABULARY
 

@@ -16,7 +16,7 @@ from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
 from attnwidget.behaviours.scores.score_behaviours import evidence_of
 from attnwidget.corpus.batches import BatchMaker
 from attnwidget.demo import demo_atlas, demo_documents
-from attnwidget.text.bracketed_passages import bracketed_passage
+from attnwidget.text.demonstrations import bracketed_passage
 from behaviours.test_names_by_chance import random_bert
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attnwidget.demo import demo_documents
-from attnwidget.text.bracketed_passages import bracketed_passage
+from attnwidget.text.demonstrations import bracketed_passage
 
 
 def test_brackets_become_mentions_and_spaces_stay_as_written() -> None:

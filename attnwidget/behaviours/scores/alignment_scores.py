@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from attnwidget.behaviours.behaviour_score import t_test
 from attnwidget.capture.model import AttentionModel
@@ -18,7 +19,6 @@ from attnwidget.corpus.each_input import numbers_of_each
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.kernels.monotonicity import monotonicity
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.significance import holm
 from attnwidget.text.counted import counted
@@ -213,3 +213,39 @@ def _of_texts(model: AttentionModel, source: str, target: str) -> Float64Array:
 def _ordinary(axis: Tokens) -> list[int]:
     """Return the positions of the tokens that are not special."""
     return [place for place, word in enumerate(axis.words) if word is not None]
+
+
+# Digits of the mean position of a key: rounding errors of even attention have no order.
+_DIGITS = 4
+
+
+def monotonicity(weights: NDArray[np.floating]) -> Float64Array:
+    """Return Spearman's correlation of the position of a query and the mean position of its keys.
+
+    1 = each query attends to later keys than the query before. A head whose mean position is the
+    same for all queries has 0.
+
+    Args:
+        weights: Attention from queries to keys, [..., Q, K]; rows need no sum of 1.
+
+    Returns:
+        The correlations, float64 [...].
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.behaviours.scores.alignment_scores import monotonicity
+        >>> monotonicity(np.stack([np.eye(3), np.eye(3)[::-1], np.ones((3, 3))])).tolist()
+        [1.0, -1.0, 0.0]
+    """
+    values = np.asarray(weights, np.float64)
+    n_queries, n_keys = values.shape[-2:]
+    mass = values.sum(-1)
+    position = values @ np.arange(n_keys, dtype=np.float64)
+    mean = np.divide(position, mass, out=np.zeros_like(mass), where=mass > 0)
+    ranks = rankdata(mean.round(_DIGITS), axis=-1) - (n_queries + 1) / 2
+    order = np.arange(n_queries) - (n_queries - 1) / 2
+    size = np.sqrt((ranks**2).sum(-1) * (order**2).sum())
+    found: Float64Array = np.divide(
+        ranks @ order, size, out=np.zeros(values.shape[:-2]), where=size > 0
+    )
+    return found
