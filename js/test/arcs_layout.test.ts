@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { expect, test } from "vitest";
 import { arcLevels, hangingIn, rowsOf } from "../src/dependency_arcs/arcs_layout.js";
 import { HEADS } from "../src/dependency_arcs/heads_answerer.js";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { expect, test } from "vitest";
 import { isolated, isRtl, plain } from "../src/shared/bidi.js";
 import { drawToken, labelOf } from "../src/shared/labels.js";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { endOfScale, inverse, lookup, transfer } from "../src/shared/colour.js";
 import { levelOf, lineLevelOf, thickness } from "../src/shared/colour_levels.js";

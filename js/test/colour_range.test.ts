@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, test } from "vitest";
 import { barOf, lineTables } from "../src/head_view/lines/line_tables.js";
 import { linesRange } from "../src/head_view/lines/lines_focus.js";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { checkedFigure, checkedHeld, parsedPage } from "../src/page/checked_data.js";
 import { DamagedError, sentenceOf } from "../src/shared/page/damage.js";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { expect, test } from "vitest";
 import { groupNames } from "../src/head_map/group_names.js";
 import type { Point } from "../src/head_map/map_points.js";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { expect, test } from "vitest";
 import { headNames } from "../src/shared/caption.js";
 import { gridLayout } from "../src/shared/cells.js";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, test } from "vitest";
 import { type Edges, headTexts, NUMBER_SIZE } from "../src/head_map/head_numbers.js";
 import type { Point } from "../src/head_map/map_points.js";

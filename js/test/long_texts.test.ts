@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { expect, test } from "vitest";
 import { bounded, MOST_DRAWN } from "../src/shared/bounded.js";
 import { caption, captionText } from "../src/shared/caption.js";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, test } from "vitest";
 import type { Point } from "../src/head_map/map_points.js";
 import { groupColour, groupLegend, groupShape, layerColour } from "../src/head_map/paint.js";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { afterEach, expect, test, vi } from "vitest";
 import { onPeek, type Peeked, peekOut } from "../src/shared/peek.js";
 

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, test } from "vitest";
 import { type Request, Sheet } from "../src/shared/picture/sheet.js";
 import { type PlacedRaster, SvgPen } from "../src/shared/picture/svg_pen.js";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { expect, test } from "vitest";
 import { arrange, heatFits, heatLayout } from "../src/relation_table/layout.js";
 import { drawPicture } from "../src/relation_table/picture.js";

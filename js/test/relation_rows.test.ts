@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { expect, test } from "vitest";
 import { chosenRows, decodeRelations, sorted, wilson } from "../src/relation_table/scene.js";
 import { percent } from "../src/shared/numbers.js";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { expect, test } from "vitest";
 import { releasing } from "../src/shared/release.js";
 import { fakeModel } from "./fake_model.js";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { expect, test } from "vitest";
 import type { Lines } from "../src/head_view/lines/lines_choose.js";
 import { hitRows, rowsLayout } from "../src/head_view/lines/rows_layout.js";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { expect, test } from "vitest";
 import { orderHeads } from "../src/head_grid/head_order.js";
 import { reachedLayer } from "../src/shared/selection.js";

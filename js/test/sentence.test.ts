@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, test } from "vitest";
 import { chosenWords, withoutLast } from "../src/explorer/locks.js";
 import { arcsOf, marksOf } from "../src/explorer/sentence/arcs.js";

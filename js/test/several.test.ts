@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, test } from "vitest";
 import cases from "../../tests/parity/heads.json" with { type: "json" };
 import { type Lines, MOST_LINES } from "../src/head_view/lines/lines_choose.js";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { thumbnails } from "../src/head_grid/page.js";
 import { link } from "../src/page/linked_models.js";

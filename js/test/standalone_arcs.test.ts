@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { type HeldSentence, pageModel } from "../src/dependency_arcs/page.js";
 import type { ArcsState } from "../src/dependency_arcs/state.js";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { pageModel as coreferenceModel, type HeldWindow } from "../src/coreference_view/page.js";
 import type { CoreferenceState } from "../src/coreference_view/scene.js";

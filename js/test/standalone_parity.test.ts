@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, it, test } from "vitest";
 import lensCases from "../../tests/parity/lens.json" with { type: "json" };
 import lineCases from "../../tests/parity/lines.json" with { type: "json" };

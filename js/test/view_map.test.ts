@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, test } from "vitest";
 import { linesInView, rowCutoffs } from "../src/head_view/lines/lines_choose.js";
 import { cellPixels } from "../src/head_view/matrix/matrix_pixels.js";

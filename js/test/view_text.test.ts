@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, test } from "vitest";
 import { type MapOptions, visibleMap } from "../src/head_view/source/visible_map.js";
 import type { ViewState } from "../src/head_view/state.js";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { asFloat32, asInt32, asUint8 } from "../src/shared/wire.js";
 
