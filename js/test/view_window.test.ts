@@ -6,6 +6,7 @@ import {
   matrixLayout,
 } from "../src/head_view/matrix/matrix_layout.js";
 import { matrixNotes } from "../src/head_view/matrix/matrix_paint.js";
+import type { Scene } from "../src/head_view/scene.js";
 import type { VisibleMap } from "../src/head_view/source/visible_map.js";
 import { partOf, positionOf, windowOf } from "../src/head_view/source/window_of.js";
 import {
@@ -66,10 +67,11 @@ describe("a window", () => {
     expect(near.cellHeight).toBe(near.cellWidth);
     expect(near.rows * near.cellHeight).toBeLessThanOrEqual(500);
     expect(near.rows * near.cellHeight).toBeGreaterThan(450);
-    expect(matrixNotes(near, map)).toEqual([
+    const scene = { map } as Scene;
+    expect(matrixNotes(near, scene)).toEqual([
       "zoomed: queries 10 to 59 and keys 0 to 39 of 500 in sight",
     ]);
-    expect(matrixNotes(all, map)).toEqual([]);
+    expect(matrixNotes(all, scene)).toEqual([]);
   });
 
   test("the pointer finds the cells that are in sight, also of a part that moves", () => {

@@ -46,7 +46,7 @@ def test_a_control_of_the_documentation_is_visible_in_the_explorer_and_works(
         see_box(root, name, True)
     # The explorer has one menu and each control once; the figure alone has all of its own.
     expect(explorer.get_by_role("button", name="View")).to_have_count(1)
-    canvas = explorer.locator(".attnw-matrix-figure canvas").last
+    canvas = explorer.locator(".attnw-matrix-figure canvas.attnw-matrix")
     plain = canvas.evaluate(PIXELS)
     open_menu(explorer).get_by_role("checkbox", name=name).check()
     notebook.wait_for_value("explorer.view.diagonal", True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -14,13 +17,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import attnwidget
+from attnwidget.behaviours import score_behaviours
+from attnwidget.behaviours.registry import known_behaviours, words_of
 from project.added_sources import PAGE, build_with, section, shown_files
 
 ROOT = Path(__file__).parents[2]
 # What the examples of the page would make.
-EXAMPLES = re.compile(r"(diagonal|governor.weights|received_bars(/\w+)?)\.(test\.)?\w+$")
+EXAMPLES = re.compile(
+    r"(diagonal|prepositions|own.mean|governor.weights|received_bars(/\w+)?)\.(test\.)?\w+$"
+)
 
 
 @pytest.fixture(scope="module")
@@ -72,20 +80,138 @@ def test_every_file_that_is_named_is_there() -> None:
     assert len(there) >= 20 and [name for name in there if not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize(("title", "most"), [("A control", 5), ("A widget", 10)])
+@pytest.fixture
+def added_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    """Import the one file of an example, as a module of the package's folder."""
+
+    def import_example(title: str) -> ModuleType:
+        (shown,) = shown_files(title)
+        path = Path(shown.path)
+        folder = import_module(".".join(path.parent.parts))
+        (tmp_path / path.name).write_text(shown.text, "utf-8")
+        monkeypatch.setattr(folder, "__path__", [*folder.__path__, str(tmp_path)])
+        module = import_module(f"{folder.__name__}.{path.stem}")
+        monkeypatch.delattr(folder, path.stem)
+        monkeypatch.delitem(sys.modules, module.__name__)
+        return module
+
+    return import_example
+
+
+def test_the_behaviour_is_found_and_has_the_right_numbers(
+    added_module: Callable[[str], ModuleType],
+) -> None:
+    found_once = (known_behaviours, words_of)
+    before = known_behaviours()
+    try:
+        added_module("A behaviour")
+        for function in found_once:
+            function.cache_clear()
+        assert known_behaviours()[:-1] == before
+        assert words_of("prepositions") == ("the prepositions", "grammar")
+        model = attnwidget.load_model(device="cpu")
+        texts = [
+            "The cat sat on the mat with a dog.",
+            "He lives in a house.",
+            "She came from the city by car.",
+        ]
+        table = score_behaviours(
+            model,
+            attnwidget.make_segments(texts, model),
+            ["prepositions"],
+            random_models=0,
+            progress=False,
+        )
+    finally:
+        sys.modules.pop("attnwidget.behaviours.prepositions", None)
+        for function in found_once:
+            function.cache_clear()
+
+    scores = []
+    controls = []
+    for text in texts[::2]:  # the other texts are held out
+        maps = model.attend(text).weights()
+        tokens = model.attend(text).stacks["self"].key.text
+        keys = [k for k, token in enumerate(tokens) if token in ("on", "with", "from", "by")]
+        assert len(keys) == 2
+        score = np.zeros(maps.shape[:2])
+        control = np.zeros(maps.shape[:2])
+        queries = set()
+        for query, key in itertools.product(range(len(tokens)), keys):
+            others = [
+                maps[:, :, other, other + key - query]
+                for other in range(len(tokens))
+                if 0 <= other + key - query < len(tokens) and other + key - query not in keys
+            ]
+            if others:
+                score += maps[:, :, query, key]
+                control += np.mean(others, axis=0)
+                queries.add(query)
+        scores.append(score / len(queries))
+        controls.append(control / len(queries))
+    found = table["prepositions"]
+    np.testing.assert_allclose(found.score, np.mean(scores, axis=0), atol=1e-5)
+    np.testing.assert_allclose(found.control, np.mean(controls, axis=0), atol=1e-5)
+
+
+def test_the_intervention_has_the_right_numbers(
+    added_module: Callable[[str], ModuleType],
+) -> None:
+    ablate_differences = added_module("An intervention").ablate_differences
+    model = attnwidget.load_model(device="cpu")
+    examples = [("The woman washed [MASK] hands.", "her"), ("He said [MASK] was late.", "he")]
+    heads = [(2, 1), (2, 8), (5, 8)]
+    found = ablate_differences(model, examples, heads=heads, progress=False)
+    assert found.examples == tuple(examples) and found.complete and not found.note
+
+    def loss(text: str, answer: str) -> float:
+        return -float(np.log(model.predict(text).probability(answer)))
+
+    np.testing.assert_allclose(found.intact, [loss(*example) for example in examples], atol=1e-4)
+    for layer, head in heads:
+        projection = model.hf_model.bert.encoder.layer[layer].attention.output.dense
+        size = projection.in_features // model.n_heads
+        part = slice(head * size, (head + 1) * size)
+
+        def even(_: Any, inputs: tuple[torch.Tensor], part: slice = part) -> tuple[torch.Tensor]:
+            outputs = inputs[0].clone()
+            outputs[:, :, part] = outputs[:, :, part].mean(1, keepdim=True)
+            return (outputs,)
+
+        hook = projection.register_forward_pre_hook(even)
+        try:
+            expected = [loss(*example) for example in examples]
+        finally:
+            hook.remove()
+        np.testing.assert_allclose(found.head_scores[layer, head], expected, atol=1e-4)
+        assert np.abs(found.intact - expected).max() > 1e-3
+    assert np.isnan(found.head_scores).all(-1).sum() == 72 - len(heads)
+
+
+@pytest.mark.parametrize(
+    ("title", "most"),
+    [("A behaviour", 1), ("An intervention", 1), ("A control", 4), ("A widget", 10)],
+)
 def test_the_files_of_an_example_are_those_of_its_list_and_few(title: str, most: int) -> None:
     listed = re.findall(r"^\| `((?:attnwidget|js/src)/[^`]+)` \|", section(title), re.M)
     assert listed == [shown.path for shown in shown_files(title)]
     assert len(listed) <= most
-    numbers = {5: "five", 10: "ten"}
-    assert f"{numbers[len(listed)]} files" in " ".join(section(title).split())
+    numbers = {1: "One file", 4: "four files", 10: "ten files"}
+    assert numbers[len(listed)] in " ".join(section(title).split())
 
 
 def test_the_counts_of_files_are_those_of_the_lists() -> None:
     rows = re.findall(
-        r"^\| \[(a \w+)\]\(#[\w-]+\) \| (\d+)\b[^|]* \| (\d+) \|$", PAGE.read_text("utf-8"), re.M
+        r"^\| \[(an? \w+)\]\(#[\w-]+\) \| (\d+)\b[^|]* \| (\d+) \|$", PAGE.read_text("utf-8"), re.M
     )
-    assert [title for title, _, _ in rows] == ["a metric", "a study", "a control", "a widget"]
+    assert [title for title, _, _ in rows] == [
+        "a metric",
+        "a behaviour",
+        "an intervention",
+        "a study",
+        "a control",
+        "a widget",
+    ]
     for title, n_sources, n_files in rows:
         cells = re.findall(r"^\| (`[^|]+`) \|", section(title.capitalize()), re.M)
         # "…" stands for a file that only some studies need.

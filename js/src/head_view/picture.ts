@@ -305,7 +305,7 @@ function matrixDrawing(scene: Scene, at: MatrixLayout): Drawing {
     paintMatrix(pen, at, scene);
     paintMatrixLabels(pen, at, scene);
   };
-  return { width: at.width, height: at.height, paint, notes: matrixNotes(at, scene.map) };
+  return { width: at.width, height: at.height, paint, notes: matrixNotes(at, scene) };
 }
 
 function besideDrawing(sheet: Sheet, scene: Scene): Drawing {

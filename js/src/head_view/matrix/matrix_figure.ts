@@ -69,7 +69,7 @@ export function matrixFigure(parent: DocumentFragment): Figure {
       const width = side === "query" ? layout.rowLabel : layout.colLabel;
       return of.ruler(labelFont(of.font, true, axisSize(of)))(text) > width;
     },
-    notes: () => (layout && scene ? matrixNotes(layout, scene.map) : []),
+    notes: () => (layout && scene ? matrixNotes(layout, scene) : []),
     plot() {
       if (!layout) return undefined;
       const { left, top } = box.getBoundingClientRect();

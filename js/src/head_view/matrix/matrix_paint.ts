@@ -59,8 +59,9 @@ export function arrangeMatrix(scene: Scene): MatrixLayout {
   return labelled ? withLabels(whole, labelled) : whole;
 }
 
-/** What a matrix leaves out. */
-export function matrixNotes(layout: MatrixLayout, map: VisibleMap): string[] {
+/** What the caption must say about a matrix. */
+export function matrixNotes(layout: MatrixLayout, scene: Scene): string[] {
+  const { map } = scene;
   const { rows, cols } = map;
   const { part, size } = layout;
   const { across, down } = pixelSize(layout);
