@@ -361,6 +361,26 @@ def test_no_violations_in_any_tab_in_either_theme(notebook: LiveNotebook, root: 
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
+def test_a_comparison_fits_a_screen_without_violations(
+    notebook: LiveNotebook, root: Locator
+) -> None:
+    notebook.run_in_kernel(
+        "explorer.text = 'The nurse said that she was tired.';"
+        "explorer.versus_text = 'The nurse said that he was tired.'"
+    )
+    choice = root.get_by_role("group", name="maps of A and B")
+    expect(choice).to_be_visible()
+    for width in (1070, 1420):
+        set_width(root, width)
+        assert height(root) < 760
+        assert overflowing(root) == []
+    for name in ("A", "B", "A − B"):
+        choice.get_by_role("button", name=name, exact=True).click()
+        assert complaints(notebook.page) == [], name
+
+
+@pytest.mark.slow
 def test_twice_the_size_forced_colours_and_less_motion(
     notebook: LiveNotebook, root: Locator
 ) -> None:
