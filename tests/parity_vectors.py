@@ -23,7 +23,7 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.head_view.several import drawn_heads
 from attnwidget.widgets.pages.encoding import rounded
-from attnwidget.widgets.shared.relation_words import relation_names, words_of
+from attnwidget.widgets.shared.relation_words import relation_names, words_of_relation
 from attnwidget.widgets.token_lens.three_digits import three_digits
 from attnwidget.widgets.wire.linked_traits import fitting
 from references.reference_lines import least_lines
@@ -280,7 +280,7 @@ def relation_cases() -> dict[str, Any]:
         ],
         "labels": labels,
         "governors": governors,
-        "words": {name: words_of(sentence, name) for name in names},
+        "words": {name: words_of_relation(sentence, name) for name in names},
     }
 
 

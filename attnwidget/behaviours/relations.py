@@ -85,7 +85,7 @@ class RelationRule(LinkRule):
         return links.to(batch.real.device)
 
 
-class Relations(StudyBehaviour):
+class RelationBehaviour(StudyBehaviour):
     """Accuracy of a head on each frequent relation, against the best fixed offset.
 
     The study is `probe_relations`. From a word to its governor, the predicted governor is the word
@@ -183,4 +183,4 @@ class Relations(StudyBehaviour):
         )
 
 
-BEHAVIOURS = (Relations(),)
+BEHAVIOURS = (RelationBehaviour(),)

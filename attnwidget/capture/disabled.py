@@ -28,13 +28,13 @@ from attnwidget.capture.tapping.tap import LayerAttention, open_edits, tap
 from attnwidget.capture.tapping.torch_functions import summed_values
 from attnwidget.text.counted import counted
 
-Heads = Head | Sequence[Any] | Iterable[Head | Sequence[Any]]
+HeadChoice = Head | Sequence[Any] | Iterable[Head | Sequence[Any]]
 
 
 def disabled(
     hf_model: Any,
     inputs: ModelInputs,
-    heads: Heads | None,
+    heads: HeadChoice | None,
     *,
     method: EditMethod | None,
     layers: Iterable[int] | None,
@@ -112,7 +112,7 @@ def intact_edits(hf_model: Any) -> Edits:
 
 
 def chosen_heads(
-    intact: Edits, heads: Heads | None, layers: Iterable[int] | None, stack: str | None
+    intact: Edits, heads: HeadChoice | None, layers: Iterable[int] | None, stack: str | None
 ) -> list[Head]:
     """Return the named heads, each once.
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.default_method import default_method
-from attnwidget.capture.disabled import Heads, disabled
+from attnwidget.capture.disabled import HeadChoice, disabled
 from attnwidget.capture.hub_model.chat_text import Chat, as_chat, is_chat
 from attnwidget.capture.hub_model.continued_inputs import continuable, continued
 from attnwidget.capture.hub_model.example import ReadExample
@@ -39,7 +39,7 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.collect_layers import Collected
 from attnwidget.capture.maps.collect_long import LONG_FROM, collect_long, is_long, reads_long
 from attnwidget.capture.maps.input_axes import InputAxes
-from attnwidget.capture.maps.input_length import LongInput, text_length
+from attnwidget.capture.maps.input_length import LimitReached, text_length
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.python_call import Call, call
@@ -575,7 +575,7 @@ class AttentionModel:
     @contextmanager
     def disabled(
         self,
-        heads: Heads | None = None,
+        heads: HeadChoice | None = None,
         *,
         method: EditMethod | None = None,
         layers: Iterable[int] | None = None,
@@ -721,7 +721,15 @@ class AttentionModel:
         return question_of(self.hf_model, self.inputs, self.tokenizer, inputs, position)
 
     def check_open(self) -> None:
-        """Raise RuntimeError if the model was closed."""
+        """Raise an error if the model was closed.
+
+        Raises:
+            RuntimeError: The model was closed.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> load_model().check_open()
+        """
         if not self._training:
             raise RuntimeError("this AttentionModel was closed: load_model(...) makes a new one")
 
@@ -750,7 +758,7 @@ class AttentionModel:
             self.output_check.start(self.hf_model)
             try:
                 collected = self._collected(inputs, options, whole_to)
-            except LongInput as found:
+            except LimitReached as found:
                 reads_without_maps = reads_long(self.hf_model, inputs, found.length)
                 if not reads_without_maps:
                     collected = self._collected(inputs, options, None)

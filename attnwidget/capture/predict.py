@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.hub_model.answer_heads import answer_head
-from attnwidget.capture.hub_model.answer_logits import Span, answer_logits, span_logits
+from attnwidget.capture.hub_model.answer_logits import TokenSpan, answer_logits, span_logits
 from attnwidget.capture.hub_model.answer_places import answer_spans, labelled_places
 from attnwidget.capture.hub_model.example import Example, ReadExample
 from attnwidget.capture.hub_model.generate import decoder_ids
@@ -191,7 +191,7 @@ def _ids(given: Mapping[str, Tensor]) -> list[int]:
     return ids
 
 
-def _span_text(tokenizer: Any, ids: Sequence[int], span: Span) -> str:
+def _span_text(tokenizer: Any, ids: Sequence[int], span: TokenSpan) -> str:
     if span == (0, 0):
         return "no answer"
     if tokenizer is None:

@@ -19,11 +19,11 @@ from attnwidget.comparison.map_changes import (
     KeptMaps,
     MapChanges,
     MapSource,
+    MapUnit,
     Other,
-    Unit,
     with_metrics,
 )
-from attnwidget.comparison.model_sources import Source, loaded, refuse_no_source
+from attnwidget.comparison.model_sources import Source, loaded_model, refuse_no_source
 from attnwidget.comparison.one_model_in_memory import StoredMaps, Turn, read_one_at_a_time
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import one_of
@@ -38,7 +38,7 @@ from attnwidget.text.treebank import Sentence
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-Metrics = Sequence[str | Accumulator[Any]]
+ChosenMetrics = Sequence[str | Accumulator[Any]]
 Texts = Iterable[Segment] | Iterable[Sentence | Sequence[str]]
 
 # A comparison locks several models, and two comparisons at once could block each other.
@@ -47,9 +47,9 @@ _MAPS_MB = 2000
 
 
 class _Options(TypedDict, total=False):
-    metrics: Metrics
+    metrics: ChosenMetrics
     seeds: bool
-    unit: Unit
+    unit: MapUnit
     matches: bool
     across_layers: bool
     padded: int | None
@@ -75,9 +75,9 @@ def compare(
     b: Source | list[Any] | tuple[Any, ...],
     segments: Texts,
     *,
-    metrics: Metrics = (),
+    metrics: ChosenMetrics = (),
     seeds: bool = False,
-    unit: Unit = "tokens",
+    unit: MapUnit = "tokens",
     matches: bool = False,
     across_layers: bool = False,
     padded: int | None = None,
@@ -226,7 +226,7 @@ def compare(
         between = [change.compute() for turn in turns for change in turn.changes[1:]]
         return several_comparisons(each, between) if several else each[0]
 
-    models = [loaded(source) for source in sources]
+    models = [loaded_model(source) for source in sources]
     segments_of = [texts.of(model) for model in models]
     options = {"segments": len(texts), "unit": unit, "padded": padded}
     options |= {"matches": matches, "across_layers": across_layers, "seeds": seeds}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.hub_model.advised_error import AdvisedError, on_page
 from attnwidget.capture.hub_model.special_token_template import Template
-from attnwidget.comparison.map_changes import Unit
+from attnwidget.comparison.map_changes import MapUnit
 from attnwidget.corpus.argument_checks import all_of, each_of
 from attnwidget.corpus.segment_indices import with_index
 from attnwidget.text.running_text import RunningText
@@ -41,7 +41,7 @@ class ComparedTexts:
         ValueError: no segments.
     """
 
-    def __init__(self, texts: Iterable[Any], unit: Unit) -> None:
+    def __init__(self, texts: Iterable[Any], unit: MapUnit) -> None:
         self._unit = unit
         self._first: _Vocabulary | None = None
         self._segments: Sequence[Segment] = []

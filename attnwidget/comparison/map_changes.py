@@ -34,9 +34,9 @@ from attnwidget.kernels.map_pairs import map_cosines, map_divergences, pair_sums
 from attnwidget.text.segments import Segment
 from attnwidget.words.word_segments import WordAxes
 
-Unit: TypeAlias = Literal["tokens", "words"]
+MapUnit: TypeAlias = Literal["tokens", "words"]
 # Result of `measured` for each metric.
-Measured: TypeAlias = list[tuple[HeadMetrics, list[HeadMetrics]]]
+MeasuredMaps: TypeAlias = list[tuple[HeadMetrics, list[HeadMetrics]]]
 # Smoothing as for entropy, which only avoids logarithms of 0.
 _SMOOTHING = 1e-4
 
@@ -61,7 +61,7 @@ class MapAxes:
     words: tuple[Tensor, Tensor] | None = None
 
     @classmethod
-    def of(cls, batch: Batch, unit: Unit) -> MapAxes:
+    def of(cls, batch: Batch, unit: MapUnit) -> MapAxes:
         """Return the axes of a batch's maps.
 
         With words, rows and columns are words. The column after the last word has the weight on all
@@ -137,7 +137,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
     def __init__(
         self,
         read: Iterable[tuple[Segment, ...]],
-        unit: Unit,
+        unit: MapUnit,
         metrics: Sequence[Accumulator[Any]],
         options: Mapping[str, Any],
         *,
@@ -241,7 +241,7 @@ class MapChanges(Accumulator[ModelComparison]):
         first: MapSource,
         documents: NDArray[np.int64] | None,
         n_segments: int,
-        unit: Unit,
+        unit: MapUnit,
         *,
         padded: int | None,
         matches: bool,
@@ -364,7 +364,7 @@ def _flat(states: Iterable[States]) -> dict[str, NDArray[Any]]:
     }
 
 
-def measured(metrics: Sequence[Accumulator[Any]]) -> Measured:
+def measured(metrics: Sequence[Accumulator[Any]]) -> MeasuredMaps:
     """Return one number per head for each metric over all segments, and per segment for means.
 
     Numbers per segment are empty if a metric is not a `SegmentMeans`.
@@ -380,7 +380,7 @@ def measured(metrics: Sequence[Accumulator[Any]]) -> Measured:
     ]
 
 
-def with_metrics(changes: MapChanges, before: Measured, after: Measured) -> ModelComparison:
+def with_metrics(changes: MapChanges, before: MeasuredMaps, after: MeasuredMaps) -> ModelComparison:
     """Return the result of `changes`, with differences of metrics over all and by segment."""
     comparison = changes.compute()
     totals: HeadMetrics = {}

@@ -22,7 +22,7 @@ def refuse_no_source(source: Any) -> None:
     refuse_no_model(source)
 
 
-def loaded(source: Source) -> AttentionModel:
+def loaded_model(source: Source) -> AttentionModel:
     """Return `source` if it is a model, and load the model otherwise.
 
     Raises:
@@ -30,8 +30,8 @@ def loaded(source: Source) -> AttentionModel:
         OSError: as `load_model`.
 
     Example:
-        >>> from attnwidget.comparison.model_sources import loaded
-        >>> loaded("attnwidget/genre").n_heads
+        >>> from attnwidget.comparison.model_sources import loaded_model
+        >>> loaded_model("attnwidget/genre").n_heads
         12
     """
     if isinstance(source, AttentionModel):

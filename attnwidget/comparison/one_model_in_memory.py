@@ -14,11 +14,11 @@ from attnwidget.comparison.compared_texts import ComparedTexts
 from attnwidget.comparison.map_changes import (
     MapAxes,
     MapChanges,
-    Measured,
-    Unit,
+    MapUnit,
+    MeasuredMaps,
     measured,
 )
-from attnwidget.comparison.model_sources import Source, loaded
+from attnwidget.comparison.model_sources import Source, loaded_model
 from attnwidget.corpus.accumulator import Accumulator, LayerBatch
 from attnwidget.corpus.batches import batched
 from attnwidget.corpus.model_reader import ModelReader
@@ -41,8 +41,8 @@ class StoredMaps(Accumulator[Any]):
 
     name: ClassVar[str] = "stored maps"
 
-    def __init__(self, unit: Unit) -> None:
-        self._unit: Unit = unit
+    def __init__(self, unit: MapUnit) -> None:
+        self._unit: MapUnit = unit
         self.batches: list[list[Tensor]] = []
         self.maps: list[Tensor] = []
 
@@ -80,7 +80,7 @@ class Turn:
     stored: StoredMaps | None
     segments: Sequence[Segment] = ()
     states: States = field(default_factory=dict)
-    measured: Measured = field(default_factory=list)
+    measured: MeasuredMaps = field(default_factory=list)
 
 
 def read_one_at_a_time(
@@ -117,10 +117,10 @@ def read_one_at_a_time(
     with progress_bar(len(texts) * len(turns), "reading", shown=progress) as bar:
         try:
             while chunks is None or (first := next(chunks, [])):
-                results: list[tuple[States, Measured]] = []
+                results: list[tuple[States, MeasuredMaps]] = []
                 for turn in turns:
                     gc.collect()  # free the previous model, whose parts refer to each other
-                    model = loaded(turn.source)
+                    model = loaded_model(turn.source)
                     turn.segments = turn.segments or texts.of(model)
                     accumulators = deepcopy(list(metrics))
                     stored = [] if turn.stored is None else [turn.stored]

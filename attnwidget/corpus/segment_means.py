@@ -28,7 +28,7 @@ from attnwidget.text.counted import counted
 if TYPE_CHECKING:
     import altair as alt
 
-Shapes = Mapping[str, tuple[int, ...]]
+SumShapes = Mapping[str, tuple[int, ...]]
 
 
 class SegmentMeans(Accumulator[R]):
@@ -57,8 +57,8 @@ class SegmentMeans(Accumulator[R]):
         ...         return self.mean("largest")
     """
 
-    of_heads: Shapes
-    of_segments: Shapes = {}
+    of_heads: SumShapes
+    of_segments: SumShapes = {}
     n_kept: int = 0
 
     def start(self, subject: Subject) -> None:
@@ -146,7 +146,7 @@ class SegmentMeans(Accumulator[R]):
         self, numbers: Mapping[str, Tensor], declared: str, *first: tuple[int, ...]
     ) -> Iterator[tuple[str, Tensor]]:
         """Yield the numbers of a batch; the axes after the first begin with one of `first`."""
-        shapes: Shapes = getattr(self, declared)
+        shapes: SumShapes = getattr(self, declared)
         if numbers.keys() != shapes.keys():
             raise ValueError(
                 f"the metric {self.name!r} names {list(shapes)} in {declared}, got {list(numbers)}"

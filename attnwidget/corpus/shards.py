@@ -13,7 +13,7 @@ from itertools import count, islice
 from typing import Any, Protocol, TypeVar
 
 from attnwidget.capture.hub_model.pickled_model import CannotSendError
-from attnwidget.corpus.worker import Answer, do_shard, study_versions
+from attnwidget.corpus.worker import ShardAnswer, do_shard, study_versions
 
 B = TypeVar("B")
 
@@ -156,7 +156,7 @@ class Workers:
                 raise WorkersError(f"{sent} failed {TRIES} times, at last with: {answer.error}")
             self._send(sent)
 
-    def _answer(self, future: Any) -> Answer:
+    def _answer(self, future: Any) -> ShardAnswer:
         """Return a worker's answer, or the reason why there is none."""
         try:
             return self._result(future)
@@ -168,7 +168,7 @@ class Workers:
         except WorkersError:
             raise
         except Exception as error:
-            return Answer(error=_said(error))
+            return ShardAnswer(error=_said(error))
 
     @property
     def _client_status(self) -> str:
@@ -179,7 +179,7 @@ class Workers:
     def _is_lost(self) -> bool:
         return self._client_status in ("closing", "closed")
 
-    def _result(self, future: Any) -> Answer:
+    def _result(self, future: Any) -> ShardAnswer:
         """Wait for an answer. Dask's futures do not notice that the scheduler is gone."""
         while self._client_status:
             with suppress(TimeoutError, futures.TimeoutError):

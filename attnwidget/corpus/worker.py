@@ -19,7 +19,7 @@ _work: tuple[bytes, Any] = (b"", None)
 
 
 @dataclass(frozen=True)
-class Answer:
+class ShardAnswer:
     """The result of a shard, or its error.
 
     Attributes:
@@ -54,7 +54,7 @@ def study_versions() -> dict[str, str]:
     }
 
 
-def do_shard(settings: dict[str, str], work: bytes, shard: bytes, attempt: int) -> Answer:
+def do_shard(settings: dict[str, str], work: bytes, shard: bytes, attempt: int) -> ShardAnswer:
     """Run pickled work on a pickled shard.
 
     Args:
@@ -70,15 +70,15 @@ def do_shard(settings: dict[str, str], work: bytes, shard: bytes, attempt: int) 
         said = ", ".join(
             f"{name} {here.get(name)} in place of {settings[name]}" for name in differing
         )
-        return Answer(error=f"{platform.node()} has {said}", kind="versions")
+        return ShardAnswer(error=f"{platform.node()} has {said}", kind="versions")
     try:
         with _one_at_a_time:
-            return Answer(_received(work)(*pickle.loads(shard)))
+            return ShardAnswer(_received(work)(*pickle.loads(shard)))
     except Exception as error:  # as text, because some errors cannot be pickled or unpickled
         said = str(error) or type(error).__name__
         if isinstance(error, (ValueError, TypeError)):
-            return Answer(error=said, kind="input", type_name=type(error).__name__)
-        return Answer(error=f"{type(error).__name__} on {platform.node()}: {said}")
+            return ShardAnswer(error=said, kind="input", type_name=type(error).__name__)
+        return ShardAnswer(error=f"{type(error).__name__} on {platform.node()}: {said}")
 
 
 def _received(work: bytes) -> Any:

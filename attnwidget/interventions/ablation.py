@@ -24,7 +24,7 @@ from attnwidget.interventions.scores import (
     check_score,
     example_scores,
     score_name,
-    words_of,
+    scored_words,
 )
 from attnwidget.interventions.unit_scores import read_unit_scores, unit_scores_of_inputs
 from attnwidget.interventions.units import scores_by_place, units_of
@@ -105,7 +105,9 @@ def ablate(
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
     if method == "patch":
         raise ValueError("'patch' is of one input, and not of many examples: method='mean'")
-    inputs = encode_examples(model, examples, answered=not callable(score), words=words_of(score))
+    inputs = encode_examples(
+        model, examples, answered=not callable(score), words=scored_words(score)
+    )
     check_score(score, inputs)
     with model.lock:
         units, shape = units_of(model, heads)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.losses import Task
+from attnwidget.capture.hub_model.losses import LossTask
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.maps.gradient_numbers import gradient_numbers
@@ -43,7 +43,7 @@ def head_gradients(
     Raises:
         ValueError: No gradient reaches a layer's weights; no such stack.
     """
-    task = Task("score", inputs, score)
+    task = LossTask("score", inputs, score)
     numbers, scores = gradient_numbers(hf_model, task, number_of, without_cache(hf_model))
     # The layers of a model may be on several devices.
     rows = [row.to(scores.device) for (own, _), row in numbers.items() if own == stack]

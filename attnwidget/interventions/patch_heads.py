@@ -14,7 +14,7 @@ from attnwidget.corpus.shards import Executor
 from attnwidget.interventions.patch_pairs import (
     Into,
     longest_and_shortest,
-    pairs_of,
+    patch_pairs_of,
 )
 from attnwidget.interventions.patch_results import HeadPatches
 from attnwidget.interventions.patched_passes import PatchedScores
@@ -86,7 +86,7 @@ def patch_heads(
     """
     refuse_no_model(model)
     check_name(score, PATCH_SCORES)
-    pairs = pairs_of(
+    pairs = patch_pairs_of(
         model,
         clean,
         corrupted,

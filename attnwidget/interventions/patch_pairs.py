@@ -57,7 +57,7 @@ class PatchPair:
         return (corrupted, clean) if into == "corrupted" else (clean, corrupted)
 
 
-def pairs_of(
+def patch_pairs_of(
     model: AttentionModel,
     clean: Iterable[Any],
     corrupted: Iterable[Any],

@@ -18,7 +18,7 @@ from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.corpus.argument_checks import refuse_no_model
-from attnwidget.interventions.patch_pairs import Into, PatchPair, pairs_of
+from attnwidget.interventions.patch_pairs import Into, PatchPair, patch_pairs_of
 from attnwidget.interventions.patch_results import PatchedRuns, recovered
 from attnwidget.interventions.patched_passes import outputs_of_heads, patch
 from attnwidget.interventions.score_changes import ScoreChanges, table_of
@@ -166,7 +166,7 @@ def patch_path(
     """
     refuse_no_model(model)
     check_name(score, PATCH_SCORES)
-    pairs = pairs_of(
+    pairs = patch_pairs_of(
         model,
         clean,
         corrupted,

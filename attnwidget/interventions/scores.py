@@ -57,7 +57,7 @@ def check_score(score: str | ScoreFunction, examples: Sequence[TextExample]) -> 
         )
 
 
-def words_of(score: str | ScoreFunction) -> PairWords | None:
+def scored_words(score: str | ScoreFunction) -> PairWords | None:
     """Return the scored words of minimal pairs; None = the default of the model."""
     return None if callable(score) else PAIR_SCORES.get(score)
 

@@ -45,7 +45,7 @@ def scratch(like: Tensor, count: int) -> Tensor:
     return like.new_empty(count, *(part.stop - part.start for part in first), like.shape[3])
 
 
-def fitting(block: Block) -> Block:
+def from_zero(block: Block) -> Block:
     """Return slices from 0 that have the lengths of the slices of `block`."""
     documents, heads, queries = (slice(part.stop - part.start) for part in block)
     return documents, heads, queries

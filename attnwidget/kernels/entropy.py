@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnwidget.kernels.cache_blocks import cache_blocks, fitting, scratch
+from attnwidget.kernels.cache_blocks import cache_blocks, from_zero, scratch
 from attnwidget.kernels.cells_at_once import cells_at_once
 from attnwidget.kernels.divergence import log2
 
@@ -74,7 +74,7 @@ def _by_numpy(weights: Tensor, smoothing: float) -> Tensor:
     share = maps.dtype.type(1 - smoothing)
     uniform = maps.dtype.type(smoothing / n_key)
     for block in cache_blocks(weights.shape):
-        p, logs = room[(slice(None), *fitting(block))]
+        p, logs = room[(slice(None), *from_zero(block))]
         np.multiply(maps[block], share, out=p)
         p += uniform
         if smoothing:

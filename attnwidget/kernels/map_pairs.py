@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnwidget.kernels.cache_blocks import cache_blocks, fitting, scratch
+from attnwidget.kernels.cache_blocks import cache_blocks, from_zero, scratch
 from attnwidget.kernels.divergence import log2
 
 
@@ -93,7 +93,7 @@ def _by_numpy(a: Tensor, b: Tensor, kept: Tensor, uniform: Tensor, share: float)
         first = firsts[block]
         second = seconds[block]
         documents = block[0]
-        p, q, logs = room[(slice(None), *fitting(block))]
+        p, q, logs = room[(slice(None), *from_zero(block))]
         # A product with `inside` would take twice as long as a copy.
         for maps, inner in ((first, p), (second, q)):
             np.copyto(inner, maps)

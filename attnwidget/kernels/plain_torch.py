@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
 
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
 # What torch says about operands of different dtypes.
@@ -58,7 +58,7 @@ def plain_torch() -> Iterator[None]:
             raise
 
 
-def in_plain_torch(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+def in_plain_torch(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
     """Run a function in a block of `plain_torch`.
 
     Every public function that reads a model or an attention has this decorator.
@@ -75,7 +75,7 @@ def in_plain_torch(function: Callable[Arguments, Result]) -> Callable[Arguments,
     """
 
     @wraps(function)
-    def called(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
         with plain_torch():
             return function(*args, **kwargs)
 

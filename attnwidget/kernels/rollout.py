@@ -70,7 +70,7 @@ def head_rollout(weights: Tensor, layer: int, head: int) -> Tensor:
     return top @ rollout(weights[:layer])[-1] if layer else top
 
 
-def attention_flow(weights: Tensor, layer: int, queries: Sequence[int] | None = None) -> Tensor:
+def flow_to_inputs(weights: Tensor, layer: int, queries: Sequence[int] | None = None) -> Tensor:
     """Attention flow (Abnar and Zuidema 2020): the maximum flow to each input token.
 
     Edges run from position i after a layer to position j before it, with the capacity A_l[i, j] of
@@ -87,8 +87,8 @@ def attention_flow(weights: Tensor, layer: int, queries: Sequence[int] | None = 
 
     Example:
         >>> import torch
-        >>> from attnwidget.kernels.rollout import attention_flow
-        >>> attention_flow(torch.full((2, 3, 2, 2), 0.5), layer=1)
+        >>> from attnwidget.kernels.rollout import flow_to_inputs
+        >>> flow_to_inputs(torch.full((2, 3, 2, 2), 0.5), layer=1)
         tensor([[0.6667, 0.3333],
                 [0.3333, 0.6667]], dtype=torch.float64)
     """

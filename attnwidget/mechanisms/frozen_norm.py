@@ -95,14 +95,14 @@ class FrozenNorm:
 
     def at(self, tokens: Tensor, n_tokens: int) -> FrozenNorm:
         """Return the frozen norm of some of the tokens."""
-        axis = token_axis(self.shape, n_tokens)
+        axis = record_axis(self.shape, n_tokens)
         shape = list(self.shape)
         shape[axis] = len(tokens)
         deviation = self.deviation.index_select(axis, tokens)
         return replace(self, shape=tuple(shape), deviation=deviation)
 
 
-def token_axis(shape: tuple[int, ...], n_tokens: int) -> int:
+def record_axis(shape: tuple[int, ...], n_tokens: int) -> int:
     """Return the axis of the tokens in the record of one input.
 
     Raises:

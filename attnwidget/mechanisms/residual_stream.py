@@ -42,7 +42,7 @@ _NUMBERS_AT_ONCE = 16 * 1024 * 1024
 _ROUNDING = {torch.float64: 1e-5, torch.float32: 1e-4}
 _NOTHING = 1e-6
 
-States = dict[str, Tensor]
+RecordedStates = dict[str, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +114,8 @@ class ResidualStream:
         """
         target = self._records.calls.get((stack, layer))
 
-        def run(entries: _Entries) -> States:
-            caught: States = {}
+        def run(entries: _Entries) -> RecordedStates:
+            caught: RecordedStates = {}
 
             def on_layer(seen: LayerAttention) -> None:
                 if (seen.layer, seen.stack) != (layer, stack):
@@ -148,7 +148,7 @@ class ResidualStream:
             ValueError: The input is not linear in the residual stream, or the module did not run.
         """
 
-        def run(entries: _Entries) -> States:
+        def run(entries: _Entries) -> RecordedStates:
             with tap(self._hf_model, lambda _: None):
                 found = input_of(module, partial(self._run, entries, None))
             return {} if found is None else {"input": found}
@@ -182,7 +182,9 @@ class ResidualStream:
         if summed.shape != whole.shape or float((summed - whole).abs().max()) > allowed:
             raise ValueError(self._not_linear())
 
-    def _shares(self, run: Callable[[_Entries], States], tokens: Sequence[int] | None) -> Shares:
+    def _shares(
+        self, run: Callable[[_Entries], RecordedStates], tokens: Sequence[int] | None
+    ) -> Shares:
         """Return the shares of the states that `run` catches, of some tokens."""
         if tokens is None:
             return self._of_all_tokens(run)
@@ -196,7 +198,7 @@ class ResidualStream:
         parts = {name: part.index_select(-2, indices) for name, part in shares.parts.items()}
         return replace(shares, parts=parts)
 
-    def _of_all_tokens(self, run: Callable[[_Entries], States]) -> Shares:
+    def _of_all_tokens(self, run: Callable[[_Entries], RecordedStates]) -> Shares:
         errors = []
         for dtype in dict.fromkeys([exact_dtype(self._device), torch.float32]):
             try:
@@ -211,7 +213,7 @@ class ResidualStream:
         return _Entries(writers, tokens, self._n_tokens, dtype)
 
     def _summed(
-        self, run: Callable[[_Entries], States], tokens: Tensor | None, dtype: torch.dtype
+        self, run: Callable[[_Entries], RecordedStates], tokens: Tensor | None, dtype: torch.dtype
     ) -> Shares:
         """Return shares that were found to sum to the states.
 

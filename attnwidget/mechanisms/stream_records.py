@@ -13,7 +13,7 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.projection import projection_bias, projection_weight
 from attnwidget.capture.tapping.tap import LayerAttention, tap
-from attnwidget.mechanisms.frozen_norm import FrozenNorm, token_axis
+from attnwidget.mechanisms.frozen_norm import FrozenNorm, record_axis
 from attnwidget.mechanisms.module_calls import first_argument
 from attnwidget.mechanisms.stream_modules import StreamModules, WriterKind
 
@@ -93,7 +93,7 @@ class Record:
         """
 
         def cut(tensor: Tensor) -> Tensor:
-            return tensor.index_select(token_axis(tuple(tensor.shape), n_tokens), tokens)
+            return tensor.index_select(record_axis(tuple(tensor.shape), n_tokens), tokens)
 
         summed = None if self.summed is None else cut(self.summed)
         return replace(self, output=self.with_tensor(cut(self.tensor)), summed=summed)

@@ -188,7 +188,7 @@ def attention_flow(
         raise ValueError(f"layer {layer} is not among 0 to {last} of {about['stack']!r}")
     if not attending or not all(0 <= query < n for query in attending):
         raise ValueError(f"queries are some of 0 to {n - 1}, got {list(attending)}")
-    flows = kernels.attention_flow(weights, layer, attending)
+    flows = kernels.flow_to_inputs(weights, layer, attending)
     return TokenRelevance(flows.numpy()[None], (layer,), attending, name="Attention flow", **about)
 
 

@@ -63,7 +63,7 @@ def read_probe(path: str | Path) -> tuple[str, dict[str, Any], dict[str, NDArray
         raise ValueError(f"{path} holds no probe: name a file that its save() wrote") from error
 
 
-def refuse_other_model(model: AttentionModel, name: str, digest: str) -> None:
+def refuse_other_weights(model: AttentionModel, name: str, digest: str) -> None:
     """ValueError where a model is not the one that a probe was trained on, by name and digest."""
     refuse_no_model(model)
     if model_digest(model) != digest:

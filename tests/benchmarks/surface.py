@@ -28,7 +28,7 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.corpus.batches import BatchMaker, batched
 from attnwidget.kernels.divergence import js_divergences
-from attnwidget.kernels.rollout import attention_flow
+from attnwidget.kernels.rollout import flow_to_inputs
 from attnwidget.metrics.measure import measure
 from attnwidget.text.segments import Segment
 
@@ -176,7 +176,7 @@ def beside_pair_loops(model: AttentionModel, count: int) -> None:
 def flow(model: AttentionModel) -> None:
     weights = torch.from_numpy(model.attend("The captain told his men to stay. " * 3).weights())
     start = time.perf_counter()
-    attention_flow(weights, layer=weights.shape[0] - 1)
+    flow_to_inputs(weights, layer=weights.shape[0] - 1)
     shape = "x".join(map(str, weights.shape))
     print(f"attention flow, maps {shape}: {time.perf_counter() - start:.2f} s")
 

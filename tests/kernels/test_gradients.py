@@ -14,7 +14,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 
 from attnwidget import load_model
-from attnwidget.capture.hub_model.losses import Task, masked_ids, task_for
+from attnwidget.capture.hub_model.losses import LossTask, masked_ids, task_for
 from attnwidget.capture.maps.gradient_numbers import gradient_numbers
 from attnwidget.capture.maps.graph_maps import GraphMaps
 from attnwidget.capture.tapping.gradients import attention_gradients
@@ -64,7 +64,7 @@ def test_gradients_are_central_differences(name: str) -> None:
     step, allowed = (
         (1e-2, {"rel": 5e-3, "abs": 1e-5}) if name in ROUNDING else (1e-4, {"rel": 1e-5})
     )
-    task = Task("states", given, last_logits)
+    task = LossTask("states", given, last_logits)
     gradients, losses = attention_gradients(model, task)
     assert [layer.layer for layer in gradients] == [0, 1, 2] and losses.shape == (2,)
     for layer, entry in [(0, (0, 1, 5, 2)), (1, (1, 3, 6, 6)), (2, (0, 0, 9, 0))]:
@@ -80,7 +80,7 @@ def test_gradients_are_central_differences(name: str) -> None:
 def test_frozen_models_have_gradients_and_keep_theirs(name: str) -> None:
     model = zoo.build(name)
     given = zoo.inputs(name)
-    task = Task("states", given, last_logits)
+    task = LossTask("states", given, last_logits)
     expected, _ = attention_gradients(model, task)
     assert all(parameter.grad is None for parameter in model.parameters())
     model.requires_grad_(False)
@@ -99,7 +99,7 @@ def test_a_layer_at_a_time_has_the_same_gradients(
     monkeypatch.setattr("attnwidget.capture.maps.graph_maps._FEWEST_CELLS", fewest)
     model = zoo.build(name)
     given = zoo.inputs(name)
-    task = Task("states", given, last_logits)
+    task = LossTask("states", given, last_logits)
     expected, losses = attention_gradients(model, task)
     maps: list[LayerAttention] = []
     with torch.no_grad(), tap(model, maps.append):
@@ -150,7 +150,7 @@ def test_gradients_are_those_of_outputs_attentions(implementation: str) -> None:
     output = eager(**given, output_attentions=True)
     expected = torch.autograd.grad(last_logits(output).sum(), output.attentions)
     model = zoo.build("bert", implementation)
-    found, _ = attention_gradients(model, Task("states", given, last_logits))
+    found, _ = attention_gradients(model, LossTask("states", given, last_logits))
     for layer, wanted in zip(found, expected, strict=True):
         torch.testing.assert_close(layer.values, wanted, atol=1e-6, rtol=1e-5)
 
@@ -164,7 +164,7 @@ def test_models_that_compute_sdpa_themselves_have_gradients() -> None:
     for implementation in ("eager", "sdpa"):
         torch.manual_seed(0)
         model = transformers.FalconModel._from_config(config, attn_implementation=implementation)
-        found.append(attention_gradients(model.eval(), Task("states", given, last_logits))[0])
+        found.append(attention_gradients(model.eval(), LossTask("states", given, last_logits))[0])
     for eager, sdpa in zip(*found, strict=True):
         visible = sdpa.visible.expand(2, 4, 14, 14)
         torch.testing.assert_close(
@@ -270,11 +270,11 @@ def test_what_cannot_be_asked_says_why(embedded: Any) -> None:
         task_for(zoo.build("bert"), None, given, "auto", 0)
     with pytest.raises(ValueError, match="'auto', 'masked', 'causal'"):
         task_for(zoo.build("bert"), None, given, "mlm", 0)  # type: ignore[arg-type]
-    nothing = Task("nothing", given, lambda output: output[0].detach().mean())
+    nothing = LossTask("nothing", given, lambda output: output[0].detach().mean())
     with pytest.raises(ValueError, match="no gradient of the loss reaches"):
         attention_gradients(zoo.build("bert"), nothing)
     with pytest.raises(ValueError, match="one number an input"):
-        attention_gradients(zoo.build("bert"), Task("states", given, lambda output: output[0]))
+        attention_gradients(zoo.build("bert"), LossTask("states", given, lambda output: output[0]))
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnwidget import Attention, load_model
-from attnwidget.kernels.rollout import attention_flow as flow_of
+from attnwidget.kernels.rollout import flow_to_inputs as flow_of
 from attnwidget.kernels.rollout import head_rollout, with_residual
 from attnwidget.kernels.rollout import rollout as rollout_of
 from attnwidget.metrics.rollout import attention_flow, attention_rollout

@@ -22,7 +22,7 @@ from attnwidget.probes.dependency import probe_fitting as fitting
 from attnwidget.probes.dependency import train_dependency_probe as dependency
 from attnwidget.probes.dependency.dependency_form import Form
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
-from attnwidget.probes.dependency.probe_fitting import Examples, Fits, train_on
+from attnwidget.probes.dependency.probe_fitting import Fits, TrainingExamples, train_on
 from attnwidget.probes.parse_scores import JudgedWords, control_governors, judged
 from attnwidget.probes.untrained_model import untrained_like
 from attnwidget.text.treebank import tree_fault
@@ -132,7 +132,9 @@ def test_zero_word_vectors_give_the_attention_probe() -> None:
 
 @pytest.mark.slow
 def test_seeds_that_are_trained_together_are_as_if_alone() -> None:
-    examples = Examples(TRAIN, [one.governors for one in TRAIN], PlantedFeatures(TRAIN), VECTORS)
+    examples = TrainingExamples(
+        TRAIN, [one.governors for one in TRAIN], PlantedFeatures(TRAIN), VECTORS
+    )
     form = Form("attention+words", 6, 5)
     options = {"epochs": 1, "learning_rate": 0.01}
     fits = Fits(None, {}, progress=False)
@@ -200,7 +202,7 @@ def test_what_is_found_is_selective_and_cheap_to_say(monkeypatch: pytest.MonkeyP
     bounds = probe.code.bounds
     assert bounds[0] == 0 and bounds[-1] == len(TRAIN) and list(bounds) == sorted({*bounds})
     form = probe.form
-    examples = Examples(
+    examples = TrainingExamples(
         TRAIN, [one.governors for one in TRAIN], PlantedFeatures(TRAIN, (0, 0)), None
     )
     before = Fits(None, {}, progress=False).fit(
@@ -210,8 +212,8 @@ def test_what_is_found_is_selective_and_cheap_to_say(monkeypatch: pytest.MonkeyP
     np.testing.assert_allclose(probe.code.bits[-1], bits)
 
 
-def _first(examples: Examples, n: int) -> Examples:
-    return Examples(
+def _first(examples: TrainingExamples, n: int) -> TrainingExamples:
+    return TrainingExamples(
         examples.sentences[:n], examples.governors[:n], examples.features, examples.vectors
     )
 
@@ -439,7 +441,9 @@ def test_a_killed_training_goes_on_to_the_same_bits(
     assert run.returncode == -9, run.stderr
     given = TRAIN[:100]
     assert sentences(100) == given
-    examples = Examples(given, [one.governors for one in given], PlantedFeatures(given), None)
+    examples = TrainingExamples(
+        given, [one.governors for one in given], PlantedFeatures(given), None
+    )
     options: dict[str, Any] = {"seeds": [0, 1], "epochs": 1, "learning_rate": 0.01}
     options["blocks"] = (0, 10, 70, 100)
     form = Form("attention", 6)
@@ -559,7 +563,7 @@ def test_the_curve_is_of_fewer_sentences(tmp_path: Path, monkeypatch: pytest.Mon
     assert found.curve[n].uas == found.uas > found.curve[7].uas + 0.05
     features = PlantedFeatures(TRAIN)
     eighth = TRAIN[::8]
-    read = Examples(eighth, [one.governors for one in eighth], features, None, 8)
+    read = TrainingExamples(eighth, [one.governors for one in eighth], features, None, 8)
     np.testing.assert_array_equal(read[2].maps, features[16].astype(np.float32))
     frame = found.curve_frame()
     assert frame["sentences"].tolist() == list(found.curve)

@@ -17,7 +17,7 @@ from attnwidget.demo import demo_treebank
 from attnwidget.probes import train_pair_probe
 from attnwidget.probes.features import extract_features
 from attnwidget.probes.pairs.pair_classifiers import PairClassifier, right, train_classifiers
-from attnwidget.probes.pairs.pair_examples import FARTHEST, PairExamples, pairs_of
+from attnwidget.probes.pairs.pair_examples import FARTHEST, PairExamples, dependency_pairs
 from attnwidget.probes.pairs.pair_result import PairProbe, pair_scores
 from attnwidget.probes.pairs.train_pair_probe import relation_counts
 from attnwidget.text.word_vectors import WordVectors
@@ -89,7 +89,7 @@ def test_pairs_without_a_dependency_are_drawn_evenly_and_as_many() -> None:
     sentence = Sentence(tuple("abcd"), (2, 0, 2, 3), ("dep",) * 4)
     drawn = Counter[Any]()
     for seed in range(300):
-        found = pairs_of(sentence, {"dep": 0}, np.random.default_rng(seed))
+        found = dependency_pairs(sentence, {"dep": 0}, np.random.default_rng(seed))
         assert found.balanced and found.related.tolist() == [True] * 3 + [False] * 3
         assert found.dependents[:3].tolist() == [0, 2, 3] and found.governors[:3].tolist() == [
             1,
@@ -101,11 +101,11 @@ def test_pairs_without_a_dependency_are_drawn_evenly_and_as_many() -> None:
         drawn.update(pairs)
     free = {(0, 2), (2, 0), (0, 3), (3, 0), (1, 3), (3, 1)}
     assert {*drawn} == free and all(110 < count < 190 for count in drawn.values())
-    two = pairs_of(
+    two = dependency_pairs(
         Sentence(("a", "b"), (0, 1), ("root", "dep")), {"dep": 0}, np.random.default_rng(0)
     )
     assert not two.balanced and two.related.tolist() == [True] and two.relations.tolist() == [0]
-    alone = pairs_of(Sentence(("a",), (0,), ("root",)), {}, np.random.default_rng(0))
+    alone = dependency_pairs(Sentence(("a",), (0,), ("root",)), {}, np.random.default_rng(0))
     assert not alone.balanced and not len(alone.related)
 
 

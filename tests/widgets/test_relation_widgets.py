@@ -16,7 +16,7 @@ from attnwidget import AttentionModel, Head, HeadGrid, HeadView, link
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.relation_table.widget import COLUMNS, RelationTable
-from attnwidget.widgets.shared.relation_words import words_of
+from attnwidget.widgets.shared.relation_words import words_of_relation
 from attnwidget.words.relations import (
     DIRECTIONS,
     RelationAccuracies,
@@ -271,9 +271,9 @@ def test_other_sentences_can_be_shown(model: AttentionModel) -> None:
 
 def test_pooled_relations_have_the_words_of_their_subtypes() -> None:
     sentence = Sentence.from_lists(["my", "old", "cat"], [3, 3, 0], ["nmod:poss", "nmod", "root"])
-    assert words_of(sentence, "nmod (all)") == [0, 1]
-    assert words_of(sentence, "nmod") == [1]
-    assert words_of(sentence, "all") == [0, 1]
+    assert words_of_relation(sentence, "nmod (all)") == [0, 1]
+    assert words_of_relation(sentence, "nmod") == [1]
+    assert words_of_relation(sentence, "all") == [0, 1]
 
 
 @pytest.mark.parametrize(

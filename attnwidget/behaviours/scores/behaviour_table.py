@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.behaviours.behaviour_score import BehaviourScore
-from attnwidget.behaviours.scores.head_names import HeadNames, head_names
+from attnwidget.behaviours.scores.head_names import RankedNames, head_names
 from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.charts.named_heads import named_heads
 from attnwidget.corpus.argument_checks import one_of
@@ -63,7 +63,7 @@ class BehaviourTable(HeadResult):
         return tuple(score.name for score in self.scores)
 
     @cached_property
-    def named(self) -> HeadNames:
+    def named(self) -> RankedNames:
         """The behaviours that name each head."""
         return head_names(self.scores, level=self.level, least=self.least)
 

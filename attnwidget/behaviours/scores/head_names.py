@@ -14,7 +14,7 @@ from attnwidget.kernels.significance import holm
 
 
 @dataclass(frozen=True, eq=False)
-class HeadNames:
+class RankedNames:
     """The behaviours that may name each head, the best first.
 
     Attributes:
@@ -38,7 +38,7 @@ class HeadNames:
 
 def head_names(
     scores: Sequence[BehaviourScore], *, level: float = 0.05, least: float = 0.25
-) -> HeadNames:
+) -> RankedNames:
     """Return which behaviours name which heads.
 
     A behaviour may name a head if its score exceeds the control: p after Holm's correction over all
@@ -66,4 +66,4 @@ def head_names(
     kind = np.array([2 if score.resting else int(score.writes) for score in scores])
     rank = 2.0 * kind[:, None, None] - strength
     order = np.argsort(np.where(significant, rank, np.inf), axis=0, kind="stable")
-    return HeadNames(adjusted, significant, order)
+    return RankedNames(adjusted, significant, order)

@@ -13,7 +13,7 @@ from torch import Tensor
 # of words "prediction_logits".
 _NAMES = ("logits", "prediction_logits")
 #: Places of the first and the last token of a span.
-Span = tuple[int, int]
+TokenSpan = tuple[int, int]
 
 
 def answer_logits(output: Any) -> Tensor:
@@ -39,7 +39,7 @@ def answer_logits(output: Any) -> Tensor:
     )
 
 
-def span_logits(output: Any, spans: Sequence[Span]) -> Tensor:
+def span_logits(output: Any, spans: Sequence[TokenSpan]) -> Tensor:
     """Return the sums of the logits of the first and the last token of spans, [B, S]."""
     firsts, lasts = (list(places) for places in zip(*spans, strict=True))
     start: Tensor = output.start_logits.float()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attnwidget.capture.hub_model.answer_logits import Span
+from attnwidget.capture.hub_model.answer_logits import TokenSpan
 
 # Tokens of the longest span.
 _LONGEST = 30
@@ -22,7 +22,7 @@ def labelled_places(tokenizer: Any, ids: Sequence[int]) -> list[int]:
     return places or list(range(len(ids)))
 
 
-def answer_spans(tokenizer: Any, ids: Sequence[int]) -> tuple[Span, ...]:
+def answer_spans(tokenizer: Any, ids: Sequence[int]) -> tuple[TokenSpan, ...]:
     """Return the spans that can answer the question of an input.
 
     The spans have up to 30 tokens of the context: the last part of the input between separators.

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.answer_logits import Span, answer_logits, span_logits
+from attnwidget.capture.hub_model.answer_logits import TokenSpan, answer_logits, span_logits
 from attnwidget.capture.hub_model.text_encoder import Encoded
 
 #: An input in ids: an `Encoded` text, or the tensors of a batch of one.
@@ -46,7 +46,7 @@ class Example(Generic[Input]):
     targets: tuple[int, ...] = ()
     rivals: tuple[int, ...] = ()
     sign: int = 1
-    spans: tuple[Span, ...] | None = None
+    spans: tuple[TokenSpan, ...] | None = None
     index: int = 0
     original: Any = field(default=None, repr=False)
 

@@ -57,7 +57,7 @@ class Loss:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class LossTask:
     """The inputs of a model, and the loss of its output.
 
     Attributes:
@@ -80,7 +80,7 @@ def task_for(
     inputs: Mapping[str, Tensor],
     loss: LossName | LossFunction,
     seed: int,
-) -> Task:
+) -> LossTask:
     """Return the task of a named or user-defined loss for a model and its inputs [B, n].
 
     Raises:
@@ -89,7 +89,7 @@ def task_for(
     """
     if callable(loss):
         name = getattr(loss, "__name__", type(loss).__name__)
-        return Task("loss" if name == "<lambda>" else name, inputs, loss)
+        return LossTask("loss" if name == "<lambda>" else name, inputs, loss)
     if loss not in ("auto", "masked", "causal"):
         raise ValueError(
             f"loss is 'auto', 'masked', 'causal' or a function of the model's output, got {loss!r}"
@@ -105,7 +105,7 @@ def task_for(
         return _causal(inputs)
     changed, selected = masked_ids(hf_model, tokenizer, inputs, seed)
     targets = inputs["input_ids"]
-    return Task(
+    return LossTask(
         "masked-LM",
         {**inputs, "input_ids": changed},
         lambda output: document_losses(_logits(output, hf_model), targets, selected),
@@ -113,18 +113,18 @@ def task_for(
     )
 
 
-def _own_answer(head: AnswerHead, tokenizer: Any, inputs: Mapping[str, Tensor]) -> Task:
+def _own_answer(head: AnswerHead, tokenizer: Any, inputs: Mapping[str, Tensor]) -> LossTask:
     """Return minus the log probability of the model's own answer; the output if it is a number.
 
     Nobody has told the right answer, so the gradients belong to the answer of the model: its class,
     its span, or the labels of all tokens (a mean).
     """
     if head == "numbers":
-        return Task(
+        return LossTask(
             "output", inputs, lambda output: answer_logits(output).float().flatten(1).sum(-1)
         )
     if head == "class":
-        return Task(_OWN_ANSWERS[head], inputs, lambda output: _own_loss(answer_logits(output)))
+        return LossTask(_OWN_ANSWERS[head], inputs, lambda output: _own_loss(answer_logits(output)))
     if "input_ids" not in inputs:
         raise ValueError(f"{head}s are of token ids; the inputs are {', '.join(inputs)}")
     rows = [
@@ -147,7 +147,7 @@ def _own_answer(head: AnswerHead, tokenizer: Any, inputs: Mapping[str, Tensor]) 
             ]
             return torch.stack(losses)
 
-        return Task(_OWN_ANSWERS[head], inputs, of_spans)
+        return LossTask(_OWN_ANSWERS[head], inputs, of_spans)
     labelled = torch.zeros_like(inputs["input_ids"], dtype=torch.bool)
     for item, (start, row) in enumerate(zip(starts, rows, strict=True)):
         labelled[item, [start + place for place in labelled_places(tokenizer, row)]] = True
@@ -156,7 +156,7 @@ def _own_answer(head: AnswerHead, tokenizer: Any, inputs: Mapping[str, Tensor]) 
         losses = _own_loss(answer_logits(output)).where(labelled, 0)
         return losses.sum(-1) / labelled.sum(-1)
 
-    return Task(_OWN_ANSWERS[head], inputs, of_labels)
+    return LossTask(_OWN_ANSWERS[head], inputs, of_labels)
 
 
 def _own_loss(logits: Tensor) -> Tensor:
@@ -202,7 +202,7 @@ def masked_ids(
     return changed, selected
 
 
-def _causal(inputs: Mapping[str, Tensor]) -> Task:
+def _causal(inputs: Mapping[str, Tensor]) -> LossTask:
     """Cross entropy of each next token; in an encoder-decoder, of the decoder's tokens."""
     prefix = "decoder_" if "decoder_input_ids" in inputs else ""
     ids = inputs[f"{prefix}input_ids"]
@@ -216,7 +216,7 @@ def _causal(inputs: Mapping[str, Tensor]) -> Task:
     following[:, -1] = length
     targets = ids.gather(-1, following.clamp_max(length - 1))
     counted = real & (following < length)
-    return Task(
+    return LossTask(
         "causal-LM",
         inputs,
         lambda output: document_losses(_logits(output), targets, counted),

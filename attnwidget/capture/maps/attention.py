@@ -29,7 +29,7 @@ from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.python_call import YOURS, Call, call
-from attnwidget.capture.maps.stack_axes import HeadNames, Stack, check_place
+from attnwidget.capture.maps.stack_axes import CombinedNames, Stack, check_place
 from attnwidget.capture.maps.stack_maps import StackMaps
 from attnwidget.capture.maps.weights_frame import weights_frame
 from attnwidget.capture.maps.word_attention import WordAttention
@@ -132,7 +132,7 @@ class Attention:
         edits: str = "",
         reading: Reading[Attention] | None = None,
         numbers: Mapping[str, LayerNumbers] | None = None,
-        names: Mapping[str, HeadNames] | None = None,
+        names: Mapping[str, CombinedNames] | None = None,
         combination: Combination | None = None,
     ) -> None:
         stacks: dict[str, Stack] = {}

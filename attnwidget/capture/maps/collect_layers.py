@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.losses import Loss, Task
+from attnwidget.capture.hub_model.losses import Loss, LossTask
 from attnwidget.capture.hub_model.model_tensors import TEXTS, count_inputs, is_of_text
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.maps.input_length import refuse_longer, text_length
@@ -168,7 +168,7 @@ class Collected:
         layer_done()
 
     def add_gradients(
-        self, task: Task, gradients: Sequence[LayerGradient], values: Tensor
+        self, task: LossTask, gradients: Sequence[LayerGradient], values: Tensor
     ) -> list[Loss]:
         """Keep |dL/da| of every layer, and return the loss of every input; `values` are [B]."""
         for entry in gradients:

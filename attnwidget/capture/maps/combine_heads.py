@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from attnwidget.capture.maps.combined_heads import Combination, CombinedHeads, Members
 from attnwidget.capture.maps.kept_layer import KeptLayer
-from attnwidget.capture.maps.stack_axes import HeadNames, Stack, chosen_stack
+from attnwidget.capture.maps.stack_axes import CombinedNames, Stack, chosen_stack
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
@@ -44,7 +44,7 @@ class CombinedStack:
 
     layers: tuple[KeptLayer, ...]
     numbers: LayerNumbers
-    names: HeadNames
+    names: CombinedNames
 
 
 def combine_heads(
@@ -112,7 +112,7 @@ def combine_heads(
         combined[name] = CombinedStack(
             tuple(_layer(combination, layers[name], row) for row in places),
             new_numbers,
-            HeadNames(tuple(map(tuple, texts)), tuple(rows), tuple(columns)),
+            CombinedNames(tuple(map(tuple, texts)), tuple(rows), tuple(columns)),
         )
     return combined
 
@@ -191,7 +191,7 @@ def _of_named_heads(
         combined[name] = CombinedStack(
             (_layer(combination, layers[name], [sorted(places)]),),
             LayerNumbers.without((), 1),
-            HeadNames(((f"{combination} of {of}",),), (margin,), (margin,)),
+            CombinedNames(((f"{combination} of {of}",),), (margin,), (margin,)),
         )
     return combined
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.losses import Task
+from attnwidget.capture.hub_model.losses import LossTask
 from attnwidget.capture.maps.graph_maps import GraphMaps
 from attnwidget.capture.tapping.gradients import (
     check_differentiable,
@@ -20,15 +20,15 @@ from attnwidget.capture.tapping.gradients import (
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 
 #: The stack and the index of a layer.
-Place = tuple[str, int]
+LayerPlace = tuple[str, int]
 
 
 def gradient_numbers(
     hf_model: Any,
-    task: Task,
+    task: LossTask,
     number_of: Callable[[LayerAttention, Tensor], Tensor],
     options: Mapping[str, Any] | None = None,
-) -> tuple[dict[Place, Tensor], Tensor]:
+) -> tuple[dict[LayerPlace, Tensor], Tensor]:
     """Return numbers from dL/da of every layer, in order of computation, and the losses, [B].
 
     The backward pass gives the gradient of a layer to `number_of` and then drops it. Large maps are
@@ -56,7 +56,7 @@ def gradient_numbers(
         >>> numbers["self", 5].shape
         torch.Size([12])
     """
-    found: dict[Place, Tensor] = {}
+    found: dict[LayerPlace, Tensor] = {}
     layers: list[LayerAttention] = []
     maps = GraphMaps()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from torch import Tensor
 
 
-class LongInput(Exception):  # noqa: N818  it stops a pass, and reaches no caller of the package
+class LimitReached(Exception):  # noqa: N818  it stops a pass, and reaches no caller of the package
     """A layer reads more tokens than whole maps are made of.
 
     Attributes:
@@ -33,7 +33,7 @@ def text_length(inputs: Mapping[str, Tensor]) -> int:
 
 
 def refuse_longer(limit: int, n_inputs: int, arguments: Iterable[object]) -> None:
-    """Raise `LongInput` if an attention module gets the states of more than `limit` tokens.
+    """Raise `LimitReached` if an attention module gets the states of more than `limit` tokens.
 
     Patches of a picture and frames of sound have no number before the model has made them. Most
     modules get states [B, n, d]; some get [n, B, d], or the tokens of all pictures as [n, d].
@@ -54,5 +54,5 @@ def refuse_longer(limit: int, n_inputs: int, arguments: Iterable[object]) -> Non
             sizes.remove(n_inputs)
         length = max(sizes, default=1)
         if length > limit:
-            raise LongInput(length)
+            raise LimitReached(length)
         return

@@ -7,17 +7,19 @@ from typing import TypeAlias
 from attnwidget.capture.tapping.lazy_rows import Index, LazyRows
 from attnwidget.kernels.array_library import Array
 
-Place: TypeAlias = slice | list[int]
+AxisPart: TypeAlias = slice | list[int]
 
 
-def place_of(index: Index | None) -> Place:
+def place_of(index: Index | None) -> AxisPart:
     """Return indices in a form that tensors and arrays accept; None = all."""
     if index is None:
         return slice(None)
     return index if isinstance(index, slice) else list(index)
 
 
-def part_of(array: Array | LazyRows | None, heads: slice, rows: Place, keys: Place) -> Array | None:
+def part_of(
+    array: Array | LazyRows | None, heads: slice, rows: AxisPart, keys: AxisPart
+) -> Array | None:
     """Return a part of [H, Q, K], or of [1, Q, K] for all heads; None for None."""
     if array is None:
         return None

@@ -13,7 +13,7 @@ from attnwidget.text.tokens import Tokens
 
 
 @dataclass(frozen=True)
-class HeadNames:
+class CombinedNames:
     """Names of heads that combine other heads.
 
     Attributes:
@@ -58,7 +58,7 @@ class Stack:
     query: Tokens
     key: Tokens
     without_attention: tuple[int, ...] = ()
-    names: HeadNames | None = None
+    names: CombinedNames | None = None
 
     @property
     def layers(self) -> LayerNumbers:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.losses import Task
+from attnwidget.capture.hub_model.losses import LossTask
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 
@@ -35,7 +35,7 @@ class LayerGradient:
 
 
 def attention_gradients(
-    hf_model: Any, task: Task, options: Mapping[str, Any] | None = None
+    hf_model: Any, task: LossTask, options: Mapping[str, Any] | None = None
 ) -> tuple[list[LayerGradient], Tensor]:
     """Return dL/da of every layer in order of computation, and the loss of each input, [B].
 
@@ -88,7 +88,7 @@ def attention_gradients(
     return gradients, losses.detach().float().reshape(-1)
 
 
-def losses_of(task: Task, output: Any) -> Tensor:
+def losses_of(task: LossTask, output: Any) -> Tensor:
     """Return the loss of every input; ValueError if the task gives anything else."""
     losses: object = task.losses(output)
     if not isinstance(losses, Tensor) or losses.ndim > 1 or not losses.is_floating_point():

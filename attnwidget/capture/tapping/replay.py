@@ -25,7 +25,7 @@ from attnwidget.capture.tapping.tap import pass_layer_by, tap
 from attnwidget.capture.tapping.thread_forwards import replaced_forwards
 
 Changes = Mapping[Head, Change]
-Places = tuple[Tensor, Tensor]
+RowPlaces = tuple[Tensor, Tensor]
 
 # Number of tokens per layer in one batch, with a different head off in each part of the batch.
 _TOKENS = 768
@@ -54,7 +54,7 @@ class _Pass:
 
     units: Sequence[Changes] = ()
     first: int = 0
-    places: Places | None = None
+    places: RowPlaces | None = None
     spreads: bool = False
     outputs: Tensor | None = None
 
@@ -172,7 +172,7 @@ class Replay:
         inputs: Mapping[str, Tensor],
         units: Sequence[Changes],
         *,
-        places: Places | None = None,
+        places: RowPlaces | None = None,
         together: bool = True,
     ) -> Iterator[tuple[int, int, Any]]:
         """The outputs with each unit off, as (first unit, the one after the last, output).
@@ -211,7 +211,7 @@ class Replay:
             start = stop
 
     def _check(
-        self, inputs: Mapping[str, Tensor], unit: Changes, layer: int, places: Places | None
+        self, inputs: Mapping[str, Tensor], unit: Changes, layer: int, places: RowPlaces | None
     ) -> None:
         """Compare a replayed pass, with a unit off in half of it, with passes of the whole model.
 

@@ -84,7 +84,7 @@ def default_stack(stacks: Iterable[str]) -> str | None:
     return names[0] if len(names) == 1 else "self" if "self" in names else None
 
 
-class Placed(Protocol):
+class StackModule(Protocol):
     """An attention module with a path and a stack."""
 
     @property
@@ -96,7 +96,7 @@ class Placed(Protocol):
         """Name of its stack."""
 
 
-def nearest_stacks(path: str, sites: Iterable[Placed]) -> set[str]:
+def nearest_stacks(path: str, sites: Iterable[StackModule]) -> set[str]:
     """Return the stacks whose layers are nearest to a module or parameter of the same model.
 
     The stacks share the longest beginning of their paths with `path`. A part that belongs to the

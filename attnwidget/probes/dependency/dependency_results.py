@@ -22,7 +22,7 @@ from attnwidget.probes.dependency.dependency_answers import CodeLength, HeadVote
 from attnwidget.probes.dependency.dependency_form import Form
 from attnwidget.probes.features import sentence_maps
 from attnwidget.probes.parse_scores import JudgedWords, ParseScores
-from attnwidget.probes.saved_arrays import refuse_other_model, write_probe
+from attnwidget.probes.saved_arrays import refuse_other_weights, write_probe
 from attnwidget.text.counted import counted
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.word_vectors import WordVectors
@@ -395,7 +395,7 @@ class DependencyProbe(HeadResult):
                 f"the probe was trained on {self.model_name}, of {self.n_layers}×{self.n_heads} "
                 f"heads; {model.name} has {model.n_layers}×{model.n_heads}: pass that model"
             )
-        refuse_other_model(model, self.model_name, self.model_digest)
+        refuse_other_weights(model, self.model_name, self.model_digest)
 
     def _check_vectors(self, vectors: WordVectors) -> None:
         if vectors.dimension != self.form.dimension:

@@ -28,7 +28,7 @@ _SECONDS_BETWEEN_SAVES = 5.0
 _KEPT_EVERY = 200
 
 
-class Examples(Sequence["TrainingExample"]):
+class TrainingExamples(Sequence["TrainingExample"]):
     """Sentences as a probe reads them, one at a time.
 
     Args:
@@ -136,7 +136,7 @@ class Fits:
         self,
         name: str,
         form: Form,
-        examples: Examples,
+        examples: TrainingExamples,
         *,
         seeds: Sequence[int],
         epochs: int,
@@ -225,7 +225,7 @@ def train_on(
 
 @torch.no_grad()
 def code_length(
-    form: Form, parameters: Tensor, examples: Examples, start: int, stop: int
+    form: Form, parameters: Tensor, examples: TrainingExamples, start: int, stop: int
 ) -> NDArray[np.float64]:
     """Bits [S] of the governors of the sentences from `start` to `stop` under each probe."""
     total = torch.zeros(len(parameters), dtype=torch.float64, device="cpu")

@@ -22,7 +22,7 @@ from attnwidget.kernels.spanning_tree import best_tree
 from attnwidget.probes.dependency.dependency_answers import CodeLength
 from attnwidget.probes.dependency.dependency_form import Form, ProbeKind
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
-from attnwidget.probes.dependency.probe_fitting import Examples, Fits, Fitted
+from attnwidget.probes.dependency.probe_fitting import Fits, Fitted, TrainingExamples
 from attnwidget.probes.features import StoredFeatures, extract_features
 from attnwidget.probes.parse_scores import (
     JudgedWords,
@@ -272,11 +272,11 @@ class _Study:
 
     def examples(
         self, features: StoredFeatures, kind: ProbeKind, drawn: bool = False, every: int = 1
-    ) -> Examples:
+    ) -> TrainingExamples:
         """Sentences as a probe of `kind` reads them, with drawn governors or the treebank's."""
         form = Form(kind, 0)
         sentences = features.sentences[::every]
-        return Examples(
+        return TrainingExamples(
             sentences,
             [
                 control_governors(sentence) if drawn else sentence.governors
@@ -292,7 +292,7 @@ class _Study:
         fits: Fits,
         name: str,
         kind: ProbeKind,
-        examples: Examples,
+        examples: TrainingExamples,
         coded: StoredFeatures | None,
     ) -> Fitted:
         """Train one probe for each seed; with `coded`, the online code is kept, where asked for."""
@@ -306,7 +306,7 @@ class _Study:
         blocks = self.bounds(len(examples)) if coded is not None and self._coded else ()
         return fits.fit(name, form, examples, seeds=self._seeds, blocks=blocks, **self._options)
 
-    def judge(self, fitted: Fitted, examples: Examples, drawn: bool = False) -> ParseScores:
+    def judge(self, fitted: Fitted, examples: TrainingExamples, drawn: bool = False) -> ParseScores:
         """The scores of what was trained; governors that were drawn are no trees."""
         words = JudgedWords.of(examples.sentences)
         tree = self._decode == "tree" and not drawn
@@ -343,7 +343,9 @@ class _Study:
 
 
 @torch.no_grad()
-def _predicted(fitted: Fitted, examples: Examples, tree: bool) -> Iterator[NDArray[np.int64]]:
+def _predicted(
+    fitted: Fitted, examples: TrainingExamples, tree: bool
+) -> Iterator[NDArray[np.int64]]:
     """The governors that each probe answers, [S, m] a sentence."""
     named = fitted.named
     for example in examples:

@@ -38,7 +38,7 @@ class WordPairs:
     balanced: bool
 
 
-def pairs_of(
+def dependency_pairs(
     sentence: Sentence, places: Mapping[str, int], random: np.random.Generator
 ) -> WordPairs:
     """All dependencies of a sentence, and as many ordered pairs of words that have none.
@@ -122,7 +122,7 @@ class PairExamples:
         self._directions = directions
         places = {name: place for place, name in enumerate(relations)}
         random = np.random.default_rng(seed)
-        self.pairs = [pairs_of(sentence, places, random) for sentence in sentences]
+        self.pairs = [dependency_pairs(sentence, places, random) for sentence in sentences]
 
     def __len__(self) -> int:
         return len(self.pairs)

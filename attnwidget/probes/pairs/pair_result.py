@@ -16,7 +16,7 @@ from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.significance import FEWEST_UNITS, percentile_tails
 from attnwidget.probes.pairs.pair_classifiers import PREDICTORS, TASKS, PairClassifier, right
 from attnwidget.probes.pairs.pair_examples import PairExamples
-from attnwidget.probes.saved_arrays import refuse_other_model, write_probe
+from attnwidget.probes.saved_arrays import refuse_other_weights, write_probe
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class PairProbe(HeadResult):
         Raises:
             ValueError: the model differs from the model in training.
         """
-        refuse_other_model(model, self.model_name, self.model_digest)
+        refuse_other_weights(model, self.model_name, self.model_digest)
         return self
 
     def save(self, path: str | Path) -> Path:

@@ -17,7 +17,7 @@ from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.layer_vectors import layer_vectors
-from attnwidget.probes.saved_arrays import refuse_other_model, write_probe
+from attnwidget.probes.saved_arrays import refuse_other_weights, write_probe
 from attnwidget.probes.structural.structural_runs import StructuralRun
 from attnwidget.probes.structural.structural_scores import MEASURES, GoldTree, Punctuation
 from attnwidget.text.counted import counted
@@ -187,7 +187,7 @@ class StructuralProbe(Result):
         Raises:
             ValueError: the model differs from the model in training.
         """
-        refuse_other_model(model, self.model_name, self.model_digest)
+        refuse_other_weights(model, self.model_name, self.model_digest)
         return replace(self, model=model)
 
     @property
@@ -290,7 +290,7 @@ class StructuralProbe(Result):
                 f"the model {self.model_name!r} is not at hand to read the sentence: pass it to "
                 "load_probe(path, model), or to probe.of_model(model)"
             )
-        refuse_other_model(self.model, self.model_name, self.model_digest)
+        refuse_other_weights(self.model, self.model_name, self.model_digest)
         run = next(run for run in self.runs if run.rank == rank)
         vectors = layer_vectors(self.model, sentence, layer)
         distances, depths = run.at(self.layers.index(layer)).predicted(vectors)

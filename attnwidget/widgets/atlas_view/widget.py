@@ -19,7 +19,7 @@ from attnwidget.widgets.atlas_view.head_rows import COLUMNS, rows_to_wire, shown
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_labels import Notes
-from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes
 from attnwidget.widgets.shared.linked_figures import circle_of
 from attnwidget.widgets.shared.opened_example import figures_of_texts, open_example
 from attnwidget.widgets.shared.widget_code import chosen_options
@@ -129,7 +129,7 @@ class AtlasView(HeadWidget):
             del options["selected"]
         return options
 
-    def shapes(self) -> Shapes:
+    def shapes(self) -> StackShapes:
         n_layers, n_heads = self.atlas.names.shape
         return {"self": (int(n_layers), int(n_heads))}
 

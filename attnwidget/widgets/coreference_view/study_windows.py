@@ -10,7 +10,7 @@ import numpy as np
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.antecedents import BASELINES
 from attnwidget.text.mentions import Document
-from attnwidget.widgets.pages.encoding import AS_TEXT, as_text, readable
+from attnwidget.widgets.pages.encoding import AS_TEXT, as_json_value, as_text
 from attnwidget.widgets.pages.page_part import Holding
 from attnwidget.widgets.pages.size_limit import held_around, held_note
 from attnwidget.widgets.wire.values import to_wire
@@ -175,7 +175,7 @@ def _embedded(
         **window_to_wire(accuracies, windows[number], None),
     }
     return {
-        "drawn": readable(drawn),
+        "drawn": as_json_value(drawn),
         # A choice before the window cannot be, "nothing" (-1) can.
         "words": as_text((accuracies.chosen[rows] - window.start).astype(np.int16)),
         "weights": as_text(accuracies.weights[rows].astype(np.float32)),

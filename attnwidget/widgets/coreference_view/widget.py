@@ -21,7 +21,7 @@ from attnwidget.widgets.coreference_view.study_windows import (
 )
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed, when_open
-from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes
 from attnwidget.widgets.shared.traits import Jump
 from attnwidget.widgets.shared.widget_code import chosen_options
 from attnwidget.words.coreference_results import (
@@ -177,7 +177,7 @@ class CoreferenceView(HeadWidget):
         """The window shown, and the row of its first mention in the accuracies."""
         return self._read[self.document][self.window]
 
-    def shapes(self) -> Shapes:
+    def shapes(self) -> StackShapes:
         n_layers, n_heads = self._accuracies.chosen.shape[2:]
         return {"self": (n_layers, n_heads)}
 

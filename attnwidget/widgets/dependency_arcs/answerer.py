@@ -15,7 +15,7 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.pages.page_part import Holding
-from attnwidget.widgets.shared.relation_words import words_of
+from attnwidget.widgets.shared.relation_words import words_of_relation
 from attnwidget.widgets.wire.values import to_wire
 
 #: A longer sentence could neither be read in a figure nor drawn in time.
@@ -131,7 +131,7 @@ class Answerer(ABC):
 
         False for a sentence that cannot be read: the figure says so when it shows the sentence.
         """
-        words = words_of(sentence, options.relation)
+        words = words_of_relation(sentence, options.relation)
         if not words or too_long(sentence):
             return False
         try:

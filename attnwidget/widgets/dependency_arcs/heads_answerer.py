@@ -20,7 +20,7 @@ from attnwidget.widgets.dependency_arcs.answerer import (
     sentence_to_wire,
     too_long,
 )
-from attnwidget.widgets.pages.encoding import AS_TEXT, as_text, readable, rounded
+from attnwidget.widgets.pages.encoding import AS_TEXT, as_json_value, as_text, rounded
 from attnwidget.widgets.pages.page_part import Holding
 from attnwidget.widgets.pages.size_limit import held_around, held_note
 from attnwidget.widgets.shared.relation_choice import ALL, best_on, refuse_other_model
@@ -201,14 +201,14 @@ class HeadsAnswerer(Answerer):
                     "maxima": [maximum for _, maximum in maps],
                 }
         drawn = sentence_to_wire(index, sentence, problem)
-        return {"drawn": readable(drawn), "predicted": predicted}
+        return {"drawn": as_json_value(drawn), "predicted": predicted}
 
     def _measured(self) -> dict[str, Any] | None:
         """Return how often every head is right on every relation; None if it was not measured."""
         accuracies = self._accuracies
         if accuracies is None:
             return None
-        numbers: dict[str, Any] = readable(
+        numbers: dict[str, Any] = as_json_value(
             {
                 "relations": list(accuracies.relations),
                 "correct": to_wire(accuracies.correct.astype(np.int32)),

@@ -15,7 +15,7 @@ from attnwidget.probes.dependency.dependency_answers import ProbePredictions
 from attnwidget.probes.structural.structural_result import PredictedTree
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.answerer import Answerer, ArcsOptions, PageAnswers
-from attnwidget.widgets.pages.encoding import readable
+from attnwidget.widgets.pages.encoding import as_json_value
 
 # Sentences whose answers are kept.
 _KEPT = 50
@@ -64,7 +64,7 @@ class ProbeAnswerer(Answerer, Generic[AnswersT]):
         return PageAnswers(
             title="What a probe answers",
             own=self._page_layers(sentences[index], options),
-            drawn=readable(self.drawn(0, sentences[index], options)),
+            drawn=as_json_value(self.drawn(0, sentences[index], options)),
             remark="holds the sentence shown: others need a notebook",
         )
 

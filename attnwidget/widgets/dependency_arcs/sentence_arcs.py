@@ -16,7 +16,7 @@ from attnwidget.widgets.dependency_arcs.answerer import Answerer, ArcsOptions
 from attnwidget.widgets.pages.encoding import state_of
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed, when_open
-from attnwidget.widgets.shared.head_widget import Shapes
+from attnwidget.widgets.shared.head_widget import StackShapes
 from attnwidget.widgets.shared.relation_choice import ALL, ROOT, RelationChoice
 from attnwidget.widgets.shared.relation_words import checked_sentences, relation_names
 from attnwidget.widgets.shared.traits import Jump
@@ -111,7 +111,7 @@ class SentenceArcs(RelationChoice):
         """Return the options that answers depend on."""
         return ArcsOptions(self.head, self.layer, self.relation, DIRECTIONS[0], self.threshold)
 
-    def shapes(self) -> Shapes:
+    def shapes(self) -> StackShapes:
         has_encoder = getattr(self.model.hf_model.config, "is_encoder_decoder", False)
         stack = "encoder" if has_encoder else "self"
         return {stack: (self.model.n_layers, self.model.n_heads)}

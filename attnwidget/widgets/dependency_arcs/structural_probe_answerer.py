@@ -14,7 +14,7 @@ from attnwidget.probes.structural.structural_result import PredictedTree, Struct
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.answerer import ArcsOptions
 from attnwidget.widgets.dependency_arcs.probe_answerer import ProbeAnswerer, score_note
-from attnwidget.widgets.pages.encoding import readable
+from attnwidget.widgets.pages.encoding import as_json_value
 from attnwidget.widgets.wire.values import to_wire
 
 
@@ -77,6 +77,8 @@ class StructuralProbeAnswerer(ProbeAnswerer[PredictedTree]):
         """Return all layers of the model: a page without a kernel steps through them."""
         layers = [replace(options, layer=layer) for layer in range(self.model.n_layers)]
         return {
-            "probe": {str(each.layer): readable(self.drawn(0, sentence, each)) for each in layers},
+            "probe": {
+                str(each.layer): as_json_value(self.drawn(0, sentence, each)) for each in layers
+            },
             "notes": {str(each.layer): self.note(each) for each in layers},
         }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from attnwidget.behaviours.atlas.atlas_result import Atlas
 from attnwidget.capture.tapping.head import Head
-from attnwidget.widgets.shared.head_widget import Shapes
+from attnwidget.widgets.shared.head_widget import StackShapes
 
 #: The stack whose heads an atlas describes.
 STACK = "self"
 
 
-def refuse_other_heads(atlas: object, shapes: Shapes) -> None:
+def refuse_atlas_of_other_heads(atlas: object, shapes: StackShapes) -> None:
     """Check that an atlas is about the heads of a model.
 
     Raises:

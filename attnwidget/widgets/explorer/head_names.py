@@ -15,12 +15,12 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.counted import counted
 from attnwidget.widgets.atlas_view.widget import AtlasView
-from attnwidget.widgets.explorer.atlas_told import STACK, names_in, refuse_other_heads
+from attnwidget.widgets.explorer.atlas_told import STACK, names_in, refuse_atlas_of_other_heads
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.shared.background import Background, Job
-from attnwidget.widgets.shared.head_widget import Shapes
+from attnwidget.widgets.shared.head_widget import StackShapes
 
 _PANEL = "card"
 _KEEP = "keep these names for the next explorer of this model"
@@ -55,7 +55,7 @@ class HeadNames:
         background: Background,
         model: AttentionModel,
         atlas: Atlas | Literal[False] | None,
-        shapes: Shapes,
+        shapes: StackShapes,
         *,
         seconds_per_token: float,
     ) -> None:
@@ -70,7 +70,7 @@ class HeadNames:
         self._seconds = _TOKENS * seconds_per_token
         self._may_offer = atlas is None and model.tokenizer is not None and STACK in shapes
         if self.atlas is not None:
-            refuse_other_heads(self.atlas, shapes)
+            refuse_atlas_of_other_heads(self.atlas, shapes)
         #: A thread of its own: a text is measured while the names are found.
         self._naming = Background(("names",), lambda _, error: status.failed((_PANEL,), error))
 

@@ -19,7 +19,7 @@ from attnwidget.widgets.explorer.treebank import Treebank, given_treebank
 from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.relation_choice import ALL, ROOT
-from attnwidget.widgets.shared.relation_words import relation_names, words_of
+from attnwidget.widgets.shared.relation_words import relation_names, words_of_relation
 from attnwidget.words.relation_results import RelationAccuracies
 
 _OFFER = "measure on the 115 demonstration sentences"
@@ -27,7 +27,7 @@ _OFFER = "measure on the 115 demonstration sentences"
 _PATIENCE = 0.5
 
 
-class Relations:
+class RelationPanels:
     """The table of relations and the arcs of a sentence.
 
     Args:
@@ -112,11 +112,13 @@ class Relations:
             for name in filter(arcs.has_trait, ("direction", "relation", "selected")):
                 setattr(arcs, name, arcs.fitting(name, getattr(explorer, name)))
             relation = explorer.relation
-            if arcs.seek_right(_PATIENCE) or words_of(arcs.sentences[arcs.sentence], relation):
+            if arcs.seek_right(_PATIENCE) or words_of_relation(
+                arcs.sentences[arcs.sentence], relation
+            ):
                 return
             count = len(arcs.sentences)
             for index in (*range(arcs.sentence + 1, count), *range(arcs.sentence)):
-                if words_of(arcs.sentences[index], relation):
+                if words_of_relation(arcs.sentences[index], relation):
                     arcs.sentence = index
                     return
 

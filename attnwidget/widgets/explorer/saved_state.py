@@ -39,7 +39,7 @@ _WHOLE: dict[str, dict[str, Any]] = {
 }
 
 
-def state_of(explorer: ExplorerFigure, made: Arguments) -> dict[str, Any]:
+def explorer_state(explorer: ExplorerFigure, made: Arguments) -> dict[str, Any]:
     """All that is chosen, and the input shown, as JSON; `Explorer.to_state` says the rest."""
     if not made.shown["text"]:
         raise ValueError(
@@ -196,7 +196,7 @@ def _check_format(state: Mapping[str, Any]) -> None:
 
 
 def _is_whole(state: Mapping[str, Any], name: str) -> bool:
-    """Whether a part of a state has the types that `state_of` writes."""
+    """Whether a part of a state has the types that `explorer_state` writes."""
     part = state.get(name)
     if name == "figures":
         return isinstance(part, Mapping) and all(

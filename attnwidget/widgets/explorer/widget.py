@@ -43,7 +43,7 @@ from attnwidget.widgets.explorer.locked_words import LockedTokens, LockedWords, 
 from attnwidget.widgets.explorer.opening import active_word, opening_of, opening_of_change
 from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.explorer.panels import OF_TEXT, OF_TREEBANK, OF_TWO_AT_FIRST, TAB_NAMES
-from attnwidget.widgets.explorer.relations import Relations
+from attnwidget.widgets.explorer.relations import RelationPanels
 from attnwidget.widgets.explorer.shortened_text import can_be_shortened, shortened
 from attnwidget.widgets.explorer.text_measures import TextMeasures
 from attnwidget.widgets.head_grid.widget import CHANGE, HeadGrid
@@ -251,7 +251,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             attention_shapes(attention),
             seconds_per_token=seconds / len(attention.tokens),
         )
-        self._relations_found = Relations(
+        self._relations_found = RelationPanels(
             self, *parts, loaded, treebank, None if probe is None else probe.of_model(loaded)
         )
         self._measures = TextMeasures(self, *parts, metrics)
@@ -750,9 +750,9 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             >>> again.close(), explorer.close()
             (None, None)
         """
-        from attnwidget.widgets.explorer.saved_state import state_of
+        from attnwidget.widgets.explorer.saved_state import explorer_state
 
-        return state_of(self, self._arguments())
+        return explorer_state(self, self._arguments())
 
     @classmethod
     def from_state(

@@ -15,7 +15,7 @@ from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.maps.thumbnails import Thumbnails, draw_thumbnails
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.widgets.pages.attention_maps import all_maps
-from attnwidget.widgets.pages.encoding import readable
+from attnwidget.widgets.pages.encoding import as_json_value
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.attention_widget import Edit, attention_shapes
 from attnwidget.widgets.shared.computed import computed, when_open
@@ -285,10 +285,10 @@ class HeadGrid(MetricChoice, Versus):
             own={
                 "metrics": self._metrics_of_all(),
                 "changes": [
-                    {"stack": stack, "values": readable(to_wire(values))}
+                    {"stack": stack, "values": as_json_value(to_wire(values))}
                     for stack, values in changes.items()
                 ],
-                "difference": readable(thumbnails) if thumbnails["signed"] else None,
+                "difference": as_json_value(thumbnails) if thumbnails["signed"] else None,
             },
             holdings=holdings,
         )
@@ -298,9 +298,9 @@ class HeadGrid(MetricChoice, Versus):
         shown = self.metrics
         if not isinstance(shown, SteppedMetrics):
             measured = self._measured
-            return [readable(self._metrics_wire(measured, stack, None)) for stack in measured]
+            return [as_json_value(self._metrics_wire(measured, stack, None)) for stack in measured]
         return [
-            readable(self._metrics_wire(metrics, stack, step))
+            as_json_value(self._metrics_wire(metrics, stack, step))
             for step, metrics in shown.by_step.items()
             for stack in metrics
         ]

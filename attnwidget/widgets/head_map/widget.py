@@ -14,7 +14,7 @@ from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
 from attnwidget.widgets.shared.computed import computed, when_open
-from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes
 from attnwidget.widgets.shared.widget_code import chosen_options, code_of
 from attnwidget.widgets.wire.values import to_wire
 
@@ -66,7 +66,7 @@ class HasDistances(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PlacedHeads:
     """Positions of heads, and what a caption must say of them.
 
     Attributes:
@@ -113,7 +113,7 @@ class HeadMap(HeadWidget):
         ["layer", "behaviour"], "layer", help="What colours and shapes of the marks stand for."
     ).tag(sync=True, option=True, set_last=True)
 
-    _placed = traitlets.Instance(Placed)
+    _placed = traitlets.Instance(PlacedHeads)
 
     def __init__(self, distances: HasDistances, behaviours: ArrayLike | None = None, **traits: Any):
         self._place(_embedded(distances), behaviours, traits)
@@ -141,11 +141,13 @@ class HeadMap(HeadWidget):
             'layer'
         """
         head_map = cls.__new__(cls)
-        placed = Placed(_finite(positions), stack, model_name, "positions given", note)
+        placed = PlacedHeads(_finite(positions), stack, model_name, "positions given", note)
         head_map._place(placed, behaviours, traits)
         return head_map
 
-    def _place(self, placed: Placed, behaviours: ArrayLike | None, traits: dict[str, Any]) -> None:
+    def _place(
+        self, placed: PlacedHeads, behaviours: ArrayLike | None, traits: dict[str, Any]
+    ) -> None:
         # The heads that can be selected are known by their positions, before any option is set.
         self._placed = placed
         if behaviours is not None:
@@ -185,7 +187,7 @@ class HeadMap(HeadWidget):
         arguments = {"positions": YOURS, "behaviours": labels}
         return code_of("HeadMap.from_positions", arguments, {**about, **options})
 
-    def shapes(self) -> Shapes:
+    def shapes(self) -> StackShapes:
         n_layers, n_heads, _ = self._placed.positions.shape
         return {self._placed.stack: (n_layers, n_heads)}
 
@@ -249,7 +251,7 @@ class HeadMap(HeadWidget):
         return f"HeadMap({source}{self._placed.stack} {n_layers}×{n_heads}, selected: {chosen})"
 
 
-def _embedded(distances: HasDistances) -> Placed:
+def _embedded(distances: HasDistances) -> PlacedHeads:
     if not callable(getattr(distances, "embed", None)):
         raise TypeError(
             f"HeadMap shows distances between heads, got {type(distances).__name__}. Measure "
@@ -262,7 +264,7 @@ def _embedded(distances: HasDistances) -> Placed:
         f"stress {embedding.stress:.3g}"
     )
     positions = _finite(embedding.positions)
-    return Placed(positions, distances.stack, distances.model_name, _MEASURED, note)
+    return PlacedHeads(positions, distances.stack, distances.model_name, _MEASURED, note)
 
 
 def _finite(positions: ArrayLike) -> NDArray[np.float64]:

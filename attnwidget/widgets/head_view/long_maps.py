@@ -11,8 +11,8 @@ import numpy as np
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.tokens import Tokens
-from attnwidget.widgets.head_view.map_cells import Places
-from attnwidget.widgets.head_view.parted_map import Link, Part, PartedMap, Span
+from attnwidget.widgets.head_view.map_cells import CellPlaces
+from attnwidget.widgets.head_view.parted_map import CellValue, IndexRange, MapPart, PartedMap
 from attnwidget.widgets.wire.values import to_wire
 
 #: Cells a side that a tile has at most, of a few maps and of many, and those of an overview.
@@ -52,8 +52,8 @@ class LongMaps:
 
     heads: Sequence[Head]
     maps: Sequence[PartedMap]
-    rows: Places
-    columns: Places
+    rows: CellPlaces
+    columns: CellPlaces
     is_cross: bool
 
     @property
@@ -66,7 +66,7 @@ class LongMaps:
         """Whether the first key of all is shown, and apart."""
         return bool(len(self.columns) > 1 and self.columns[0] == 0)
 
-    def part_of(self, window: Part | None) -> Part:
+    def part_of(self, window: MapPart | None) -> MapPart:
         """The shown queries and keys in a window on the whole axes; all without one of them."""
         whole = (0, len(self.rows), 0, len(self.columns))
         if window is None:
@@ -97,7 +97,7 @@ class LongMaps:
         return [one.shares for one in self.maps[: len(self.heads)]]
 
     def tile_to_wire(
-        self, window: Part | None, *, lines: bool, top_mass: float = 1.0
+        self, window: MapPart | None, *, lines: bool, top_mass: float = 1.0
     ) -> dict[str, Any]:
         """Return the visible part, widened on all sides to at most 256 x 256 cells.
 
@@ -162,7 +162,7 @@ class LongMaps:
             "links": links,
         }
 
-    def window_to(self, side: str, index: int) -> Part:
+    def window_to(self, side: str, index: int) -> MapPart:
         """Where a token is read: round it, and round the strongest of its other side.
 
         A window on the whole axes.
@@ -184,7 +184,9 @@ class LongMaps:
         rows, columns = self.rows, self.columns
         return int(rows[q0]), int(rows[q1 - 1]) + 1, int(columns[k0]), int(columns[k1 - 1]) + 1
 
-    def _links(self, one: PartedMap, within: Part, count: int, top_mass: float = 1.0) -> list[Link]:
+    def _links(
+        self, one: PartedMap, within: MapPart, count: int, top_mass: float = 1.0
+    ) -> list[CellValue]:
         """The strongest links of a part.
 
         Links to the first key, links of the first queries, and links of a token to itself are left
@@ -205,7 +207,7 @@ class LongMaps:
 
 def shown_places(
     axes: tuple[Tokens, Tokens], hidden: Collection[str], sentences: str
-) -> tuple[Places, Places, Places]:
+) -> tuple[CellPlaces, CellPlaces, CellPlaces]:
     """The queries and keys that are shown, and the keys that are hidden.
 
     `hidden` are kinds of special tokens; `sentences` is "all", or as "ab" from A to B.
@@ -256,7 +258,7 @@ def next_of(places: Sequence[int], after: int, step: int) -> int:
     return candidates[0] if step > 0 else candidates[-1]
 
 
-def _round(place: int, count: int) -> Span:
+def _round(place: int, count: int) -> IndexRange:
     start = max(0, min(count - _AROUND, place - _AROUND // 2))
     return start, min(count, start + _AROUND)
 
@@ -274,7 +276,7 @@ def _least(one: PartedMap, query: int, n_key: int, mass: float) -> float:
     return float(sizes[min(len(sizes) - 1, int(np.searchsorted(sums, wanted)))])
 
 
-def _step(queries: Span, keys: Span, cells: int) -> int:
+def _step(queries: IndexRange, keys: IndexRange, cells: int) -> int:
     """The smallest power of two of which no more than so many blocks are touched."""
     step = 1
     while any(-(-end // step) - start // step > cells for start, end in (queries, keys)):
@@ -282,7 +284,7 @@ def _step(queries: Span, keys: Span, cells: int) -> int:
     return step
 
 
-def _widened(start: int, end: int, count: int, step: int, most: int) -> Span:
+def _widened(start: int, end: int, count: int, step: int, most: int) -> IndexRange:
     """Return whole blocks, with as many neighbours as a tile can hold for panning."""
     first = start // step
     last = -(-end // step)
@@ -292,7 +294,7 @@ def _widened(start: int, end: int, count: int, step: int, most: int) -> Span:
 
 
 def _without_first(
-    one: PartedMap, queries: Span, keys: Span, step: int, of: LongMaps
+    one: PartedMap, queries: IndexRange, keys: IndexRange, step: int, of: LongMaps
 ) -> tuple[Float32Array, Float32Array | None]:
     """Blocks [rows, columns], and the first key [rows], which blocks of more than 1 leave out."""
     if 0 in of.size:

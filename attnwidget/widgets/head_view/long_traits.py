@@ -28,7 +28,7 @@ NOT_BY_PARTS = {"gradients": "the loss is followed back through the whole map"}
 _REMEMBERED = 2 * MOST_HEADS["overlay"]
 
 
-class LongInput(Versus):
+class LongInputFigure(Versus):
     """A figure that receives the visible parts of maps that are too long."""
 
     # A search that the page asks for, and what was found.

@@ -17,7 +17,7 @@ from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.tokens import Tokens
 
 #: Places on an axis, in ascending order.
-Places = NDArray[np.int64]
+CellPlaces = NDArray[np.int64]
 
 
 class MapCells(Protocol):
@@ -27,7 +27,7 @@ class MapCells(Protocol):
     def size(self) -> tuple[int, int]:
         """Queries and keys of the whole map."""
 
-    def __call__(self, queries: Places, keys: Places) -> Float32Array:
+    def __call__(self, queries: CellPlaces, keys: CellPlaces) -> Float32Array:
         """The cells between some places, which are in ascending order and at least one."""
 
 
@@ -65,7 +65,7 @@ class TokenCells:
         lengths: Float32Array = self.attention.value_norms(layer, stack=stack)[head]
         return lengths
 
-    def __call__(self, queries: Places, keys: Places) -> Float32Array:
+    def __call__(self, queries: CellPlaces, keys: CellPlaces) -> Float32Array:
         """The cells between some tokens."""
         layer, head, stack = self.head
         if layer in self.attention.stacks[stack].without_attention:
@@ -93,7 +93,7 @@ class WordCells:
     key: Tokens
 
     @cached_property
-    def _starts(self) -> tuple[Places, Places]:
+    def _starts(self) -> tuple[CellPlaces, CellPlaces]:
         """The first token of each word of both axes, and the end."""
         starts = [
             np.array([*(group[0] for group in axis.word_groups()), len(axis)], np.int64)
@@ -107,7 +107,7 @@ class WordCells:
         rows, columns = self._starts
         return len(rows) - 1, len(columns) - 1
 
-    def __call__(self, queries: Places, keys: Places) -> Float32Array:
+    def __call__(self, queries: CellPlaces, keys: CellPlaces) -> Float32Array:
         """The cells between some words."""
         (rows, row_starts), (columns, column_starts) = (
             _tokens_of(starts, words)
@@ -137,14 +137,14 @@ class SharedCells:
     places: tuple[Sequence[int], Sequence[int]]
 
     @cached_property
-    def _own(self) -> list[Places]:
+    def _own(self) -> list[CellPlaces]:
         """Return this map's index of every shared place, -1 for tokens of the other map."""
         own = [np.full(count, -1, np.int64) for count in self.size]
         for at, places in zip(own, self.places, strict=True):
             at[list(places)] = np.arange(len(places))
         return own
 
-    def __call__(self, queries: Places, keys: Places) -> Float32Array:
+    def __call__(self, queries: CellPlaces, keys: CellPlaces) -> Float32Array:
         """The cells between some places of the common axes."""
         rows = self._own[0][queries]
         columns = self._own[1][keys]
@@ -168,7 +168,7 @@ class DifferenceCells:
         """Queries and keys of both."""
         return self.first.size
 
-    def __call__(self, queries: Places, keys: Places) -> Float32Array:
+    def __call__(self, queries: CellPlaces, keys: CellPlaces) -> Float32Array:
         """The differences between some places."""
         difference: Float32Array = self.first(queries, keys) - self.second(queries, keys)
         return difference
@@ -216,7 +216,7 @@ def _words(tokens: Tokens) -> Tokens:
     return tokens.to_words()
 
 
-def _tokens_of(starts: Places, words: Places) -> tuple[Places, Places]:
+def _tokens_of(starts: CellPlaces, words: CellPlaces) -> tuple[CellPlaces, CellPlaces]:
     """The tokens of some words, and where each word begins among them."""
     lengths = starts[words + 1] - starts[words]
     begins = np.concatenate([[0], np.cumsum(lengths)[:-1]])

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float32Array
-from attnwidget.widgets.head_view.map_cells import MapCells, Places
+from attnwidget.widgets.head_view.map_cells import CellPlaces, MapCells
 
 #: (from, to) among the shown queries or keys, the end excluded.
-Span = tuple[int, int]
+IndexRange = tuple[int, int]
 #: (query from, query to, key from, key to), ends excluded.
-Part = tuple[int, int, int, int]
+MapPart = tuple[int, int, int, int]
 #: (query, key, value) among the shown queries and keys.
-Link = tuple[int, int, float]
+CellValue = tuple[int, int, float]
 
 # Cells that are held at a time.
 _CELLS_AT_ONCE = 1024 * 1024
@@ -39,10 +39,10 @@ class PartedMap(Protocol):
     def shares(self) -> tuple[float, float]:
         """Shares of the shown rows' weight that go to hidden, and to filtered keys."""
 
-    def blocks(self, queries: Span, keys: Span, step: int) -> Float32Array:
+    def blocks(self, queries: IndexRange, keys: IndexRange, step: int) -> Float32Array:
         """The values of blocks of `step` by `step` that are farthest from 0; NaN where masked."""
 
-    def links(self, within: Part, count: int, *, diagonal: bool) -> list[Link]:
+    def links(self, within: MapPart, count: int, *, diagonal: bool) -> list[CellValue]:
         """The cells of a part that are farthest from 0, in order."""
 
 
@@ -61,12 +61,12 @@ class HeadParts:
         axes = self.attention.stacks[self.head.stack]
         return len(axes.query), len(axes.key)
 
-    def blocks(self, queries: Span, keys: Span, step: int) -> Float32Array:
+    def blocks(self, queries: IndexRange, keys: IndexRange, step: int) -> Float32Array:
         """The largest weights of blocks."""
         layer, head, stack = self.head
         return self.attention.tile(layer, head, queries, keys, step=step, stack=stack)
 
-    def links(self, within: Part, count: int, *, diagonal: bool) -> list[Link]:
+    def links(self, within: MapPart, count: int, *, diagonal: bool) -> list[CellValue]:
         """The largest weights of a part, in order."""
         layer, head, stack = self.head
         return self.attention.top_links(
@@ -87,9 +87,9 @@ class ShownParts:
     """
 
     cells: MapCells
-    rows: Places
-    columns: Places
-    hidden: Places
+    rows: CellPlaces
+    columns: CellPlaces
+    hidden: CellPlaces
     renormalise: bool = False
 
     @property
@@ -102,7 +102,7 @@ class ShownParts:
         """Shares of the shown rows' weight that go to hidden, and to filtered keys."""
         return self._pass.shares
 
-    def blocks(self, queries: Span, keys: Span, step: int) -> Float32Array:
+    def blocks(self, queries: IndexRange, keys: IndexRange, step: int) -> Float32Array:
         """The values of blocks that are farthest from 0."""
         ends = [
             end for end, count in zip((queries[1], keys[1]), self.size, strict=True) if end != count
@@ -118,14 +118,14 @@ class ShownParts:
         )
         return _farthest(self._pass.blocks[rows, columns], step // _PYRAMID)
 
-    def links(self, within: Part, count: int, *, diagonal: bool) -> list[Link]:
+    def links(self, within: MapPart, count: int, *, diagonal: bool) -> list[CellValue]:
         """The cells of a part that are farthest from 0, in order."""
         queries = within[:2]
         keys = within[2:]
         parts = [(queries, keys)]
         if (queries[1] - queries[0]) * (keys[1] - keys[0]) > _CELLS_AT_ONCE:
             parts = self._strongest_parts(queries, keys, count, diagonal)
-        links: list[Link] = []
+        links: list[CellValue] = []
         for rows, columns in parts:
             for chunk in _chunks(rows, columns[1] - columns[0], 1):
                 values = self._values(chunk, columns)
@@ -135,20 +135,20 @@ class ShownParts:
         links.sort(key=lambda link: (-abs(link[2]), link[0], link[1]))
         return links[:count]
 
-    def _values(self, queries: Span, keys: Span) -> Float32Array:
+    def _values(self, queries: IndexRange, keys: IndexRange) -> Float32Array:
         values = self.cells(self.rows[slice(*queries)], self.columns[slice(*keys)])
         if self.renormalise:
             values = values / self._pass.sums[slice(*queries), None]
         return values
 
-    def _is_diagonal(self, queries: Span, keys: Span) -> NDArray[np.bool_]:
+    def _is_diagonal(self, queries: IndexRange, keys: IndexRange) -> NDArray[np.bool_]:
         rows = self.rows[slice(*queries), None]
         same: NDArray[np.bool_] = rows == self.columns[None, slice(*keys)]
         return same
 
     def _strongest_parts(
-        self, queries: Span, keys: Span, count: int, diagonal: bool
-    ) -> list[tuple[Span, Span]]:
+        self, queries: IndexRange, keys: IndexRange, count: int, diagonal: bool
+    ) -> list[tuple[IndexRange, IndexRange]]:
         """Parts that have the `count` strongest links: no more blocks than that can have one.
 
         The edges beside whole blocks are among them.
@@ -158,7 +158,7 @@ class ShownParts:
             (-(-low // _PYRAMID), high // _PYRAMID) for low, high in (queries, keys)
         )
         size = _PYRAMID
-        parts: list[tuple[Span, Span]] = []
+        parts: list[tuple[IndexRange, IndexRange]] = []
         for row, column, _ in _largest(blocks[top:bottom, left:right], count, top, left):
             rows = (size * row, size * row + size)
             parts.append((rows, (size * column, size * column + size)))
@@ -211,7 +211,7 @@ class _Pass:
     shares: tuple[float, float]
 
 
-def _chunks(queries: Span, width: int, step: int) -> Iterator[Span]:
+def _chunks(queries: IndexRange, width: int, step: int) -> Iterator[IndexRange]:
     """The queries in parts of whole blocks."""
     count = max(1, _CELLS_AT_ONCE // max(1, width) // step) * step
     for first in range(*queries, count):
@@ -231,7 +231,7 @@ def _farthest(values: Float32Array, step: int) -> Float32Array:
     return farthest
 
 
-def _largest(values: Float32Array, count: int, query: int, key: int) -> list[Link]:
+def _largest(values: Float32Array, count: int, query: int, key: int) -> list[CellValue]:
     """The cells farthest from 0, of a part that begins at `query` and `key`."""
     sizes = np.abs(values).ravel()
     sizes[np.isnan(sizes)] = -1

@@ -15,7 +15,7 @@ from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.tapping.head import Head
 from attnwidget.widgets.head_view.generation_steps import generation_steps
 from attnwidget.widgets.head_view.highlighted import highlighted
-from attnwidget.widgets.head_view.long_traits import LongInput
+from attnwidget.widgets.head_view.long_traits import LongInputFigure
 from attnwidget.widgets.head_view.map_cells import cells_of, whole_of
 from attnwidget.widgets.head_view.several import ARRANGEMENTS, drawn_heads, maps_to_wire
 from attnwidget.widgets.head_view.two_maps import TwoMaps
@@ -23,7 +23,7 @@ from attnwidget.widgets.pages.attention_maps import UNITS, all_maps, maps_of
 from attnwidget.widgets.pages.page_part import Holding, Part
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.token_size import TokenSize
-from attnwidget.widgets.shared.traits import Window
+from attnwidget.widgets.shared.traits import WindowTrait
 from attnwidget.widgets.shared.versus import OF_TWO
 from attnwidget.widgets.wire.values import axes_to_wire, in_unit, masked_map, to_wire
 
@@ -31,7 +31,7 @@ from attnwidget.widgets.wire.values import axes_to_wire, in_unit, masked_map, to
 MOST_AS_LINES = 60
 
 
-class HeadView(TokenSize, LongInput):
+class HeadView(TokenSize, LongInputFigure):
     """One head's map as lines between two columns of tokens, or as a matrix; or several heads.
 
     Up to 60 tokens it opens as lines, longer inputs as a matrix, unless `mode` is given. `window`
@@ -76,7 +76,7 @@ class HeadView(TokenSize, LongInput):
         '("horizontal"; right-to-left texts begin at the right). Long inputs and heads side by '
         "side stay in columns, and the figure says so.",
     ).tag(sync=True, option=True)
-    window = Window(
+    window = WindowTrait(
         help="The part of a matrix in sight, as (query from, query to, key from, key to) with ends "
         "excluded, counted before anything is hidden; None shows all."
     ).tag(sync=True, option=True)

@@ -31,7 +31,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, eq=False)
-class Answer(Generic[Found]):
+class LinkAnswer(Generic[Found]):
     """The answer to a question about a link, or the reason of a missing answer.
 
     Attributes:
@@ -45,7 +45,7 @@ class Answer(Generic[Found]):
     problem: str = ""
 
 
-def answered(link: ShownLink, compute: Callable[[], Found]) -> Answer[Found]:
+def answered(link: ShownLink, compute: Callable[[], Found]) -> LinkAnswer[Found]:
     """Return a result, or the reason of a refusal.
 
     Args:
@@ -54,35 +54,35 @@ def answered(link: ShownLink, compute: Callable[[], Found]) -> Answer[Found]:
             reason.
     """
     try:
-        return Answer(link, compute())
+        return LinkAnswer(link, compute())
     except (TypeError, ValueError, RuntimeError) as error:
-        return Answer(link, None, on_page(error))
+        return LinkAnswer(link, None, on_page(error))
 
 
-def explanation(link: ShownLink) -> Answer[LinkExplanation]:
+def explanation(link: ShownLink) -> LinkAnswer[LinkExplanation]:
     """Return why the head prefers the key to the rival."""
     if link.versus is None:
         said = "the query sees no other key, so there is no rival to compare this key with"
-        return Answer(link, None, said)
+        return LinkAnswer(link, None, said)
     layer, head, stack = link.head
     ends = link.query, link.key, link.versus
     return answered(link, lambda: explain_link(link.attention, layer, head, *ends, stack=stack))
 
 
-def distances(link: ShownLink) -> Answer[ScoresAtDistances]:
+def distances(link: ShownLink) -> LinkAnswer[ScoresAtDistances]:
     """Return score and weight of the key at other distances."""
     ends = link.query, link.key
     return answered(link, lambda: shown_distances(link.attention, link.head, *ends))
 
 
-def sources(link: ShownLink) -> Answer[ScoreSources]:
+def sources(link: ShownLink) -> LinkAnswer[ScoreSources]:
     """Return who wrote the query and the key."""
     layer, head, stack = link.head
     ends = link.query, link.key, link.versus
     return answered(link, lambda: score_sources(link.attention, layer, head, *ends, stack=stack))
 
 
-def writes(link: ShownLink) -> Answer[HeadWrites]:
+def writes(link: ShownLink) -> LinkAnswer[HeadWrites]:
     """Return the output of the head at the query, split by the tokens that the head reads."""
     layer, head, stack = link.head
     return answered(
@@ -91,7 +91,7 @@ def writes(link: ShownLink) -> Answer[HeadWrites]:
     )
 
 
-def vocabulary(link: ShownLink) -> Answer[WrittenVocabulary]:
+def vocabulary(link: ShownLink) -> LinkAnswer[WrittenVocabulary]:
     """Return what the head writes from the key, in words."""
     layer, head, stack = link.head
     ends = link.query, link.key
@@ -111,7 +111,7 @@ def link_to_wire(link: ShownLink) -> dict[str, Any]:
     }
 
 
-def explanation_to_wire(answer: Answer[LinkExplanation]) -> dict[str, Any]:
+def explanation_to_wire(answer: LinkAnswer[LinkExplanation]) -> dict[str, Any]:
     """Return the parts of the difference of scores."""
     found = answer.found
     if found is None:
@@ -134,7 +134,7 @@ def explanation_to_wire(answer: Answer[LinkExplanation]) -> dict[str, Any]:
     )
 
 
-def distances_to_wire(answer: Answer[ScoresAtDistances]) -> dict[str, Any]:
+def distances_to_wire(answer: LinkAnswer[ScoresAtDistances]) -> dict[str, Any]:
     """Return scores and weights at consecutive distances."""
     found = answer.found
     if found is None:
@@ -150,7 +150,7 @@ def distances_to_wire(answer: Answer[ScoresAtDistances]) -> dict[str, Any]:
     )
 
 
-def sources_to_wire(answer: Answer[ScoreSources]) -> dict[str, Any]:
+def sources_to_wire(answer: LinkAnswer[ScoreSources]) -> dict[str, Any]:
     """Return the strongest pairs of writers, and the sum of all pairs."""
     found = answer.found
     if found is None:
@@ -160,7 +160,7 @@ def sources_to_wire(answer: Answer[ScoreSources]) -> dict[str, Any]:
     return _to_wire(answer, {"pairs": shown, "rest": rest, "total": found.total})
 
 
-def writes_to_wire(answer: Answer[HeadWrites]) -> dict[str, Any]:
+def writes_to_wire(answer: LinkAnswer[HeadWrites]) -> dict[str, Any]:
     """Return the shares of tokens in the output of the head, the key first."""
     found = answer.found
     if found is None:
@@ -182,7 +182,7 @@ def writes_to_wire(answer: Answer[HeadWrites]) -> dict[str, Any]:
     )
 
 
-def vocabulary_to_wire(answer: Answer[WrittenVocabulary]) -> dict[str, Any]:
+def vocabulary_to_wire(answer: LinkAnswer[WrittenVocabulary]) -> dict[str, Any]:
     """Return the words with the largest and the smallest logits."""
     found = answer.found
     if found is None:
@@ -197,7 +197,7 @@ def vocabulary_to_wire(answer: Answer[WrittenVocabulary]) -> dict[str, Any]:
     )
 
 
-def _to_wire(answer: Answer[Any], found: dict[str, Any] | None) -> dict[str, Any]:
+def _to_wire(answer: LinkAnswer[Any], found: dict[str, Any] | None) -> dict[str, Any]:
     return {**_ends(answer.link), "problem": answer.problem, "found": found}
 
 
@@ -220,10 +220,10 @@ def _largest(parts: Sequence[tuple[str, float]], count: int) -> tuple[list[list[
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class LinkAnswers:
     """All answers about one link; None for an answer that is still computed."""
 
-    distances: Answer[ScoresAtDistances] | None = None
-    sources: Answer[ScoreSources] | None = None
-    writes: Answer[HeadWrites] | None = None
-    vocabulary: Answer[WrittenVocabulary] | None = None
+    distances: LinkAnswer[ScoresAtDistances] | None = None
+    sources: LinkAnswer[ScoreSources] | None = None
+    writes: LinkAnswer[HeadWrites] | None = None
+    vocabulary: LinkAnswer[WrittenVocabulary] | None = None

@@ -16,8 +16,8 @@ from attnwidget.mechanisms.score_at_distances import ScoresAtDistances
 from attnwidget.mechanisms.score_sources import ScoreSources
 from attnwidget.mechanisms.written_vocabulary import WrittenVocabulary
 from attnwidget.widgets.link_view.link_answers import (
-    Answer,
-    Answers,
+    LinkAnswer,
+    LinkAnswers,
     distances,
     distances_to_wire,
     explanation,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _PAUSE = 0.1
 
 #: What needs the model, in the order of the answers.
-_QUESTIONS: dict[str, Callable[[ShownLink], Answer[Any]]] = {
+_QUESTIONS: dict[str, Callable[[ShownLink], LinkAnswer[Any]]] = {
     "distances": distances,
     "writes": writes,
     "vocabulary": vocabulary,
@@ -104,7 +104,7 @@ class LinkView(BackgroundAnswers, AttentionWidget):
         "the distance in the text.",
     ).tag(sync=True, option=True)
 
-    _answers = traitlets.Instance(Answers, ())
+    _answers = traitlets.Instance(LinkAnswers, ())
     # Why the answers of the background could not be found.
     _problem = traitlets.Unicode().tag(sync=True)
 
@@ -172,7 +172,7 @@ class LinkView(BackgroundAnswers, AttentionWidget):
         """The effect of the carried vector on all logits; None if unknown, or not there yet."""
         return self._known(self._answers.vocabulary)
 
-    def _known(self, answer: Answer[Any] | None) -> Any:
+    def _known(self, answer: LinkAnswer[Any] | None) -> Any:
         """Return the result of an answer about the shown link; None without."""
         return answer.found if answer and answer.link is self._link_shown else None
 
@@ -248,7 +248,7 @@ class LinkView(BackgroundAnswers, AttentionWidget):
         )
 
     @computed("_link_shown", sync=False)
-    def _explained(self) -> Answer[LinkExplanation] | None:
+    def _explained(self) -> LinkAnswer[LinkExplanation] | None:
         return explanation(self._link_shown) if self._link_shown else None
 
     @computed("_explained")
@@ -295,13 +295,13 @@ class LinkView(BackgroundAnswers, AttentionWidget):
         link = self._link_shown
         self._problem = ""
         if link is None:
-            self._answers = Answers()
+            self._answers = LinkAnswers()
         self._ask("link", link, self._answer_job, delay=_PAUSE if self._is_open else 0.0)
 
     def _answer_job(self, link: ShownLink) -> Job:
         """Answer the questions that need the model, in their order."""
         for name, ask in _QUESTIONS.items():
-            known: Answer[Any] | None = getattr(self._answers, name)
+            known: LinkAnswer[Any] | None = getattr(self._answers, name)
             if known and known.link.has_same_ends(link, with_rival=name == "sources"):
                 answer = replace(known, link=link)
             else:
@@ -310,5 +310,5 @@ class LinkView(BackgroundAnswers, AttentionWidget):
             if not self._is_asked_now("link", link):
                 return
 
-    def _add_answer(self, name: str, answer: Answer[Any]) -> None:
+    def _add_answer(self, name: str, answer: LinkAnswer[Any]) -> None:
         self._answers = replace(self._answers, **{name: answer})

@@ -10,10 +10,10 @@ import traitlets
 
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.text.counted import counted
-from attnwidget.widgets.pages.encoding import readable
+from attnwidget.widgets.pages.encoding import as_json_value
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed, when_open
-from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes
 from attnwidget.widgets.shared.metric_table import Metrics, metrics_to_wire, read_metrics
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class MetricStrip(HeadWidget):
     def _check_metrics(self, proposal: dict[str, Any]) -> dict[str, Metrics]:
         return _read(proposal["value"])
 
-    def shapes(self) -> Shapes:
+    def shapes(self) -> StackShapes:
         return {
             stack: (int(values.shape[0]), int(values.shape[1]))
             for stack, titles in self.metrics.items()
@@ -77,7 +77,7 @@ class MetricStrip(HeadWidget):
     def page_part(self) -> Part:
         """Return the metrics of every stack."""
         metrics = self.metrics
-        own = {"metrics": [readable(metrics_to_wire(metrics, stack)) for stack in metrics]}
+        own = {"metrics": [as_json_value(metrics_to_wire(metrics, stack)) for stack in metrics]}
         return replace(super().page_part(), own=own)
 
     def to_frame(self) -> pd.DataFrame:

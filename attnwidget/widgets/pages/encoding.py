@@ -44,18 +44,18 @@ def as_text(array: NDArray[np.generic]) -> str:
     return base64.b64encode(array.tobytes()).decode("ascii")
 
 
-def readable(value: Any) -> Any:
+def as_json_value(value: Any) -> Any:
     """A trait's value with the bytes of its arrays as base64 text.
 
     Example:
         >>> import numpy as np
-        >>> from attnwidget.widgets.pages.encoding import readable
+        >>> from attnwidget.widgets.pages.encoding import as_json_value
         >>> from attnwidget.widgets.wire.values import to_wire
-        >>> readable({"n": to_wire(np.array([1], "i4"))})
+        >>> as_json_value({"n": to_wire(np.array([1], "i4"))})
         {'n': {'shape': [1], 'dtype': '<i4', 'view': 'AQAAAA=='}}
     """
     if isinstance(value, Mapping):
-        return {name: readable(inner) for name, inner in value.items()}
+        return {name: as_json_value(inner) for name, inner in value.items()}
     if isinstance(value, (bytes, memoryview)):
         return base64.b64encode(value).decode("ascii")
     return value
@@ -72,7 +72,7 @@ def state_of(widget: anywidget.AnyWidget, *, whole: bool = False) -> dict[str, A
             lacks the data to compute them.
     """
     return {
-        name: readable(value)
+        name: as_json_value(value)
         for name, value in from_page(widget.get_state()).items()
         if name not in _OF_JUPYTER
         and not widget.trait_metadata(name, "live", False)

@@ -26,15 +26,14 @@ from attnwidget.widgets.prediction_view.shown_question import (
     likeliest,
     masks_of,
     predicted_input,
+    rows_to_wire,
     stack_of_answers,
-    to_wire,
 )
 from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.background_answers import BackgroundAnswers
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.stack_choice import StackChoice
-from attnwidget.widgets.wire.values import axes_to_wire
-from attnwidget.widgets.wire.values import to_wire as array_to_wire
+from attnwidget.widgets.wire.values import axes_to_wire, to_wire
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -369,7 +368,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
             return None
         reading, task = predicted_input(self.attention)
         masks = masks_of(reading) if task == "masked" else [self._answered.position]
-        return to_wire(
+        return rows_to_wire(
             self._answered,
             self._answered.rows(self.top),
             off=[list(head) for head in self._edit[0]],
@@ -431,7 +430,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
             },
             "estimate": found.is_estimate,
             "method": found.wanted.method,
-            "values": array_to_wire(found.values.astype(np.float32)),
+            "values": to_wire(found.values.astype(np.float32)),
         }
 
     @traitlets.observe("_wanted")

@@ -12,7 +12,7 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
 from attnwidget.widgets.shared.computed import computed, when_open
-from attnwidget.widgets.shared.head_widget import Shapes
+from attnwidget.widgets.shared.head_widget import StackShapes
 from attnwidget.widgets.shared.relation_choice import (
     DirectionChoice,
     checked_accuracies,
@@ -79,7 +79,7 @@ class RelationTable(DirectionChoice):
     def _given(self) -> dict[str, Any]:
         return {"accuracies": YOURS}
 
-    def shapes(self) -> Shapes:
+    def shapes(self) -> StackShapes:
         n_layers, n_heads = self.accuracies.correct.shape[:2]
         return {self.accuracies.stack: (n_layers, n_heads)}
 

@@ -20,8 +20,8 @@ from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.computed import computed, when_open
-from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes, changed_by_page
-from attnwidget.widgets.shared.traits import Heads, Subset, TokenMarks
+from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes, changed_by_page
+from attnwidget.widgets.shared.traits import HeadsTrait, Subset, TokenMarks
 from attnwidget.widgets.wire.values import loss_to_wire, stacks_to_wire
 
 #: The heads that are off, and what stands in their place; None = the default of the model.
@@ -70,7 +70,7 @@ class AttentionWidget(HeadWidget):
         "titles name them.",
     ).tag(sync=True, option=True, shared=True)
 
-    disabled = Heads(
+    disabled = HeadsTrait(
         help="Heads that are switched off: the model reads the input again without these heads, "
         "which also changes later layers."
     ).tag(sync=True, option=True, shared=True, edits=True)
@@ -111,7 +111,7 @@ class AttentionWidget(HeadWidget):
             traits.setdefault("layer", first)
         super().__init__(attention=attention, **traits)
 
-    def shapes(self) -> Shapes:
+    def shapes(self) -> StackShapes:
         return attention_shapes(self.attention)
 
     def _layers(self, stack: str) -> LayerNumbers:
@@ -351,6 +351,6 @@ def _heads_of(attention: Attention) -> list[tuple[str, LayerNumbers, int]]:
     return [(stack.name, stack.layers, stack.n_heads) for stack in attention.stacks.values()]
 
 
-def attention_shapes(attention: Attention) -> Shapes:
+def attention_shapes(attention: Attention) -> StackShapes:
     """Layers and heads a layer of each stack."""
     return {stack.name: (stack.n_layers, stack.n_heads) for stack in attention.stacks.values()}

@@ -25,13 +25,13 @@ from attnwidget.widgets.shared.exporting import Exporting
 from attnwidget.widgets.shared.head_labels import Labels
 from attnwidget.widgets.shared.save_menu import answer_page
 from attnwidget.widgets.shared.session_options import options
-from attnwidget.widgets.shared.traits import Heads
+from attnwidget.widgets.shared.traits import HeadsTrait
 from attnwidget.widgets.shared.widget_code import chosen_options, code_of
 from attnwidget.widgets.wire import null_in_browser
 from attnwidget.widgets.wire.linked_traits import fitting
 
 #: Layers and heads a layer of each stack, by its name.
-Shapes = Mapping[str, tuple[int, int]]
+StackShapes = Mapping[str, tuple[int, int]]
 
 
 class _Page(threading.local):
@@ -75,7 +75,7 @@ class HeadWidget(Exporting, ComputedTraits):
     #: A remark for the reader of a page; "" for none.
     page_remark: ClassVar[str] = ""
 
-    selected = Heads(
+    selected = HeadsTrait(
         help="The selected heads, 0-based; a view of a single head shows the last."
     ).tag(sync=True, option=True, shared=True)
     layer = traitlets.Int(
@@ -156,7 +156,7 @@ class HeadWidget(Exporting, ComputedTraits):
             warm_up()
         super().open()
 
-    def shapes(self) -> Shapes:
+    def shapes(self) -> StackShapes:
         """The stacks of the figure; each widget has its own."""
         raise NotImplementedError
 

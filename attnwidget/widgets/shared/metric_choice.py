@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head
 from attnwidget.widgets.shared.computed import computed, when_open
-from attnwidget.widgets.shared.head_widget import Shapes
+from attnwidget.widgets.shared.head_widget import StackShapes
 from attnwidget.widgets.shared.metric_table import (
     N_SIMILAR,
     Metrics,
@@ -221,7 +221,7 @@ class MetricChoice(StackChoice):
         self.metrics = {s: titles for s, titles in self.metrics.items() if s not in dropped}
 
 
-def _unfitting(stack: str, titles: Metrics, shapes: Shapes) -> str:
+def _unfitting(stack: str, titles: Metrics, shapes: StackShapes) -> str:
     """The metrics of a stack, and why they do not fit."""
     names = ", ".join(map(repr, titles))
     shape = list(next(iter(titles.values())).shape)
@@ -231,7 +231,7 @@ def _unfitting(stack: str, titles: Metrics, shapes: Shapes) -> str:
     return f"the metrics {names}: they are {shape}, {stack!r} has {expected} = [layers, heads]"
 
 
-def checked_metrics(metrics: object, shapes: Shapes) -> dict[str, Metrics]:
+def checked_metrics(metrics: object, shapes: StackShapes) -> dict[str, Metrics]:
     """Return metrics by stack and title, {} for None, or raise TraitError."""
     if metrics is None:
         return {}

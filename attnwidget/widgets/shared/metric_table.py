@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnwidget.capture.tapping.stack_names import default_stack
-from attnwidget.widgets.shared.head_widget import Shapes
+from attnwidget.widgets.shared.head_widget import StackShapes
 from attnwidget.widgets.wire.values import to_wire
 
 #: float64 [L, H] by the metric's title.
@@ -28,7 +28,7 @@ class Measured(Protocol):
         ...
 
 
-def read_metrics(metrics: object, shapes: Shapes | None = None) -> dict[str, Metrics]:
+def read_metrics(metrics: object, shapes: StackShapes | None = None) -> dict[str, Metrics]:
     """Metrics by stack, then title, from any of the forms that widgets take.
 
     These are a mapping of titles to arrays [L, H], anything with a `heads()` method, and a mapping
@@ -63,7 +63,7 @@ def read_metrics(metrics: object, shapes: Shapes | None = None) -> dict[str, Met
     return known
 
 
-def _by_stack(metrics: object, shapes: Shapes | None) -> Mapping[str, object]:
+def _by_stack(metrics: object, shapes: StackShapes | None) -> Mapping[str, object]:
     names = list(shapes) if shapes else ["self"]
     if isinstance(metrics, Measured):
         stack = getattr(metrics, "stack", None)

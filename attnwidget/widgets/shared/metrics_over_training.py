@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attnwidget.widgets.shared.head_widget import Shapes
+from attnwidget.widgets.shared.head_widget import StackShapes
 from attnwidget.widgets.shared.metric_table import Metrics, read_metrics
 
 
@@ -61,7 +61,7 @@ class _AtCheckpoint:
         return self.training.heads(self.checkpoint)
 
 
-def read_steps(metrics: OverTraining, shapes: Shapes) -> SteppedMetrics:
+def read_steps(metrics: OverTraining, shapes: StackShapes) -> SteppedMetrics:
     """Return metrics over a training by checkpoint, stack and title.
 
     A metric without a number at one of the checkpoints is left out.

@@ -10,7 +10,7 @@ import traitlets
 
 from attnwidget.capture.tapping.head import Head
 from attnwidget.widgets.pages.page_part import Part
-from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes
 from attnwidget.words.relation_results import DIRECTIONS, RelationAccuracies
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def checked_accuracies(accuracies: object, widget: str) -> RelationAccuracies:
     return accuracies
 
 
-def refuse_other_heads(accuracies: RelationAccuracies, shapes: Shapes) -> None:
+def refuse_other_heads(accuracies: RelationAccuracies, shapes: StackShapes) -> None:
     """Raise ValueError if the accuracies belong to heads that the figure does not have."""
     if {accuracies.stack: accuracies.correct.shape[:2]} != shapes:
         stack, shape = next(iter(shapes.items()))

@@ -35,7 +35,7 @@ def relation_names(sentences: Sequence[Sentence]) -> list[str]:
     return sorted(counts, key=lambda name: (-counts[name], name))
 
 
-def words_of(sentence: Sentence, relation: str) -> list[int]:
+def words_of_relation(sentence: Sentence, relation: str) -> list[int]:
     """Words of a relation, from 0, without the root."""
     base = relation.removesuffix(_POOLED) if relation.endswith(_POOLED) else None
     pairs = zip(sentence.relations, sentence.governors, strict=True)

@@ -11,7 +11,7 @@ import traitlets
 from attnwidget.capture.tapping.head import Head
 
 
-class Heads(traitlets.List[Head]):
+class HeadsTrait(traitlets.List[Head]):
     """A list of heads: `Head`s, (layer, head) or (layer, head, stack), or one of these alone.
 
     Values become `Head`s, checked against the owner's stacks; a head they lack raises TraitError.
@@ -52,7 +52,7 @@ class TokenMarks(traitlets.List[tuple[str, int]]):
         return marks
 
 
-class Window(traitlets.TraitType[Any, Any]):
+class WindowTrait(traitlets.TraitType[Any, Any]):
     """A part of a map as (query from, query to, key from, key to), ends excluded, or None."""
 
     info_text = "None or (query from, query to, key from, key to) such as (0, 40, 0, 40)"
