@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.widgets.head_grid.widget import HeadGrid
+from attnwidget.widgets.head_grid import HeadGrid
 from attnwidget.widgets.head_view.widget import HeadView
-from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.pages.attention_maps import all_maps
 from attnwidget.widgets.pages.page_part import Page
 from attnwidget.widgets.pages.size_limit import Sized, refuse_above
@@ -21,8 +21,8 @@ from attnwidget.widgets.shared.head_widget import HeadWidget
 if TYPE_CHECKING:
     from attnwidget.widgets.coreference_view.widget import CoreferenceView
     from attnwidget.widgets.dependency_arcs.sentence_arcs import SentenceArcs
-    from attnwidget.widgets.head_map.widget import HeadMap
-    from attnwidget.widgets.relation_table.widget import RelationTable
+    from attnwidget.widgets.head_map import HeadMap
+    from attnwidget.widgets.relation_table import RelationTable
 
 
 @in_plain_torch

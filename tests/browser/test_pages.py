@@ -18,10 +18,10 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.widget import Explorer
-from attnwidget.widgets.head_map.widget import HeadMap
-from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.head_map import HeadMap
+from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.pages.write_page import write_page
-from attnwidget.widgets.relation_table.widget import RelationTable
+from attnwidget.widgets.relation_table import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.words.coreference import probe_coreference
 from attnwidget.words.coreference_results import CoreferenceAccuracies

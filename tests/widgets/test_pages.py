@@ -20,20 +20,20 @@ from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, load_model
 from attnwidget.demo import demo_atlas
 from attnwidget.text.coreference import Document
 from attnwidget.text.treebank import Sentence
+from attnwidget.widgets import head_grid
 from attnwidget.widgets.atlas_view.widget import AtlasView
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.widget import Explorer
-from attnwidget.widgets.head_grid import widget as head_grid
-from attnwidget.widgets.head_map.widget import HeadMap
+from attnwidget.widgets.head_map import HeadMap
 from attnwidget.widgets.link_view.widget import LinkView
-from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.pages.page_data import page_data
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.pages.size_limit import held_around, held_note
 from attnwidget.widgets.pages.write_page import write_page
 from attnwidget.widgets.prediction_view.widget import PredictionView
-from attnwidget.widgets.relation_table.widget import RelationTable
+from attnwidget.widgets.relation_table import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.token_lens.widget import TokenLens
 from attnwidget.words.coreference import probe_coreference
@@ -175,13 +175,15 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_every_folder_of_a_widget_has_a_public_figure_with_a_label() -> None:
-    widgets = Path(attnwidget.__file__).parent / "widgets"
-    folders = {path.parent.name for path in widgets.glob("*/widget.py")}
+def test_every_figure_is_public_and_has_a_label_and_one_name_on_both_sides() -> None:
+    root = Path(attnwidget.__file__).parents[1]
+    folders = {path.parent.name for path in (root / "js" / "src").glob("*/widget.ts")}
     assert folders == {figure.kind for figure in FIGURE_CLASSES}
+    widgets = root / "attnwidget" / "widgets"
+    assert folders >= {path.parent.name for path in widgets.glob("*/widget.py")}
     labels: dict[str, str] = {}
     for figure in FIGURE_CLASSES:
-        assert figure.__module__.startswith(f"attnwidget.widgets.{figure.kind}.")
+        assert f"{figure.__module__}.".startswith(f"attnwidget.widgets.{figure.kind}.")
         assert labels.setdefault(figure.kind, figure.page_label) == figure.page_label
     assert labels.pop("explorer") == ""
     assert all(labels.values()) and len(set(labels.values())) == len(labels)
