@@ -1,7 +1,7 @@
 // One ES module and one style sheet per figure, written into the Python package; the result is committed.
 // `--outdir=DIR` writes elsewhere (the test that compares), `--watch` rebuilds on each change.
 import { createHash } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import esbuild from "esbuild";
@@ -11,10 +11,16 @@ const here = dirname(fileURLToPath(import.meta.url));
 const argument = (name) =>
   process.argv.find((value) => value.startsWith(`--${name}=`))?.slice(name.length + 3);
 
+/** A figure without a style sheet has the style that all figures share. */
+const styleOf = (name) =>
+  existsSync(resolve(here, `src/${name}/widget.css`))
+    ? `src/${name}/widget.css`
+    : "src/shared/root.css";
+
 /** The module and the style sheet of a figure have the name of its folder. */
 const entryPoints = [
   ...figures.flatMap((name) =>
-    ["ts", "css"].map((suffix) => ({ in: `src/${name}/widget.${suffix}`, out: name })),
+    [`src/${name}/widget.ts`, styleOf(name)].map((source) => ({ in: source, out: name })),
   ),
   ...["ts", "css"].map((suffix) => ({ in: `src/page/start.${suffix}`, out: "standalone" })),
   { in: "src/picture/start.ts", out: "picture" },

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.widgets.head_grid.widget import HeadGrid
+from attnwidget.widgets.head_grid import HeadGrid
 from attnwidget.widgets.head_view.widget import HeadView
-from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.pages.attention_maps import all_maps
 from attnwidget.widgets.pages.page_part import Page
-from attnwidget.widgets.pages.registry import figure
 from attnwidget.widgets.pages.size_limit import Sized, refuse_above
 from attnwidget.widgets.pages.write_page import write_linked
 from attnwidget.widgets.shared.head_widget import HeadWidget
@@ -22,8 +21,8 @@ from attnwidget.widgets.shared.head_widget import HeadWidget
 if TYPE_CHECKING:
     from attnwidget.widgets.coreference_view.widget import CoreferenceView
     from attnwidget.widgets.dependency_arcs.sentence_arcs import SentenceArcs
-    from attnwidget.widgets.head_map.widget import HeadMap
-    from attnwidget.widgets.relation_table.widget import RelationTable
+    from attnwidget.widgets.head_map import HeadMap
+    from attnwidget.widgets.relation_table import RelationTable
 
 
 @in_plain_torch
@@ -83,16 +82,15 @@ def save_page(
     # Before the figures compute anything.
     maps = all_maps(attention, "weights")
     refuse_above(limit_mb, [Sized(maps.what, maps.least, maps.remedy)])
-    options = {
-        "head_map": head_map,
-        "relation_table": relations,
-        "dependency_arcs": arcs,
-        "coreference_view": coreference,
-    }
-    for name, widget in options.items():
-        if widget is not None and not figure(name).shows(widget):
-            kind = figure(name).class_name
-            raise TypeError(f"expected a {kind} or None, got {type(widget).__name__}")
+    options: list[tuple[str, str, HeadWidget | None]] = [
+        ("head_map", "HeadMap", head_map),
+        ("relation_table", "RelationTable", relations),
+        ("dependency_arcs", "DependencyArcs", arcs),
+        ("coreference_view", "CoreferenceView", coreference),
+    ]
+    for kind, class_name, widget in options:
+        if widget is not None and getattr(type(widget), "kind", None) != kind:
+            raise TypeError(f"expected a {class_name} or None, got {type(widget).__name__}")
     grid_options = {name: traits[name] for name in traits if name in HeadGrid.class_trait_names()}
     view_options = {
         name: traits[name]
@@ -108,7 +106,7 @@ def save_page(
         if grid.metrics:
             made.append(strip := MetricStrip(grid.metrics))
             strip.selected = [head for head in grid.selected if strip.has(head)]
-        shown = [*made, *(widget for widget in options.values() if widget is not None)]
+        shown = [*made, *(widget for *_, widget in options if widget is not None)]
         parts = {name: part for one in shown for name, part in one.page_content().parts.items()}
         return write_linked(Page(parts), path, title=title, limit_mb=limit_mb, theme=theme)
     finally:

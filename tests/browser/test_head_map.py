@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from attnwidget import load_model, save_page
-from attnwidget.widgets.head_map.widget import HeadMap
+from attnwidget.widgets.head_map import HeadMap
 from browser.axe import AXE, complaints
 from browser.figures import SETUP, GridOnPage
 from browser.notebook import OpenNotebook
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.browser
 # Heads on a grid of their own, so that a rectangle round some of them is easy to name.
 FIGURES = """
 import numpy as np
-from attnwidget.widgets.head_map.widget import HeadMap
-from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.head_map import HeadMap
+from attnwidget.widgets.metric_strip import MetricStrip
 positions = np.stack(np.indices((6, 12))[::-1], axis=-1).astype(float)
 labels = np.where(positions[..., 0] < 6, "to [SEP]", "other")
 weights = attention.weights()

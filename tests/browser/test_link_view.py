@@ -10,8 +10,7 @@ from playwright.sync_api import expect
 
 from attnwidget import HeadGrid, LinkView, link, load_model
 from attnwidget.widgets.pages.page_part import Page
-from attnwidget.widgets.pages.registry import page_of
-from attnwidget.widgets.pages.write_page import write_linked
+from attnwidget.widgets.pages.write_page import page_of, write_linked
 from browser.axe import AXE, complaints
 from browser.figures import SETUP, GridOnPage
 from browser.notebook import OpenNotebook

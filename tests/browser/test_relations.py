@@ -18,7 +18,7 @@ FIGURES = """
 from attnwidget.words.relations import probe_relations
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
-from attnwidget.widgets.relation_table.widget import RelationTable
+from attnwidget.widgets.relation_table import RelationTable
 words, governors = ["The", "cat", "saw", "a", "bird"], [2, 3, 0, 5, 3]
 relations = ["det", "nsubj", "root", "det", "obj"]
 five = Sentence.from_lists(words, governors, relations)

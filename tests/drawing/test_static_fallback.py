@@ -24,7 +24,7 @@ from attnwidget.drawing.caption import Caption
 from attnwidget.drawing.engine import Drawing, draw
 from attnwidget.drawing.figure_html import figure_html
 from attnwidget.text.atomic_file import write_whole
-from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.shared import engine_start, exporting
 from attnwidget.widgets.shared.session_options import options
 from fixtures.recording import from_page, on_page, updates

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,6 @@ from attnwidget import load_model, make_segments, measure
 from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.model_reader import ModelReader
 from attnwidget.metrics import Confidence, measure_checkpoints
-from attnwidget.metrics import measure_checkpoints as trace_module
 from attnwidget.text.segments import Segment
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
@@ -75,7 +75,9 @@ def test_named_checkpoints_are_loaded_one_at_a_time(
         alive.append(weakref.ref(model))
         return model
 
-    monkeypatch.setattr(trace_module, "load_model", loaded)
+    # The package has a function with the name of the module.
+    module = import_module("attnwidget.metrics.measure_checkpoints")
+    monkeypatch.setattr(module, "load_model", loaded)
     texts = [Segment(("w1", "w2", "w3"))]
     with pytest.warns(UserWarning, match="have equal weights"):
         found = measure_checkpoints(folders, texts, ["entropy"], progress=False)

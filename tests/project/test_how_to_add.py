@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import os
@@ -190,13 +191,13 @@ def test_the_intervention_has_the_right_numbers(
 
 @pytest.mark.parametrize(
     ("title", "most"),
-    [("A behaviour", 1), ("An intervention", 1), ("A control", 4), ("A widget", 10)],
+    [("A behaviour", 1), ("An intervention", 1), ("A control", 4), ("A widget", 6)],
 )
 def test_the_files_of_an_example_are_those_of_its_list_and_few(title: str, most: int) -> None:
     listed = re.findall(r"^\| `((?:attnwidget|js/src)/[^`]+)` \|", section(title), re.M)
     assert listed == [shown.path for shown in shown_files(title)]
     assert len(listed) <= most
-    numbers = {1: "One file", 4: "four files", 10: "ten files"}
+    numbers = {1: "One file", 4: "four files", 6: "six files"}
     assert numbers[len(listed)] in " ".join(section(title).split())
 
 
@@ -301,4 +302,15 @@ def test_the_widget_is_drawn_said_and_saved(made: dict[str, Any]) -> None:
     assert len(re.findall('<rect [^>]*fill="#1565c0"', svg)) == 1, "the locked token"
     assert made["hidden"] == ["two", "three", "four"]
     assert "Select a head" in made["nothing"]
-    assert "Attention that tokens receive" in made["page"] and "attnw-received_bars" in made["page"]
+    page = made["page"]
+    assert "Attention that tokens receive" in page and "attnw-received_bars" in page
+    data = re.search(r'<script type="application/json" id="attnw-data">(.*?)</script>', page)
+    assert data is not None
+    (figure,) = json.loads(data[1])["figures"]
+    assert figure["label"] == "attention received" and figure["state"]["selected"] == [
+        [0, 1, "self"]
+    ]
+    stored = figure["state"]["_received"]["tokens"]["self"]["means"]
+    means = np.frombuffer(base64.b64decode(stored["view"]), "<f4").reshape(stored["shape"])
+    assert means.shape == (2, 3, 4)
+    np.testing.assert_allclose(means[1, 2], made["means"], rtol=1e-6)

@@ -14,10 +14,10 @@ from attnwidget import Attention, AttentionModel, Head, load_model
 from attnwidget.capture.maps.resting_places import resting_places
 from attnwidget.demo import demo_texts
 from attnwidget.text.demonstrations import demo_treebank
+from attnwidget.widgets import head_grid
 from attnwidget.widgets.explorer.examples import examples_for
 from attnwidget.widgets.explorer.opening import active_word, opening_of
 from attnwidget.widgets.explorer.widget import Explorer, explore
-from attnwidget.widgets.head_grid import widget as head_grid
 from attnwidget.words.relation_results import DIRECTIONS
 from fixtures.recording import from_page, on_page, updates
 from fixtures.vocabularies import word_tokenizer

@@ -17,7 +17,7 @@ from attnwidget import Attention, Head, HeadGrid, link
 from attnwidget.charts.series_style import MEANINGS
 from attnwidget.charts.theme import DARK, LIGHT
 from attnwidget.metrics.head_distances import HeadDistances
-from attnwidget.widgets.head_map.widget import KNOWN, HeadMap
+from attnwidget.widgets.head_map import KNOWN, HeadMap
 from fixtures.recording import from_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")

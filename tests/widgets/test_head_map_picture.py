@@ -10,7 +10,7 @@ import pytest
 
 from attnwidget.charts.theme import DARK, LIGHT
 from attnwidget.drawing.picture import Picture
-from attnwidget.widgets.head_map.widget import HeadMap
+from attnwidget.widgets.head_map import HeadMap
 from fixtures.svg_picture import elements, fills, number, offset, strokes, texts
 
 pytestmark = pytest.mark.usefixtures("recording")

@@ -17,8 +17,8 @@ from transformers.utils import ModelOutput
 from attnwidget import Attention, Head, HeadGrid, link
 from attnwidget.corpus.results import Measurements
 from attnwidget.metrics.measured_checkpoints import MeasuredCheckpoints
-from attnwidget.widgets.metric_strip.widget import MetricStrip
-from attnwidget.widgets.pages.registry import page_of
+from attnwidget.widgets.metric_strip import MetricStrip
+from attnwidget.widgets.pages.write_page import page_of
 from attnwidget.widgets.shared.metric_table import nearest_heads, read_metrics
 from fixtures.recording import from_page, on_page, updates
 

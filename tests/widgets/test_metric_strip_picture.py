@@ -11,7 +11,7 @@ import pytest
 
 from attnwidget.charts.theme import DARK, LIGHT
 from attnwidget.drawing.picture import Picture
-from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.metric_strip import MetricStrip
 from fixtures.svg_picture import elements, fills, number, offset, strokes, texts
 
 pytestmark = pytest.mark.usefixtures("recording")

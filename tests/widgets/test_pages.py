@@ -8,7 +8,6 @@ import json
 import re
 from base64 import b64encode
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +20,20 @@ from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, load_model
 from attnwidget.demo import demo_atlas
 from attnwidget.text.coreference import Document
 from attnwidget.text.treebank import Sentence
+from attnwidget.widgets import head_grid
 from attnwidget.widgets.atlas_view.widget import AtlasView
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.widget import Explorer
-from attnwidget.widgets.head_grid import widget as head_grid
-from attnwidget.widgets.head_map.widget import HeadMap
+from attnwidget.widgets.head_map import HeadMap
 from attnwidget.widgets.link_view.widget import LinkView
-from attnwidget.widgets.metric_strip.widget import MetricStrip
-from attnwidget.widgets.pages.registry import FIGURES, figure
+from attnwidget.widgets.metric_strip import MetricStrip
+from attnwidget.widgets.pages.page_data import page_data
+from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.pages.size_limit import held_around, held_note
 from attnwidget.widgets.pages.write_page import write_page
 from attnwidget.widgets.prediction_view.widget import PredictionView
-from attnwidget.widgets.relation_table.widget import RelationTable
+from attnwidget.widgets.relation_table import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.token_lens.widget import TokenLens
 from attnwidget.words.coreference import probe_coreference
@@ -43,6 +43,7 @@ from attnwidget.words.relations import (
     predict_governors,
     probe_relations,
 )
+from fixtures.figure_classes import FIGURE_CLASSES
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
 
@@ -139,13 +140,13 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
         "atlas_view": AtlasView(demo_atlas()),
     }
     alive = set(_instances)
-    assert list(widgets) == [figure.name for figure in FIGURES if figure.label]
+    assert {*widgets, "explorer"} == {figure.kind for figure in FIGURE_CLASSES}
     for name, widget in widgets.items():
         before = widget.get_state()
         path = write_page(widget, tmp_path / f"{name}.html")
         page = path.read_text("utf-8")
         (held,) = read(path)["figures"]
-        assert (held["name"], held["label"]) == (name, figure(name).label)
+        assert (held["name"], held["label"]) == (name, type(widget).page_label)
         assert held["state"]["selected"] == [list(head) for head in widget.selected]
         assert held["shapes"] == {"self": [6, 12]}
         assert f'id="attnw-{name}"' in page and page.count('<script type="module"') == 2
@@ -174,13 +175,29 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_every_folder_of_a_widget_is_registered() -> None:
-    widgets = Path(attnwidget.__file__).parent / "widgets"
-    folders = {path.parent.name for path in widgets.glob("*/widget.py")}
-    assert folders == {one.name for one in FIGURES}
-    for one in FIGURES:
-        module = import_module(f"attnwidget.widgets.{one.name}.widget")
-        assert getattr(module, one.class_name) is getattr(attnwidget, one.class_name)
+def test_every_figure_is_public_and_has_a_label_and_one_name_on_both_sides() -> None:
+    root = Path(attnwidget.__file__).parents[1]
+    folders = {path.parent.name for path in (root / "js" / "src").glob("*/widget.ts")}
+    assert folders == {figure.kind for figure in FIGURE_CLASSES}
+    widgets = root / "attnwidget" / "widgets"
+    assert folders >= {path.parent.name for path in widgets.glob("*/widget.py")}
+    labels: dict[str, str] = {}
+    for figure in FIGURE_CLASSES:
+        assert f"{figure.__module__}.".startswith(f"attnwidget.widgets.{figure.kind}.")
+        assert labels.setdefault(figure.kind, figure.page_label) == figure.page_label
+    assert labels.pop("explorer") == ""
+    assert all(labels.values()) and len(set(labels.values())) == len(labels)
+
+
+def test_figures_have_one_order_on_a_page_and_further_figures_follow_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("attnwidget.widgets.pages.page_data.code_size", lambda figures: 0)
+    names = ("zebra", "atlas_view", "head_view", "aardvark", "head_grid")
+    parts = {name: Part(name, name, name, {"selected": []}, shapes={}, shared=()) for name in names}
+    shown = page_data(parts, 1.0).data["figures"]
+    expected = ["head_grid", "head_view", "atlas_view", "aardvark", "zebra"]
+    assert [figure["name"] for figure in shown] == expected
 
 
 def test_arcs_hold_every_heads_predictions_exactly_and_its_maps_rounded(
@@ -437,7 +454,7 @@ def test_what_is_no_page_or_no_attention_is_refused(attention: Attention, tmp_pa
 
 
 def test_what_is_no_figure_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"HeadGrid, HeadView, .*got str"):
+    with pytest.raises(TypeError, match="such as a HeadGrid or a HeadView; got str"):
         write_page("grid", tmp_path / "no.html")  # type: ignore[arg-type]
 
 

@@ -17,7 +17,7 @@ from attnwidget.drawing.engine import ThemeName
 from attnwidget.drawing.picture import Picture
 from attnwidget.drawing.static_figure import static_figure
 from attnwidget.text.treebank import Sentence
-from attnwidget.widgets.relation_table.widget import RelationTable
+from attnwidget.widgets.relation_table import RelationTable
 from attnwidget.words.relations import RelationAccuracies, probe_relations
 from fixtures.svg_picture import css, elements, fills, number, offset, ramp_table, strokes, texts
 

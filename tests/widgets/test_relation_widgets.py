@@ -15,7 +15,7 @@ import traitlets
 from attnwidget import AttentionModel, Head, HeadGrid, HeadView, link
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
-from attnwidget.widgets.relation_table.widget import COLUMNS, RelationTable
+from attnwidget.widgets.relation_table import COLUMNS, RelationTable
 from attnwidget.widgets.shared.relation_words import words_of_relation
 from attnwidget.words.relations import (
     DIRECTIONS,

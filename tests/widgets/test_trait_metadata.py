@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +12,13 @@ import pytest
 import traitlets
 
 import attnwidget
-from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, link
-from attnwidget.widgets.dependency_arcs.probe_view import ProbeView
+from attnwidget import Attention, AttentionModel, Explorer, HeadGrid, HeadView, link
 from attnwidget.widgets.explorer.explorer_figure import Child
-from attnwidget.widgets.head_view.compare_view import CompareView
 from attnwidget.widgets.pages.encoding import state_of
-from attnwidget.widgets.pages.registry import FIGURES
 from attnwidget.widgets.shared.computed import Computed
 from attnwidget.widgets.shared.head_widget import HeadWidget
+from fixtures.figure_classes import FIGURE_CLASSES
 
-CLASSES: list[type[HeadWidget]] = [
-    *(
-        getattr(import_module(f"attnwidget.widgets.{figure.name}.widget"), figure.class_name)
-        for figure in FIGURES
-    ),
-    CompareView,
-    ProbeView,
-]
 OF_JUPYTER = set(anywidget.AnyWidget.class_trait_names())
 #: The metadata of the package, and those of ipywidgets.
 KNOWN = {
@@ -56,7 +45,7 @@ def own_traits(cls: type[HeadWidget]) -> Iterator[tuple[str, traitlets.TraitType
             yield name, trait
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", FIGURE_CLASSES, ids=lambda cls: cls.__name__)
 def test_each_trait_declares_what_it_is(cls: type[HeadWidget]) -> None:
     for name, trait in own_traits(cls):
         tags = trait.metadata
@@ -75,7 +64,7 @@ def test_each_trait_declares_what_it_is(cls: type[HeadWidget]) -> None:
 
 
 def test_a_trait_of_one_name_is_shared_in_all_figures_or_in_none() -> None:
-    shared = {name for cls in CLASSES for name in cls.shared_traits()}
+    shared = {name for cls in FIGURE_CLASSES for name in cls.shared_traits()}
     assert shared == {
         "selected",
         "layer",
@@ -91,18 +80,18 @@ def test_a_trait_of_one_name_is_shared_in_all_figures_or_in_none() -> None:
         "method",
         "labels",
     }
-    for cls in CLASSES:
+    for cls in FIGURE_CLASSES:
         assert set(cls.shared_traits()) == shared & set(cls.class_trait_names()), cls.__name__
 
 
 def test_the_page_sets_options_and_its_own_messages_only() -> None:
     found = {
         name
-        for cls in CLASSES
+        for cls in FIGURE_CLASSES
         for name, trait in own_traits(cls)
         if trait.metadata.get("from_page", trait.metadata.get("option"))
     }
-    options = {n for cls in CLASSES for n, t in own_traits(cls) if t.metadata.get("option")}
+    options = {n for cls in FIGURE_CLASSES for n, t in own_traits(cls) if t.metadata.get("option")}
     assert found - options == {
         "notes",
         "_accepted",
@@ -120,7 +109,7 @@ def test_values_of_the_kernel_alone_are_sent_back(model: AttentionModel) -> None
     assert allowed["mode"] and allowed["layout"] and allowed["_view_count"] and allowed["_jump"]
     for name in ("_map", "_source", "_esm", "_circle", "_figure", "_model_name", "_jumped"):
         assert not allowed[name], name
-    panels = [n for n, t in CLASSES[-3].class_traits().items() if isinstance(t, Child)]
+    panels = [n for n, t in Explorer.class_traits().items() if isinstance(t, Child)]
     assert len(panels) == 10
 
 
@@ -179,7 +168,7 @@ def constants(tree: ast.Module) -> Iterator[tuple[int, list[str]]]:
 def test_no_list_of_names_stands_beside_the_metadata() -> None:
     known = {
         name
-        for cls in CLASSES
+        for cls in FIGURE_CLASSES
         for name, trait in own_traits(cls)
         if trait.metadata.get("sync") and not isinstance(trait, Child)
     }

@@ -59,6 +59,7 @@ class AtlasView(HeadWidget):
     """
 
     kind = "atlas_view"
+    page_label = "atlas of heads"
     page_title = "Atlas of attention heads"
 
     atlas = traitlets.Instance(Atlas, help="The atlas of the model.")

@@ -58,6 +58,7 @@ class CoreferenceView(HeadWidget):
     """
 
     kind = "coreference_view"
+    page_label = "coreference"
     page_title = "Antecedents that attention heads find"
 
     document = traitlets.Int(0, min=0, help="Index of the document shown.").tag(

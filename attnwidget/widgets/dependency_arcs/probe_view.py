@@ -57,6 +57,8 @@ class ProbeView(SentenceArcs):
         ((6, 12, 2), 3)
     """
 
+    kind = "dependency_arcs"
+
     word = traitlets.Int(
         None,
         allow_none=True,

@@ -29,7 +29,7 @@ _PATIENCE = 5.0
 class SentenceArcs(RelationChoice):
     """A sentence with its annotated arcs above, and the arcs of an answerer below."""
 
-    kind = "dependency_arcs"
+    page_label = "dependency arcs"
 
     sentences = traitlets.Any(help="The sentences to show.")
     sentence = traitlets.Int(0, min=0, help="Index of the sentence shown.").tag(
@@ -193,7 +193,9 @@ class SentenceArcs(RelationChoice):
             state["_source"] = {**self._source, "count": 1}
             state["_drawn"] = answers.drawn
         return Part(
+            figure=type(self).__name__,
             title=answers.title,
+            label=self.page_label,
             state=state,
             shapes=self.shapes(),
             shared=self.shared_traits(),

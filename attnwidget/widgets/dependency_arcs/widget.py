@@ -49,6 +49,8 @@ class DependencyArcs(SentenceArcs, DirectionChoice):
         (2, 3)
     """
 
+    kind = "dependency_arcs"
+
     _answerer: HeadsAnswerer
 
     def __init__(

@@ -16,7 +16,7 @@ from attnwidget.widgets.explorer.measures import probe_in_parts
 from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.explorer.panels import OF_TREEBANK
 from attnwidget.widgets.explorer.treebank import Treebank, given_treebank
-from attnwidget.widgets.relation_table.widget import RelationTable
+from attnwidget.widgets.relation_table import RelationTable
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.relation_choice import ALL, ROOT
 from attnwidget.widgets.shared.relation_words import relation_names, words_of_relation

@@ -14,9 +14,9 @@ from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.measures import text_distances, text_metrics
 from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.explorer.panels import OF_TEXT
-from attnwidget.widgets.head_map.widget import HeadMap
+from attnwidget.widgets.head_map import HeadMap
 from attnwidget.widgets.link_view.widget import LinkView
-from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.prediction_view.shown_question import can_be_asked
 from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.shared.background import Background, Job

@@ -46,7 +46,7 @@ from attnwidget.widgets.explorer.panels import OF_TEXT, OF_TREEBANK, OF_TWO_AT_F
 from attnwidget.widgets.explorer.relations import RelationPanels
 from attnwidget.widgets.explorer.shortened_text import can_be_shortened, shortened
 from attnwidget.widgets.explorer.text_measures import TextMeasures
-from attnwidget.widgets.head_grid.widget import CHANGE, HeadGrid
+from attnwidget.widgets.head_grid import CHANGE, HeadGrid
 from attnwidget.widgets.head_view.widget import HeadView
 from attnwidget.widgets.pages.page_part import Page
 from attnwidget.widgets.shared.attention_widget import AttentionWidget, Edit, attention_shapes

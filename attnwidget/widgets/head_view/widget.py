@@ -62,6 +62,7 @@ class HeadView(TokenSize, LongInputFigure):
     """
 
     kind = "head_view"
+    page_label = "one head"
     page_title = "Attention heads"
 
     mode = traitlets.Enum(

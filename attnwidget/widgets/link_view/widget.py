@@ -86,6 +86,7 @@ class LinkView(BackgroundAnswers, AttentionWidget):
     """
 
     kind = "link_view"
+    page_label = "why it attends"
     page_title = "Why a head attends, and what it carries"
     page_remark = "of the link that was shown when the page was saved"
     jobs = ("link",)

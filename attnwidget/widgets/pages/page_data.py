@@ -8,9 +8,23 @@ from typing import Any
 
 from attnwidget.widgets.pages.page_document import as_json, code_size
 from attnwidget.widgets.pages.page_part import Holding, Part
-from attnwidget.widgets.pages.registry import FIGURES
 from attnwidget.widgets.pages.size_limit import NEIGHBOURS_SHARE, Sized, refuse_above
 from attnwidget.widgets.wire.linked_traits import fitting
+
+#: Figures in their order on a page. Further figures follow by name.
+_FIRST = (
+    "head_grid",
+    "head_view",
+    "token_lens",
+    "head_map",
+    "metric_strip",
+    "relation_table",
+    "dependency_arcs",
+    "coreference_view",
+    "prediction_view",
+    "link_view",
+    "atlas_view",
+)
 
 
 @dataclass(frozen=True)
@@ -37,21 +51,20 @@ def page_data(parts: Mapping[str, Part], limit_mb: float) -> PageData:
     states = _in_step(parts)
     figures = []
     sizes = []
-    for figure in FIGURES:
-        if figure.name in parts:
-            part = parts[figure.name]
-            figures.append(
-                {
-                    "name": figure.name,
-                    "label": figure.label,
-                    "remark": part.remark,
-                    "state": states[figure.name],
-                    "own": part.own,
-                    "shapes": part.shapes,
-                    "relations": part.relations,
-                }
-            )
-            sizes.append(Sized(f"what {figure.class_name} shows", _bytes(figures[-1])))
+    for name in sorted(parts, key=_place):
+        part = parts[name]
+        figures.append(
+            {
+                "name": name,
+                "label": part.label,
+                "remark": part.remark,
+                "state": states[name],
+                "own": part.own,
+                "shapes": part.shapes,
+                "relations": part.relations,
+            }
+        )
+        sizes.append(Sized(f"what {part.figure} shows", _bytes(figures[-1])))
     code = Sized("the figures' own code", code_size(parts))
     holdings = {name: one for part in parts.values() for name, one in part.holdings.items()}
     limit = limit_mb * 1e6
@@ -69,6 +82,11 @@ def page_data(parts: Mapping[str, Part], limit_mb: float) -> PageData:
         notes += said
         sizes.append(Sized(holding.what, _bytes(held[name]), holding.remedy))
     return PageData({"figures": figures, "held": held}, notes, sizes)
+
+
+def _place(name: str) -> tuple[int, str]:
+    """The place of a figure on a page."""
+    return _FIRST.index(name) if name in _FIRST else len(_FIRST), name
 
 
 def _in_step(parts: Mapping[str, Part]) -> dict[str, dict[str, Any]]:

@@ -7,12 +7,14 @@ import hashlib
 import html
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from attnwidget.text.xml_text import xml_text
-from attnwidget.widgets.pages.registry import STATIC
 from attnwidget.widgets.pages.size_limit import megabytes
 
+#: Folder with the module and the style sheet of each figure, under the name of the figure.
+STATIC = Path(__file__).parents[1] / "static"
 _CODE = ("js", "css")
 
 

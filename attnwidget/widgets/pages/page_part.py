@@ -30,7 +30,9 @@ class Part:
     """One figure of a page.
 
     Attributes:
+        figure: Name of the class, for errors.
         title: The heading of the page.
+        label: Name of the figure on a page with several figures.
         state: The state of the widget, without the traits that the page computes.
         shapes: Layers and heads per layer of each stack that the figure can show.
         shared: Names of the traits that all figures of the page share.
@@ -41,7 +43,9 @@ class Part:
         smaller: Smaller data to hold if a page of this figure alone is too large.
     """
 
+    figure: str
     title: str
+    label: str
     state: dict[str, Any]
     shapes: Mapping[str, tuple[int, int]]
     shared: Sequence[str]

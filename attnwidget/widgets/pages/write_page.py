@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 from attnwidget.drawing.picture import PAGE_FORMATS, check_file, check_theme
 from attnwidget.text.atomic_file import write_whole
 from attnwidget.widgets.pages.page_data import page_data
 from attnwidget.widgets.pages.page_document import document
 from attnwidget.widgets.pages.page_part import Page, Part
-from attnwidget.widgets.pages.registry import page_of
 from attnwidget.widgets.pages.size_limit import Sized, refuse_above
+
+
+@runtime_checkable
+class HasPage(Protocol):
+    """A figure, which knows what its page holds."""
+
+    def page_content(self) -> Page:
+        """Return what a page without a kernel holds of the figure."""
 
 
 def write_page(
@@ -56,6 +63,21 @@ def write_page(
         'cat.html'
     """
     return write_linked(page_of(widget), path, title=title, limit_mb=limit_mb, theme=theme)
+
+
+def page_of(widget: object) -> Page:
+    """Return the data that a page of a widget needs.
+
+    Raises:
+        TypeError: The widget is no figure of the package.
+    """
+    # A class has the method too, but is no figure.
+    if isinstance(widget, type) or not isinstance(widget, HasPage):
+        raise TypeError(
+            "a page shows a figure of heads, such as a HeadGrid or a HeadView; got "
+            f"{type(widget).__name__}"
+        )
+    return widget.page_content()
 
 
 def write_linked(

@@ -128,6 +128,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
     """
 
     kind = "prediction_view"
+    page_label = "predictions"
     page_title = "What the model answers"
     jobs = ("lens", "effects")
     page_remark = "as they were when it was saved: a page has no model to be asked again"

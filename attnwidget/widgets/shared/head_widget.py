@@ -16,9 +16,8 @@ from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.widgets.pages.encoding import state_of
+from attnwidget.widgets.pages.page_document import STATIC
 from attnwidget.widgets.pages.page_part import Page, Part
-from attnwidget.widgets.pages.registry import STATIC as STATIC
-from attnwidget.widgets.pages.registry import figure as figure_named
 from attnwidget.widgets.shared.computed import ComputedTraits
 from attnwidget.widgets.shared.engine_start import warm_up
 from attnwidget.widgets.shared.exporting import Exporting
@@ -72,6 +71,8 @@ class HeadWidget(Exporting, ComputedTraits):
 
     #: The heading of a page of this figure alone.
     page_title: ClassVar[str]
+    #: Name of the figure on a page with several figures; "" for a figure that contains others.
+    page_label: ClassVar[str] = ""
     #: A remark for the reader of a page; "" for none.
     page_remark: ClassVar[str] = ""
 
@@ -219,8 +220,9 @@ class HeadWidget(Exporting, ComputedTraits):
             return self._code()
 
     def _code(self) -> str:
-        name = figure_named(self.kind).class_name
-        return code_of(name, self._given(), self._chosen())
+        # A class without a kind of its own, such as `CompareView`, is written as its base.
+        figure = next(cls for cls in type(self).__mro__ if "kind" in vars(cls))
+        return code_of(figure.__name__, self._given(), self._chosen())
 
     def _given(self) -> dict[str, Any]:
         """Return the first arguments of the figure by parameter name, for `code()`."""
@@ -240,10 +242,12 @@ class HeadWidget(Exporting, ComputedTraits):
         The default is for figures whose state has all that the page shows.
         """
         return Part(
-            self.page_title,
-            state_of(self),
-            self.shapes(),
-            self.shared_traits(),
+            figure=type(self).__name__,
+            title=self.page_title,
+            label=self.page_label,
+            state=state_of(self),
+            shapes=self.shapes(),
+            shared=self.shared_traits(),
             remark=self.page_remark,
         )
 

@@ -47,6 +47,7 @@ class TokenLens(StackChoice):
     """
 
     kind = "token_lens"
+    page_label = "one word"
     page_title = "What every head does for one word"
 
     of = traitlets.Enum(

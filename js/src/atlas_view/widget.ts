@@ -81,7 +81,10 @@ function render(context: RenderContext<AtlasState>): void {
           ${cardView(state, layout, look, isPage, actions)}
         </div>
       </div>
-      ${captioned(mounted.save, html`<p class="attnw-atlas-caption" data-caption>${caption}</p>`)}
+      ${captioned(
+        mounted.save,
+        html`<p class="attnw-below attnw-atlas-caption" data-caption>${caption}</p>`,
+      )}
       ${keys.list()}${said.view()}`;
   }
 

@@ -144,7 +144,10 @@ function render(context: RenderContext<GridState>): void {
       ${stepControls(model)}
       ${metricRow(model, scene, metrics)}
       ${keys.list()}
-      ${captioned(mounted.save, html`<p class="attnw-grid-caption" data-caption>${caption}</p>`)}
+      ${captioned(
+        mounted.save,
+        html`<p class="attnw-below attnw-grid-caption" data-caption>${caption}</p>`,
+      )}
       ${live.view()}${preview.view(scene, peek.previewed(maps, scene, pointed()))}`;
   }
 

@@ -84,7 +84,7 @@ function render(context: RenderContext<LinkState>): void {
       ${keys.list()}
       ${captioned(
         mounted.save,
-        html`<p class="attnw-why-caption" data-caption>${captionText(captionOf(state))}</p>`,
+        html`<p class="attnw-below" data-caption>${captionText(captionOf(state))}</p>`,
       )}
       ${live.view()}`;
   }

@@ -129,7 +129,7 @@ function render(context: RenderContext<PredictionState>): void {
       ${keys.list()}
       ${captioned(
         mounted.save,
-        html`<p class="attnw-prediction-caption" data-caption
+        html`<p class="attnw-below attnw-prediction-caption" data-caption
           >${captionText(captionOf(state, scene))}</p>`,
       )}
       ${live.view()}`;

@@ -156,7 +156,7 @@ function render(context: RenderContext<LensState>): void {
       ${keys.list()}
       ${captioned(
         saveButton,
-        html`<p class="attnw-lens-caption" data-caption ?hidden=${!shown}
+        html`<p class="attnw-below attnw-lens-caption" data-caption ?hidden=${!shown}
           >${caption}</p>`,
       )}
       ${live.view()}`;

@@ -39,6 +39,7 @@ class MetricStrip(HeadWidget):
     """
 
     kind = "metric_strip"
+    page_label = "metrics of the head"
     page_title = "Metrics of attention heads"
 
     metrics = traitlets.Any(help="Metrics, float64 [layers, heads], by stack and title.")

@@ -52,6 +52,7 @@ class RelationTable(DirectionChoice):
     """
 
     kind = "relation_table"
+    page_label = "relations"
     page_title = "Attention heads and dependency relations"
 
     accuracies = traitlets.Instance(

@@ -75,6 +75,7 @@ class HeadGrid(MetricChoice, Versus):
     """
 
     kind = "head_grid"
+    page_label = "all heads"
     page_title = "Attention heads"
 
     times_keys = traitlets.Bool(

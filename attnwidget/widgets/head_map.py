@@ -104,6 +104,7 @@ class HeadMap(HeadWidget):
     """
 
     kind = "head_map"
+    page_label = "map of heads"
     page_title = "Attention heads in the plane"
 
     behaviours = traitlets.Any(

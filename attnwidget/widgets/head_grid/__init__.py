@@ -1,1 +1,0 @@
-"""HeadGrid: all heads at once."""

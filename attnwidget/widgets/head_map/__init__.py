@@ -1,1 +1,0 @@
-"""HeadMap: heads in the plane."""

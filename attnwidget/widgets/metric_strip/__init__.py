@@ -1,1 +1,0 @@
-"""MetricStrip: what was measured of a head."""

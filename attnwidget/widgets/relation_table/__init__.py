@@ -1,1 +1,0 @@
-"""RelationTable: the best head of each relation."""
