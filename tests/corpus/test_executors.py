@@ -373,7 +373,7 @@ def test_an_interrupt_cancels_queued_shards_and_returns_finished_shards() -> Non
 
 def test_other_versions_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {**shards.study_versions(), "torch": "1.0", "attnwidget": "9.9"}
-    monkeypatch.setattr(shards, "versions", lambda: asked)
+    monkeypatch.setattr(shards, "study_versions", lambda: asked)
     message = f"has attnwidget .* in place of 9.9, torch {torch.__version__.partition('+')[0]} in"
     with pytest.raises(WorkersError, match=message):
         run(small(), random_segments(4), executor=AtOnce())
