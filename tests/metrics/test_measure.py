@@ -209,7 +209,11 @@ def test_what_is_wrong_is_said() -> None:
     model = small()
     segments = random_segments()
     cases: list[tuple[str, Any, dict[str, Any]]] = [
-        ("no metric 'entropie': choose among position", segments, {"metrics": ["entropie"]}),
+        (
+            "no metric 'entropie': choose among classes, confidence, ",
+            segments,
+            {"metrics": ["entropie"]},
+        ),
         ("each asked for once", segments, {"metrics": ["entropy", Entropy()]}),
         ("no segments", [], {}),
         ("batch_size is at least 1", segments, {"batch_size": 0}),
