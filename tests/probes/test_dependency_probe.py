@@ -424,7 +424,8 @@ def killed(*given):
 
 fitting.train_on = killed
 train = sentences(100)
-examples = fitting.TrainingExamples(train, [s.governors for s in train], PlantedFeatures(train), None)
+governors = [s.governors for s in train]
+examples = fitting.TrainingExamples(train, governors, PlantedFeatures(train), None)
 fits = fitting.Fits(sys.argv[1], {{"kind": "attention"}}, progress=False)
 options = {{"seeds": [0, 1], "epochs": 1, "learning_rate": 0.01, "blocks": (0, 10, 70, 100)}}
 fits.fit("attention", fitting.Form("attention", 6), examples, **options)
