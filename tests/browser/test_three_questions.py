@@ -20,10 +20,11 @@ explorer
 """
 PLACES = {"nurse": 2, "she": 9}
 #: Offsets of the page, of the notebook, and of every scrolled element of the explorer.
-SCROLLED = """(root) => [
-  scrollX, scrollY, document.querySelector(".jp-WindowedPanel-outer")?.scrollTop,
-  ...[...root.querySelectorAll("*")].map((node) => node.scrollTop).filter(Boolean),
-]"""
+SCROLLED = """(root) => {
+  const notebook = document.querySelector(".jp-WindowedPanel-outer")?.scrollTop;
+  const parts = Array.from(root.querySelectorAll("*"), (node) => node.scrollTop);
+  return [scrollX, scrollY, notebook].concat(parts.filter((offset) => offset !== 0));
+}"""
 
 
 class Reader:

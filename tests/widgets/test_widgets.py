@@ -351,6 +351,19 @@ def test_a_single_token_is_counted_in_the_singular() -> None:
     assert HeadView(one).caption.quantity.endswith("1 token")
 
 
+def test_a_selection_in_another_layer_reaches_linked_figures_in_one_step(
+    attention: Attention,
+) -> None:
+    grid, view = HeadGrid(attention, selected=[(0, 1)]), HeadView(attention)
+    link(grid, view)
+    seen: list[list[Head]] = []
+    view.observe(lambda change: seen.append(change["new"]), "selected")
+    grid.selected = [(1, 2)]
+    assert seen == [[Head(1, 2)]] and view.layer == 1
+    view.layer = 0
+    assert grid.selected == [Head(0, 2)]
+
+
 def test_a_link_keeps_what_another_thread_changes_while_it_begins(attention: Attention) -> None:
     first = HeadView(attention, selected=[(0, 1)], tokens=[("query", 1)])
     second = HeadView(attention)

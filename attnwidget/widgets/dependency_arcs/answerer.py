@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.pages.page_part import Holding
 from attnwidget.widgets.shared.relation_words import words_of_relation
@@ -74,6 +76,11 @@ class Answerer(ABC):
 
     def __init__(self, model: AttentionModel) -> None:
         self.model = model
+
+    @cached_property
+    def hybrid_layers(self) -> Mapping[str, LayerNumbers]:
+        """The layers of hybrid models, kept because finding them looks at every module."""
+        return self.model.hybrid_layers
 
     @abstractmethod
     def described(self) -> dict[str, Any]:

@@ -117,7 +117,7 @@ class SentenceArcs(RelationChoice):
         return {stack: (self.model.n_layers, self.model.n_heads)}
 
     def _layers(self, stack: str) -> LayerNumbers:
-        return self.model.hybrid_layers.get(stack) or super()._layers(stack)
+        return self._answerer.hybrid_layers.get(stack) or super()._layers(stack)
 
     def relations(self) -> tuple[str, ...]:
         names = (ALL, *relation_names(self.sentences))

@@ -66,6 +66,11 @@ class FigureLink:
         given = getattr(_given, "name", None)
         if name == "selected" and given == "layer" and self.joins(given):
             return
+        # The layer of a new selection is announced before the selection. Given alone, it would move
+        # every figure to another head of this layer first.
+        is_of_selection = name == "layer" and owner.head and owner.head.layer == owner.layer
+        if is_of_selection and owner.takes("selected"):
+            self._give(owner, "selected", owner.selected)
         # A widget that does not accept a trait from linked widgets does not pass the trait on.
         if owner.takes(name):
             self._give(owner, name, getattr(owner, name))
