@@ -65,6 +65,7 @@ from attnwidget.probes.dependency.dependency_answers import CodeLength, HeadVote
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.pairs.pair_result import PairProbe
 from attnwidget.probes.structural.structural_result import PredictedTree, StructuralProbe
+from attnwidget.text.places import Box, Sound, Span
 from attnwidget.text.word_links import Link, LinkedSentence
 from attnwidget.text.word_vectors import WordVectors
 from attnwidget.words.coreference_results import CoreferenceAccuracies
@@ -81,6 +82,7 @@ __all__ = [
     "AttendedVocabulary",
     "BehaviourScore",
     "BehaviourTable",
+    "Box",
     "ClassesResult",
     "CodeLength",
     "ComparedHeads",
@@ -138,6 +140,8 @@ __all__ = [
     "ScoresAtDistances",
     "SeveralComparisons",
     "SinksResult",
+    "Sound",
+    "Span",
     "StructuralProbe",
     "TokenRelevance",
     "WatchedAttention",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from attnwidget.text.places import Place
+
 #: The role of tokens that a chat template writes around the messages.
 TEMPLATE = "template"
 
@@ -16,7 +18,9 @@ class Tokens:
     All fields have one entry per token. `text` is readable (a character that is split over three
     tokens has "河 1/3", "…2/3" and "…3/3"), `raw` is the entry of the vocabulary,
     and `ids` are vocabulary ids (empty if there are no ids, as for image patches). `special` is
-    "cls", "sep", "first" (position 0 of a model without [CLS]), "other" (such as padding) or "".
+    "cls", "sep", "first" (position 0 of a model without [CLS]), "register" (a token of a picture
+    model beside its patches: register, distillation or detection token), "padding" (silence or
+    empty pixels that a processor added), "other" or "".
     `segments` is 0 for sentence A and 1 for sentence B. `words` is the index of the token's word;
     special tokens have None, and each counts as a word. `is_line` is False for the patches of a
     picture or a video: neighbours on their axis may be far apart in the picture, so that distances
@@ -31,6 +35,9 @@ class Tokens:
     "assistant", "tool"), and `turns` the number of this message, from 0. Tokens that the chat
     template writes have the role "template" and the turn None. Both are empty for other inputs.
     `remark` says how the input was read where a reader would not expect it, else "".
+
+    `places` has the box in a picture, or the span of a sound, that each token was made of; None
+    for a token without a place. It is empty for texts.
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
@@ -50,13 +57,15 @@ class Tokens:
     roles: tuple[str, ...] = ()
     turns: tuple[int | None, ...] = ()
     remark: str = ""
+    places: tuple[Place | None, ...] = ()
 
     def __post_init__(self) -> None:
         lengths = {
             name: len(getattr(self, name))
             for name in ("text", "raw", "special", "segments", "words")
         }
-        optional = {name: len(getattr(self, name)) for name in ("ids", "pieces", "roles", "turns")}
+        names = ("ids", "pieces", "roles", "turns", "places")
+        optional = {name: len(getattr(self, name)) for name in names}
         if len(set(lengths.values())) > 1 or any(
             length not in (0, len(self.text)) for length in optional.values()
         ):
@@ -127,6 +136,7 @@ class Tokens:
             roles=tuple(self.roles[i] for i in first) if self.roles else (),
             turns=tuple(self.turns[i] for i in first) if self.turns else (),
             remark=self.remark,
+            places=tuple(self.places[i] for i in first) if self.places else (),
         )
 
     def in_chat(self, roles: Sequence[str], turns: Sequence[int | None]) -> Tokens:

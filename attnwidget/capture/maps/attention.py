@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from operator import index as as_index
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,7 @@ from attnwidget.kernels.array_library import as_numpy, as_torch
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
+from attnwidget.text.places import Media, Place, Sound, picture_array
 from attnwidget.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -107,6 +109,7 @@ class Attention:
             from elsewhere, and for an attention read with heads off.
         intact: The attention before `without` switched heads off; otherwise the attention itself.
         made_by: The Python call that made the attention, or None if unknown.
+        media: The pictures and sounds that the places of tokens belong to.
         head_maps: The maps behind the methods, for other modules of the package.
 
     Example:
@@ -134,6 +137,7 @@ class Attention:
         numbers: Mapping[str, LayerNumbers] | None = None,
         names: Mapping[str, CombinedNames] | None = None,
         combination: Combination | None = None,
+        media: Media | None = None,
     ) -> None:
         stacks: dict[str, Stack] = {}
         by_number: dict[str, dict[int, KeptLayer]] = {}
@@ -151,6 +155,10 @@ class Attention:
                 layer_numbers.without_attention,
                 None if names is None else names[name],
             )
+        self.media = Media() if media is None else media
+        for stack in stacks.values():
+            self.media.check(stack.query.places)
+            self.media.check(stack.key.places)
         self.model_name = model_name
         self.n_prompt = n_prompt
         self.loss = loss
@@ -199,8 +207,18 @@ class Attention:
         return list(next(iter(self.stacks.values())).query.text)
 
     @property
+    def pictures(self) -> tuple[NDArray[np.uint8], ...]:
+        """The pictures that the model read, each uint8 [height, width, 3]."""
+        return self.media.pictures
+
+    @property
+    def sounds(self) -> tuple[Sound, ...]:
+        """The sounds that the model read."""
+        return self.media.sounds
+
+    @property
     def special(self) -> list[str]:
-        """For each of `tokens`: "cls", "sep", "first", "other" or ""."""
+        """For each of `tokens`: the kind of a special token (`Tokens.special`), else ""."""
         return list(next(iter(self.stacks.values())).query.special)
 
     @property
@@ -744,6 +762,7 @@ class Attention:
             numbers={name: stack.numbers for name, stack in combined.items()},
             names={name: stack.names for name, stack in combined.items()},
             combination=combination,
+            media=self.media,
         )
         if self.made_by is not None:
             options = {"heads": heads, "layers": layers, "each": each, "stack": stack}
@@ -892,6 +911,9 @@ class Attention:
         stack: str = "self",
         model_name: str = "weights",
         allow_unnormalised: bool = False,
+        places: Sequence[Place | None] = (),
+        pictures: Sequence[Any] = (),
+        sounds: Sequence[Sound] = (),
     ) -> Attention:
         """Make an `Attention` of weights computed elsewhere.
 
@@ -909,11 +931,16 @@ class Attention:
             stack: Stack of an array or a sequence: "self", "encoder", "decoder" or "cross".
             model_name: Name of the model in figures.
             allow_unnormalised: Whether to accept rows that do not sum to 1.
+            places: The place of each attended token in a picture or a sound (`Box`, `Span`), None
+                for a token without a place; also of the attending tokens if these are the same.
+            pictures: The pictures of the places, as PIL images, paths or arrays [height, width, 3].
+            sounds: The sounds of the places.
 
         Raises:
-            TypeError: if `weights` is of another type.
+            TypeError: if `weights` is of another type, or a picture is none.
             ValueError: if there are no layers or several inputs, shapes do not fit the tokens or
-                differ between layers, or values are not attention weights.
+                differ between layers, values are not attention weights, or a place is in no
+                picture or sound.
 
         Example:
             >>> import numpy as np
@@ -921,14 +948,26 @@ class Attention:
             Attention(weights, self 2×4, 3 tokens, weights only)
         """
         query, key = _given_axes(tokens, key_tokens, segments, stack)
+        if places:
+            placed = query if key is None else key
+            if len(places) != len(placed):
+                raise ValueError(
+                    f"`places` has one entry per attended token, got {len(places)} places and "
+                    f"{len(placed)} tokens"
+                )
+            placed = replace(placed, places=tuple(places), is_line=False)
+            query, key = (placed, None) if key is None else (query, placed)
+        media = Media(tuple(map(picture_array, pictures)), tuple(sounds))
         stacks = weights_by_stack(weights, stack, allow_unnormalised=allow_unnormalised)
         layers = {name: layers_of_weights(maps, name) for name, maps in stacks.items()}
         axes = {name: axes_of_stack(name, query, key, kept[0]) for name, kept in layers.items()}
-        made = cls(layers, axes, model_name=model_name, no_norms=_NO_NORMS)
+        made = cls(layers, axes, model_name=model_name, no_norms=_NO_NORMS, media=media)
+        given = {"places": places, "pictures": pictures, "sounds": sounds}
         options: dict[str, Any] = {"key_tokens": key_tokens, "segments": segments}
         options["stack"] = None if stack == "self" else stack
         options["model_name"] = None if model_name == "weights" else model_name
         options["allow_unnormalised"] = allow_unnormalised or None
+        options |= {name: YOURS for name, value in given.items() if len(value)}
         call_options = {"weights": YOURS, "tokens": tokens}
         made.made_by = call("Attention.from_weights", call_options, options)
         return made

@@ -1,0 +1,217 @@
+"""Places of tokens in the pictures and sounds that a model read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Box:
+    """The part of a picture that a token was made of.
+
+    Layers above the first mix tokens, so that the box says where a token started, not all of the
+    picture that it has read.
+
+    Attributes:
+        picture: Number of the picture in `Attention.pictures`, from 0.
+        left: Left edge, in pixels of the picture as the user gave it.
+        top: Upper edge in pixels.
+        right: Right edge in pixels, greater than `left`.
+        bottom: Lower edge in pixels, greater than `top`.
+
+    Raises:
+        ValueError: The box has no area, or an edge is not a finite number.
+
+    Example:
+        >>> from attnwidget.results import Box
+        >>> Box(0, 0, 0, 16, 16).area
+        256
+    """
+
+    picture: int
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def __post_init__(self) -> None:
+        edges = (self.left, self.top, self.right, self.bottom)
+        if not all(map(isfinite, edges)) or self.right <= self.left or self.bottom <= self.top:
+            raise ValueError(
+                "a box has finite edges with left < right and top < bottom, got "
+                f"left {self.left}, top {self.top}, right {self.right}, bottom {self.bottom}"
+            )
+
+    @property
+    def area(self) -> float:
+        """The area in square pixels."""
+        return (self.right - self.left) * (self.bottom - self.top)
+
+
+@dataclass(frozen=True)
+class Span:
+    """The part of a sound that a token was made of.
+
+    Attributes:
+        sound: Number of the sound in `Attention.sounds`, from 0.
+        start: Start in seconds.
+        end: End in seconds, greater than `start`.
+        low: Lowest frequency in hertz, or None for all frequencies.
+        high: Highest frequency in hertz, or None for all frequencies.
+
+    Raises:
+        ValueError: The span has no length, or a number is not finite.
+
+    Example:
+        >>> from attnwidget.results import Span
+        >>> Span(0, 0.5, 0.75).seconds
+        0.25
+    """
+
+    sound: int
+    start: float
+    end: float
+    low: float | None = None
+    high: float | None = None
+
+    def __post_init__(self) -> None:
+        numbers = [n for n in (self.start, self.end, self.low, self.high) if n is not None]
+        if not all(map(isfinite, numbers)) or self.end <= self.start:
+            raise ValueError(
+                "a span has finite times with start < end, got "
+                f"start {self.start}, end {self.end}, low {self.low}, high {self.high}"
+            )
+
+    @property
+    def seconds(self) -> float:
+        """The length in seconds."""
+        return self.end - self.start
+
+
+#: Where a token comes from: a box in a picture, or a span of a sound.
+Place = Box | Span
+
+
+@dataclass(frozen=True, eq=False)
+class Sound:
+    """A sound that a model read, as the user gave it.
+
+    Attributes:
+        samples: Samples of one channel, float32 [n], usually between -1 and 1.
+        rate: Samples per second.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.results import Sound
+        >>> Sound(np.zeros(8000, dtype=np.float32), 16000).seconds
+        0.5
+    """
+
+    samples: NDArray[np.float32]
+    rate: int
+
+    @property
+    def seconds(self) -> float:
+        """The length in seconds."""
+        return len(self.samples) / self.rate
+
+
+@dataclass(frozen=True, eq=False)
+class Media:
+    """Pictures and sounds of one input.
+
+    Attributes:
+        pictures: Each picture as bytes of red, green and blue, uint8 [height, width, 3].
+        sounds: The sounds.
+    """
+
+    pictures: tuple[NDArray[np.uint8], ...] = field(default=())
+    sounds: tuple[Sound, ...] = field(default=())
+
+    def check(self, places: Sequence[Place | None]) -> None:
+        """Check that the places are in these pictures and sounds.
+
+        Raises:
+            ValueError: A place names a picture or a sound that does not exist, or is outside.
+        """
+        for token, place in enumerate(places):
+            if isinstance(place, Box):
+                if not 0 <= place.picture < len(self.pictures):
+                    raise ValueError(
+                        f"token {token} has a place in picture {place.picture}, and there are "
+                        f"{len(self.pictures)} pictures: pass them as `pictures`"
+                    )
+                height, width = self.pictures[place.picture].shape[:2]
+                if place.right <= 0 or place.bottom <= 0 or max(place.left, 0) >= width:
+                    raise ValueError(_outside(token, place, width, height))
+                if max(place.top, 0) >= height:
+                    raise ValueError(_outside(token, place, width, height))
+            elif isinstance(place, Span) and not 0 <= place.sound < len(self.sounds):
+                raise ValueError(
+                    f"token {token} has a place in sound {place.sound}, and there are "
+                    f"{len(self.sounds)} sounds: pass them as `sounds`"
+                )
+
+
+def _outside(token: int, box: Box, width: int, height: int) -> str:
+    return (
+        f"the place of token {token} is outside of its picture of {width} × {height} pixels: {box}"
+    )
+
+
+def picture_array(picture: Any) -> NDArray[np.uint8]:
+    """Return a picture as bytes of red, green and blue, uint8 [height, width, 3].
+
+    Args:
+        picture: A picture of PIL, the path of a file, or an array [height, width] or [height,
+            width, 3 or 4] of bytes, or of numbers from 0 to 1.
+
+    Raises:
+        TypeError: Another kind of object.
+        ValueError: An array of another shape, or numbers that are no colours.
+
+    Example:
+        >>> import numpy as np
+        >>> picture_array(np.zeros((2, 3))).shape
+        (2, 3, 3)
+    """
+    from pathlib import Path
+
+    from PIL import Image, ImageOps
+
+    if isinstance(picture, (str, Path)):
+        with Image.open(picture) as opened:
+            picture = opened.copy() if not opened.getexif() else ImageOps.exif_transpose(opened)
+    if isinstance(picture, Image.Image):
+        return np.asarray(picture.convert("RGB"), dtype=np.uint8)
+    if isinstance(picture, Mapping) or not hasattr(picture, "__array__"):
+        raise TypeError(
+            "a picture is a PIL image, a path or an array [height, width, 3], got "
+            f"{type(picture).__name__}"
+        )
+    values = np.asarray(picture)
+    if values.ndim == 2:
+        values = values[..., None].repeat(3, axis=2)
+    if values.ndim != 3 or values.shape[2] not in (3, 4) or 0 in values.shape:
+        raise ValueError(
+            f"a picture is an array [height, width, 3] with colours last, got {list(values.shape)}"
+        )
+    values = values[..., :3]
+    if values.dtype == np.uint8:
+        return np.ascontiguousarray(values)
+    if values.dtype.kind == "f" and np.isfinite(values).all():
+        least, most = float(values.min()), float(values.max())
+        if least >= 0 and most <= 1:
+            return (values * 255).round().astype(np.uint8)
+    elif values.dtype.kind in "iu" and values.min() >= 0 and values.max() <= 255:
+        return values.astype(np.uint8)
+    raise ValueError(
+        f"colours are bytes from 0 to 255, or numbers from 0 to 1; got {values.dtype} from "
+        f"{values.min()} to {values.max()}"
+    )

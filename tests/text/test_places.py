@@ -1,0 +1,106 @@
+"""Places of tokens in pictures and sounds."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from attnwidget import Attention
+from attnwidget.results import Box, Sound, Span
+from attnwidget.text.places import picture_array
+from attnwidget.text.tokens import Tokens
+
+WEIGHTS = np.full((1, 2, 3, 3), 1 / 3)
+PICTURE = np.zeros((8, 16, 3), dtype=np.uint8)
+PLACES = [None, Box(0, 0, 0, 8, 8), Box(0, 8, 0, 16, 8)]
+
+
+def test_places_of_own_weights_are_on_both_axes_of_one_sequence():
+    attention = Attention.from_weights(
+        WEIGHTS, ["[CLS]", "left", "right"], places=PLACES, pictures=[PICTURE]
+    )
+    stack = attention.stacks["self"]
+    assert stack.query.places == stack.key.places == tuple(PLACES)
+    assert not stack.key.is_line
+    assert attention.pictures[0].shape == (8, 16, 3)
+    assert attention.mean().pictures == attention.pictures
+
+
+def test_places_of_cross_attention_are_on_the_keys_alone():
+    sound = Sound(np.zeros(100, dtype=np.float32), 100)
+    attention = Attention.from_weights(
+        WEIGHTS[:, :, :2],
+        ["two", "words"],
+        key_tokens=["0", "1", "2"],
+        stack="cross",
+        places=[Span(0, 0, 0.3), Span(0, 0.3, 0.6), None],
+        sounds=[sound],
+    )
+    assert attention.stacks["cross"].query.places == ()
+    assert attention.stacks["cross"].key.places[1] == Span(0, 0.3, 0.6)
+    assert attention.sounds[0].seconds == 1
+
+
+def test_words_of_patches_keep_their_places():
+    tokens = Tokens(
+        text=("[CLS]", "r0c0", "r0c1"),
+        raw=("[CLS]", "r0c0", "r0c1"),
+        ids=(),
+        special=("cls", "", ""),
+        segments=(0, 0, 0),
+        words=(None, 0, 1),
+        places=tuple(PLACES),
+    )
+    assert tokens.to_words().places == tuple(PLACES)
+
+
+@pytest.mark.parametrize(
+    ("places", "pictures", "message"),
+    [
+        (PLACES[:2], [PICTURE], "one entry per attended token, got 2 places and 3 tokens"),
+        (PLACES, [], "token 1 has a place in picture 0, and there are 0 pictures"),
+        ([None, None, Box(0, 16, 0, 20, 8)], [PICTURE], "outside of its picture of 16 × 8"),
+        ([None, None, Span(0, 0, 1)], [PICTURE], "there are 0 sounds"),
+    ],
+)
+def test_places_that_do_not_fit_are_refused(places, pictures, message):
+    with pytest.raises(ValueError, match=message):
+        Attention.from_weights(WEIGHTS, list("abc"), places=places, pictures=pictures)
+
+
+def test_places_need_an_extent():
+    with pytest.raises(ValueError, match="left < right"):
+        Box(0, 4, 0, 4, 8)
+    with pytest.raises(ValueError, match="start < end"):
+        Span(0, 1, 0.5)
+    with pytest.raises(ValueError, match="finite"):
+        Box(0, 0, 0, float("nan"), 8)
+
+
+def test_pictures_are_read_from_files_arrays_and_pil(tmp_path):
+    colours = np.zeros((4, 6, 3), dtype=np.uint8)
+    colours[..., 0] = 200
+    Image.fromarray(colours).save(tmp_path / "red.png")
+    for picture in (tmp_path / "red.png", Image.fromarray(colours), colours, colours / 255.0):
+        assert (picture_array(picture) == colours).all()
+    assert picture_array(np.ones((4, 6))).tolist() == np.full((4, 6, 3), 255).tolist()
+
+
+def test_a_file_is_turned_as_its_camera_says(tmp_path):
+    picture = Image.new("RGB", (6, 4))
+    exif = picture.getexif()
+    exif[0x0112] = 6  # turned by a quarter
+    picture.save(tmp_path / "turned.jpg", exif=exif)
+    assert picture_array(tmp_path / "turned.jpg").shape == (6, 4, 3)
+
+
+@pytest.mark.parametrize(
+    ("picture", "error", "message"),
+    [
+        (np.full((4, 6, 3), 2.5), ValueError, "numbers from 0 to 1"),
+        (np.zeros((3, 4, 6)), ValueError, "colours last"),
+        ([1, 2], TypeError, "a picture is a PIL image"),
+    ],
+)
+def test_what_is_no_picture_is_refused(picture, error, message):
+    with pytest.raises(error, match=message):
+        picture_array(picture)
