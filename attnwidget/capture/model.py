@@ -42,6 +42,7 @@ from attnwidget.capture.maps.input_axes import InputAxes
 from attnwidget.capture.maps.input_length import LimitReached, text_length
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.patch_probe import PatchProbe
+from attnwidget.capture.maps.picture_axes import PictureAxes
 from attnwidget.capture.maps.python_call import Call, call
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.predict import predictions_of, question_of
@@ -787,8 +788,9 @@ class AttentionModel:
         for item, (layers, tokens_of_item) in enumerate(zip(items, tokens, strict=True)):
             written = unpadded(inputs, "decoder_input_ids", "decoder_attention_mask", item)
             target = None if written is None else self.inputs.encoder.axis(written)
+            pictures = PictureAxes(self._patches, inputs, options)
             axes = InputAxes(
-                self.hf_model, sites, inputs, options, tokens_of_item, target, self._patches
+                self.hf_model, sites, inputs, options, tokens_of_item, target, pictures
             ).of(layers)
             alone = {name: value[item : item + 1] for name, value in inputs.items()}
             if len(items) == 1:  # pictures of one input may have any first dimension
@@ -805,7 +807,7 @@ class AttentionModel:
                     n_prompt=n_prompt,
                     lock=self.lock,
                     no_norms=no_norms,
-                    remarks=(not_shown, self._random_note, self.remark),
+                    remarks=(not_shown, pictures.note, self._random_note, self.remark),
                     numbers=numbers,
                     loss=losses[item] if losses else None,
                     edits=str(self.edits),

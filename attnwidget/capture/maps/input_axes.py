@@ -9,9 +9,10 @@ from typing import Any
 from torch import Tensor
 
 from attnwidget.capture.hub_model.model_tensors import input_names, is_of_text
-from attnwidget.capture.hub_model.token_axes import patch_axis, position_axis
+from attnwidget.capture.hub_model.token_axes import position_axis
 from attnwidget.capture.maps.kept_layer import KeptLayer
-from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe
+from attnwidget.capture.maps.patch_probe import PIXELS
+from attnwidget.capture.maps.picture_axes import PictureAxes
 from attnwidget.capture.maps.readable_stacks import is_tower
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.stack_names import is_cross
@@ -29,7 +30,7 @@ class InputAxes:
         options: Further arguments of the pass.
         tokens: The tokens of the text, if known.
         target: The tokens that the decoder of an encoder-decoder reads; None without them.
-        probe: What finds the patches of a picture.
+        pictures: Maker of the tokens of pictures.
     """
 
     hf_model: Any
@@ -38,7 +39,7 @@ class InputAxes:
     options: Mapping[str, Any]
     tokens: Tokens | None
     target: Tokens | None
-    probe: PatchProbe
+    pictures: PictureAxes
 
     def of(self, layers: Mapping[str, Sequence[KeptLayer]]) -> dict[str, tuple[Tokens, Tokens]]:
         """Return the axes of queries and keys of each stack.
@@ -75,14 +76,13 @@ class InputAxes:
 
     def _fitting(self, tokens: Tokens | None, stack: str, length: int) -> Tokens:
         """Return `tokens` if they fit the axis of a map, else patches of a picture or positions."""
-        if tokens is not None and len(tokens) == length:
-            return tokens
         site = next((site for site in self.sites if site.stack == stack), None)
-        pictures = [name for name in PIXELS if name in self.inputs]
-        if pictures and site is not None and site.reads in ("picture", ""):
-            found = self.probe(stack, length, self.inputs, self.options)
-            if found is not None:
-                return patch_axis(found.patches, found.grid, found.before, found.after)
+        if tokens is not None and len(tokens) == length:
+            return tokens if site is None else self.pictures.in_text(stack, tokens)
+        if site is not None and site.reads in ("picture", ""):
+            patches = self.pictures.patches(stack, length)
+            if patches is not None:
+                return patches
         return position_axis(length, is_line=self._is_line(site))
 
     def _is_line(self, site: Site | None) -> bool:
