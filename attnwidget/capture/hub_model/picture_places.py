@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnwidget.capture.hub_model.processor import Processor
 from attnwidget.text.places import Box
 
 Numbers = NDArray[np.float64]
@@ -232,8 +233,9 @@ def _process_of(
     """Return a function that makes pixels of pictures as the pixels that the model read."""
     from PIL import Image
 
-    image_processor = getattr(processor, "image_processor", processor)
-    kinds = getattr(processor, "valid_processor_kwargs", None)
+    parts = Processor.of(processor)
+    image_processor = processor if parts is None else parts.pictures
+    kinds = getattr(processor if parts is None else parts.given, "valid_processor_kwargs", None)
     options = dict(getattr(kinds, "_defaults", {}).get("images_kwargs", {}))
     refusals: list[str] = []
     for arrange in (list, lambda images: [list(images)]):

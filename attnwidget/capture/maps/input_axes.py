@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from torch import Tensor
 
 from attnwidget.capture.hub_model.model_tensors import input_names, is_of_text
+from attnwidget.capture.hub_model.processor import Processor
 from attnwidget.capture.hub_model.token_axes import position_axis
 from attnwidget.capture.maps.kept_layer import KeptLayer
-from attnwidget.capture.maps.patch_probe import PIXELS
+from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe
 from attnwidget.capture.maps.picture_axes import PictureAxes
 from attnwidget.capture.maps.readable_stacks import is_tower
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.stack_names import is_cross
+from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 
 
@@ -30,7 +33,9 @@ class InputAxes:
         options: Further arguments of the pass.
         tokens: The tokens of the text, if known.
         target: The tokens that the decoder of an encoder-decoder reads; None without them.
-        pictures: Maker of the tokens of pictures.
+        probe: What finds the patches of a picture.
+        media: The pictures and sounds that the inputs were made of; None if they are unknown.
+        processor: The processor that made the inputs, or None.
     """
 
     hf_model: Any
@@ -39,7 +44,29 @@ class InputAxes:
     options: Mapping[str, Any]
     tokens: Tokens | None
     target: Tokens | None
-    pictures: PictureAxes
+    probe: PatchProbe
+    media: Media | None = None
+    processor: Processor | None = None
+
+    @cached_property
+    def pictures(self) -> PictureAxes:
+        """The maker of the tokens of pictures."""
+        config = getattr(self.hf_model, "config", None)
+        names = ("image_token_id", "image_token_index")
+        ids = (getattr(config, name, None) for name in names)
+        return PictureAxes(
+            self.probe,
+            self.inputs,
+            self.options,
+            self.media or Media(),
+            self.processor,
+            next((i for i in ids if isinstance(i, int)), None),
+        )
+
+    @property
+    def note(self) -> str:
+        """What is missing on the axes that `of` has returned; "" for nothing."""
+        return self.pictures.note
 
     def of(self, layers: Mapping[str, Sequence[KeptLayer]]) -> dict[str, tuple[Tokens, Tokens]]:
         """Return the axes of queries and keys of each stack.
