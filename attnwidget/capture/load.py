@@ -37,6 +37,7 @@ EMBEDDED = {
     "embedded": (".", "small BERT (in the package)"),
     "attnwidget/genre": ("genre", "small BERT for genres (in the package)"),
     "attnwidget/induction": ("induction", "two-layer Llama (in the package)"),
+    "attnwidget/shapes": ("shapes", "small ViT of shapes (in the package)"),
 }
 
 
@@ -59,7 +60,8 @@ def load_model(
 
             - None for the small BERT of this package, "attnwidget/genre" for its sibling that
               classifies genres, "attnwidget/induction" for a causal model of two layers with
-              induction heads. These three models need no network.
+              induction heads, "attnwidget/shapes" for a ViT that names the shape in a picture.
+              These four models need no network.
             - A name on the Hugging Face hub or a folder, with safetensors weights. The folder may
               be a checkpoint of a Trainer, an adapter of peft (with peft installed), or a model of
               sentence-transformers.
@@ -262,7 +264,7 @@ def folder_name(folder: str | Path) -> str:
 
 
 def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[Any, Any]:
-    """Return a model of EMBEDDED in float32 and its tokenizer. Needs no network.
+    """Return a model of EMBEDDED in float32 and its tokenizer, or None. Needs no network.
 
     Args:
         name: A key of EMBEDDED.
@@ -275,12 +277,7 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
     from transformers.utils import logging
 
     with as_file(files("attnwidget").joinpath("demo", EMBEDDED[name][0])) as folder:
-        settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-        # The class is named by its 5.x name, which 4.x does not know.
-        settings = {k: v for k, v in settings.items() if k not in ("tokenizer_class", "backend")}
-        tokenizer = transformers.PreTrainedTokenizerFast(
-            tokenizer_file=str(folder / "tokenizer.json"), **settings
-        )
+        tokenizer = _embedded_tokenizer(folder)
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
         model_class = getattr(transformers, config.architectures[0])
         steps = sorted(folder.glob("step*"), key=lambda step: int(step.name[len("step") :]))
@@ -289,6 +286,13 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
             listed = ", ".join(map(repr, known)) or "no revisions"
             raise ValueError(f"{name!r} has no revision {revision!r}: the package has {listed}")
         weights = known[revision] if revision is not None else (steps or [folder])[-1]
+        options: dict[str, Any] = {}
+        if tokenizer is not None:
+            options["generation_config"] = transformers.GenerationConfig(
+                bos_token_id=getattr(config, "bos_token_id", None),
+                eos_token_id=getattr(config, "eos_token_id", None),
+                pad_token_id=config.pad_token_id,
+            )
         shown = logging.is_progress_bar_enabled()
         logging.disable_progress_bar()
         try:
@@ -298,16 +302,12 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
             model, loading = model_class.from_pretrained(
                 weights,
                 config=config,
-                generation_config=transformers.GenerationConfig(
-                    bos_token_id=getattr(config, "bos_token_id", None),
-                    eos_token_id=getattr(config, "eos_token_id", None),
-                    pad_token_id=config.pad_token_id,
-                ),
                 dtype=torch.float32,
                 attn_implementation="eager" if eager else "sdpa",
                 use_safetensors=True,
                 local_files_only=True,
                 output_loading_info=True,
+                **options,
             )
         finally:
             if shown:
@@ -320,6 +320,20 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
             "attnwidget again, because its files are incomplete"
         )
     return model, tokenizer
+
+
+def _embedded_tokenizer(folder: Path) -> Any:
+    """Return the tokenizer in the folder of an embedded model, or None for a model of pictures."""
+    import transformers
+
+    if not (folder / "tokenizer_config.json").is_file():
+        return None
+    settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    # The class is named by its 5.x name, which 4.x does not know.
+    settings = {k: v for k, v in settings.items() if k not in ("tokenizer_class", "backend")}
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_file=str(folder / "tokenizer.json"), **settings
+    )
 
 
 @dataclass(frozen=True, eq=False)
