@@ -9,12 +9,14 @@ from typing import Any
 from torch import Tensor
 
 from attnwidget.capture.hub_model.model_tensors import input_names, is_of_text
+from attnwidget.capture.hub_model.processor import Processor
 from attnwidget.capture.hub_model.token_axes import patch_axis, position_axis
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe
 from attnwidget.capture.maps.readable_stacks import is_tower
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.stack_names import is_cross
+from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 
 
@@ -30,6 +32,8 @@ class InputAxes:
         tokens: The tokens of the text, if known.
         target: The tokens that the decoder of an encoder-decoder reads; None without them.
         probe: What finds the patches of a picture.
+        media: The pictures and sounds that the inputs were made of; None if they are unknown.
+        processor: The processor that made the inputs, or None.
     """
 
     hf_model: Any
@@ -39,6 +43,8 @@ class InputAxes:
     tokens: Tokens | None
     target: Tokens | None
     probe: PatchProbe
+    media: Media | None = None
+    processor: Processor | None = None
 
     def of(self, layers: Mapping[str, Sequence[KeptLayer]]) -> dict[str, tuple[Tokens, Tokens]]:
         """Return the axes of queries and keys of each stack.
