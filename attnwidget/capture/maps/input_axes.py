@@ -14,6 +14,7 @@ from attnwidget.capture.hub_model.token_axes import patch_axis, position_axis
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe
 from attnwidget.capture.maps.readable_stacks import is_tower
+from attnwidget.capture.maps.sound_axes import SoundAxes
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.text.places import Media
@@ -34,6 +35,7 @@ class InputAxes:
         probe: What finds the patches of a picture.
         media: The pictures and sounds that the inputs were made of; None if they are unknown.
         processor: The processor that made the inputs, or None.
+        sounds: Maker of the tokens of sounds; None without sounds.
     """
 
     hf_model: Any
@@ -45,6 +47,7 @@ class InputAxes:
     probe: PatchProbe
     media: Media | None = None
     processor: Processor | None = None
+    sounds: SoundAxes | None = None
 
     def of(self, layers: Mapping[str, Sequence[KeptLayer]]) -> dict[str, tuple[Tokens, Tokens]]:
         """Return the axes of queries and keys of each stack.
@@ -89,6 +92,10 @@ class InputAxes:
             found = self.probe(stack, length, self.inputs, self.options)
             if found is not None:
                 return patch_axis(found.patches, found.grid, found.before, found.after)
+        if self.sounds is not None and site is not None and site.reads in ("sound", ""):
+            frames = self.sounds.frames(stack, length)
+            if frames is not None:
+                return frames
         return position_axis(length, is_line=self._is_line(site))
 
     def _is_line(self, site: Site | None) -> bool:
