@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log2
 from typing import Any
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.model_tensors import is_of_text
-from attnwidget.capture.hub_model.picture_places import NoPlaces, PictureFrames
+from attnwidget.capture.hub_model.picture_places import FrameFinder, NoPlaces, PictureFrames
 from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.maps.patch_layout import Patch, PatchLayout
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
@@ -82,6 +82,7 @@ class PatchProbe:
     def __init__(self, hf_model: Any) -> None:
         self._hf_model = hf_model
         self._known: dict[tuple[Any, ...], PatchTokens | str] = {}
+        self.frames = FrameFinder()
 
     def __call__(
         self,
@@ -91,11 +92,11 @@ class PatchProbe:
         options: Mapping[str, Any],
         frames: PictureFrames | None = None,
     ) -> PatchTokens:
-        """Return the patches of the tokens of a stack.
+        """Return the patches of the tokens of a stack, or of the keys of cross-attention.
 
         Args:
-            stack: Name of the stack that reads the picture, or tokens made of it.
-            length: Number of tokens of the stack.
+            stack: Name of a stack whose tokens or keys are made of the picture.
+            length: Number of tokens, or of keys.
             inputs: The inputs of the model, with the picture or the video.
             options: Further arguments of the model's forward.
             frames: What the processor has made of the pictures, if it is known. It says the places
@@ -104,20 +105,60 @@ class PatchProbe:
         Raises:
             NoPlaces: The tokens are not made of patches, or of blocks of patches.
         """
-        key = (stack, length, *_sizes(inputs, reads_text=self._site(stack).reads == "text"))
+        key = (stack, length, *_sizes(inputs, reads_text=False))
+        return self._stored(key, lambda: self._find(stack, length, inputs, options, frames))
+
+    def in_text(
+        self,
+        stack: str,
+        is_part: Sequence[bool],
+        inputs: Mapping[str, Tensor],
+        options: Mapping[str, Any],
+        frames: PictureFrames | None = None,
+    ) -> PatchTokens:
+        """Return the patches of the tokens of a text that has tokens made of a picture.
+
+        The words between these tokens do not change the order of the patches, so that the result
+        is stored for each number of tokens that stand for parts of a picture.
+
+        Args:
+            stack: Name of the stack that reads the text.
+            is_part: Whether each token stands for a part of a picture; all False if the model does
+                not say it.
+            inputs: As for a call.
+            options: As for a call.
+            frames: As for a call.
+
+        Raises:
+            NoPlaces: The tokens are not made of patches, or of blocks of patches.
+        """
+        is_known = any(is_part)
+
+        def find() -> PatchTokens:
+            found = self._find(stack, len(is_part), inputs, options, frames)
+            pairs = list(zip(found.patches, is_part, strict=True))
+            if is_known and any(patch is not None and not part for patch, part in pairs):
+                raise NoPlaces("its words depend on the picture before the first layer")
+            of_parts = tuple(patch for patch, part in pairs if part or not is_known)
+            return replace(found, patches=of_parts)
+
+        key = (stack, sum(is_part), *_sizes(inputs, reads_text=not is_known))
+        found = self._stored(key, find)
+        of_parts = iter(found.patches)
+        patches = (next(of_parts) if part or not is_known else None for part in is_part)
+        return replace(found, patches=tuple(patches))
+
+    def _stored(self, key: tuple[Any, ...], find: Callable[[], PatchTokens]) -> PatchTokens:
+        """Return the tokens that are stored for a key, or find and store them."""
         if key not in self._known:
             try:
-                self._known[key] = self._find(stack, length, inputs, options, frames)
+                self._known[key] = find()
             except NoPlaces as reason:
                 self._known[key] = str(reason)
         found = self._known[key]
         if isinstance(found, str):
             raise NoPlaces(found)
         return found
-
-    def _site(self, stack: str) -> Site:
-        sites = find_sites(uncompiled(self._hf_model))
-        return next(site for site in sites if site.stack == stack)
 
     def _find(
         self,
@@ -130,22 +171,21 @@ class PatchProbe:
         model = uncompiled(self._hf_model)
         sites = find_sites(model)
         first = next(site for site in sites if site.stack == stack)
+        towers = [site for site in sites if site.reads == "picture" and not is_cross(site.stack)]
         name = next((name for name in PIXELS if name in inputs), None)
-        layout = None if name is None else _layout(inputs[name], first, sites, model, frames)
+        layout = None if name is None else _layout(inputs[name], first, towers, model, frames)
         if name is None or layout is None:
             raise NoPlaces("the model does not say the size of its patches")
         pixels = inputs[name]
-        towers = [
-            site.module
-            for site in sites
-            if site.stack != stack and site.reads == "picture" and not is_cross(site.stack)
-        ]
+        silent = [site.module for site in towers if site.stack != stack]
+        # The keys of cross-attention are the tokens of a tower, with its class token.
+        owner = towers[0].stack if is_cross(stack) and towers else stack
 
         def states(visible: Tensor) -> Tensor:
             given = {**inputs, name: layout.show(visible).to(pixels)}
-            found = _states_before(model, first.module, towers, given, options)
+            found = _states_before(model, first, silent, given, options)
             if found is None or found.shape[:-1] != (length,):
-                raise NoPlaces("its tokens are no sequence that the first layer reads")
+                raise NoPlaces("they are not the sequence that the first layer reads")
             return found
 
         watch = _Watch(states, len(layout.patches))
@@ -158,11 +198,11 @@ class PatchProbe:
             except _Mixed:
                 continue
             patches = tuple(None if code < 0 else blocks[code] for code in codes)
-            names = _extra_tokens(model, sites, stack, patches)
+            names = _extra_tokens(model, sites, owner, patches)
             down, across = layout.side or (1, 1)
             size = (merged * down, merged * across)
             return PatchTokens(patches, len(layout.shapes), size, *names)
-        raise NoPlaces("its tokens mix patches of the picture")
+        raise NoPlaces("they mix patches of the picture")
 
 
 class _Watch:
@@ -239,15 +279,14 @@ def _sizes(inputs: Mapping[str, Tensor], *, reads_text: bool) -> Iterator[tuple[
 def _layout(
     pixels: Tensor,
     site: Site,
-    sites: Sequence[Site],
+    towers: Sequence[Site],
     model: Any,
     frames: PictureFrames | None,
 ) -> PatchLayout | None:
     """Return the patches in pixels; None if their size is not known."""
     if frames is not None and frames.patches is not None:
         return PatchLayout.of_flat_patches(pixels, frames.patches, frames.shapes)
-    towers = [other for other in sites if other.reads == "picture" and not is_cross(other.stack)]
-    readers = towers if site.reads == "text" else [site]
+    readers = towers if site.reads == "text" else [site, *towers]
     config = next((config for other in readers if (config := _config_of(other, model))), None)
     return PatchLayout.of_pictures(pixels, config)
 
@@ -264,12 +303,12 @@ def _config_of(site: Site, model: Any) -> Any:
 
 def _states_before(
     model: Any,
-    module: nn.Module,
+    site: Site,
     silent: Sequence[nn.Module],
     inputs: Mapping[str, Tensor],
     options: Mapping[str, Any],
 ) -> Tensor | None:
-    """Return the states that reach the first attention module of a stack, [n, d].
+    """Return the states that reach an attention module, [n, d]; of cross-attention, of the keys.
 
     The attention modules `silent` add nothing to the states of their tokens.
     """
@@ -277,8 +316,9 @@ def _states_before(
     def stop(_: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
         tensors = [value for value in (*args, *named.values()) if isinstance(value, Tensor)]
         # Towers that read all pictures as one sequence have no dimension of a batch.
-        ordered = sorted((t for t in tensors if t.ndim in (2, 3)), key=lambda t: -t.ndim)
-        raise _Stop(next(iter(ordered), None))
+        states = sorted((t for t in tensors if t.ndim in (2, 3)), key=lambda t: -t.ndim)
+        place = 1 if is_cross(site.stack) else 0  # the queries stand before the keys
+        raise _Stop(states[place] if len(states) > place else None)
 
     def nothing(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
         if isinstance(output, tuple):
@@ -286,7 +326,7 @@ def _states_before(
         return torch.zeros_like(output)
 
     with (
-        hooked([module], before=stop),
+        hooked([site.module], before=stop),
         hooked(silent, after=nothing),
         torch.no_grad(),
         plain_forward(model),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from attnwidget.capture.hub_model.picture_places import NoPlaces, PictureFrames, picture_frames
+from attnwidget.capture.hub_model.picture_places import NoPlaces, PictureFrames
 from attnwidget.capture.hub_model.token_axes import patch_axis, patch_name
 from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe, PatchTokens
 from attnwidget.text.places import Box, Media, Place
@@ -18,6 +18,7 @@ from attnwidget.text.tokens import Tokens
 
 # A frame of the whole picture beside its tiles shows at least this share of what all frames show.
 _WHOLE = 0.95
+_NO_PART = "none of them is made of one part of the picture"
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,9 @@ class PictureAxes:
         except NoPlaces as reason:
             self._refuse(stack, str(reason))
             return None
+        if not any(found.patches):
+            self._refuse(stack, _NO_PART)
+            return None
         if frames is None:
             several = found.frames > 1
             names = [f"t{i}" if several else "" for i in range(found.frames)]
@@ -78,23 +82,17 @@ class PictureAxes:
         frames = self._frames_for(stack)
         if frames is None:
             return tokens
+        ids = tokens.ids or [None] * len(tokens)
+        is_part = [self.image_token is not None and i == self.image_token for i in ids]
         try:
-            found = self.probe(stack, len(tokens), self.inputs, self.options, frames)
+            found = self.probe.in_text(stack, is_part, self.inputs, self.options, frames)
+            if not any(found.patches):
+                raise NoPlaces(_NO_PART)
         except NoPlaces as reason:
-            self._refuse(stack, str(reason))
+            if any(is_part):  # a text beside a picture has no tokens of it
+                self._refuse(stack, str(reason))
             return tokens
-        is_part = [self.image_token is not None and i == self.image_token for i in tokens.ids]
-        if not any(found.patches):
-            if any(is_part):
-                self._refuse(stack, "none of its tokens is made of one part of the picture")
-            return tokens
-        if any(is_part) and any(
-            patch is not None and not part
-            for patch, part in zip(found.patches, is_part, strict=True)
-        ):
-            self._refuse(stack, "words of the text depend on the picture before the first layer")
-            return tokens
-        named = _with_patches(tokens, found, is_part or [False] * len(tokens), frames)
+        named = _with_patches(tokens, found, is_part, frames)
         return _placed(named, found, frames)
 
     @cached_property
@@ -102,7 +100,7 @@ class PictureAxes:
         if self.processor is None:
             return NoPlaces("there is no processor: pass it to load_model")
         try:
-            return picture_frames(self.processor, self.media.pictures, self.inputs)
+            return self.probe.frames(self.processor, self.media.pictures, self.inputs)
         except NoPlaces as reason:
             return reason
 

@@ -116,7 +116,7 @@ def sampled(tokens: Tokens, count: int) -> list[int]:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", (*TOWERS, *LANGUAGE_MODELS))
+@pytest.mark.parametrize("name", [*TOWERS, *LANGUAGE_MODELS])
 def test_a_change_in_the_box_of_a_token_changes_this_token(
     name: str, size: tuple[int, int]
 ) -> None:
@@ -153,7 +153,7 @@ def test_tokens_of_several_pictures_have_boxes_in_their_picture(name: str) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", (*TOWERS, *LANGUAGE_MODELS))
+@pytest.mark.parametrize("name", [*TOWERS, *LANGUAGE_MODELS])
 def test_every_box_is_the_part_that_its_token_reads(name: str, size: tuple[int, int]) -> None:
     family = built(name)
     pictures = [drawn(*size)]

@@ -11,10 +11,10 @@ import torch
 from transformers import CLIPImageProcessor, ViTImageProcessor
 
 from attnwidget.capture.hub_model.picture_places import (
+    FrameFinder,
     NoPlaces,
     PictureFrame,
     PictureFrames,
-    picture_frames,
 )
 from fixtures.picture_models import Picture, drawn
 
@@ -33,7 +33,7 @@ class Altered:
 
 def frames_of(processor: Any, *pictures: Picture) -> PictureFrames:
     inputs = processor(images=list(pictures), return_tensors="pt")
-    return picture_frames(processor, pictures, inputs)
+    return FrameFinder()(processor, pictures, inputs)
 
 
 def only(frames: PictureFrames) -> PictureFrame:
@@ -116,10 +116,10 @@ def test_pixels_that_another_processor_made_have_no_places() -> None:
     picture = drawn(128, 96)
     crop = CLIPImageProcessor()(images=picture, return_tensors="pt")
     with pytest.raises(NoPlaces, match="other pixels"):
-        picture_frames(ViTImageProcessor(), [picture], crop)
+        FrameFinder()(ViTImageProcessor(), [picture], crop)
     with pytest.raises(NoPlaces, match=r"makes \[1, 3, 48, 64\] of them, not \[1, 3, 224, 224\]"):
-        picture_frames(Altered(np.asarray), [picture], crop)
+        FrameFinder()(Altered(np.asarray), [picture], crop)
     with pytest.raises(NoPlaces, match="refused them"):
-        picture_frames(lambda **_: {}, [picture], crop)
+        FrameFinder()(lambda **_: {}, [picture], crop)
     with pytest.raises(NoPlaces, match="no pixel_values"):
-        picture_frames(ViTImageProcessor(), [picture], {})
+        FrameFinder()(ViTImageProcessor(), [picture], {})
