@@ -15,6 +15,7 @@ from attnwidget.capture.hub_model.model_tensors import is_of_text
 from attnwidget.capture.hub_model.picture_places import FrameFinder, NoPlaces, PictureFrames
 from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.maps.patch_layout import Patch, PatchLayout
+from attnwidget.capture.maps.skipped_layers import SkippedLayers
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.stack_names import is_cross, nearest_stacks
@@ -105,7 +106,7 @@ class PatchProbe:
         Raises:
             NoPlaces: The tokens are not made of patches, or of blocks of patches.
         """
-        key = (stack, length, *_sizes(inputs, reads_text=False))
+        key = (stack, length, *_sizes(inputs))
         return self._stored(key, lambda: self._find(stack, length, inputs, options, frames))
 
     def in_text(
@@ -123,8 +124,7 @@ class PatchProbe:
 
         Args:
             stack: Name of the stack that reads the text.
-            is_part: Whether each token stands for a part of a picture; all False if the model does
-                not say it.
+            is_part: Whether each token stands for a part of a picture.
             inputs: As for a call.
             options: As for a call.
             frames: As for a call.
@@ -132,21 +132,19 @@ class PatchProbe:
         Raises:
             NoPlaces: The tokens are not made of patches, or of blocks of patches.
         """
-        is_known = any(is_part)
 
         def find() -> PatchTokens:
             found = self._find(stack, len(is_part), inputs, options, frames)
             pairs = list(zip(found.patches, is_part, strict=True))
-            if is_known and any(patch is not None and not part for patch, part in pairs):
+            if any(patch is not None and not part for patch, part in pairs):
                 raise NoPlaces("its words depend on the picture before the first layer")
-            of_parts = tuple(patch for patch, part in pairs if part or not is_known)
-            return replace(found, patches=of_parts)
+            return replace(found, patches=tuple(patch for patch, part in pairs if part))
 
-        key = (stack, sum(is_part), *_sizes(inputs, reads_text=not is_known))
+        key = (stack, sum(is_part), *_sizes(inputs), "text")
         found = self._stored(key, find)
         of_parts = iter(found.patches)
-        patches = (next(of_parts) if part or not is_known else None for part in is_part)
-        return replace(found, patches=tuple(patches))
+        patches = tuple(next(of_parts) if part else None for part in is_part)
+        return replace(found, patches=patches)
 
     def _stored(self, key: tuple[Any, ...], find: Callable[[], PatchTokens]) -> PatchTokens:
         """Return the tokens that are stored for a key, or find and store them."""
@@ -177,17 +175,20 @@ class PatchProbe:
         if name is None or layout is None:
             raise NoPlaces("the model does not say the size of its patches")
         pixels = inputs[name]
-        silent = [site.module for site in towers if site.stack != stack]
+        others = [site for site in towers if site.stack != stack]
+        skipped = SkippedLayers(model, others)
         # The keys of cross-attention are the tokens of a tower, with its class token.
         owner = towers[0].stack if is_cross(stack) and towers else stack
 
         def states(visible: Tensor) -> Tensor:
             given = {**inputs, name: layout.show(visible).to(pixels)}
-            found = _states_before(model, first, silent, given, options)
+            found = _states_before(model, first, skipped, given, options)
             if found is None or found.shape[:-1] != (length,):
                 raise NoPlaces("they are not the sequence that the first layer reads")
             return found
 
+        if others:  # the first pass finds the layers that later passes skip
+            states(torch.ones(len(layout.patches), dtype=torch.bool, device="cpu"))
         watch = _Watch(states, len(layout.patches))
         for merged in layout.merges():
             numbers, blocks = layout.merged(merged)
@@ -266,13 +267,13 @@ class _Watch:
                     raise _Mixed
 
 
-def _sizes(inputs: Mapping[str, Tensor], *, reads_text: bool) -> Iterator[tuple[Any, ...]]:
-    """Yield what the places of patches among the tokens depend on, of each input."""
+def _sizes(inputs: Mapping[str, Tensor]) -> Iterator[tuple[Any, ...]]:
+    """Yield what the order of the patches depends on, of each input."""
     for name, value in sorted(inputs.items()):
         if name in PIXELS:
             is_blank = (value == 0).flatten(-3).all(-1) if value.ndim > 3 else value[:0]
             yield name, tuple(value.shape), tuple(is_blank.flatten().tolist())
-        elif reads_text or not is_of_text(name):
+        elif not is_of_text(name):
             yield name, tuple(value.shape), value.detach().cpu().double().numpy().tobytes()
 
 
@@ -304,14 +305,11 @@ def _config_of(site: Site, model: Any) -> Any:
 def _states_before(
     model: Any,
     site: Site,
-    silent: Sequence[nn.Module],
+    skipped: SkippedLayers,
     inputs: Mapping[str, Tensor],
     options: Mapping[str, Any],
 ) -> Tensor | None:
-    """Return the states that reach an attention module, [n, d]; of cross-attention, of the keys.
-
-    The attention modules `silent` add nothing to the states of their tokens.
-    """
+    """Return the states that reach an attention module, [n, d]; of cross-attention, of the keys."""
 
     def stop(_: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
         tensors = [value for value in (*args, *named.values()) if isinstance(value, Tensor)]
@@ -320,16 +318,11 @@ def _states_before(
         place = 1 if is_cross(site.stack) else 0  # the queries stand before the keys
         raise _Stop(states[place] if len(states) > place else None)
 
-    def nothing(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
-        if isinstance(output, tuple):
-            return (torch.zeros_like(output[0]), *output[1:])
-        return torch.zeros_like(output)
-
     with (
-        hooked([site.module], before=stop),
-        hooked(silent, after=nothing),
-        torch.no_grad(),
         plain_forward(model),
+        hooked([site.module], before=stop),
+        skipped.block(),
+        torch.no_grad(),
     ):
         try:
             model(**inputs, **options)

@@ -31,8 +31,8 @@ class PictureAxes:
         options: Further arguments of the pass.
         media: The user's pictures; none if the caller gave pixels.
         processor: The processor that made pixels of the pictures, or None.
-        image_token: The vocabulary id of the tokens of a text that stand for parts of a picture, or
-            None if the model has none.
+        image_token: The vocabulary id of the tokens of a text that stand for parts of a picture;
+            None if the model has no such tokens.
         reasons: For each stack without boxes, the reason.
     """
 
@@ -77,20 +77,18 @@ class PictureAxes:
 
     def in_text(self, stack: str, tokens: Tokens) -> Tokens:
         """Return the tokens of a text, with the names and boxes of those made of a picture."""
-        if not self.media.pictures or not any(name in self.inputs for name in PIXELS):
+        is_part = [i == self.image_token for i in tokens.ids]
+        if not self.media.pictures or self.image_token is None or not any(is_part):
             return tokens
         frames = self._frames_for(stack)
         if frames is None:
             return tokens
-        ids = tokens.ids or [None] * len(tokens)
-        is_part = [self.image_token is not None and i == self.image_token for i in ids]
         try:
             found = self.probe.in_text(stack, is_part, self.inputs, self.options, frames)
             if not any(found.patches):
                 raise NoPlaces(_NO_PART)
         except NoPlaces as reason:
-            if any(is_part):  # a text beside a picture has no tokens of it
-                self._refuse(stack, str(reason))
+            self._refuse(stack, str(reason))
             return tokens
         named = _with_patches(tokens, found, is_part, frames)
         return _placed(named, found, frames)
