@@ -125,6 +125,7 @@ class FrameFinder:
 
     def __init__(self) -> None:
         self._known: dict[tuple[Any, ...], PictureFrames] = {}
+        self._processor: Any = None
 
     def __call__(
         self, processor: Any, pictures: Sequence[Picture], inputs: Mapping[str, Tensor]
@@ -145,7 +146,10 @@ class FrameFinder:
             raise NoPlaces("the model read no pixel_values")
         process = _process_of(processor, pictures, read)
         sizes = [(picture.shape[1], picture.shape[0]) for picture in pictures]
-        key = (id(processor), *sizes, *read.shape)
+        if processor is not self._processor:
+            self._known = {}
+            self._processor = processor
+        key = (_options(processor), *sizes, *read.shape)
         if key not in self._known:
             self._known[key] = _frames_of(process, sizes, inputs)
         return self._known[key]
@@ -246,13 +250,24 @@ def _grey(level: Numbers, size: tuple[int, int]) -> Picture:
     return np.repeat(np.floor(shown + noise * (shown % 1 > 0))[..., None], 3, 2).astype(np.uint8)
 
 
+def _pictures_of(processor: Any) -> Any:
+    """Return the image processor of a processor."""
+    parts = Processor.of(processor)
+    return processor if parts is None or parts.pictures is None else parts.pictures
+
+
+def _options(processor: Any) -> str:
+    """Return the options of an image processor, which the user may change."""
+    return str(getattr(_pictures_of(processor), "to_dict", str)())
+
+
 def _process_of(processor: Any, pictures: Sequence[Picture], read: Tensor) -> _Process:
     """Return a function that makes pixels of pictures as the pixels that the model read."""
     from PIL import Image
 
-    parts = Processor.of(processor)
-    image_processor = processor if parts is None else parts.pictures
-    kinds = getattr(processor if parts is None else parts.given, "valid_processor_kwargs", None)
+    image_processor = _pictures_of(processor)
+    given = getattr(processor, "given", processor)
+    kinds = getattr(given, "valid_processor_kwargs", None)
     options = dict(getattr(kinds, "_defaults", {}).get("images_kwargs", {}))
     refusals: list[str] = []
     for arrange in (list, lambda images: [list(images)]):

@@ -62,6 +62,15 @@ def test_a_cropped_picture_has_boxes_inside_of_the_crop() -> None:
     assert whole.top < 0.5 and whole.bottom > 426.5
 
 
+def test_a_changed_option_of_the_processor_changes_the_boxes() -> None:
+    find, picture = FrameFinder(), drawn(640, 427)
+    processor = CLIPImageProcessor(size={"height": 224, "width": 224})
+    squeezed = only(find(processor, [picture], processor(images=picture, return_tensors="pt")))
+    processor.size = {"shortest_edge": 224}
+    cropped = only(find(processor, [picture], processor(images=picture, return_tensors="pt")))
+    assert squeezed.across[0] > 2.8 and cropped.across[0] < 2
+
+
 def test_padding_has_no_place() -> None:
     def pad(pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return np.pad(pixels, ((0, 0), (0, 0), (10, 6), (0, 0)), constant_values=0.3)
