@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.hub_model.processor import Processor
+from attnwidget.capture.latest_values import LatestValues
 from attnwidget.text.places import Box
 
 Numbers = NDArray[np.float64]
 Picture = NDArray[np.uint8]
 _Process = Callable[[Sequence[Picture]], Tensor]
 
+# Sizes of pictures whose frames are kept.
+_KEPT = 256
 # The largest error of a straight line through the ramp, as a share of the side of the picture.
 _RESIDUAL = 0.01
 # Interpolation bends the ramp in this many pixels at the edges of a picture.
@@ -124,7 +127,7 @@ class FrameFinder:
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Any, ...], PictureFrames] = {}
+        self._known = LatestValues[tuple[Any, ...], PictureFrames](_KEPT)
         self._processor: Any = None
 
     def __call__(
@@ -147,12 +150,10 @@ class FrameFinder:
         process = _process_of(processor, pictures, read)
         sizes = [(picture.shape[1], picture.shape[0]) for picture in pictures]
         if processor is not self._processor:
-            self._known = {}
+            self._known = LatestValues(_KEPT)
             self._processor = processor
         key = (_options(processor), *sizes, *read.shape)
-        if key not in self._known:
-            self._known[key] = _frames_of(process, sizes, inputs)
-        return self._known[key]
+        return self._known.get_or_make(key, lambda: _frames_of(process, sizes, inputs))
 
 
 def _frames_of(

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import is_of_text
 from attnwidget.capture.hub_model.picture_places import FrameFinder, NoPlaces, PictureFrames
 from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
+from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.patch_layout import Patch, PatchLayout
 from attnwidget.capture.maps.skipped_layers import SkippedLayers
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
@@ -23,6 +23,18 @@ from attnwidget.capture.tapping.stack_names import is_cross, nearest_stacks
 PIXELS = ("pixel_values", "pixel_values_videos")
 # A token that has read a patch changes with it by more than this share of its largest number.
 _CHANGED = 1e-4
+# Sizes of pictures whose patches are kept.
+_KEPT = 256
+# Inputs that do not change which patch a token was made of.
+_OF_TEXT = {
+    "input_ids",
+    "attention_mask",
+    "token_type_ids",
+    "mm_token_type_ids",
+    "position_ids",
+    "decoder_input_ids",
+    "decoder_attention_mask",
+}
 # The parameters in which models keep tokens that are no patches: their names on an axis, and
 # whether these tokens come before the patches.
 _EXTRA_TOKENS = (
@@ -40,18 +52,16 @@ class PatchTokens:
     Attributes:
         patches: For each token its patch, or its block of several patches; None for a token that
             is no patch. Rows and columns count blocks.
+        others: Names of the tokens that are no patches; "" for patches.
         frames: Number of frames of a video, or of pictures and tiles.
         size: Height and width of a patch, or of a block: in pixels that the model reads, or in
             patches if the processor has cut the picture into patches.
-        before: Names of the tokens before the first patch, as far as the model says.
-        after: Names of the tokens after the last patch.
     """
 
     patches: tuple[Patch | None, ...]
+    others: tuple[str, ...]
     frames: int
     size: tuple[int, int]
-    before: tuple[str, ...]
-    after: tuple[str, ...]
 
 
 class _Stop(Exception):  # noqa: N818  it ends a pass before the first layer
@@ -82,7 +92,7 @@ class PatchProbe:
 
     def __init__(self, hf_model: Any) -> None:
         self._hf_model = hf_model
-        self._known: dict[tuple[Any, ...], PatchTokens | str] = {}
+        self._known = LatestValues[tuple[Any, ...], PatchTokens | str](_KEPT)
         self.frames = FrameFinder()
 
     def __call__(
@@ -137,23 +147,27 @@ class PatchProbe:
             found = self._find(stack, len(is_part), inputs, options, frames)
             pairs = list(zip(found.patches, is_part, strict=True))
             if any(patch is not None and not part for patch, part in pairs):
-                raise NoPlaces("its words depend on the picture before the first layer")
-            return replace(found, patches=tuple(patch for patch, part in pairs if part))
+                raise NoPlaces(
+                    "the words between them depend on the picture before the first layer"
+                )
+            patches = tuple(patch for patch, part in pairs if part)
+            return replace(found, patches=patches, others=("",) * len(patches))
 
-        key = (stack, sum(is_part), *_sizes(inputs), "text")
-        found = self._stored(key, find)
+        found = self._stored((stack, "text", sum(is_part), *_sizes(inputs)), find)
         of_parts = iter(found.patches)
         patches = tuple(next(of_parts) if part else None for part in is_part)
-        return replace(found, patches=patches)
+        return replace(found, patches=patches, others=("",) * len(patches))
 
     def _stored(self, key: tuple[Any, ...], find: Callable[[], PatchTokens]) -> PatchTokens:
         """Return the tokens that are stored for a key, or find and store them."""
-        if key not in self._known:
+
+        def find_or_say_why() -> PatchTokens | str:
             try:
-                self._known[key] = find()
+                return find()
             except NoPlaces as reason:
-                self._known[key] = str(reason)
-        found = self._known[key]
+                return str(reason)
+
+        found = self._known.get_or_make(key, find_or_say_why)
         if isinstance(found, str):
             raise NoPlaces(found)
         return found
@@ -175,8 +189,8 @@ class PatchProbe:
         if name is None or layout is None:
             raise NoPlaces("the model does not say the size of its patches")
         pixels = inputs[name]
-        others = [site for site in towers if site.stack != stack]
-        skipped = SkippedLayers(model, others)
+        before = [site for site in towers if site.stack != stack]
+        skipped = SkippedLayers(model, before)
         # The keys of cross-attention are the tokens of a tower, with its class token.
         owner = towers[0].stack if is_cross(stack) and towers else stack
 
@@ -187,7 +201,7 @@ class PatchProbe:
                 raise NoPlaces("they are not the sequence that the first layer reads")
             return found
 
-        if others:  # the first pass finds the layers that later passes skip
+        if before:  # the first pass finds the layers that later passes skip
             states(torch.ones(len(layout.patches), dtype=torch.bool, device="cpu"))
         watch = _Watch(states, len(layout.patches))
         for merged in layout.merges():
@@ -199,10 +213,10 @@ class PatchProbe:
             except _Mixed:
                 continue
             patches = tuple(None if code < 0 else blocks[code] for code in codes)
-            names = _extra_tokens(model, sites, owner, patches)
+            others = _names_of_others(model, sites, owner, patches, len(layout.shapes))
             down, across = layout.side or (1, 1)
             size = (merged * down, merged * across)
-            return PatchTokens(patches, len(layout.shapes), size, *names)
+            return PatchTokens(patches, others, len(layout.shapes), size)
         raise NoPlaces("they mix patches of the picture")
 
 
@@ -273,7 +287,7 @@ def _sizes(inputs: Mapping[str, Tensor]) -> Iterator[tuple[Any, ...]]:
         if name in PIXELS:
             is_blank = (value == 0).flatten(-3).all(-1) if value.ndim > 3 else value[:0]
             yield name, tuple(value.shape), tuple(is_blank.flatten().tolist())
-        elif not is_of_text(name):
+        elif name not in _OF_TEXT:
             yield name, tuple(value.shape), value.detach().cpu().double().numpy().tobytes()
 
 
@@ -333,23 +347,30 @@ def _states_before(
     return None
 
 
-def _extra_tokens(
-    model: nn.Module, sites: Sequence[Site], stack: str, patches: Sequence[Patch | None]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return names of the tokens before the first and after the last patch.
+def _names_of_others(
+    model: nn.Module, sites: Sequence[Site], stack: str, patches: Sequence[Patch | None], count: int
+) -> tuple[str, ...]:
+    """Return names of the tokens that are no patches, and "" for patches.
 
-    Names are the positions of the tokens where the parameters of the model do not explain them.
+    A tower that reads `count` frames one by one has class tokens and registers in each frame. Names
+    are the positions of the tokens where the parameters of the model do not explain them.
     """
-    places = [i for i, patch in enumerate(patches) if patch is not None]
-    first, last = (places[0], places[-1] + 1) if places else (len(patches), len(patches))
+    size = len(patches) // count
+    runs = [patches[start : start + size] for start in range(0, size * count, size)]
+    is_patch = {tuple(patch is not None for patch in run) for run in runs}
+    if len(is_patch) > 1 or size * count < len(patches):
+        runs, size = [patches], len(patches)
     known: dict[bool, list[str]] = {True: [], False: []}
-    for name, before, count in _counted_tokens(model, sites, stack):
-        known[before] += [name.format(number) for number in range(1, count + 1)]
-    leading = [f"[{i}]" for i in range(first)]
-    trailing = [f"[{i}]" for i in range(last, len(patches))]
-    if len(known[True]) == len(leading) and len(known[False]) == len(trailing):
-        leading, trailing = known[True], known[False]
-    return tuple(leading), tuple(trailing)
+    for name, before, n_tokens in _counted_tokens(model, sites, stack):
+        known[before] += [name.format(number) for number in range(1, n_tokens + 1)]
+    names = [f"[{i}]" if patch is None else "" for i, patch in enumerate(patches)]
+    for number, run in enumerate(runs):
+        places = [i for i, patch in enumerate(run) if patch is not None]
+        first, last = (places[0], places[-1] + 1) if places else (size, size)
+        if len(known[True]) == first and len(known[False]) == size - last:
+            names[number * size : number * size + first] = known[True]
+            names[number * size + last : (number + 1) * size] = known[False]
+    return tuple(names)
 
 
 def _counted_tokens(

@@ -71,8 +71,8 @@ class PictureAxes:
         if frames is None:
             several = found.frames > 1
             names = [f"t{i}" if several else "" for i in range(found.frames)]
-            return patch_axis(found.patches, names, found.before, found.after)
-        tokens = patch_axis(found.patches, _frame_names(frames), found.before, found.after)
+            return patch_axis(found.patches, found.others, names)
+        tokens = patch_axis(found.patches, found.others, _frame_names(frames))
         return _placed(tokens, found, frames)
 
     def in_text(self, stack: str, tokens: Tokens) -> Tokens:
@@ -144,22 +144,28 @@ def _with_patches(
 ) -> Tokens:
     """Return the tokens of a text, in which those of the picture have names and are words."""
     names = _frame_names(frames)
-    text, special, keys = [], [], []
+    text = list(tokens.text)
+    special = list(tokens.special)
+    pieces = list(tokens.added)
+    words: list[int | None] = []
+    numbers: dict[tuple[str, int], int] = {}
     for i, patch in enumerate(found.patches):
-        text.append(tokens.text[i] if patch is None else patch_name(patch, names))
-        kind = tokens.special[i] or ("other" if is_part[i] else "")
-        special.append(kind if patch is None else "")
-        keys.append((-1, i) if patch is not None else None if kind else (tokens.words[i], -1))
-    numbers: dict[tuple[int | None, int], int] = {}
-    words = tuple(
-        None if key is None or key[0] is None else numbers.setdefault(key, len(numbers))
-        for key in keys
+        if patch is not None:
+            text[i] = pieces[i] = patch_name(patch, names)
+            special[i] = ""
+            words.append(numbers.setdefault(("part", i), len(numbers)))
+            continue
+        if is_part[i]:  # a newline between tiles
+            special[i] = "other"
+        word = None if special[i] else tokens.words[i]
+        words.append(None if word is None else numbers.setdefault(("word", word), len(numbers)))
+    return replace(
+        tokens,
+        text=tuple(text),
+        special=tuple(special),
+        words=tuple(words),
+        pieces=tuple(pieces),
     )
-    pieces = tuple(
-        piece if patch is None else name
-        for piece, patch, name in zip(tokens.added, found.patches, text, strict=True)
-    )
-    return replace(tokens, text=tuple(text), special=tuple(special), words=words, pieces=pieces)
 
 
 def _frame_names(frames: PictureFrames) -> list[str]:
