@@ -47,6 +47,7 @@ from attnwidget.mechanisms.score_sources import ScoreSources
 from attnwidget.mechanisms.stream_records import Writer
 from attnwidget.mechanisms.vocabulary_scores import AttendedVocabulary, HeadVocabulary
 from attnwidget.mechanisms.wavelength_shares import WavelengthShares
+from attnwidget.metrics.attention_distance import AttentionDistanceResult
 from attnwidget.metrics.attention_to_classes import ClassesResult
 from attnwidget.metrics.entropy import ConfidenceResult, EntropyResult
 from attnwidget.metrics.gradients import GradientsResult
@@ -55,6 +56,7 @@ from attnwidget.metrics.induction import InductionResult
 from attnwidget.metrics.measured_checkpoints import MeasuredCheckpoints
 from attnwidget.metrics.norms import NormsResult
 from attnwidget.metrics.patterns import PatternsResult
+from attnwidget.metrics.picture_offsets import PictureOffsetsResult
 from attnwidget.metrics.position import PositionResult
 from attnwidget.metrics.position_content import PositionContentResult
 from attnwidget.metrics.retrieval import RetrievalResult
@@ -80,6 +82,7 @@ __all__ = [
     "AlignmentScores",
     "Atlas",
     "AttendedVocabulary",
+    "AttentionDistanceResult",
     "BehaviourScore",
     "BehaviourTable",
     "Box",
@@ -126,6 +129,7 @@ __all__ = [
     "PairScores",
     "PathPatch",
     "PatternsResult",
+    "PictureOffsetsResult",
     "PositionContentResult",
     "PositionResult",
     "PredictedTree",

@@ -495,6 +495,7 @@ def _() -> Any:
         "genres": public.demo_genres(),
         "pairs": [dataclasses.asdict(pair) for pair in public.demo_pairs()],
         "trees": [dataclasses.asdict(tree) for tree in public.demo_treebank()],
+        "shapes": dataclasses.asdict(public.drawn_shapes(3, seed=1)),
         "documents": [
             [document.running.text, [dataclasses.asdict(each) for each in document.mentions]]
             for document in public.demo_documents()

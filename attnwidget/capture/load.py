@@ -43,6 +43,7 @@ EMBEDDED = {
     "embedded": (".", "small BERT (in the package)"),
     "attnwidget/genre": ("genre", "small BERT for genres (in the package)"),
     "attnwidget/induction": ("induction", "two-layer Llama (in the package)"),
+    "attnwidget/shapes": ("shapes", "small ViT of shapes (in the package)"),
 }
 
 
@@ -65,7 +66,8 @@ def load_model(
 
             - None for the small BERT of this package, "attnwidget/genre" for its sibling that
               classifies genres, "attnwidget/induction" for a causal model of two layers with
-              induction heads. These three models need no network.
+              induction heads, "attnwidget/shapes" for a ViT that names the shape in a picture.
+              These four models need no network.
             - A name on the Hugging Face hub or a folder, with safetensors weights. The folder may
               be a checkpoint of a Trainer, an adapter of peft (with peft installed), or a model of
               sentence-transformers.

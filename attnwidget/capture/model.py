@@ -44,6 +44,7 @@ from attnwidget.capture.maps.input_length import LimitReached, text_length
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.python_call import Call, call
+from attnwidget.capture.maps.sound_probe import SoundProbe
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.predict import predictions_of, question_of
 from attnwidget.capture.tapping.attention_sites import find_sites, text_parts
@@ -155,6 +156,7 @@ class AttentionModel:
         self._parameters = input_names(hf_model)
         self._projections = Projections(hf_model)
         self._patches = PatchProbe(hf_model)
+        self._sounds = SoundProbe(hf_model)
         self._training = {module: module.training for module in hf_model.modules()}
         hf_model.eval()
 
@@ -855,6 +857,7 @@ class AttentionModel:
                 self._patches,
                 media,
                 self.inputs.processor,
+                self._sounds,
             )
             axes = maker.of(layers)
             alone = dict(inputs)  # pictures of one input may have any first dimension

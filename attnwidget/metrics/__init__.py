@@ -15,6 +15,7 @@ Example:
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.corpus.merge_resume_files import merge_resume_files
 from attnwidget.corpus.segment_means import SegmentMeans
+from attnwidget.metrics.attention_distance import AttentionDistance
 from attnwidget.metrics.attention_to_classes import Classes
 from attnwidget.metrics.clark_labels import clark_labels
 from attnwidget.metrics.entropy import Confidence, Entropy
@@ -24,6 +25,7 @@ from attnwidget.metrics.induction import Induction, induction_scores
 from attnwidget.metrics.measure_checkpoints import measure_checkpoints
 from attnwidget.metrics.norms import Norms
 from attnwidget.metrics.patterns import Patterns
+from attnwidget.metrics.picture_offsets import PictureOffsets
 from attnwidget.metrics.position import Position
 from attnwidget.metrics.position_content import PositionContent
 from attnwidget.metrics.retrieval import retrieval_scores
@@ -33,6 +35,7 @@ from attnwidget.metrics.sinks import Sinks
 
 __all__ = [
     "Accumulator",
+    "AttentionDistance",
     "Batch",
     "Classes",
     "Confidence",
@@ -43,6 +46,7 @@ __all__ = [
     "LayerBatch",
     "Norms",
     "Patterns",
+    "PictureOffsets",
     "Position",
     "PositionContent",
     "Roles",

@@ -233,7 +233,7 @@ def metrics_by_name() -> dict[str, type[Accumulator[Any]]]:
     Example:
         >>> from attnwidget.metrics.measure import metrics_by_name
         >>> list(metrics_by_name())[:3]
-        ['classes', 'confidence', 'distances']
+        ['attention_distance', 'classes', 'confidence']
     """
     # The package exports `measure_checkpoints`, which imports this module.
     from attnwidget import metrics

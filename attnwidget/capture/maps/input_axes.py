@@ -16,6 +16,8 @@ from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe
 from attnwidget.capture.maps.picture_axes import PictureAxes
 from attnwidget.capture.maps.readable_stacks import is_tower
+from attnwidget.capture.maps.sound_axes import SoundAxes
+from attnwidget.capture.maps.sound_probe import SoundProbe
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.text.places import Media
@@ -36,6 +38,7 @@ class InputAxes:
         probe: What finds the patches of a picture.
         media: The pictures and sounds that the inputs were made of; None if they are unknown.
         processor: The processor that made the inputs, or None.
+        sounds: What finds the times of a sound; None without sounds.
     """
 
     hf_model: Any
@@ -47,6 +50,7 @@ class InputAxes:
     probe: PatchProbe
     media: Media | None = None
     processor: Processor | None = None
+    sounds: SoundProbe | None = None
 
     @cached_property
     def pictures(self) -> PictureAxes:
@@ -63,10 +67,17 @@ class InputAxes:
             next((i for i in ids if isinstance(i, int)), None),
         )
 
+    @cached_property
+    def heard(self) -> SoundAxes:
+        """The maker of the tokens of sounds."""
+        extractor = None if self.processor is None else self.processor.sounds
+        probe = SoundProbe(self.hf_model) if self.sounds is None else self.sounds
+        return SoundAxes(probe, self.inputs, self.options, self.media or Media(), extractor)
+
     @property
     def note(self) -> str:
         """What is missing on the axes that `of` has returned; "" for nothing."""
-        return self.pictures.note
+        return ", ".join(filter(None, [self.pictures.note, self.heard.note]))
 
     def of(self, layers: Mapping[str, Sequence[KeptLayer]]) -> dict[str, tuple[Tokens, Tokens]]:
         """Return the axes of queries and keys of each stack.
@@ -113,6 +124,10 @@ class InputAxes:
             patches = self.pictures.patches(stack, length)
             if patches is not None:
                 return patches
+        if self.media and self.media.sounds and site is not None and site.reads in ("sound", ""):
+            frames = self.heard.frames(stack, length)
+            if frames is not None:
+                return frames
         return position_axis(length, is_line=self._is_line(site))
 
     def _is_line(self, site: Site | None) -> bool:

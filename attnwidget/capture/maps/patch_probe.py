@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.picture_places import FrameFinder, NoPlaces, PictureFrames
-from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
+from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.latest_values import LatestValues
+from attnwidget.capture.maps.first_states import states_before
 from attnwidget.capture.maps.patch_layout import Patch, PatchLayout
 from attnwidget.capture.maps.skipped_layers import SkippedLayers
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
-from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.stack_names import is_cross, nearest_stacks
 
 PIXELS = ("pixel_values", "pixel_values_videos")
@@ -62,12 +62,6 @@ class PatchTokens:
     others: tuple[str, ...]
     frames: int
     size: tuple[int, int]
-
-
-class _Stop(Exception):  # noqa: N818  it ends a pass before the first layer
-    def __init__(self, states: Tensor | None) -> None:
-        self.states = states
-        super().__init__("stopped before the first layer")
 
 
 class _Mixed(Exception):  # noqa: N818  it ends the search with blocks of one size
@@ -196,7 +190,9 @@ class PatchProbe:
 
         def states(visible: Tensor) -> Tensor:
             given = {**inputs, name: layout.show(visible).to(pixels)}
-            found = _states_before(model, first, skipped, given, options)
+            found = states_before(
+                model, first.module, given, options, skipped, of_keys=is_cross(stack)
+            )
             if found is None or found.shape[:-1] != (length,):
                 raise NoPlaces("they are not the sequence that the first layer reads")
             return found
@@ -313,37 +309,6 @@ def _config_of(site: Site, model: Any) -> Any:
         config = getattr(model.get_submodule(".".join(parts[:end])), "config", None)
         if hasattr(config, "patch_size") or hasattr(config, "tubelet_size"):
             return config
-    return None
-
-
-def _states_before(
-    model: Any,
-    site: Site,
-    skipped: SkippedLayers,
-    inputs: Mapping[str, Tensor],
-    options: Mapping[str, Any],
-) -> Tensor | None:
-    """Return the states that reach an attention module, [n, d]; of cross-attention, of the keys."""
-
-    def stop(_: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-        tensors = [value for value in (*args, *named.values()) if isinstance(value, Tensor)]
-        # Towers that read all pictures as one sequence have no dimension of a batch.
-        states = sorted((t for t in tensors if t.ndim in (2, 3)), key=lambda t: -t.ndim)
-        place = 1 if is_cross(site.stack) else 0  # the queries stand before the keys
-        raise _Stop(states[place] if len(states) > place else None)
-
-    with (
-        plain_forward(model),
-        hooked([site.module], before=stop),
-        skipped.block(),
-        torch.no_grad(),
-    ):
-        try:
-            model(**inputs, **options)
-        except _Stop as reached:
-            if reached.states is None:
-                return None
-            return reached.states.detach().float().cpu().flatten(0, -2)
     return None
 
 
