@@ -37,7 +37,7 @@ class NoPlaces(Exception):  # noqa: N818  it is a reason that a note shows, and 
 
 @dataclass(frozen=True)
 class PictureFrame:
-    """A picture that a processor made of one of the user's pictures, or of a part of it.
+    """Pixels that a processor made of a picture of the user, or of a part of the picture.
 
     A frame has positions across and down: pixels, or patches where the processor cuts the picture
     into patches. Position x of the frame is `scale * x + start` in pixels of the user's picture.
@@ -84,7 +84,7 @@ class PictureFrame:
 
     @property
     def whole(self) -> Box | None:
-        """The part of the user's picture that the frame shows; None for less than one pixel."""
+        """The part of the user's picture in the frame; None if the frame shows no area."""
         return self.box(*self.inside)
 
 

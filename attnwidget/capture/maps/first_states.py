@@ -29,7 +29,7 @@ def states_before(
     *,
     of_keys: bool = False,
 ) -> Tensor | None:
-    """Return the states that reach an attention module, float32 [n, d]; None if none reach it.
+    """Return the states before an attention module, float32 [n, d]; None if the module has not run.
 
     Args:
         model: The model.

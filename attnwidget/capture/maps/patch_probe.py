@@ -123,8 +123,8 @@ class PatchProbe:
     ) -> PatchTokens:
         """Return the patches of the tokens of a text that has tokens made of a picture.
 
-        The words between these tokens do not change the order of the patches, so that the result
-        is stored for each number of tokens that stand for parts of a picture.
+        Words do not change the order of the patches. The result is therefore stored for each
+        number of tokens that stand for parts of a picture.
 
         Args:
             stack: Name of the stack that reads the text.
@@ -237,7 +237,7 @@ class _Watch:
         return (found - self._base).abs().amax(-1) > _CHANGED * scale
 
     def codes(self, numbers: Tensor, count: int) -> list[int]:
-        """Return the block that each token reads, or -1 for none.
+        """Return the number of the block of each token, or -1 for a token without a block.
 
         Args:
             numbers: The block of each patch, int64 [patches].
@@ -317,8 +317,8 @@ def _names_of_others(
 ) -> tuple[str, ...]:
     """Return names of the tokens that are no patches, and "" for patches.
 
-    A tower that reads `count` frames one by one has class tokens and registers in each frame. Names
-    are the positions of the tokens where the parameters of the model do not explain them.
+    Towers that read `count` frames apart have class tokens and registers in each frame.
+    Tokens that the parameters of the model do not explain are named by their position.
     """
     size = len(patches) // count
     runs = [patches[start : start + size] for start in range(0, size * count, size)]

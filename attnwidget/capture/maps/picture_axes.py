@@ -31,8 +31,8 @@ class PictureAxes:
         options: Further arguments of the pass.
         media: The user's pictures; none if the caller gave pixels.
         processor: The processor that made pixels of the pictures, or None.
-        image_token: The vocabulary id of the tokens of a text that stand for parts of a picture;
-            None if the model has no such tokens.
+        image_token: The vocabulary id of the tokens of a text that stand for parts of a picture, or
+            None.
         reasons: For each stack without boxes, the reason.
     """
 

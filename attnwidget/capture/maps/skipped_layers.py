@@ -1,4 +1,4 @@
-"""Passes through a model in which the layers of a tower return what they read."""
+"""Passes through a model without the layers of a tower."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attnwidget.capture.tapping.hooked import hooked
 
 
 class SkippedLayers:
-    """Layers whose attention adds nothing; they are skipped if they are known to keep shapes.
+    """Layers of a tower that are skipped, so that the tokens of the tower stay apart.
 
     The first pass runs the layers without their attention. A layer whose output has the shape of
     its input returns its input in later passes, which saves nearly all of their time.
