@@ -16,7 +16,7 @@ from attnwidget.capture.tapping.hooked import hooked
 
 
 class SkippedLayers:
-    """Layers of a tower that are skipped, so that the tokens of the tower stay apart.
+    """Skipper of the layers of a tower, which keeps the tokens of the tower apart.
 
     The first pass runs the layers without their attention. A layer whose output has the shape of
     its input returns its input in later passes, which saves nearly all of their time.
