@@ -53,6 +53,7 @@ from attnwidget.metrics.entropy import ConfidenceResult, EntropyResult
 from attnwidget.metrics.gradients import GradientsResult
 from attnwidget.metrics.head_distances import HeadDistances
 from attnwidget.metrics.induction import InductionResult
+from attnwidget.metrics.mass_in_places import MassInPlacesResult
 from attnwidget.metrics.measured_checkpoints import MeasuredCheckpoints
 from attnwidget.metrics.norms import NormsResult
 from attnwidget.metrics.patterns import PatternsResult
@@ -121,6 +122,7 @@ __all__ = [
     "LinkedSentence",
     "LogitLens",
     "LookingAway",
+    "MassInPlacesResult",
     "MeasuredCheckpoints",
     "Measurements",
     "ModelComparison",

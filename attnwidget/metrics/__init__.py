@@ -22,6 +22,7 @@ from attnwidget.metrics.entropy import Confidence, Entropy
 from attnwidget.metrics.gradients import Gradients
 from attnwidget.metrics.head_distances import Distances
 from attnwidget.metrics.induction import Induction, induction_scores
+from attnwidget.metrics.mass_in_places import MassInPlaces
 from attnwidget.metrics.measure_checkpoints import measure_checkpoints
 from attnwidget.metrics.norms import Norms
 from attnwidget.metrics.patterns import Patterns
@@ -44,6 +45,7 @@ __all__ = [
     "Gradients",
     "Induction",
     "LayerBatch",
+    "MassInPlaces",
     "Norms",
     "Patterns",
     "PictureOffsets",

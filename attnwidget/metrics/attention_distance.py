@@ -73,6 +73,8 @@ class AttentionDistanceResult(SegmentMeansResult):
         ([[1.5]], [[12.0]], 1.25)
     """
 
+    unit: ClassVar[str] = "picture"
+
     pixels: NDArray[np.float64]
     patches: NDArray[np.float64]
     in_picture: NDArray[np.float64]

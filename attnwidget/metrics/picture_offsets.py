@@ -62,6 +62,8 @@ class PictureOffsetsResult(SegmentMeansResult):
         ((1, 1, 1, 7), [0.0, 0.0, 0.0, 0.25, 1.0, 0.0, 0.0])
     """
 
+    unit: ClassVar[str] = "picture"
+
     weights: NDArray[np.float64]
     shares: NDArray[np.float64]
     farther: NDArray[np.float64]
