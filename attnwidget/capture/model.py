@@ -44,7 +44,6 @@ from attnwidget.capture.maps.input_length import LimitReached, text_length
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.python_call import Call, call
-from attnwidget.capture.maps.sound_axes import SoundAxes
 from attnwidget.capture.maps.sound_probe import SoundProbe
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.predict import predictions_of, question_of
@@ -848,11 +847,7 @@ class AttentionModel:
         for item, (layers, tokens_of_item) in enumerate(zip(items, tokens, strict=True)):
             written = unpadded(inputs, "decoder_input_ids", "decoder_attention_mask", item)
             target = None if written is None else self.inputs.encoder.axis(written)
-            heard = None
-            if media is not None and media.sounds:
-                extractor = getattr(self.inputs.processor, "sounds", None)
-                heard = SoundAxes(self._sounds, inputs, options, media, extractor)
-            axes = InputAxes(
+            maker = InputAxes(
                 self.hf_model,
                 sites,
                 inputs,
@@ -862,8 +857,9 @@ class AttentionModel:
                 self._patches,
                 media,
                 self.inputs.processor,
-                heard,
-            ).of(layers)
+                self._sounds,
+            )
+            axes = maker.of(layers)
             alone = dict(inputs)  # pictures of one input may have any first dimension
             if len(items) > 1:
                 alone = {name: value[item : item + 1] for name, value in inputs.items()}
@@ -879,12 +875,7 @@ class AttentionModel:
                     n_prompt=n_prompt,
                     lock=self.lock,
                     no_norms=no_norms,
-                    remarks=(
-                        not_shown,
-                        "" if heard is None else heard.note,
-                        self._random_note,
-                        self.remark,
-                    ),
+                    remarks=(not_shown, maker.note, self._random_note, self.remark),
                     numbers=numbers,
                     loss=losses[item] if losses else None,
                     edits=str(self.edits),

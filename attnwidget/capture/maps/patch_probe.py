@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log2
 from typing import Any
@@ -11,16 +11,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
+from attnwidget.capture.hub_model.model_tensors import is_of_text
+from attnwidget.capture.hub_model.picture_places import NoPlaces, PictureFrames
+from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.maps.first_states import states_before
+from attnwidget.capture.maps.patch_layout import Patch, PatchLayout
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
-from attnwidget.capture.tapping.hooked import hooked
-from attnwidget.capture.tapping.stack_names import nearest_stacks
+from attnwidget.capture.tapping.stack_names import is_cross, nearest_stacks
 
 PIXELS = ("pixel_values", "pixel_values_videos")
-# A token that has read a patch changes with it by more than this share of the largest state.
+# A token that has read a patch changes with it by more than this share of its largest number.
 _CHANGED = 1e-4
-# Inputs that do not move patches to other tokens.
-_TEXT = {"input_ids", "attention_mask", "token_type_ids", "position_ids", *PIXELS}
 # The parameters in which models keep tokens that are no patches: their names on an axis, and
 # whether these tokens come before the patches.
 _EXTRA_TOKENS = (
@@ -33,26 +34,27 @@ _EXTRA_TOKENS = (
 
 @dataclass(frozen=True)
 class PatchTokens:
-    """The tokens of a tower that reads patches.
+    """The tokens of a stack that reads patches.
 
     Attributes:
-        patches: For each token the number of its patch, counted row by row and frame by frame; None
-            for a token that is no patch.
-        grid: Frames, rows and columns of the patches; 1 frame of a picture.
+        patches: For each token its patch, or its block of several patches; None for a token that
+            is no patch. Rows and columns count blocks.
+        frames: Number of frames of a video, or of pictures and tiles.
+        size: Height and width of a patch, or of a block: in pixels that the model reads, or in
+            patches if the processor has cut the picture into patches.
         before: Names of the tokens before the first patch, as far as the model says.
         after: Names of the tokens after the last patch.
     """
 
-    patches: tuple[int | None, ...]
-    grid: tuple[int, int, int]
+    patches: tuple[Patch | None, ...]
+    frames: int
+    size: tuple[int, int]
     before: tuple[str, ...]
     after: tuple[str, ...]
 
 
-class _Stop(Exception):  # noqa: N818  it ends a pass before the first layer
-    def __init__(self, states: Tensor | None) -> None:
-        self.states = states
-        super().__init__("stopped before the first layer")
+class _Mixed(Exception):  # noqa: N818  it ends the search with blocks of one size
+    """The tokens are not made of one block of patches each."""
 
 
 class PatchProbe:
@@ -63,85 +65,185 @@ class PatchProbe:
     digits of each token. The probe needs no table of architectures, so it also finds class tokens,
     registers, detection tokens, frames and shuffled patches.
 
+    Language models read tokens that a tower has made of patches. The attention of the tower is
+    then switched off, so that its tokens stay apart. Where a token was made of several patches,
+    the probe numbers blocks of patches, and checks that each token reads all of its block.
+
     Args:
         hf_model: A transformers model.
     """
 
     def __init__(self, hf_model: Any) -> None:
         self._hf_model = hf_model
-        self._known: dict[tuple[Any, ...], PatchTokens | None] = {}
+        self._known: dict[tuple[Any, ...], PatchTokens | str] = {}
 
     def __call__(
-        self, stack: str, length: int, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
-    ) -> PatchTokens | None:
-        """Return the patches of the tokens of a stack, or None if they are not whole patches.
+        self,
+        stack: str,
+        length: int,
+        inputs: Mapping[str, Tensor],
+        options: Mapping[str, Any],
+        frames: PictureFrames | None = None,
+    ) -> PatchTokens:
+        """Return the patches of the tokens of a stack.
 
         Args:
-            stack: Name of the stack that reads the picture.
+            stack: Name of the stack that reads the picture, or tokens made of it.
             length: Number of tokens of the stack.
             inputs: The inputs of the model, with the picture or the video.
             options: Further arguments of the model's forward.
+            frames: What the processor has made of the pictures, if it is known. It says the places
+                of patches that the processor has cut out.
+
+        Raises:
+            NoPlaces: The tokens are not made of patches, or of blocks of patches.
         """
-        shapes = tuple((name, tuple(value.shape)) for name, value in sorted(inputs.items()))
-        key = (stack, length, shapes)
-        if key in self._known:
-            return self._known[key]
-        found = self._find(stack, length, inputs, options)
-        if inputs.keys() <= _TEXT:
-            self._known[key] = found
+        key = (stack, length, *_sizes(inputs, reads_text=self._site(stack).reads == "text"))
+        if key not in self._known:
+            try:
+                self._known[key] = self._find(stack, length, inputs, options, frames)
+            except NoPlaces as reason:
+                self._known[key] = str(reason)
+        found = self._known[key]
+        if isinstance(found, str):
+            raise NoPlaces(found)
         return found
 
+    def _site(self, stack: str) -> Site:
+        sites = find_sites(uncompiled(self._hf_model))
+        return next(site for site in sites if site.stack == stack)
+
     def _find(
-        self, stack: str, length: int, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
-    ) -> PatchTokens | None:
+        self,
+        stack: str,
+        length: int,
+        inputs: Mapping[str, Tensor],
+        options: Mapping[str, Any],
+        frames: PictureFrames | None,
+    ) -> PatchTokens:
         model = uncompiled(self._hf_model)
         sites = find_sites(model)
         first = next(site for site in sites if site.stack == stack)
         name = next((name for name in PIXELS if name in inputs), None)
-        if name is None:
-            return None
-        grid = _grid(inputs[name], _config_of(first, model))
-        if grid is None:
-            return None
-        n_patches = grid[0] * grid[1] * grid[2]
-        generator = torch.Generator(device="cpu").manual_seed(0)
-        shape = inputs[name].shape
-        noise = torch.randn(shape, generator=generator, dtype=torch.float32, device="cpu")
-        numbers = torch.arange(n_patches, dtype=torch.int64, device="cpu")
+        layout = None if name is None else _layout(inputs[name], first, sites, model, frames)
+        if name is None or layout is None:
+            raise NoPlaces("the model does not say the size of its patches")
+        pixels = inputs[name]
+        towers = [
+            site.module
+            for site in sites
+            if site.stack != stack and site.reads == "picture" and not is_cross(site.stack)
+        ]
 
-        def states(shown: Tensor) -> Tensor | None:
-            picture = noise * _cells(shown.float(), grid, inputs[name])
-            given = {**inputs, name: picture.to(inputs[name])}
-            return _states_before(model, first.module, given, options)
+        def states(visible: Tensor) -> Tensor:
+            given = {**inputs, name: layout.show(visible).to(pixels)}
+            found = states_before(model, first.module, towers, given, options)
+            if found is None or found.shape[:-1] != (length,):
+                raise NoPlaces("its tokens are no sequence that the first layer reads")
+            return found
 
-        base = states(torch.zeros(n_patches, dtype=torch.float32, device="cpu"))
-        if base is None or base.shape[:-1] != (1, length):
-            return None
-        codes = torch.zeros(length, dtype=torch.int64, device="cpu")
-        seen = torch.zeros(length, dtype=torch.bool, device="cpu")
-        scale = 0.0
-        for digit in range(max(1, ceil(log2(n_patches)))):
+        watch = _Watch(states, len(layout.patches))
+        for merged in layout.merges():
+            numbers, blocks = layout.merged(merged)
+            try:
+                codes = watch.codes(numbers, len(blocks))
+                if merged > 1:
+                    watch.check_whole(layout, merged, codes)
+            except _Mixed:
+                continue
+            patches = tuple(None if code < 0 else blocks[code] for code in codes)
+            names = _extra_tokens(model, sites, stack, patches)
+            down, across = layout.side or (1, 1)
+            size = (merged * down, merged * across)
+            return PatchTokens(patches, len(layout.shapes), size, *names)
+        raise NoPlaces("its tokens mix patches of the picture")
+
+
+class _Watch:
+    """Comparer of the states of tokens with and without patches.
+
+    Args:
+        states: Function that returns the states of the tokens, [n, d], while some patches are
+            visible, bool [patches].
+        n_patches: Number of patches.
+    """
+
+    def __init__(self, states: Callable[[Tensor], Tensor], n_patches: int) -> None:
+        self._states = states
+        self._base = states(torch.zeros(n_patches, dtype=torch.bool, device="cpu"))
+        self._scale = self._base.abs().amax(-1)
+
+    def changed(self, visible: Tensor) -> Tensor:
+        """Return whether each token changes if patches become visible, bool [n]."""
+        found = self._states(visible)
+        scale = torch.maximum(self._scale, found.abs().amax(-1))
+        return (found - self._base).abs().amax(-1) > _CHANGED * scale
+
+    def codes(self, numbers: Tensor, count: int) -> list[int]:
+        """Return the block that each token reads, or -1 for none.
+
+        Args:
+            numbers: The block of each patch, int64 [patches].
+            count: Number of blocks.
+
+        Raises:
+            _Mixed: A token reads several blocks, or two tokens read the same one.
+        """
+        codes = torch.zeros(self._scale.shape, dtype=torch.int64, device="cpu")
+        seen = None
+        for digit in range(max(1, ceil(log2(count)))):
             one = (numbers >> digit) % 2 == 1
-            changes = []
-            for shown in (one, ~one):
-                found = states(shown)
-                if found is None or found.shape != base.shape:
-                    return None
-                scale = max(scale, float(found.abs().max()))
-                changes.append((found - base)[0].abs().amax(-1) > _CHANGED * scale)
-            on, off = changes
-            if bool((on & off).any()) or (digit and not torch.equal(on | off, seen)):
-                return None  # tokens that mix patches
+            on, off = self.changed(one), self.changed(~one)
+            if bool((on & off).any()) or (seen is not None and not torch.equal(on | off, seen)):
+                raise _Mixed
             seen = on | off
+            if not bool(seen.any()):
+                return [-1] * len(codes)
             codes += on.long() << digit
-        patches = tuple(
-            int(code) if is_patch else None
-            for code, is_patch in zip(codes.tolist(), seen.tolist(), strict=True)
-        )
-        numbered = [patch for patch in patches if patch is not None]
-        if len(set(numbered)) < len(numbered) or max(numbered, default=n_patches) >= n_patches:
-            return None
-        return PatchTokens(patches, grid, *_extra_tokens(model, sites, stack, patches))
+        assert seen is not None
+        numbered = codes[seen]
+        if len(numbered.unique()) < len(numbered) or int(numbered.max()) >= count:
+            raise _Mixed
+        return [int(code) for code in torch.where(seen, codes, -1)]
+
+    def check_whole(self, layout: PatchLayout, merged: int, codes: Sequence[int]) -> None:
+        """Check that tokens read every patch of their blocks.
+
+        Raises:
+            _Mixed: A token does not change with one of the patches of its block.
+        """
+        reads = torch.tensor(codes, dtype=torch.int64, device="cpu") >= 0
+        rows, columns = layout.patches[:, 1] % merged, layout.patches[:, 2] % merged
+        for row in range(merged):
+            for column in range(merged):
+                if not torch.equal(self.changed((rows == row) & (columns == column)), reads):
+                    raise _Mixed
+
+
+def _sizes(inputs: Mapping[str, Tensor], *, reads_text: bool) -> Iterator[tuple[Any, ...]]:
+    """Yield what the places of patches among the tokens depend on, of each input."""
+    for name, value in sorted(inputs.items()):
+        if name in PIXELS:
+            is_blank = (value == 0).flatten(-3).all(-1) if value.ndim > 3 else value[:0]
+            yield name, tuple(value.shape), tuple(is_blank.flatten().tolist())
+        elif reads_text or not is_of_text(name):
+            yield name, tuple(value.shape), value.detach().cpu().double().numpy().tobytes()
+
+
+def _layout(
+    pixels: Tensor,
+    site: Site,
+    sites: Sequence[Site],
+    model: Any,
+    frames: PictureFrames | None,
+) -> PatchLayout | None:
+    """Return the patches in pixels; None if their size is not known."""
+    if frames is not None and frames.patches is not None:
+        return PatchLayout.of_flat_patches(pixels, frames.patches, frames.shapes)
+    towers = [other for other in sites if other.reads == "picture" and not is_cross(other.stack)]
+    readers = towers if site.reads == "text" else [site]
+    config = next((config for other in readers if (config := _config_of(other, model))), None)
+    return PatchLayout.of_pictures(pixels, config)
 
 
 def _config_of(site: Site, model: Any) -> Any:
@@ -154,58 +256,8 @@ def _config_of(site: Site, model: Any) -> Any:
     return None
 
 
-def _grid(pixels: Tensor, config: Any) -> tuple[int, int, int] | None:
-    """Return frames, rows and columns of the patches of `pixels`; None if they are not known."""
-    size = getattr(config, "patch_size", None)
-    tubelet = getattr(config, "tubelet_size", None)
-    if isinstance(tubelet, (list, tuple)) and len(tubelet) == 3:
-        frames_each, *sides = tubelet
-    else:
-        frames_each = tubelet
-        sides = list(size) if isinstance(size, (list, tuple)) else [size, size]
-    if len(sides) != 2 or not all(isinstance(side, int) and side > 0 for side in sides):
-        return None
-    if pixels.ndim == 4 or (pixels.ndim == 5 and pixels.shape[1] == 1):
-        frames = 1
-    elif pixels.ndim == 5 and isinstance(frames_each, int):
-        frames = pixels.shape[1] // frames_each
-    else:
-        return None
-    rows, columns = pixels.shape[-2] // sides[0], pixels.shape[-1] // sides[1]
-    return (frames, rows, columns) if frames and rows and columns else None
-
-
-def _cells(shown: Tensor, grid: tuple[int, int, int], pixels: Tensor) -> Tensor:
-    """Return the value of each patch at all of its pixels, in the form of `pixels`."""
-    frames, rows, columns = grid
-    cells = shown.reshape(grid)
-    counts = [pixels.shape[1] if pixels.ndim == 5 else 1, *pixels.shape[-2:]]
-    for axis, (count, parts) in enumerate(zip(counts, (frames, rows, columns), strict=True)):
-        cells = cells.repeat_interleave(count // parts, axis)
-        rest = count - cells.shape[axis]  # pixels at the edge that belong to no patch
-        cells = torch.cat([cells, torch.zeros_like(cells.narrow(axis, 0, rest))], axis)
-    return cells[None, :, None] if pixels.ndim == 5 else cells[None]
-
-
-def _states_before(
-    model: Any, module: nn.Module, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
-) -> Tensor | None:
-    """Return the states that reach the first attention module of a tower, [1, n, d]."""
-
-    def stop(_: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-        tensors = (value for value in (*args, *named.values()) if isinstance(value, Tensor))
-        raise _Stop(next((value for value in tensors if value.ndim == 3), None))
-
-    with hooked([module], before=stop), torch.no_grad(), plain_forward(model):
-        try:
-            model(**inputs, **options)
-        except _Stop as reached:
-            return None if reached.states is None else reached.states.detach().float().cpu()
-    return None
-
-
 def _extra_tokens(
-    model: nn.Module, sites: Sequence[Site], stack: str, patches: Sequence[int | None]
+    model: nn.Module, sites: Sequence[Site], stack: str, patches: Sequence[Patch | None]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return names of the tokens before the first and after the last patch.
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
+from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.maps.first_states import states_before
 from attnwidget.capture.tapping.attention_sites import find_sites
-from attnwidget.capture.tapping.hooked import hooked
 
 # Seconds of silence in the noise that the model hears.
 _PIECE = 0.04
@@ -56,12 +55,6 @@ class SoundTokens:
     steps: int
     bands: tuple[tuple[float, float], ...] = ()
     remark: str = ""
-
-
-class _Stop(Exception):  # noqa: N818  it ends a pass before the first layer
-    def __init__(self, states: Tensor | None) -> None:
-        self.states = states
-        super().__init__("stopped before the first layer")
 
 
 class SoundProbe:
@@ -218,10 +211,10 @@ class _Listener:
         for name, value in made.items():
             if name in given:
                 given[name] = value.to(given[name].device, given[name].dtype)
-        found = _states_before(self.model, self.module, given, self.options)
+        found = states_before(self.model, self.module, (), given, self.options)
         if found is None:
             raise NoSpans("its first layer reads no tokens")
-        states: NDArray[np.float64] = found[0].double().numpy()
+        states: NDArray[np.float64] = found.double().numpy()
         return states
 
 
@@ -327,20 +320,3 @@ def _bands(model: Any, extractor: Any) -> tuple[tuple[float, float], ...]:
         (float(edges[band * stride + 1]), float(edges[band * stride + size]))
         for band in range(count)
     )
-
-
-def _states_before(
-    model: Any, module: nn.Module, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
-) -> Tensor | None:
-    """Return the states that reach the first attention module of a stack, [1, n, d]."""
-
-    def stop(_: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-        tensors = (value for value in (*args, *named.values()) if isinstance(value, Tensor))
-        raise _Stop(next((value for value in tensors if value.ndim == 3), None))
-
-    with hooked([module], before=stop), torch.no_grad(), plain_forward(model):
-        try:
-            model(**inputs, **options)
-        except _Stop as reached:
-            return None if reached.states is None else reached.states.detach().float().cpu()
-    return None
