@@ -55,6 +55,7 @@ from attnwidget.metrics.head_distances import HeadDistances
 from attnwidget.metrics.induction import InductionResult
 from attnwidget.metrics.mass_in_places import MassInPlacesResult
 from attnwidget.metrics.measured_checkpoints import MeasuredCheckpoints
+from attnwidget.metrics.modalities import ModalitiesResult, ModalityShares
 from attnwidget.metrics.norms import NormsResult
 from attnwidget.metrics.patterns import PatternsResult
 from attnwidget.metrics.picture_offsets import PictureOffsetsResult
@@ -125,6 +126,8 @@ __all__ = [
     "MassInPlacesResult",
     "MeasuredCheckpoints",
     "Measurements",
+    "ModalitiesResult",
+    "ModalityShares",
     "ModelComparison",
     "NormsResult",
     "PairProbe",
