@@ -87,8 +87,8 @@ class Batch:
         classes: Members of token classes by name, bool [B, n]. A token may be in several classes;
             padding is in no class. There are always "[CLS]", "[SEP]", ". ," and "first token", and
             accumulators may add classes.
-        n_prompts: For each segment, the number of its first tokens that are a prompt if the model
-            generated the rest, else None; empty if no model generated.
+        n_prompts: Number of tokens of the prompt of each segment if the model generated the rest,
+            else None; empty without generated segments.
 
     Example:
         >>> from attnwidget import load_model, measure_attention

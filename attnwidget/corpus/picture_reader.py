@@ -1,4 +1,4 @@
-"""A model that reads pictures one by one, and adds their attention to accumulators."""
+"""Reading pictures in turn, and adding their attention to accumulators."""
 
 from __future__ import annotations
 

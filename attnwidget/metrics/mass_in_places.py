@@ -31,7 +31,7 @@ Place = Box | Sequence[Box] | NDArray[np.bool_]
 _QUERIES = ("cls", "last", "mean")
 _SAID = {"cls": "[CLS]", "last": "the last token", "mean": "all tokens"}
 _LEVEL = 0.05
-# Sums of pictures: `known` are those with weight on the picture, and `compared` those with a
+# Sums over pictures: `known` counts pictures with weight on patches, and `compared` pictures with a
 # control as well.
 _SUMS = (
     "in_picture",
@@ -51,7 +51,7 @@ _SUMS = (
 class MassInPlacesResult(SegmentMeansResult):
     """Attention of a query to given places, with the places of other pictures as a control.
 
-    All numbers are means over the pictures whose place is in the part that the model sees.
+    All numbers are means over the pictures with a place among the pixels that the model sees.
 
     Attributes:
         mass: Share of the weight on pictures that is in the places, [L, H].
@@ -60,14 +60,13 @@ class MassInPlacesResult(SegmentMeansResult):
             at least in part, [L, H].
         control_lift: The lift in the places of the other pictures, [L, H]; NaN for one picture.
         control_pointing: The same of `pointing`.
-        p_values: Probability of as many pictures with a larger mass in their own place than in that
-            of the next picture, if the head did not look for it, [L, H]. Corrected by Holm's rule
-            over all heads.
+        p_values: P-values of the sign test that the lift is larger in the place of the picture than
+            in the place of the next picture, [L, H]. Corrected by Holm's rule over all heads.
         in_picture: Share of the weight that is on pictures, [L, H]; the rest is on tokens without a
             place.
         area: Mean share of even attention in the places.
         query: The query, in words.
-        n_outside: Number of pictures whose place is outside of what the model sees.
+        n_outside: Number of pictures with a place outside of the pixels that the model sees.
 
     Example:
         >>> import numpy as np
@@ -140,9 +139,10 @@ class MassInPlaces(SegmentMeans[MassInPlacesResult]):
     do not overlap. The pointing game asks whether the patch with the largest weight is in the
     place (Zhang et al. 2018, *Top-Down Neural Attention by Excitation Backprop*, section 4.1).
 
-    **Control.** A head may always look at the middle, where objects often are. So each picture is
-    measured in the places of all other pictures too. The p-value compares its own place with the
-    place of the next picture: the exact sign test over pictures, corrected over heads (Holm 1979).
+    **Control.** A head may always look at the middle, where objects often are. Therefore every
+    picture is also measured in the places of the other pictures. The p-value compares the place of
+    a picture with the place of the next picture: the exact sign test over pictures, corrected over
+    heads (Holm 1979).
 
     Args:
         places: For each picture, in order, a `Box`, a list of boxes or a mask, bool [height,
@@ -186,7 +186,7 @@ class MassInPlaces(SegmentMeans[MassInPlacesResult]):
             )
         given = [places] if isinstance(places, Box) else list(places)
         if not given:
-            raise ValueError("places are one for each picture, got none")
+            raise ValueError("expected a place for each picture, got an empty list")
         self.regions = [Region.of(place) for place in given]
         if isinstance(query, str) and query not in _QUERIES:
             raise ValueError(f"query is 'cls', 'last', 'mean' or the number of a token: {query!r}")
@@ -246,14 +246,14 @@ class MassInPlaces(SegmentMeans[MassInPlacesResult]):
         if number is None:
             if len(self.regions) > 1:
                 raise ValueError(
-                    f"one attention has one place, got {len(self.regions)}: pass the place of its "
-                    "picture, or measure all pictures, measure(model, pictures, [metric])"
+                    f"an attention has a single place, got {len(self.regions)}: pass the place of "
+                    "its picture, or measure all pictures, measure(model, pictures, [metric])"
                 )
             number = 0
         if number >= len(self.regions):
             raise ValueError(
-                f"places are one for each picture: there are {len(self.regions)}, and none for "
-                f"picture {number}"
+                f"expected a place for each picture, got {len(self.regions)} places, and picture "
+                f"{number} has no place"
             )
         return number
 
@@ -282,7 +282,7 @@ class MassInPlaces(SegmentMeans[MassInPlacesResult]):
         n_inside = int(self.counted("inside"))
         if not n_inside:
             raise ValueError(
-                "all places are outside of what the model sees: check that they are in pixels of "
+                "all places are outside of the pixels that the model sees: places are in pixels of "
                 "the pictures as they were given"
             )
         with np.errstate(invalid="ignore"):

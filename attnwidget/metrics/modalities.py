@@ -118,7 +118,7 @@ class ModalitiesResult(SegmentMeansResult):
             key: The modality of the attended tokens, such as "picture".
 
         Raises:
-            ValueError: There is no such modality, or no input has such queries.
+            ValueError: The modality does not exist, or no input has queries of the modality.
         """
         known = [name for name, count in zip(_TOKENS, self.with_tokens, strict=False) if count]
         if query not in known:
@@ -292,7 +292,7 @@ class ModalityShares(HeadResult):
             width: Pixels of the whole figure.
 
         Raises:
-            ValueError: There is no such layer, or it has no attention.
+            ValueError: The layer does not exist, or has no attention.
         """
         from attnwidget.charts.token_heatmap import token_heatmap
 

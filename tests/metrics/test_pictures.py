@@ -220,7 +220,7 @@ def test_one_picture_has_no_control() -> None:
     assert list(result.heads()) == ["lift", "mass", "pointing game"]
     assert np.isnan(result.p_values).all() and np.isnan(result.control_pointing).all()
     assert "p <" not in str(result.chart().to_dict()["title"])
-    with pytest.raises(ValueError, match="one attention has one place, got 2"):
+    with pytest.raises(ValueError, match="an attention has a single place, got 2"):
         measure_attention(attention, [MassInPlaces([*boxes, *boxes])])
 
 
@@ -267,7 +267,7 @@ def test_places_outside_of_what_the_model_sees_do_not_count() -> None:
     assert (result.n_documents, result.n_outside) == (2, 1)
     for title, values in alone.heads().items():
         np.testing.assert_allclose(result.heads()[title], values)
-    with pytest.raises(ValueError, match="all places are outside of what the model sees"):
+    with pytest.raises(ValueError, match="all places are outside of the pixels"):
         measured(MassInPlaces([outside]), maps[:1], [places])
 
 
@@ -275,7 +275,7 @@ def test_wrong_places_are_refused() -> None:
     box = Box(0, 0, 0, 4, 4)
     with pytest.raises(ValueError, match="needs the place of each picture"):
         MassInPlaces()
-    with pytest.raises(ValueError, match="one for each picture, got none"):
+    with pytest.raises(ValueError, match="a place for each picture, got an empty"):
         MassInPlaces([])
     with pytest.raises(ValueError, match="the number of a token: 'first'"):
         MassInPlaces(box, "first")
@@ -287,7 +287,7 @@ def test_wrong_places_are_refused() -> None:
         measure_attention(attention, [MassInPlaces(box)])
     with pytest.raises(ValueError, match="query 2 is not among the tokens 0 to 1"):
         measure_attention(attention, [MassInPlaces(box, 2)])
-    with pytest.raises(ValueError, match="there are 1, and none for picture 1"):
+    with pytest.raises(ValueError, match="got 1 places, and picture 1 has no"):
         measured(MassInPlaces(box), np.stack([random_weights(2)] * 2), [[None, box]] * 2)
     first, second = MassInPlaces(box).options, MassInPlaces(Box(0, 0, 0, 4, 5)).options
     assert first["places"] != second["places"]
