@@ -234,11 +234,8 @@ class MassInPlaces(SegmentMeans[MassInPlacesResult]):
         return {name: torch.from_numpy(np.stack([of[name] for of in each])) for name in each[0]}
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
-        areas = [shares.own.mean() for shares in self._regions]
-        return {
-            "inside": torch.tensor([float(area > 0) for area in areas]),
-            "area": torch.tensor(areas, dtype=torch.float64),
-        }
+        areas = np.array([shares.own.mean() for shares in self._regions])
+        return {"inside": torch.from_numpy(areas > 0), "area": torch.from_numpy(areas)}
 
     def _number(self, batch: Batch, item: int) -> int:
         """Return the number of the picture of an input of the batch."""

@@ -188,7 +188,9 @@ class PictureOffsets(SegmentMeans[PictureOffsetsResult]):
                 of_input += np.bincount(bins[bins >= 0], minlength=side**2)
         return {
             "pairs": torch.from_numpy(pairs.reshape(-1, side, side)),
-            "queries": torch.tensor([float(len(rasters)) for rasters in self._rasters]),
+            "queries": torch.from_numpy(
+                np.array([float(len(rasters)) for rasters in self._rasters])
+            ),
             "even": 1 / batch.lengths.double(),
         }
 

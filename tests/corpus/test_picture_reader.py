@@ -12,11 +12,13 @@ import pytest
 from PIL import Image
 
 from attnwidget import AttentionModel, load_model, measure, measure_attention
+from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.corpus.picture_segments import is_picture, picture_segments
 from attnwidget.demo import drawn_shapes
+from attnwidget.metrics import MassInPlaces
 
 DRAWN = drawn_shapes(5, seed=11)
-METRICS = ["entropy", "confidence", "sinks"]
+METRICS = ["entropy", "confidence", "sinks", "attention_distance", "picture_offsets", "modalities"]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +27,8 @@ def model() -> AttentionModel:
 
 
 def numbers(model: AttentionModel, pictures: Any, **options: Any) -> dict[str, np.ndarray]:
-    return measure(model, pictures, METRICS, progress=False, **options).heads()
+    metrics = [*METRICS, MassInPlaces(DRAWN.boxes)]
+    return measure(model, pictures, metrics, progress=False, **options).heads()
 
 
 def same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> None:
@@ -35,7 +38,7 @@ def same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> None:
 
 
 def test_a_study_is_the_mean_over_its_pictures(model: AttentionModel) -> None:
-    found = numbers(model, DRAWN.pictures)
+    found = measure(model, DRAWN.pictures, METRICS, progress=False).heads()
     alone = [
         measure_attention(model.attend(images=[picture]), METRICS).heads()
         for picture in DRAWN.pictures
@@ -56,8 +59,7 @@ def test_pictures_are_arrays_images_paths_or_rows(model: AttentionModel, tmp_pat
 
 def test_a_stopped_study_goes_on(model: AttentionModel, tmp_path: Path) -> None:
     file = tmp_path / "sums.npz"
-    found = measure(model, DRAWN.pictures[:4], METRICS, batch_size=2, resume=file, progress=False)
-    assert found.n_segments == 4
+    numbers(model, DRAWN.pictures[:4], batch_size=2, resume=file)
     whole = numbers(model, DRAWN.pictures, batch_size=2, resume=file)
     same(whole, numbers(model, DRAWN.pictures, batch_size=2))
     with pytest.raises(ValueError, match="differ from the first segments"):
@@ -79,6 +81,24 @@ def test_workers_read_the_same(model: AttentionModel) -> None:
         expected = numbers(model, DRAWN.pictures, batch_size=2)
         same(numbers(model, DRAWN.pictures, batch_size=2, executor=InTurn()), expected)
     assert not np.array_equal(numbers(model, DRAWN.pictures)["entropy"], expected["entropy"])
+
+
+@pytest.mark.parametrize("query", ["cls", "mean"])
+def test_long_inputs_have_the_same_numbers(
+    model: AttentionModel, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    """Without whole maps, rows come in blocks, here of seven queries."""
+    in_blocks = KeptLayer.row_blocks
+    monkeypatch.setattr(KeptLayer, "row_blocks", lambda layer: in_blocks(layer, 4 * 65 * 7))
+    whole, long = (model.attend(images=DRAWN.pictures[0], long=long) for long in (None, True))
+    found = []
+    for attention in (whole, long):
+        metrics = [*METRICS, MassInPlaces(DRAWN.boxes[0], query)]
+        found.append(measure_attention(attention, metrics).heads())
+    assert long.is_long and len(list(long.row_blocks(0))) == 10
+    assert found[0].keys() == found[1].keys()
+    for title, values in found[0].items():
+        np.testing.assert_allclose(found[1][title], values, atol=1e-3, rtol=1e-4, err_msg=title)
 
 
 def test_other_inputs_are_refused(model: AttentionModel) -> None:
