@@ -53,7 +53,9 @@ from attnwidget.metrics.entropy import ConfidenceResult, EntropyResult
 from attnwidget.metrics.gradients import GradientsResult
 from attnwidget.metrics.head_distances import HeadDistances
 from attnwidget.metrics.induction import InductionResult
+from attnwidget.metrics.mass_in_places import MassInPlacesResult
 from attnwidget.metrics.measured_checkpoints import MeasuredCheckpoints
+from attnwidget.metrics.modalities import ModalitiesResult, ModalityShares
 from attnwidget.metrics.norms import NormsResult
 from attnwidget.metrics.patterns import PatternsResult
 from attnwidget.metrics.picture_offsets import PictureOffsetsResult
@@ -122,8 +124,11 @@ __all__ = [
     "LinkedSentence",
     "LogitLens",
     "LookingAway",
+    "MassInPlacesResult",
     "MeasuredCheckpoints",
     "Measurements",
+    "ModalitiesResult",
+    "ModalityShares",
     "ModelComparison",
     "NormsResult",
     "PairProbe",
