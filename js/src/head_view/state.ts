@@ -1,5 +1,6 @@
 import type { TokenSize } from "../shared/labels.js";
 import type { AttentionMap, SharedState, Side } from "../shared/types.js";
+import type { WireMedia, WirePlaces } from "./places/place_types.js";
 import type { Arrangement, Maps, OfTwoMaps } from "./several/map_types.js";
 import type { LongMaps, NoHead, Sentences, Tile, TileRow } from "./source/tile_types.js";
 
@@ -18,7 +19,7 @@ export interface Steps {
 
 /** The traits of `HeadView`. */
 export interface ViewState extends SharedState {
-  mode: "lines" | "matrix";
+  mode: "lines" | "matrix" | "places";
   top_mass: number;
   renormalise: boolean;
   sentences: Sentences;
@@ -52,6 +53,11 @@ export interface ViewState extends SharedState {
   _jump: { n?: number; text?: string; side?: Side; step?: 1 | -1 };
   /** The steps of a generated text; null for other texts. */
   _steps: Steps | null;
+  /** Whether the shown stack can be drawn on pictures or sounds; absent in older states. */
+  _has_places?: boolean;
+  /** Where tokens come from, and the pictures and sounds; null in other modes. */
+  _places?: WirePlaces | null;
+  _media?: WireMedia | null;
   _jumped: { n?: number; count?: number; at?: number; nth?: number };
 }
 
@@ -91,4 +97,7 @@ export const WATCHED: (keyof ViewState)[] = [
   "_jump",
   "_jumped",
   "_steps",
+  "_has_places",
+  "_places",
+  "_media",
 ];
