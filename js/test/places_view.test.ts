@@ -224,6 +224,58 @@ describe("the words", () => {
   });
 });
 
+describe("a long input", () => {
+  const n = 5;
+  const long = (patch: Partial<ViewState> = {}) =>
+    scene({
+      _map: null,
+      _long: {
+        stack: "self",
+        heads: [[1, 5, "self"]],
+        quantity: "weights",
+        unit: "tokens",
+        hidden: [],
+        sentences: "all",
+        renormalise: false,
+        n_query: n,
+        n_key: n,
+        step: 5,
+        values: { ...floats([[0.7]]), shape: [1, 1, 1] },
+        first: null,
+        maxima: [0.7],
+        links: [[]],
+        shares: [0, 0],
+      },
+      _exact: {
+        heads: [[1, 5, "self"]],
+        side: "query",
+        at: 3,
+        values: floats([weights[3] ?? []]),
+      },
+      ...patch,
+    });
+
+  test("is painted by the row that the kernel has sent, whatever is pointed at", () => {
+    const row = shownRow(long({ tokens: [["query", 2]] }));
+    expect([row.side, row.of]).toEqual(["query", 3]);
+    expect(row.values[1]).toBeCloseTo(0.6);
+    expect(row.even?.[0]).toBeCloseTo(0.2);
+    expect(placesLine(long()).replaceAll("\u00a0", " ")).toContain(
+      "from r1c0: strongest upper left 60 %",
+    );
+  });
+
+  test("has an even share for each query of a column", () => {
+    const column = shownRow(
+      long({
+        _exact: { heads: [[1, 5, "self"]], side: "key", at: 1, values: floats([[0, 1, 1, 1, 1]]) },
+      }),
+    );
+    expect([column.painted, column.of]).toEqual(["query", 1]);
+    expect(column.even).toHaveLength(n);
+  });
+});
+
 test("bytes become base64 text", () => {
   for (const list of [[], [1], [1, 2], [1, 2, 3], [255, 0, 254, 7]])
     expect(base64(Uint8Array.from(list))).toBe(btoa(String.fromCharCode(...list)));

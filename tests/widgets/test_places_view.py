@@ -6,6 +6,8 @@ import io
 import json
 import re
 import wave
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.places import first_query, media_to_wire, places_to_wire
 from fixtures.pictures import PICTURE, picture_attention
 from fixtures.recording import from_page, on_page, updates
+from references.formula_attention import FormulaAttention
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -195,3 +198,77 @@ def test_two_attentions_over_one_picture_are_compared_on_it() -> None:
     assert view.mode == "places"
     assert floats(on_page(view, "places")["key"]).shape == (17, 5)
     assert list(view.figure().table.columns)[-3:] != ["weight"] * 3
+
+
+def long_picture(side: int = 70) -> FormulaAttention:
+    """Causal attention of <s>, side x side patches, and ten words."""
+    long = FormulaAttention(1 + side * side + 10)
+    stack = long.stacks["self"]
+    boxes = [Box(0, c, r, c + 1, r + 1) for r, c in product(range(side), repeat=2)]
+    axis = replace(stack.key, is_line=False, places=(None, *boxes, *[None] * 10))
+    long.stacks["self"] = replace(stack, query=axis, key=axis)
+    long.media = Media(pictures=(np.zeros((side, side, 3), np.uint8),))
+    return long
+
+
+def test_a_locked_row_of_a_long_input_is_exact() -> None:
+    long = long_picture()
+    n = len(long.tokens)
+    assert n > 4900
+    view = HeadView(long, 1, 2)
+    assert view.mode == "places"
+    assert on_page(view, "tile") is None
+    exact = on_page(view, "exact")
+    assert (exact["side"], exact["at"]) == ("query", n - 1)
+    view.tokens = [("query", 3000)]
+    exact = on_page(view, "exact")
+    expected = long.value(1, 2, 3000, np.arange(n))
+    assert exact["at"] == 3000
+    assert np.array_equal(floats(exact["values"])[0], expected, equal_nan=True)
+    view.tokens = [("key", 1234)]
+    exact = on_page(view, "exact")
+    assert (exact["side"], exact["at"]) == ("key", 1234)
+    column = long.value(1, 2, np.arange(n), 1234)
+    assert np.array_equal(floats(exact["values"])[0], column, equal_nan=True)
+    table = view.figure().table
+    assert len(table) == n
+    assert table["token"][0].startswith("needle") or "(" in table["token"][0]
+
+
+def test_the_mean_row_of_a_long_input_is_exact() -> None:
+    long = long_picture(side=40)
+    stack = long.stacks["self"]
+    patches = replace(stack.key, places=(*stack.key.places[:-10], *[Box(0, 0, 0, 1, 1)] * 10))
+    long.stacks["self"] = replace(stack, query=patches, key=patches)
+    view = HeadView(long, 0, 1)
+    exact = on_page(view, "exact")
+    assert exact["at"] is None
+    places = np.arange(len(long.tokens))
+    whole = np.nan_to_num(long.value(0, 1, places[:, None], places[None]))
+    np.testing.assert_allclose(floats(exact["values"])[0], whole.mean(axis=0), rtol=1e-5)
+
+
+def test_several_heads_of_a_long_input_have_a_row_each() -> None:
+    long = long_picture(side=40)
+    heads = [(0, 1), (1, 3)]
+    view = HeadView(long, selected=heads, arrangement="beside", tokens=[("query", 99)])
+    values = floats(on_page(view, "exact")["values"])
+    places = np.arange(len(long.tokens))
+    for row, (layer, head) in zip(values, heads, strict=True):
+        assert np.array_equal(row, long.value(layer, head, 99, places), equal_nan=True)
+
+
+def test_a_long_page_says_that_it_holds_one_row_and_the_picture(tmp_path: Path) -> None:
+    text = HeadView(long_picture(side=40)).save(tmp_path / "long.html").read_text("utf-8")
+    assert "one row or column of it" in text
+    assert "contains 1 picture of the input" in text
+
+
+def test_lines_of_a_long_picture_have_their_tile_as_before() -> None:
+    view = HeadView(long_picture(side=40), mode="matrix", hidden=["first"])
+    assert on_page(view, "tile") is not None
+    assert on_page(view, "exact") is None
+    assert on_page(view, "long")["hidden"] == ["first"]
+    view.mode = "places"
+    assert on_page(view, "tile") is None
+    assert on_page(view, "long")["hidden"] == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import wave
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,11 +65,23 @@ def _numbers(place: Place | None, n_pictures: int) -> tuple[float, ...]:
     return (np.nan,) * 5
 
 
-def first_query(query: Tokens, key: Tokens, n_prompt: int | None) -> int | None:
+def first_query(
+    query: Tokens,
+    key: Tokens,
+    n_prompt: int | None,
+    sees_others: Callable[[int], bool] = lambda query: True,
+) -> int | None:
     """Return the query whose row a figure shows before the reader has chosen a token.
 
     This is [CLS], else the last token of the prompt, else the last word of an input that has places
     and words; None for the mean over all queries.
+
+    Args:
+        query: The queries.
+        key: The keys.
+        n_prompt: Number of tokens of the prompt of a generated text, else None.
+        sees_others: Whether a query sees any key but one. The first token of a causal model does
+            not, so that its row shows nothing.
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
@@ -77,7 +89,7 @@ def first_query(query: Tokens, key: Tokens, n_prompt: int | None) -> int | None:
         >>> first_query(tokens, tokens, None)
         0
     """
-    if "cls" in query.special:
+    if "cls" in query.special and sees_others(query.special.index("cls")):
         return query.special.index("cls")
     if n_prompt is not None and 0 < n_prompt <= len(query):
         return n_prompt - 1

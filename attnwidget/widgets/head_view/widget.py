@@ -257,7 +257,14 @@ class HeadView(TokenSize, LongInputFigure):
         two = self._two()
         shared = two.axes(name, unit) if two else (None, None)
         n_prompt = self.attention.n_prompt if name == "self" and unit == "tokens" else None
-        start = first_query(query, key, n_prompt)
+
+        def sees_others(row: int) -> bool:
+            head = Head(stack.layers.nearest(0), 0, name)
+            cells = cells_of(self.attention, head, "weights", unit)
+            values = cells(np.array([row]), np.arange(len(key)))
+            return bool(np.count_nonzero(~np.isnan(values)) > 1)
+
+        start = first_query(query, key, n_prompt, sees_others)
         if start is not None and shared[0] is not None:
             start = shared[0].places[0][start]
         n_pictures = len(self.attention.pictures)

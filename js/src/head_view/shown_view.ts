@@ -4,6 +4,7 @@ import { shownHead } from "../shared/selection.js";
 import type { Head, Model } from "../shared/types.js";
 import { isWhole, type MapPart, type Position, samePart } from "../shared/window.js";
 import { peekShown } from "./peek_shown.js";
+import { directionOf } from "./places/shown_row.js";
 import {
   choices,
   drawnState,
@@ -108,8 +109,16 @@ export class ShownView {
     this.shown = peek?.shown ?? this.selected;
     if (this.shown) this.#arrange(peek?.state ?? state, this.shown, look);
     const lacksPlaces = state.mode === "places" && !this.#hasPlaces();
-    const busy = heads.busy || lacksPlaces || this.#requests.isOpen();
+    const busy = heads.busy || lacksPlaces || this.#lacksRow(state) || this.#requests.isOpen();
     return { head, peek, busy: busy && !peek };
+  }
+
+  /** Whether the kernel has still to send the locked row or column of a long input. */
+  #lacksRow({ mode, _long: long, _exact: exact }: ViewState): boolean {
+    if (mode !== "places" || !long || !this.model.send || !this.scene) return false;
+    const side = directionOf(this.scene);
+    const locked = [...this.scene.locked[side]].at(-1);
+    return !exact || (locked !== undefined && (exact.side !== side || exact.at !== locked));
   }
 
   #hasPlaces(): boolean {

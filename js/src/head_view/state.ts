@@ -2,7 +2,7 @@ import type { TokenSize } from "../shared/labels.js";
 import type { AttentionMap, SharedState, Side } from "../shared/types.js";
 import type { WireMedia, WirePlaces } from "./places/place_types.js";
 import type { Arrangement, Maps, OfTwoMaps } from "./several/map_types.js";
-import type { LongMaps, NoHead, Sentences, Tile, TileRow } from "./source/tile_types.js";
+import type { ExactRow, LongMaps, NoHead, Sentences, Tile, TileRow } from "./source/tile_types.js";
 
 /** The steps in which a model wrote a text. */
 export interface Steps {
@@ -49,6 +49,8 @@ export interface ViewState extends SharedState {
   _long: LongMaps | NoHead | null;
   _tile: Tile | null;
   _row: TileRow | null;
+  /** The row or column of a long input that is painted on a picture. */
+  _exact?: ExactRow | null;
   /** A search: `n` counts them, -1 goes backwards; and its answer. */
   _jump: { n?: number; text?: string; side?: Side; step?: 1 | -1 };
   /** The steps of a generated text; null for other texts. */
@@ -94,6 +96,7 @@ export const WATCHED: (keyof ViewState)[] = [
   "_long",
   "_tile",
   "_row",
+  "_exact",
   "_jump",
   "_jumped",
   "_steps",

@@ -42,11 +42,7 @@ function levels({ state, map }: Scene) {
 }
 
 /** The number of the overlaid head with the largest value; 0 for a single head. */
-function headOf({ map, colours }: Scene, { of, painted }: ShownRow, position: number): number {
-  if (!colours || !map.strongest || of === undefined) return 0;
-  const [query, key] = painted === "key" ? [of, position] : [position, of];
-  return map.strongest[query * map.cols.length + key] ?? 0;
-}
+const headOf = ({ strongest }: ShownRow, position: number): number => strongest?.[position] ?? 0;
 
 /** The cover of a picture in device pixels, so that boxes meet without seams. */
 function coverRaster(scene: Scene, { layout, row }: PlacesPanel, plate: Plate): Raster {
@@ -63,7 +59,7 @@ function coverRaster(scene: Scene, { layout, row }: PlacesPanel, plate: Plate): 
   const [plain = new Uint32Array()] = tables;
   for (const { position, x, y, width, height } of plate.spots) {
     const value = isPainted ? (row.values[position] ?? Number.NaN) : 0;
-    const table = tables[headOf(scene, row, position)] ?? plain;
+    const table = tables[headOf(row, position)] ?? plain;
     const word = Number.isNaN(value) ? dark : (table[level(value)] ?? dark);
     const edge = (at: number) => Math.round(at * density);
     const [left, right] = [edge(x - plate.x), Math.min(across, edge(x + width - plate.x))];
@@ -172,7 +168,7 @@ function paintChip(pen: Pen, { scene, row }: PlacesPanel, chip: Chip): void {
   const isPainted = side === row.painted;
   const value = isPainted ? (row.values[position] ?? Number.NaN) : Number.NaN;
   const table = tablesOf(scene).first;
-  const at = LEVELS * headOf(scene, row, position) + levels(scene)(value);
+  const at = LEVELS * headOf(row, position) + levels(scene)(value);
   const word = table[at] ?? 0;
   const isInked = isPainted && !Number.isNaN(value) && at % LEVELS !== 0;
   if (isInked) {

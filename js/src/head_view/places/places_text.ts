@@ -85,11 +85,13 @@ export function strongestWords(scene: Scene, row: ShownRow): string {
 
 /** What kind of token has no place. */
 const KINDS: Record<string, string> = {
-  register: "registers",
-  padding: "padding",
-  other: "other special tokens",
-  first: "the first token",
+  register: "on registers",
+  padding: "on padding",
+  other: "on other special tokens",
+  first: "on the first token",
 };
+/** Smaller shares are not named. */
+const LEAST_SHARE = 0.0005;
 
 /** The shares of a row that fall on places, and on tokens without a place, by kind. */
 export function sharesOf(scene: Scene, row: ShownRow): [name: string, share: number][] {
@@ -103,15 +105,15 @@ export function sharesOf(scene: Scene, row: ShownRow): [name: string, share: num
     if (!(value > 0)) continue;
     const kind = axis.special[index] ?? "";
     const medium = (place?.medium ?? 0) < media ? "in the picture" : "in the sound";
-    const level = isTiled ? (levels?.[index] ? "whole picture" : "tiles") : medium;
+    const level = isTiled ? (levels?.[index] ? "on the whole picture" : "on tiles") : medium;
     const name = place ? level : nameOfKind(kind, labelOf(axis, index));
     shares.set(name, (shares.get(name) ?? 0) + value);
   }
-  return [...shares].sort((a, b) => b[1] - a[1]);
+  return [...shares].filter(([, share]) => share >= LEAST_SHARE).sort((a, b) => b[1] - a[1]);
 }
 
 const nameOfKind = (kind: string, label: string): string =>
-  kind === "" ? "text" : (KINDS[kind] ?? `on ${label}`);
+  kind === "" ? "on text" : (KINDS[kind] ?? `on ${label}`);
 
 /** The even share, where it is the same for all painted tokens. */
 export function evenOf({ even, values }: ShownRow): number | undefined {
@@ -131,7 +133,7 @@ function lineOf(scene: Scene, row: ShownRow, name = ""): string {
   const total = sharesOf(scene, row).reduce((sum, [, share]) => sum + share, 0);
   if (!places && !(total > 0) && map.tiles) return "";
   const parts = [
-    places ? `strongest ${places}` : "",
+    places ? `strongest ${places}` : map.signed ? "no difference" : "",
     ...(isShares ? sharesOf(scene, row).map(([kind, share]) => `${shareText(share)} ${kind}`) : []),
     even === undefined ? "" : `even share ${print(even)}`,
   ];
@@ -146,8 +148,7 @@ export function placesLine(scene: Scene): string {
   const pointed = pointedOf(scene);
   const row = shownRow(scene);
   const pair = pointed === undefined ? "" : pairText(scene, row, pointed);
-  if (!several || several.arrangement === "overlay" || !map.members)
-    return [pair, lineOf(scene, row)].filter(Boolean).join(" — ");
+  if (!several || !map.members) return [pair, lineOf(scene, row)].filter(Boolean).join(" — ");
   const lines = map.members.map((member, i) => {
     const part = { ...scene, map: member, several: undefined };
     const head = several.heads[i];
@@ -167,10 +168,10 @@ function pairText(scene: Scene, row: ShownRow, pointed: number): string {
   const name = tokenName(axes[row.painted], index);
   const place = places?.[row.painted][index];
   const where = place ? ` (${placeWords(place, state)})` : "";
-  const members = map.members && scene.several?.arrangement === "beside" ? map.members : [map];
+  const members = map.members ?? [map];
   const values = members.map((member) => {
-    const part = { ...scene, map: member };
-    return printerOf(part)(shownRow(part, member).values[pointed] ?? Number.NaN);
+    const part = { ...scene, map: member, several: undefined };
+    return printerOf(part)(shownRow(part).values[pointed] ?? Number.NaN);
   });
   return `${row.side === "query" ? "to" : "from"} ${name}${where} ${values.join(", ")}`;
 }
@@ -227,9 +228,8 @@ export function placesTable(scene: Scene): Table {
   const row = shownRow(scene);
   const members = several && map.members ? map.members : [map];
   const rows = members.map((member) => ({
-    row: shownRow(scene, member),
+    row: shownRow({ ...scene, map: member, several: undefined }),
     print: printerOf({ ...scene, map: member }),
-    state: { ...scene, map: member },
   }));
   const sounds = media(scene, row.painted);
   const axis = axes[row.painted];

@@ -1,6 +1,7 @@
 import type { Side } from "../../shared/types.js";
 import type { Scene } from "../scene.js";
 import { sourceOf } from "../source/source_of.js";
+import { largestValues } from "../source/tiled_map.js";
 import type { VisibleMap } from "../source/visible_map.js";
 import { positionOf } from "../source/window_of.js";
 
@@ -14,6 +15,8 @@ export interface ShownRow {
   painted: Side;
   /** A value for each visible token of the painted side; NaN where masked. */
   values: Float32Array;
+  /** Of overlaid heads: the number of the head with the largest value, by token. */
+  strongest?: Uint8Array;
   /** The value that even attention would have, of each token; undefined for differences. */
   even: Float32Array | undefined;
 }
@@ -84,8 +87,16 @@ function seenKeys({ values, rows, cols }: VisibleMap): Float32Array {
 const sumOf = (values: Float32Array) =>
   values.reduce((sum, value) => sum + (Number.isNaN(value) ? 0 : value), 0);
 
-/** The painted row or column of a map of the scene. */
+/** The painted row or column of a map of the scene; of overlaid heads, the largest values. */
 export function shownRow(scene: Scene, map: VisibleMap = scene.map): ShownRow {
+  const isOverlay = scene.several?.arrangement === "overlay";
+  if (!isOverlay || !map.members) return rowIn(scene, map);
+  const rows = map.members.map((member) => rowIn(scene, member));
+  const { values, strongest } = largestValues(rows.map((row) => row.values));
+  return { ...rowIn(scene, map), ...rows[0], values, strongest };
+}
+
+function rowIn(scene: Scene, map: VisibleMap): ShownRow {
   const { side, of } = chosenOf(scene);
   const painted = otherSide(side);
   const { rows, cols } = map;
