@@ -246,9 +246,16 @@ def _grey(level: Numbers, size: tuple[int, int]) -> Picture:
     Large pictures have more pixels than a byte has levels. Noise before rounding keeps the mean
     of neighbouring pixels exact.
     """
-    shown = np.broadcast_to(level * 255, (size[1], size[0]))
-    noise = np.random.default_rng(0).random(shown.shape)
-    return np.repeat(np.floor(shown + noise * (shown % 1 > 0))[..., None], 3, 2).astype(np.uint8)
+    width, height = size
+    shown = np.asarray(level * 255, dtype=np.float32)
+    if shown.size == 1:
+        shown = np.rint(shown)
+    else:
+        tile = np.random.default_rng(0).random((61, 67), dtype=np.float32)
+        noise = np.tile(tile, (height // 61 + 1, width // 67 + 1))[:height, :width]
+        shown = shown + noise * 0.999  # no noise makes a level of the next whole number
+    grey = np.broadcast_to(shown.astype(np.uint8), (height, width))
+    return np.stack([grey, grey, grey], axis=2)
 
 
 def _pictures_of(processor: Any) -> Any:
