@@ -53,7 +53,9 @@ from attnwidget.metrics.entropy import ConfidenceResult, EntropyResult
 from attnwidget.metrics.gradients import GradientsResult
 from attnwidget.metrics.head_distances import HeadDistances
 from attnwidget.metrics.induction import InductionResult
+from attnwidget.metrics.mass_in_places import MassInPlacesResult
 from attnwidget.metrics.measured_checkpoints import MeasuredCheckpoints
+from attnwidget.metrics.modalities import ModalitiesResult, ModalityShares
 from attnwidget.metrics.norms import NormsResult
 from attnwidget.metrics.patterns import PatternsResult
 from attnwidget.metrics.picture_offsets import PictureOffsetsResult
@@ -75,6 +77,7 @@ from attnwidget.words.governors import GovernorPredictions
 from attnwidget.words.linguistic_features import FeatureWeights
 from attnwidget.words.looking_away import LookingAway
 from attnwidget.words.relation_results import RelationAccuracies
+from attnwidget.words.speech import SpokenWordWeights, WordTimes
 from attnwidget.words.word_links import LinkWeights
 
 __all__ = [
@@ -121,8 +124,11 @@ __all__ = [
     "LinkedSentence",
     "LogitLens",
     "LookingAway",
+    "MassInPlacesResult",
     "MeasuredCheckpoints",
     "Measurements",
+    "ModalitiesResult",
+    "ModalityShares",
     "ModelComparison",
     "NormsResult",
     "PairProbe",
@@ -146,10 +152,12 @@ __all__ = [
     "SinksResult",
     "Sound",
     "Span",
+    "SpokenWordWeights",
     "StructuralProbe",
     "TokenRelevance",
     "WatchedAttention",
     "WavelengthShares",
+    "WordTimes",
     "WordVectors",
     "Writer",
 ]

@@ -604,6 +604,22 @@ def _() -> Any:
     return numbers
 
 
+@study("measure pictures")
+def _() -> Any:
+    model = _embedded("attnwidget/shapes")
+    drawn = public.drawn_shapes(4, seed=2)
+    metrics = attnwidget.metrics
+    asked = [
+        metrics.MassInPlaces(drawn.boxes),
+        metrics.AttentionDistance(),
+        metrics.PictureOffsets(),
+        metrics.Modalities(),
+    ]
+    found = public.measure(model, drawn.pictures, asked, **QUIET)
+    attention = model.attend(images=drawn.pictures[0])
+    return {"measured": dict(found), "one": public.modality_shares(attention)}
+
+
 @study("measure checkpoints")
 def _() -> Any:
     steps = public.induction_checkpoints()

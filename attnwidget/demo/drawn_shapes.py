@@ -68,8 +68,8 @@ def drawn_shapes(n: int, seed: int = 0) -> DrawnShapes:
     """Draw pictures of one coloured shape among dots, with the label and the box of the shape.
 
     The picture has a noisy grey background, a circle, a square, a triangle or a cross of 8 to 10
-    pixels at any place, and 14 dots of 2 x 2 pixels outside the shape. Shape and dots have one of
-    five colours each, so that the colours of a whole picture do not tell the colour of the shape.
+    pixels at any place, and 14 dots of 2 x 2 pixels outside the shape. The colours of shape and
+    dots are drawn from five, and the colours of a picture do not tell the colour of the shape.
     The embedded model `load_model("attnwidget/shapes")` was trained on such pictures.
 
     Args:

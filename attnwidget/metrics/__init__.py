@@ -22,7 +22,9 @@ from attnwidget.metrics.entropy import Confidence, Entropy
 from attnwidget.metrics.gradients import Gradients
 from attnwidget.metrics.head_distances import Distances
 from attnwidget.metrics.induction import Induction, induction_scores
+from attnwidget.metrics.mass_in_places import MassInPlaces
 from attnwidget.metrics.measure_checkpoints import measure_checkpoints
+from attnwidget.metrics.modalities import Modalities, modality_shares
 from attnwidget.metrics.norms import Norms
 from attnwidget.metrics.patterns import Patterns
 from attnwidget.metrics.picture_offsets import PictureOffsets
@@ -44,6 +46,8 @@ __all__ = [
     "Gradients",
     "Induction",
     "LayerBatch",
+    "MassInPlaces",
+    "Modalities",
     "Norms",
     "Patterns",
     "PictureOffsets",
@@ -59,5 +63,6 @@ __all__ = [
     "induction_scores",
     "measure_checkpoints",
     "merge_resume_files",
+    "modality_shares",
     "retrieval_scores",
 ]

@@ -73,6 +73,8 @@ class AttentionDistanceResult(SegmentMeansResult):
         ([[1.5]], [[12.0]], 1.25)
     """
 
+    unit: ClassVar[str] = "picture"
+
     pixels: NDArray[np.float64]
     patches: NDArray[np.float64]
     in_picture: NDArray[np.float64]
@@ -103,8 +105,8 @@ class AttentionDistance(SegmentMeans[AttentionDistanceResult]):
     [CLS] and registers have no place. Patches whose weight on the picture is 0 do not count.
 
     The numbers of a picture are averaged over pictures. They are in pixels of the picture as it was
-    given, and in patches. A patch of a layer has read other patches in the layers below, so the
-    distance is that of the places where the tokens started.
+    given, and in patches. The token of a patch has read further patches in the layers below: the
+    distance is between the places where the tokens started.
 
     Raises:
         ValueError: Tokens have no places in a picture.

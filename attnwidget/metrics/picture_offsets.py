@@ -62,6 +62,8 @@ class PictureOffsetsResult(SegmentMeansResult):
         ((1, 1, 1, 7), [0.0, 0.0, 0.0, 0.25, 1.0, 0.0, 0.0])
     """
 
+    unit: ClassVar[str] = "picture"
+
     weights: NDArray[np.float64]
     shares: NDArray[np.float64]
     farther: NDArray[np.float64]
@@ -88,8 +90,8 @@ class PictureOffsetsResult(SegmentMeansResult):
         """Draw a map of offsets for some heads. The middle of a map is the patch itself.
 
         Args:
-            heads: The heads to draw, as (layer, head); None = the eight heads whose weights differ
-                most from even attention.
+            heads: The heads to draw, as (layer, head); None = the eight heads with the largest
+                differences between weights.
             width: Pixels of the whole figure.
 
         Raises:
@@ -117,10 +119,10 @@ class PictureOffsetsResult(SegmentMeansResult):
 class PictureOffsets(SegmentMeans[PictureOffsetsResult]):
     """Metric: mean weight between patches of a picture by the offset in rows and columns.
 
-    A head that looks at a neighbour has a point in this map, a head that looks near its patch has a
-    blob, and a head that looks along the row has a line. These maps take the place of "position"
-    and "patterns", which are defined along a line only (Cordonnier et al. 2020, section 4, for
-    heads at fixed offsets).
+    A head with attention to a neighbour has a point in this map, a local head a blob, and a head
+    with attention along the row a line. These maps take the place of "position" and "patterns",
+    which are defined along a line only (Cordonnier et al. 2020, section 4, for heads at fixed
+    offsets).
 
     Only pairs of patches of the same picture and of equal size have an offset. Weights are those of
     the model, without division by the share on the picture.
@@ -186,14 +188,16 @@ class PictureOffsets(SegmentMeans[PictureOffsetsResult]):
                 of_input += np.bincount(bins[bins >= 0], minlength=side**2)
         return {
             "pairs": torch.from_numpy(pairs.reshape(-1, side, side)),
-            "queries": torch.tensor([float(len(rasters)) for rasters in self._rasters]),
+            "queries": torch.from_numpy(
+                np.array([float(len(rasters)) for rasters in self._rasters])
+            ),
             "even": 1 / batch.lengths.double(),
         }
 
     def _bins(
         self, rasters: NDArray[np.int64], queries: slice
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the number of the offset of each pair, or -1, and whether it has one, [Q, P]."""
+        """Return the number of each pair's offset, or -1, and whether the offset exists, [Q, P]."""
         steps = rasters[:, 1:] - rasters[queries, None, 1:]
         same = rasters[queries, None, 0] == rasters[:, 0]
         near = same & np.all(np.abs(steps) <= self.reach, axis=2)

@@ -66,8 +66,8 @@ class Patches:
     def rasters(self) -> NDArray[np.int64]:
         """Return the raster, the row and the column of each patch, int64 [P, 3].
 
-        Patches of one picture and of equal size are a raster, such as the tiles of a picture beside
-        the small version of the whole picture.
+        Patches of one picture and of equal size are a raster. The tiles of a picture and the small
+        version of the whole picture are two rasters.
 
         Raises:
             ValueError: Patches of a raster are not in rows and columns of equal steps.
@@ -133,8 +133,8 @@ class Region:
     """A part of the pictures of an input: boxes that may overlap, or a mask.
 
     Attributes:
-        parts: For each picture, rectangles that do not overlap [K, 4], the number of the picture,
-            and a mask in place of rectangles, bool [H, W], or None.
+        parts: Of each picture, disjoint rectangles [K, 4], the number of the picture, and a mask in
+            place of rectangles, bool [H, W], or None.
     """
 
     parts: tuple[tuple[Floats, int, NDArray[np.bool_] | None], ...]
@@ -156,7 +156,7 @@ class Region:
                     f"{given.dtype} {list(given.shape)}"
                 )
             if not given.any():
-                raise ValueError("a mask has at least one pixel that is True, got none")
+                raise ValueError("a mask marks at least one pixel, got False everywhere")
             return cls(((np.zeros((0, 4)), 0, given),))
         if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
             raise TypeError(
@@ -189,7 +189,7 @@ class Region:
 def _steps(edges: Floats, size: float) -> NDArray[np.int64] | None:
     """Return the number of each edge in steps from the first; None if the steps are not equal."""
     order = np.argsort(edges, kind="stable")
-    # Edges of one row differ by less than a patch, so that a gap begins the next row.
+    # Edges of a row differ by less than a patch: a gap begins the next row.
     begins = np.diff(edges[order]) > _UNEVEN * size
     line = np.zeros(len(edges), np.int64)
     line[order[1:]] = begins.cumsum()

@@ -10,9 +10,10 @@ import pytest
 import torch
 
 import attnwidget
-from attnwidget import AttentionModel, load_model
-from attnwidget.demo import DrawnShapes, drawn_shapes
+from attnwidget import AttentionModel, load_model, measure
+from attnwidget.demo import drawn_shapes
 from attnwidget.demo.drawn_shapes import COLOURS, LABELS
+from attnwidget.metrics import MassInPlaces
 from train_shapes import FIRST_SEED, inputs_of, main, new_model, shape_shares
 
 FOLDER = Path(attnwidget.__file__).parent / "demo" / "shapes"
@@ -30,15 +31,6 @@ def accuracy(model: AttentionModel) -> float:
     with torch.no_grad():
         found = model.hf_model(pixel_values=inputs_of(HELD_OUT)).logits.argmax(-1)
     return float((found.numpy() == HELD_OUT.labels).mean())
-
-
-def lifts(model: AttentionModel, drawn: DrawnShapes, shares: np.ndarray) -> np.ndarray:
-    """Mean lift of [CLS] in boxes, [L, H]; `shares` of each patch in the box, [n, patches]."""
-    found = []
-    for pixels, share in zip(inputs_of(drawn), shares, strict=True):
-        row = model.attend({"pixel_values": pixels[None]}).weights()[:, :, 0, 1:]
-        found.append((row * share).sum(-1) / row.sum(-1) / share.mean())
-    return np.mean(found, axis=0)
 
 
 def test_drawn_pictures_have_a_shape_in_their_box() -> None:
@@ -105,11 +97,18 @@ def test_its_processor_makes_the_inputs_of_the_training(model: AttentionModel) -
 
 def test_its_best_head_looks_at_the_shape_and_not_at_other_places(model: AttentionModel) -> None:
     drawn = drawn_shapes(24, seed=7)
-    shares = shape_shares(drawn)
-    own = lifts(model, drawn, shares)
-    control = lifts(model, drawn, np.roll(shares, 1, axis=0))
-    assert np.unravel_index(own.argmax(), own.shape) == BEST
-    assert own[BEST] > 5 and control[BEST] < own[BEST] / 2
+    metric = MassInPlaces(drawn.boxes)
+    found = measure(model, drawn.pictures, [metric], progress=False)["mass_in_places"]
+    assert found.best == BEST and found.n_documents == 24 and found.n_outside == 0
+    assert found.lift[BEST] > 5 and found.control_lift[BEST] < found.lift[BEST] / 2
+    assert found.pointing[BEST] > 0.8 and found.control_pointing[BEST] < 0.4
+    assert found.p_values[BEST] < 0.001
+    # The script counts whole pixels of the same boxes.
+    shares, areas = [], shape_shares(drawn).mean(1)
+    for picture, inside in zip(drawn.pictures, shape_shares(drawn), strict=True):
+        row = model.attend(images=picture).weights(*BEST)[0, 1:]
+        shares.append((row * inside).sum() / row.sum())
+    assert found.lift[BEST] == pytest.approx(np.mean(shares / areas), rel=0.01)
 
 
 def test_without_its_best_head_it_names_fewer_shapes(model: AttentionModel) -> None:
