@@ -77,6 +77,7 @@ from attnwidget.words.governors import GovernorPredictions
 from attnwidget.words.linguistic_features import FeatureWeights
 from attnwidget.words.looking_away import LookingAway
 from attnwidget.words.relation_results import RelationAccuracies
+from attnwidget.words.speech import SpokenWordWeights, WordTimes
 from attnwidget.words.word_links import LinkWeights
 
 __all__ = [
@@ -151,10 +152,12 @@ __all__ = [
     "SinksResult",
     "Sound",
     "Span",
+    "SpokenWordWeights",
     "StructuralProbe",
     "TokenRelevance",
     "WatchedAttention",
     "WavelengthShares",
+    "WordTimes",
     "WordVectors",
     "Writer",
 ]

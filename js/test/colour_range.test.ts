@@ -1,6 +1,7 @@
 // @vitest-environment node
 import { describe, expect, test } from "vitest";
-import { barOf, lineTables } from "../src/head_view/lines/line_tables.js";
+import { barOf } from "../src/head_view/colour_bars.js";
+import { lineTables } from "../src/head_view/lines/line_tables.js";
 import { linesRange } from "../src/head_view/lines/lines_focus.js";
 import { arrangeLines, chooseLines } from "../src/head_view/lines/lines_paint.js";
 import { type Ground, sceneOf, visibleOf } from "../src/head_view/scene.js";

@@ -31,6 +31,7 @@ from attnwidget.words.relations import RelationAccuracies, probe_relations
 from browser.parity import Desk, assert_all_alike
 from capture.test_predict import words
 from fixtures import zoo
+from fixtures.pictures import picture_attention
 from fixtures.tiers import only_first_is_fast
 from fixtures.vocabularies import word_tokenizer
 from references.formula_attention import FormulaAttention
@@ -97,6 +98,13 @@ def test_a_zoomed_matrix_is_saved_as_it_is_seen(
 @pytest.mark.parametrize("mode", only_first_is_fast(["lines", "matrix"]))
 def test_a_long_input_is_saved_as_it_is_seen(desk: Desk, mode: str) -> None:
     assert_all_alike(desk, HeadView(FormulaAttention(3600), 0, 1, mode=mode))
+
+
+@pytest.mark.parametrize("arrangement", only_first_is_fast(["one", "beside", "overlay"]))
+def test_places_on_a_picture_are_saved_as_they_are_seen(desk: Desk, arrangement: str) -> None:
+    options = {"arrangement": arrangement, "tokens": [("query", 9)]}
+    heads = [(0, 0)] if arrangement == "one" else [(0, 0), (1, 2)]
+    assert_all_alike(desk, HeadView(picture_attention(registers=2), selected=heads, **options))
 
 
 @pytest.mark.slow

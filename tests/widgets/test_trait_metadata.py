@@ -120,7 +120,7 @@ def test_a_page_has_no_trait_of_a_live_figure_and_none_that_it_computes(
     state = state_of(view)
     assert {"selected", "mode", "_source", "_stacks"} <= state.keys()
     assert not state.keys() & {"_esm", "_css", "_circle", "_figure", "layout", "_view_name"}
-    computed = {"_map", "_maps", "_axes", "_highlighted"}
+    computed = {"_map", "_maps", "_axes", "_highlighted", "_places"}
     assert not state.keys() & computed
     assert state_of(view, whole=True).keys() == state.keys() | computed
 

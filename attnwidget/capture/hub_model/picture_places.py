@@ -12,10 +12,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.hub_model.processor import Processor
+from attnwidget.capture.latest_values import LatestValues
 from attnwidget.text.places import Box
 
 Numbers = NDArray[np.float64]
+Picture = NDArray[np.uint8]
+_Process = Callable[[Sequence[Picture]], Tensor]
 
+# Sizes of pictures whose frames are kept.
+_KEPT = 256
 # The largest error of a straight line through the ramp, as a share of the side of the picture.
 _RESIDUAL = 0.01
 # Interpolation bends the ramp in this many pixels at the edges of a picture.
@@ -32,7 +37,7 @@ class NoPlaces(Exception):  # noqa: N818  it is a reason that a note shows, and 
 
 @dataclass(frozen=True)
 class PictureFrame:
-    """A picture that a processor made of one of the user's pictures, or of a part of it.
+    """Pixels that a processor made of a picture of the user, or of a part of the picture.
 
     A frame has positions across and down: pixels, or patches where the processor cuts the picture
     into patches. Position x of the frame is `scale * x + start` in pixels of the user's picture.
@@ -79,7 +84,7 @@ class PictureFrame:
 
     @property
     def whole(self) -> Box | None:
-        """The part of the user's picture that the frame shows; None for less than one pixel."""
+        """The part of the user's picture in the frame; None if the frame shows no area."""
         return self.box(*self.inside)
 
 
@@ -100,49 +105,69 @@ class PictureFrames:
     shapes: tuple[tuple[int, int], ...] = ()
 
 
-def picture_frames(
-    processor: Any, pictures: Sequence[NDArray[np.uint8]], inputs: Mapping[str, Tensor]
-) -> PictureFrames:
-    """Return where the pixels of an input are in the pictures that a processor read.
+class FrameFinder:
+    """Finder of the places of pixels in pictures; the result is stored for each size of pictures.
 
     The processor reads pictures of the same sizes whose brightness says the place: black, white,
     and ramps from left to right and from top to bottom. Every number of the resulting pixels
     then says its place by (ramp - black) / (white - black), whatever the processor normalises.
     Pixels that are equal for black and white are padding.
 
-    Args:
-        processor: A processor of transformers, or its image processor.
-        pictures: The user's pictures, uint8 [height, width, 3] each.
-        inputs: The inputs of the model, with `pixel_values` that the processor made of `pictures`.
-
-    Raises:
-        NoPlaces: The places cannot be known: the processor makes other pixels of the pictures than
-            the model read, or it bends, turns or mixes pictures.
-
     Example:
         >>> import numpy as np
         >>> from transformers import ViTImageProcessor
-        >>> from attnwidget.capture.hub_model.picture_places import picture_frames
+        >>> from attnwidget.capture.hub_model.picture_places import FrameFinder
         >>> picture = np.zeros((100, 200, 3), dtype=np.uint8)
         >>> processor = ViTImageProcessor(size={"height": 50, "width": 50})
         >>> inputs = processor(images=picture, return_tensors="pt")
-        >>> frame = picture_frames(processor, [picture], inputs).frames[0]
+        >>> frame = FrameFinder()(processor, [picture], inputs).frames[0]
         >>> box = frame.box(0, 0, 25, 25)
         >>> round(box.right), round(box.bottom)
         (100, 50)
     """
-    read = inputs.get("pixel_values")
-    if read is None:
-        raise NoPlaces("the model read no pixel_values")
-    process = _process_of(processor, pictures, read)
-    sizes = [(picture.shape[1], picture.shape[0]) for picture in pictures]
+
+    def __init__(self) -> None:
+        self._known = LatestValues[tuple[Any, ...], PictureFrames](_KEPT)
+        self._processor: Any = None
+
+    def __call__(
+        self, processor: Any, pictures: Sequence[Picture], inputs: Mapping[str, Tensor]
+    ) -> PictureFrames:
+        """Return where the pixels of an input are in the pictures that a processor read.
+
+        Args:
+            processor: A processor of transformers, or its image processor.
+            pictures: The user's pictures, uint8 [height, width, 3] each.
+            inputs: The inputs of the model, with `pixel_values` made of `pictures`.
+
+        Raises:
+            NoPlaces: The places cannot be known: the processor makes other pixels of the pictures
+                than the model read, or it bends, turns or mixes pictures.
+        """
+        read = inputs.get("pixel_values")
+        if read is None:
+            raise NoPlaces("the model read no pixel_values")
+        process = _process_of(processor, pictures, read)
+        sizes = [(picture.shape[1], picture.shape[0]) for picture in pictures]
+        if processor is not self._processor:
+            self._known = LatestValues(_KEPT)
+            self._processor = processor
+        key = (_options(processor), *sizes, *read.shape)
+        return self._known.get_or_make(key, lambda: _frames_of(process, sizes, inputs))
+
+
+def _frames_of(
+    process: _Process, sizes: Sequence[tuple[int, int]], inputs: Mapping[str, Tensor]
+) -> PictureFrames:
+    """Return the frames that a processor makes of pictures of these sizes."""
+    read = inputs["pixel_values"]
     if read.ndim > 3:
         channels, height, width = read.shape[-3:]
         if channels not in (1, 3):
             raise NoPlaces(f"its pixels have the shape {list(read.shape)}, without colours")
-        ramps = _Ramps.of(process, sizes, (-1, channels, height, width), 1)
+        ramps = _Ramps.of(process, sizes, (-1, channels, height, width))
         return PictureFrames(tuple(_frame(ramps, i, sizes) for i in range(len(ramps.covered))))
-    patches = _Ramps.of(process, sizes, (-1, read.shape[-1]), 1)
+    patches = _Ramps.of(process, sizes, (-1, read.shape[-1]))
     order, shapes = _flat_order(patches, inputs)
     laid = [patches.laid(order, frame, shape) for frame, shape in enumerate(shapes)]
     return PictureFrames(tuple(_frame(ramps, 0, sizes) for ramps in laid), order, shapes)
@@ -167,12 +192,11 @@ class _Ramps:
     @classmethod
     def of(
         cls,
-        process: Callable[[Sequence[NDArray[np.uint8]]], Tensor],
+        process: _Process,
         sizes: Sequence[tuple[int, int]],
         shape: tuple[int, ...],
-        axis: int,
     ) -> _Ramps:
-        """Push ramps through a processor; the numbers along `axis` of `shape` are one place."""
+        """Push ramps through a processor; the numbers along axis 1 of `shape` are one place."""
 
         def read(level: Callable[[int, int, int], Numbers]) -> Numbers:
             grey = [_grey(level(i, *size), size) for i, size in enumerate(sizes)]
@@ -184,7 +208,7 @@ class _Ramps:
 
         def share(level: Callable[[int, int, int], Numbers]) -> Numbers:
             shown = (read(level) - black) / np.where(covered, span, 1)
-            return np.asarray(shown.mean(axis))
+            return np.asarray(shown.mean(1))
 
         def steep(x: Numbers, y: Numbers) -> Numbers:
             return (1 - _SLANT) * x + _SLANT * y
@@ -192,7 +216,7 @@ class _Ramps:
         across = share(lambda _, width, height: steep(_middles(width), _middles(height)[:, None]))
         down = share(lambda _, width, height: steep(_middles(height)[:, None], _middles(width)))
         return cls(
-            covered.all(axis),
+            covered.all(1),
             share(lambda i, *_: np.full(1, (i + 1) / len(sizes))),
             ((1 - _SLANT) * across - _SLANT * down) / (1 - 2 * _SLANT),
             ((1 - _SLANT) * down - _SLANT * across) / (1 - 2 * _SLANT),
@@ -216,7 +240,7 @@ def _middles(count: int) -> Numbers:
     return np.asarray((np.arange(count) + 0.5) / count)
 
 
-def _grey(level: Numbers, size: tuple[int, int]) -> NDArray[np.uint8]:
+def _grey(level: Numbers, size: tuple[int, int]) -> Picture:
     """Return a grey picture of levels from 0 to 1.
 
     Large pictures have more pixels than a byte has levels. Noise before rounding keeps the mean
@@ -227,22 +251,29 @@ def _grey(level: Numbers, size: tuple[int, int]) -> NDArray[np.uint8]:
     return np.repeat(np.floor(shown + noise * (shown % 1 > 0))[..., None], 3, 2).astype(np.uint8)
 
 
-def _process_of(
-    processor: Any, pictures: Sequence[NDArray[np.uint8]], read: Tensor
-) -> Callable[[Sequence[NDArray[np.uint8]]], Tensor]:
+def _pictures_of(processor: Any) -> Any:
+    """Return the image processor of a processor."""
+    parts = Processor.of(processor)
+    return processor if parts is None or parts.pictures is None else parts.pictures
+
+
+def _options(processor: Any) -> str:
+    """Return the options of an image processor, which the user may change."""
+    return str(getattr(_pictures_of(processor), "to_dict", str)())
+
+
+def _process_of(processor: Any, pictures: Sequence[Picture], read: Tensor) -> _Process:
     """Return a function that makes pixels of pictures as the pixels that the model read."""
     from PIL import Image
 
-    parts = Processor.of(processor)
-    image_processor = processor if parts is None else parts.pictures
-    kinds = getattr(processor if parts is None else parts.given, "valid_processor_kwargs", None)
+    image_processor = _pictures_of(processor)
+    given = getattr(processor, "given", processor)
+    kinds = getattr(given, "valid_processor_kwargs", None)
     options = dict(getattr(kinds, "_defaults", {}).get("images_kwargs", {}))
     refusals: list[str] = []
     for arrange in (list, lambda images: [list(images)]):
 
-        def process(
-            arrays: Sequence[NDArray[np.uint8]], arrange: Callable[..., Any] = arrange
-        ) -> Tensor:
+        def process(arrays: Sequence[Picture], arrange: Callable[..., Any] = arrange) -> Tensor:
             images = arrange([Image.fromarray(array) for array in arrays])
             made = image_processor(images=images, return_tensors="pt", **options)
             return torch.as_tensor(made["pixel_values"]).detach()

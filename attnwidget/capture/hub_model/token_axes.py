@@ -113,33 +113,25 @@ def _with_pieces(axis: Tokens, pieces: Sequence[str]) -> Tokens:
 
 def patch_axis(
     patches: Sequence[tuple[int, int, int] | None],
+    others: Sequence[str],
     frames: Sequence[str],
-    before: Sequence[str] = (),
-    after: Sequence[str] = (),
 ) -> Tokens:
     """Return the axis of a picture or a video: a token per patch, and tokens that are no patch.
 
     Args:
         patches: For each token the frame, the row and the column of its patch; None for a token
             that is no patch.
+        others: For each token its name if it is no patch, or "".
         frames: The beginning of the names of the patches in each frame.
-        before: Names of the tokens before the first patch.
-        after: Names of the tokens after the last patch.
 
     Example:
-        >>> patch_axis([None, (0, 0, 0), (0, 0, 1)], [""], ["[CLS]"]).text
+        >>> patch_axis([None, (0, 0, 0), (0, 0, 1)], ["[CLS]", "", ""], [""]).text
         ('[CLS]', 'r0c0', 'r0c1')
     """
-    names = []
-    for place, patch in enumerate(patches):
-        if patch is not None:
-            names.append(patch_name(patch, frames))
-        elif place < len(before):
-            names.append(before[place])
-        elif place >= len(patches) - len(after):
-            names.append(after[place - len(patches)])
-        else:
-            names.append(f"[{place}]")
+    names = [
+        other if patch is None else patch_name(patch, frames)
+        for patch, other in zip(patches, others, strict=True)
+    ]
     of_word = iter(range(len(patches)))
     return replace(
         position_axis(len(patches), is_line=False),

@@ -93,9 +93,12 @@ class InputAxes:
                 query = axes[owner][0] if owner in axes else None
                 encoder = axes["encoder"][0] if "encoder" in axes else self.tokens
                 decodes = self.target is not None and stack == "cross"
+                keys = None
+                if self.pictures.media.pictures and not decodes:
+                    keys = self.pictures.patches(stack, kept.n_key)
                 axes[stack] = (
                     self._fitting(query, owner, kept.n_query),
-                    self._fitting(encoder if decodes else None, "", kept.n_key),
+                    keys or self._fitting(encoder if decodes else None, "", kept.n_key),
                 )
             else:
                 axis = self._fitting(self._text_of(stack), stack, kept.n_query)

@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log2
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import is_of_text
-from attnwidget.capture.hub_model.picture_places import NoPlaces, PictureFrames
+from attnwidget.capture.hub_model.picture_places import FrameFinder, NoPlaces, PictureFrames
 from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.first_states import states_before
 from attnwidget.capture.maps.patch_layout import Patch, PatchLayout
+from attnwidget.capture.maps.skipped_layers import SkippedLayers
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.stack_names import is_cross, nearest_stacks
 
 PIXELS = ("pixel_values", "pixel_values_videos")
 # A token that has read a patch changes with it by more than this share of its largest number.
 _CHANGED = 1e-4
+# Sizes of pictures whose patches are kept.
+_KEPT = 256
+# Inputs that do not change which patch a token was made of.
+_OF_TEXT = {
+    "input_ids",
+    "attention_mask",
+    "token_type_ids",
+    "mm_token_type_ids",
+    "position_ids",
+    "decoder_input_ids",
+    "decoder_attention_mask",
+}
 # The parameters in which models keep tokens that are no patches: their names on an axis, and
 # whether these tokens come before the patches.
 _EXTRA_TOKENS = (
@@ -39,18 +52,16 @@ class PatchTokens:
     Attributes:
         patches: For each token its patch, or its block of several patches; None for a token that
             is no patch. Rows and columns count blocks.
+        others: Names of the tokens that are no patches; "" for patches.
         frames: Number of frames of a video, or of pictures and tiles.
         size: Height and width of a patch, or of a block: in pixels that the model reads, or in
             patches if the processor has cut the picture into patches.
-        before: Names of the tokens before the first patch, as far as the model says.
-        after: Names of the tokens after the last patch.
     """
 
     patches: tuple[Patch | None, ...]
+    others: tuple[str, ...]
     frames: int
     size: tuple[int, int]
-    before: tuple[str, ...]
-    after: tuple[str, ...]
 
 
 class _Mixed(Exception):  # noqa: N818  it ends the search with blocks of one size
@@ -75,7 +86,8 @@ class PatchProbe:
 
     def __init__(self, hf_model: Any) -> None:
         self._hf_model = hf_model
-        self._known: dict[tuple[Any, ...], PatchTokens | str] = {}
+        self._known = LatestValues[tuple[Any, ...], PatchTokens | str](_KEPT)
+        self.frames = FrameFinder()
 
     def __call__(
         self,
@@ -85,11 +97,11 @@ class PatchProbe:
         options: Mapping[str, Any],
         frames: PictureFrames | None = None,
     ) -> PatchTokens:
-        """Return the patches of the tokens of a stack.
+        """Return the patches of the tokens of a stack, or of the keys of cross-attention.
 
         Args:
-            stack: Name of the stack that reads the picture, or tokens made of it.
-            length: Number of tokens of the stack.
+            stack: Name of a stack whose tokens or keys are made of the picture.
+            length: Number of tokens, or of keys.
             inputs: The inputs of the model, with the picture or the video.
             options: Further arguments of the model's forward.
             frames: What the processor has made of the pictures, if it is known. It says the places
@@ -98,20 +110,61 @@ class PatchProbe:
         Raises:
             NoPlaces: The tokens are not made of patches, or of blocks of patches.
         """
-        key = (stack, length, *_sizes(inputs, reads_text=self._site(stack).reads == "text"))
-        if key not in self._known:
+        key = (stack, length, *_sizes(inputs))
+        return self._stored(key, lambda: self._find(stack, length, inputs, options, frames))
+
+    def in_text(
+        self,
+        stack: str,
+        is_part: Sequence[bool],
+        inputs: Mapping[str, Tensor],
+        options: Mapping[str, Any],
+        frames: PictureFrames | None = None,
+    ) -> PatchTokens:
+        """Return the patches of the tokens of a text that has tokens made of a picture.
+
+        Words do not change the order of the patches. The result is therefore stored for each
+        number of tokens that stand for parts of a picture.
+
+        Args:
+            stack: Name of the stack that reads the text.
+            is_part: Whether each token stands for a part of a picture.
+            inputs: As for a call.
+            options: As for a call.
+            frames: As for a call.
+
+        Raises:
+            NoPlaces: The tokens are not made of patches, or of blocks of patches.
+        """
+
+        def find() -> PatchTokens:
+            found = self._find(stack, len(is_part), inputs, options, frames)
+            pairs = list(zip(found.patches, is_part, strict=True))
+            if any(patch is not None and not part for patch, part in pairs):
+                raise NoPlaces(
+                    "the words between them depend on the picture before the first layer"
+                )
+            patches = tuple(patch for patch, part in pairs if part)
+            return replace(found, patches=patches, others=("",) * len(patches))
+
+        found = self._stored((stack, "text", sum(is_part), *_sizes(inputs)), find)
+        of_parts = iter(found.patches)
+        patches = tuple(next(of_parts) if part else None for part in is_part)
+        return replace(found, patches=patches, others=("",) * len(patches))
+
+    def _stored(self, key: tuple[Any, ...], find: Callable[[], PatchTokens]) -> PatchTokens:
+        """Return the tokens that are stored for a key, or find and store them."""
+
+        def find_or_say_why() -> PatchTokens | str:
             try:
-                self._known[key] = self._find(stack, length, inputs, options, frames)
+                return find()
             except NoPlaces as reason:
-                self._known[key] = str(reason)
-        found = self._known[key]
+                return str(reason)
+
+        found = self._known.get_or_make(key, find_or_say_why)
         if isinstance(found, str):
             raise NoPlaces(found)
         return found
-
-    def _site(self, stack: str) -> Site:
-        sites = find_sites(uncompiled(self._hf_model))
-        return next(site for site in sites if site.stack == stack)
 
     def _find(
         self,
@@ -124,24 +177,28 @@ class PatchProbe:
         model = uncompiled(self._hf_model)
         sites = find_sites(model)
         first = next(site for site in sites if site.stack == stack)
+        towers = [site for site in sites if site.reads == "picture" and not is_cross(site.stack)]
         name = next((name for name in PIXELS if name in inputs), None)
-        layout = None if name is None else _layout(inputs[name], first, sites, model, frames)
+        layout = None if name is None else _layout(inputs[name], first, towers, model, frames)
         if name is None or layout is None:
             raise NoPlaces("the model does not say the size of its patches")
         pixels = inputs[name]
-        towers = [
-            site.module
-            for site in sites
-            if site.stack != stack and site.reads == "picture" and not is_cross(site.stack)
-        ]
+        before = [site for site in towers if site.stack != stack]
+        skipped = SkippedLayers(model, before)
+        # The keys of cross-attention are the tokens of a tower, with its class token.
+        owner = towers[0].stack if is_cross(stack) and towers else stack
 
         def states(visible: Tensor) -> Tensor:
             given = {**inputs, name: layout.show(visible).to(pixels)}
-            found = states_before(model, first.module, towers, given, options)
+            found = states_before(
+                model, first.module, given, options, skipped, of_keys=is_cross(stack)
+            )
             if found is None or found.shape[:-1] != (length,):
-                raise NoPlaces("its tokens are no sequence that the first layer reads")
+                raise NoPlaces("they are not the sequence that the first layer reads")
             return found
 
+        if before:  # the first pass finds the layers that later passes skip
+            states(torch.ones(len(layout.patches), dtype=torch.bool, device="cpu"))
         watch = _Watch(states, len(layout.patches))
         for merged in layout.merges():
             numbers, blocks = layout.merged(merged)
@@ -152,11 +209,11 @@ class PatchProbe:
             except _Mixed:
                 continue
             patches = tuple(None if code < 0 else blocks[code] for code in codes)
-            names = _extra_tokens(model, sites, stack, patches)
+            others = _names_of_others(model, sites, owner, patches, len(layout.shapes))
             down, across = layout.side or (1, 1)
             size = (merged * down, merged * across)
-            return PatchTokens(patches, len(layout.shapes), size, *names)
-        raise NoPlaces("its tokens mix patches of the picture")
+            return PatchTokens(patches, others, len(layout.shapes), size)
+        raise NoPlaces("they mix patches of the picture")
 
 
 class _Watch:
@@ -180,7 +237,7 @@ class _Watch:
         return (found - self._base).abs().amax(-1) > _CHANGED * scale
 
     def codes(self, numbers: Tensor, count: int) -> list[int]:
-        """Return the block that each token reads, or -1 for none.
+        """Return the number of the block of each token, or -1 for a token without a block.
 
         Args:
             numbers: The block of each patch, int64 [patches].
@@ -220,28 +277,27 @@ class _Watch:
                     raise _Mixed
 
 
-def _sizes(inputs: Mapping[str, Tensor], *, reads_text: bool) -> Iterator[tuple[Any, ...]]:
-    """Yield what the places of patches among the tokens depend on, of each input."""
+def _sizes(inputs: Mapping[str, Tensor]) -> Iterator[tuple[Any, ...]]:
+    """Yield what the order of the patches depends on, of each input."""
     for name, value in sorted(inputs.items()):
         if name in PIXELS:
             is_blank = (value == 0).flatten(-3).all(-1) if value.ndim > 3 else value[:0]
             yield name, tuple(value.shape), tuple(is_blank.flatten().tolist())
-        elif reads_text or not is_of_text(name):
+        elif name not in _OF_TEXT:
             yield name, tuple(value.shape), value.detach().cpu().double().numpy().tobytes()
 
 
 def _layout(
     pixels: Tensor,
     site: Site,
-    sites: Sequence[Site],
+    towers: Sequence[Site],
     model: Any,
     frames: PictureFrames | None,
 ) -> PatchLayout | None:
     """Return the patches in pixels; None if their size is not known."""
     if frames is not None and frames.patches is not None:
         return PatchLayout.of_flat_patches(pixels, frames.patches, frames.shapes)
-    towers = [other for other in sites if other.reads == "picture" and not is_cross(other.stack)]
-    readers = towers if site.reads == "text" else [site]
+    readers = towers if site.reads == "text" else [site, *towers]
     config = next((config for other in readers if (config := _config_of(other, model))), None)
     return PatchLayout.of_pictures(pixels, config)
 
@@ -256,23 +312,30 @@ def _config_of(site: Site, model: Any) -> Any:
     return None
 
 
-def _extra_tokens(
-    model: nn.Module, sites: Sequence[Site], stack: str, patches: Sequence[Patch | None]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return names of the tokens before the first and after the last patch.
+def _names_of_others(
+    model: nn.Module, sites: Sequence[Site], stack: str, patches: Sequence[Patch | None], count: int
+) -> tuple[str, ...]:
+    """Return names of the tokens that are no patches, and "" for patches.
 
-    Names are the positions of the tokens where the parameters of the model do not explain them.
+    Towers that read `count` frames apart have class tokens and registers in each frame.
+    Tokens that the parameters of the model do not explain are named by their position.
     """
-    places = [i for i, patch in enumerate(patches) if patch is not None]
-    first, last = (places[0], places[-1] + 1) if places else (len(patches), len(patches))
+    size = len(patches) // count
+    runs = [patches[start : start + size] for start in range(0, size * count, size)]
+    is_patch = {tuple(patch is not None for patch in run) for run in runs}
+    if len(is_patch) > 1 or size * count < len(patches):
+        runs, size = [patches], len(patches)
     known: dict[bool, list[str]] = {True: [], False: []}
-    for name, before, count in _counted_tokens(model, sites, stack):
-        known[before] += [name.format(number) for number in range(1, count + 1)]
-    leading = [f"[{i}]" for i in range(first)]
-    trailing = [f"[{i}]" for i in range(last, len(patches))]
-    if len(known[True]) == len(leading) and len(known[False]) == len(trailing):
-        leading, trailing = known[True], known[False]
-    return tuple(leading), tuple(trailing)
+    for name, before, n_tokens in _counted_tokens(model, sites, stack):
+        known[before] += [name.format(number) for number in range(1, n_tokens + 1)]
+    names = [f"[{i}]" if patch is None else "" for i, patch in enumerate(patches)]
+    for number, run in enumerate(runs):
+        places = [i for i, patch in enumerate(run) if patch is not None]
+        first, last = (places[0], places[-1] + 1) if places else (size, size)
+        if len(known[True]) == first and len(known[False]) == size - last:
+            names[number * size : number * size + first] = known[True]
+            names[number * size + last : (number + 1) * size] = known[False]
+    return tuple(names)
 
 
 def _counted_tokens(

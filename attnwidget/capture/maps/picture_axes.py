@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from attnwidget.capture.hub_model.picture_places import NoPlaces, PictureFrames, picture_frames
+from attnwidget.capture.hub_model.picture_places import NoPlaces, PictureFrames
 from attnwidget.capture.hub_model.token_axes import patch_axis, patch_name
 from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe, PatchTokens
 from attnwidget.text.places import Box, Media, Place
@@ -18,6 +18,7 @@ from attnwidget.text.tokens import Tokens
 
 # A frame of the whole picture beside its tiles shows at least this share of what all frames show.
 _WHOLE = 0.95
+_NO_PART = "none of them is made of one part of the picture"
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class PictureAxes:
         media: The user's pictures; none if the caller gave pixels.
         processor: The processor that made pixels of the pictures, or None.
         image_token: The vocabulary id of the tokens of a text that stand for parts of a picture, or
-            None if the model has none.
+            None.
         reasons: For each stack without boxes, the reason.
     """
 
@@ -64,37 +65,32 @@ class PictureAxes:
         except NoPlaces as reason:
             self._refuse(stack, str(reason))
             return None
+        if not any(found.patches):
+            self._refuse(stack, _NO_PART)
+            return None
         if frames is None:
             several = found.frames > 1
             names = [f"t{i}" if several else "" for i in range(found.frames)]
-            return patch_axis(found.patches, names, found.before, found.after)
-        tokens = patch_axis(found.patches, _frame_names(frames), found.before, found.after)
+            return patch_axis(found.patches, found.others, names)
+        tokens = patch_axis(found.patches, found.others, _frame_names(frames))
         return _placed(tokens, found, frames)
 
     def in_text(self, stack: str, tokens: Tokens) -> Tokens:
         """Return the tokens of a text, with the names and boxes of those made of a picture."""
-        if not self.media.pictures or not any(name in self.inputs for name in PIXELS):
+        is_part = [i == self.image_token for i in tokens.ids]
+        if not self.media.pictures or self.image_token is None or not any(is_part):
             return tokens
         frames = self._frames_for(stack)
         if frames is None:
             return tokens
         try:
-            found = self.probe(stack, len(tokens), self.inputs, self.options, frames)
+            found = self.probe.in_text(stack, is_part, self.inputs, self.options, frames)
+            if not any(found.patches):
+                raise NoPlaces(_NO_PART)
         except NoPlaces as reason:
             self._refuse(stack, str(reason))
             return tokens
-        is_part = [self.image_token is not None and i == self.image_token for i in tokens.ids]
-        if not any(found.patches):
-            if any(is_part):
-                self._refuse(stack, "none of its tokens is made of one part of the picture")
-            return tokens
-        if any(is_part) and any(
-            patch is not None and not part
-            for patch, part in zip(found.patches, is_part, strict=True)
-        ):
-            self._refuse(stack, "words of the text depend on the picture before the first layer")
-            return tokens
-        named = _with_patches(tokens, found, is_part or [False] * len(tokens), frames)
+        named = _with_patches(tokens, found, is_part, frames)
         return _placed(named, found, frames)
 
     @cached_property
@@ -102,7 +98,7 @@ class PictureAxes:
         if self.processor is None:
             return NoPlaces("there is no processor: pass it to load_model")
         try:
-            return picture_frames(self.processor, self.media.pictures, self.inputs)
+            return self.probe.frames(self.processor, self.media.pictures, self.inputs)
         except NoPlaces as reason:
             return reason
 
@@ -148,22 +144,28 @@ def _with_patches(
 ) -> Tokens:
     """Return the tokens of a text, in which those of the picture have names and are words."""
     names = _frame_names(frames)
-    text, special, keys = [], [], []
+    text = list(tokens.text)
+    special = list(tokens.special)
+    pieces = list(tokens.added)
+    words: list[int | None] = []
+    numbers: dict[tuple[str, int], int] = {}
     for i, patch in enumerate(found.patches):
-        text.append(tokens.text[i] if patch is None else patch_name(patch, names))
-        kind = tokens.special[i] or ("other" if is_part[i] else "")
-        special.append(kind if patch is None else "")
-        keys.append((-1, i) if patch is not None else None if kind else (tokens.words[i], -1))
-    numbers: dict[tuple[int | None, int], int] = {}
-    words = tuple(
-        None if key is None or key[0] is None else numbers.setdefault(key, len(numbers))
-        for key in keys
+        if patch is not None:
+            text[i] = pieces[i] = patch_name(patch, names)
+            special[i] = ""
+            words.append(numbers.setdefault(("part", i), len(numbers)))
+            continue
+        if is_part[i]:  # a newline between tiles
+            special[i] = "other"
+        word = None if special[i] else tokens.words[i]
+        words.append(None if word is None else numbers.setdefault(("word", word), len(numbers)))
+    return replace(
+        tokens,
+        text=tuple(text),
+        special=tuple(special),
+        words=tuple(words),
+        pieces=tuple(pieces),
     )
-    pieces = tuple(
-        piece if patch is None else name
-        for piece, patch, name in zip(tokens.added, found.patches, text, strict=True)
-    )
-    return replace(tokens, text=tuple(text), special=tuple(special), words=words, pieces=pieces)
 
 
 def _frame_names(frames: PictureFrames) -> list[str]:

@@ -211,7 +211,7 @@ class _Listener:
         for name, value in made.items():
             if name in given:
                 given[name] = value.to(given[name].device, given[name].dtype)
-        found = states_before(self.model, self.module, (), given, self.options)
+        found = states_before(self.model, self.module, given, self.options)
         if found is None:
             raise NoSpans("its first layer reads no tokens")
         states: NDArray[np.float64] = found.double().numpy()

@@ -27,6 +27,8 @@ _ROW = 1024
 _LISTED = 20
 _DRAWN = 300
 _OF_ROW = 8
+# Cells of a map that are summed at a time.
+_MEAN_CELLS = 2**20
 # Tokens beside the one that was jumped to.
 _AROUND = 32
 # A causal model gives large weights in the first rows, which have few keys: their links are left
@@ -161,6 +163,51 @@ class LongMaps:
             "first": firsts if self._apart else None,
             "links": links,
         }
+
+    def exact_to_wire(self, side: str, index: int | None) -> dict[str, Any] | None:
+        """Return one row or one column of each map with every single value, float32 [maps, n].
+
+        A picture has its rows of patches one after the other on the axis of keys, so that maxima of
+        neighbouring keys would mix the end of a row of patches and the start of the next row.
+
+        Args:
+            side: "query" for the row of a query, "key" for the column of a key.
+            index: The token on the whole axis; None for the mean over all queries, in which masked
+                cells count as 0.
+
+        Returns:
+            The values, or None for a token that is not shown.
+        """
+        n_query, n_key = self.size
+        if 0 in self.size:
+            return None
+        position: int | None = None
+        if index is None:
+            values = [self._mean_row(one) for one in self.maps]
+        else:
+            shown = self.rows if side == "query" else self.columns
+            position = int(np.searchsorted(shown, index))
+            if position == len(shown) or shown[position] != index:
+                return None
+            token = (position, position + 1)
+            ranges = (token, (0, n_key)) if side == "query" else ((0, n_query), token)
+            values = [one.blocks(*ranges, 1).reshape(-1) for one in self.maps]
+        return {
+            "heads": [list(head) for head in self.heads],
+            "side": side,
+            "at": position,
+            "values": to_wire(np.stack(values)),
+        }
+
+    def _mean_row(self, one: PartedMap) -> Float32Array:
+        n_query, n_key = self.size
+        sums = np.zeros(n_key, np.float64)
+        rows = max(1, _MEAN_CELLS // n_key)
+        for start in range(0, n_query, rows):
+            part = one.blocks((start, min(n_query, start + rows)), (0, n_key), 1)
+            sums += np.nan_to_num(part).sum(axis=0, dtype=np.float64)
+        mean: Float32Array = (sums / n_query).astype(np.float32)
+        return mean
 
     def window_to(self, side: str, index: int) -> MapPart:
         """Where a token is read: round it, and round the strongest of its other side.

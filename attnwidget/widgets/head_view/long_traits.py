@@ -34,6 +34,9 @@ class LongInputFigure(Versus):
     # A search that the page asks for, and what was found.
     _jump = traitlets.Dict().tag(sync=True, from_page=True)
     _jumped = traitlets.Dict().tag(sync=True)
+    # `HeadView` replaces both: the way of drawing, and the places of tokens.
+    mode: Any
+    _places: Any
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
         self._remembered: LatestValues[object, PartedMap] = LatestValues(_REMEMBERED)
@@ -76,6 +79,15 @@ class LongInputFigure(Versus):
         if not self.attention.is_long:
             self._jumped = {}
 
+    @computed("mode", "hidden", sync=False)
+    def _left_out(self) -> list[str]:
+        """The hidden tokens: on a picture none, because special tokens stand beside it."""
+        return [] if self.mode == "places" else list(self.hidden)
+
+    @computed("mode", "renormalise", sync=False)
+    def _sums_to_one(self) -> bool:
+        return bool(self.renormalise and self.mode != "places")
+
     @computed(
         "attention",
         "versus",
@@ -84,9 +96,9 @@ class LongInputFigure(Versus):
         "of",
         "quantity",
         "unit",
-        "hidden",
+        "_left_out",
         "sentences",
-        "renormalise",
+        "_sums_to_one",
         sync=False,
     )
     def _by_parts(self) -> LongMaps | None:
@@ -96,7 +108,9 @@ class LongInputFigure(Versus):
             return None
         return self._drawn_maps(self.head, self._two()) if self.head else None
 
-    @computed("attention", "_by_parts", "quantity", "unit", "hidden", "sentences", "renormalise")
+    @computed(
+        "attention", "_by_parts", "quantity", "unit", "_left_out", "sentences", "_sums_to_one"
+    )
     def _long(self) -> dict[str, Any] | None:
         """The drawn maps of a long input as a whole; None for a short input."""
         maps = self._by_parts
@@ -105,25 +119,39 @@ class LongInputFigure(Versus):
         return maps.overview_to_wire() | {
             "quantity": self.quantity,
             "unit": self.unit,
-            "hidden": list(self.hidden),
+            "hidden": self._left_out,
             "sentences": self.sentences,
-            "renormalise": self.renormalise,
+            "renormalise": self._sums_to_one,
         }
 
     @computed("_by_parts", "window", "mode", "top_mass")
     def _tile(self) -> dict[str, Any] | None:
-        """The part of a long input that is in sight; None for a short input."""
+        """The part of a long input that is in sight; None for a short input or on a picture."""
         maps = self._by_parts
-        if maps is None:
+        if maps is None or self.mode == "places":
             return None
         return maps.tile_to_wire(self.window, lines=self.mode == "lines", top_mass=self.top_mass)
 
-    @computed("_by_parts", "tokens")
+    @computed("_by_parts", "tokens", "mode")
     def _row(self) -> dict[str, Any] | None:
         """The row of the last locked query of a long input; None without a locked query."""
         maps = self._by_parts
         queries: Sequence[int] = [index for side, index in self.tokens if side == "query"]
+        if self.mode == "places":
+            return None
         return maps.row_to_wire(queries[-1]) if maps and queries else None
+
+    @computed("_by_parts", "_places", "tokens", "mode")
+    def _exact(self) -> dict[str, Any] | None:
+        """The row or column of a long input that is painted on a picture; else None."""
+        maps = self._by_parts
+        places = self._places
+        if maps is None or places is None:
+            return None
+        locked = dict(self.tokens)
+        if "key" in locked and "query" not in locked:
+            return maps.exact_to_wire("key", locked["key"])
+        return maps.exact_to_wire("query", locked.get("query", places["start"]))
 
     def page_content(self) -> Page:
         """Return what a page holds; of a long input the maps as a whole, and the part in sight."""
@@ -137,11 +165,16 @@ class LongInputFigure(Versus):
         part = replace(
             super().page_part(), state=state_of(self, whole=True), shapes=shapes or every
         )
-        if maps is None or tile is None or 0 in maps.size:
+        if maps is None or 0 in maps.size or (tile is None and self._exact is None):
             return Page({self.kind: part})
+        of = ", ".join(map(str, dict.fromkeys(maps.heads)))
+        if tile is None:
+            return Page(
+                {self.kind: part},
+                notes=(f"long input: holds an overview of {of}, and one row or column of it",),
+            )
         (q0, q1), (k0, k1) = tile["queries"], tile["keys"]
         blocks = f" in blocks of {tile['step']}" if tile["step"] > 1 else ""
-        of = ", ".join(map(str, dict.fromkeys(maps.heads)))
         note = (
             f"long input: holds an overview of {of}, and queries "
             f"{maps.rows[q0]}–{maps.rows[q1 - 1]} and keys "
@@ -151,17 +184,19 @@ class LongInputFigure(Versus):
 
     def _drawn_maps(self, head: Head, two: TwoMaps | None) -> LongMaps:
         """The maps of the heads that are drawn together, or of one head in two attentions."""
-        rows, columns, hidden = shown_places(self._axes_of(head.stack), self.hidden, self.sentences)
+        rows, columns, hidden = shown_places(
+            self._axes_of(head.stack), self._left_out, self.sentences
+        )
         sizes = [len(axis) for axis in self._axes_of(head.stack)]
         everything = [len(rows), len(columns)] == sizes
         # Shares of one are a property of weights: other quantities stay as they were measured.
         renormalise = bool(
-            self.renormalise and self.quantity == "weights" and len(columns) < sizes[1]
+            self._sums_to_one and self.quantity == "weights" and len(columns) < sizes[1]
         )
         plain = everything and self.unit == "tokens" and self.quantity == "weights"
 
         def shown(cells: MapCells, *of: object) -> PartedMap:
-            choice = (*self.hidden, self.sentences, renormalise, self.quantity, self.unit)
+            choice = (*self._left_out, self.sentences, renormalise, self.quantity, self.unit)
             return self._remember(
                 (*of, choice), ShownParts(cells, rows, columns, hidden, renormalise)
             )

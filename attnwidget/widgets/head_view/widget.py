@@ -13,14 +13,23 @@ from numpy.typing import NDArray
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.tapping.head import Head
+from attnwidget.text.counted import counted
+from attnwidget.text.places import Media
 from attnwidget.widgets.head_view.generation_steps import generation_steps
 from attnwidget.widgets.head_view.highlighted import highlighted
 from attnwidget.widgets.head_view.long_traits import LongInputFigure
-from attnwidget.widgets.head_view.map_cells import cells_of, whole_of
+from attnwidget.widgets.head_view.map_cells import axes_in, cells_of, whole_of
+from attnwidget.widgets.head_view.places import (
+    first_query,
+    has_places,
+    media_to_wire,
+    places_to_wire,
+)
 from attnwidget.widgets.head_view.several import ARRANGEMENTS, drawn_heads, maps_to_wire
 from attnwidget.widgets.head_view.two_maps import TwoMaps
 from attnwidget.widgets.pages.attention_maps import UNITS, all_maps, maps_of
-from attnwidget.widgets.pages.page_part import Holding, Part
+from attnwidget.widgets.pages.encoding import as_json_value
+from attnwidget.widgets.pages.page_part import Holding, Page, Part
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.token_size import TokenSize
 from attnwidget.widgets.shared.traits import WindowTrait
@@ -34,8 +43,10 @@ MOST_AS_LINES = 60
 class HeadView(TokenSize, LongInputFigure):
     """One head's map as lines between two columns of tokens, or as a matrix; or several heads.
 
-    Up to 60 tokens it opens as lines, longer inputs as a matrix, unless `mode` is given. `window`
-    is the part of a matrix that is in sight: zooming on the page sets it, and pictures show it.
+    Up to 60 tokens it opens as lines, longer inputs as a matrix, unless `mode` is given. Where keys
+    have places in a picture or a sound (`Tokens.places`), it opens as "places": the row of one
+    query, or the column of one key, painted on the picture or the time line. `window` is the part
+    of a matrix that is in sight: zooming on the page sets it, and pictures show it.
 
     Above 1,024 tokens its page gets no whole map: an overview, and the exact values of what is in
     sight, down to single tokens. Long inputs have no gradients, and norms only where their parts
@@ -66,9 +77,11 @@ class HeadView(TokenSize, LongInputFigure):
     page_title = "Attention heads"
 
     mode = traitlets.Enum(
-        ["lines", "matrix"],
+        ["lines", "matrix", "places"],
         "lines",
-        help="Lines between two token columns, or a heat map (above 60 tokens unless given).",
+        help="Lines between two token columns, a heat map (above 60 tokens unless given), or one "
+        "row painted on the picture or the sound that the tokens come from (opens where the keys "
+        "have places).",
     ).tag(sync=True, option=True)
     token_layout = traitlets.Enum(
         ["vertical", "horizontal"],
@@ -113,6 +126,8 @@ class HeadView(TokenSize, LongInputFigure):
         traitlets.Unicode(), help="Words whose attention is drawn in a second colour."
     ).tag(option=True)
 
+    # The pictures and sounds that were last sent, and what was sent: switched heads change neither.
+    _encoded: tuple[Media, dict[str, Any]] | None = None
     # The attention, the quantity and the unit of the maps that were last sent together, and these
     # maps: a selection of fewer heads needs no other maps.
     _sent_together: tuple[tuple[Attention, str, str], dict[str, Any]] | None = None
@@ -137,7 +152,8 @@ class HeadView(TokenSize, LongInputFigure):
         words = [highlight] if isinstance(highlight, str) else list(highlight)
         self._mode_is_chosen = traits.get("mode") is not None
         if not self._mode_is_chosen:
-            traits["mode"] = _mode_for(attention)
+            heads = traits.get("selected") or []
+            traits["mode"] = _mode_for(attention, _stack_of(heads[-1]) if heads else None)
         super().__init__(attention, highlight=words, **traits)
         self.observe(self._choose_mode, names="mode")
 
@@ -220,6 +236,58 @@ class HeadView(TokenSize, LongInputFigure):
         if two := self._two():
             return two.axes_to_wire(name, self.unit)
         return axes_to_wire(self.attention.stacks[name], self.unit, self.attention.n_prompt)
+
+    @computed("attention", "_shown_stack")
+    def _has_places(self) -> bool:
+        """Whether the shown stack can be drawn in the mode "places"."""
+        name = self._shown_stack
+        return name is not None and _has_places(self.attention, name)
+
+    @computed("attention", "versus", "_shown_stack", "unit", "mode", page_computes=True)
+    def _places(self) -> dict[str, Any] | None:
+        """Where the tokens come from; None in another mode."""
+        name = self._shown_stack
+        if name is None or self.mode != "places":
+            return None
+        return self._places_of(name, self.unit)
+
+    def _places_of(self, name: str, unit: str) -> dict[str, Any]:
+        stack = self.attention.stacks[name]
+        query, key = axes_in(stack, unit)
+        two = self._two()
+        shared = two.axes(name, unit) if two else (None, None)
+        n_prompt = self.attention.n_prompt if name == "self" and unit == "tokens" else None
+
+        def sees_others(row: int) -> bool:
+            head = Head(stack.layers.nearest(0), 0, name)
+            cells = cells_of(self.attention, head, "weights", unit)
+            values = cells(np.array([row]), np.arange(len(key)))
+            return bool(np.count_nonzero(~np.isnan(values)) > 1)
+
+        start = first_query(query, key, n_prompt, sees_others)
+        if start is not None and shared[0] is not None:
+            start = shared[0].places[0][start]
+        n_pictures = len(self.attention.pictures)
+        wire: dict[str, Any] = {"stack": name, "unit": unit, "start": start}
+        for side, tokens, axis in zip(("query", "key"), (query, key), shared, strict=True):
+            places = list(tokens.places)
+            if places and axis is not None:
+                # Tokens of the second input alone have no place in the pictures of the first.
+                places = [None] * len(axis.tokens)
+                for at, place in zip(axis.places[0], tokens.places, strict=True):
+                    places[at] = place
+            wire[side] = places_to_wire(places, n_pictures)
+        return wire
+
+    @computed("attention", "mode")
+    def _media(self) -> dict[str, Any] | None:
+        """The pictures and sounds of the input; None in another mode."""
+        if self.mode != "places":
+            return None
+        media = self.attention.media
+        if self._encoded is None or self._encoded[0] is not media:
+            self._encoded = media, media_to_wire(media)
+        return self._encoded[1]
 
     @computed("attention", "versus", "_shown_stack", "unit", "highlight", page_computes=True)
     def _highlighted(self) -> dict[str, list[int]]:
@@ -309,6 +377,12 @@ class HeadView(TokenSize, LongInputFigure):
             for name, stack in attention.stacks.items()
             for unit in UNITS
         ]
+        places = [
+            as_json_value(self._places_of(name, unit))
+            for name in attention.stacks
+            for unit in UNITS
+            if self.mode == "places" and _has_places(attention, name)
+        ]
         holdings: dict[str, Holding]
         smaller: dict[str, Holding] | None = None
         if two:
@@ -323,13 +397,50 @@ class HeadView(TokenSize, LongInputFigure):
         return replace(
             part,
             state=part.state | {"_quantities": [quantity]},
-            own={"highlighted": words},
+            own={"highlighted": words, "places": places},
             holdings=holdings,
             smaller=smaller,
         )
 
+    def page_content(self) -> Page:
+        """Return what a page without a kernel holds; a note says that it contains pictures."""
+        page = super().page_content()
+        if self.mode != "places":
+            return page
+        media = self.attention.media
+        held = [
+            counted(len(of), what)
+            for of, what in ((media.pictures, "picture"), (media.sounds, "sound"))
+            if of
+        ]
+        return replace(page, notes=(*page.notes, f"contains {' and '.join(held)} of the input"))
+
     def _choose_mode(self, change: object) -> None:
         self._mode_is_chosen = True
+
+    @traitlets.validate("mode")
+    def _check_mode(self, proposal: dict[str, Any]) -> str:
+        mode: str = proposal["value"]
+        name = self._stepped_stack()
+        if mode == "places" and not _has_places(self.attention, name):
+            raise traitlets.TraitError(
+                f"'mode' cannot be 'places': the keys of the stack {name!r} have no places in a "
+                "picture or a sound. Read a picture or a sound, or give places with "
+                "Attention.from_weights(weights, tokens, places=…, pictures=…)"
+            )
+        return mode
+
+    @when_open("selected", "attention")
+    def _fit_mode(self, change: object) -> None:
+        """Draw another stack in another way if its keys have no places."""
+        name = self._stepped_stack()
+        if name not in self.attention.stacks:
+            return
+        can = _has_places(self.attention, name)
+        if can != (self.mode == "places") and not (can and self._mode_is_chosen):
+            chosen = self._mode_is_chosen
+            self.mode = _mode_for(self.attention, name)
+            self._mode_is_chosen = chosen
 
     @when_open("unit")
     def _show_all(self, change: object) -> None:
@@ -356,7 +467,7 @@ class HeadView(TokenSize, LongInputFigure):
         if change["old"].intact is not self.attention.intact:
             self.window = None
             if not self._mode_is_chosen:
-                self.mode = _mode_for(self.attention)
+                self.mode = _mode_for(self.attention, self._stepped_stack())
                 self._mode_is_chosen = False
             there = self._words()
             self.highlight = [word for word in self.highlight if word.casefold() in there]
@@ -384,9 +495,21 @@ class HeadView(TokenSize, LongInputFigure):
         return list(proposal["value"])
 
 
-def _mode_for(attention: object) -> str:
-    """How a view of it opens: many tokens are a thicket of lines."""
+def _stack_of(head: Any) -> str | None:
+    """Return the stack that a selected head names, (layer, head) or (layer, head, stack)."""
+    return head[2] if isinstance(head, Sequence) and len(head) > 2 else None
+
+
+def _has_places(attention: Attention, stack: str) -> bool:
+    return has_places(attention.stacks[stack].key)
+
+
+def _mode_for(attention: object, stack: str | None) -> str:
+    """How a view opens: on the picture or the sound if keys have places; few tokens as lines."""
     if not isinstance(attention, Attention):
         return "lines"
+    name = stack if stack in attention.stacks else next(iter(attention.stacks))
+    if _has_places(attention, name):
+        return "places"
     longest = max(len(axis) for s in attention.stacks.values() for axis in (s.query, s.key))
     return "lines" if longest <= MOST_AS_LINES else "matrix"

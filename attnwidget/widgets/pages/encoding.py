@@ -56,6 +56,8 @@ def as_json_value(value: Any) -> Any:
     """
     if isinstance(value, Mapping):
         return {name: as_json_value(inner) for name, inner in value.items()}
+    if isinstance(value, list) and any(isinstance(inner, Mapping) for inner in value):
+        return [as_json_value(inner) for inner in value]
     if isinstance(value, (bytes, memoryview)):
         return base64.b64encode(value).decode("ascii")
     return value

@@ -2,21 +2,30 @@ import { attentionMap, mapsIn, severalMaps, twoMaps } from "../shared/page/embed
 import { localModel } from "../shared/page/local_model.js";
 import type { Kernel } from "../shared/page/page_data.js";
 import type { Model } from "../shared/types.js";
+import type { WirePlaces } from "./places/place_types.js";
 import type { ViewState } from "./state.js";
 
 /** Positions of highlighted words on the axes of a stack. */
 type Highlighted = ViewState["_highlighted"] & { stack: string; unit: string };
+/** What the page has of each stack and unit beside the maps. */
+interface Own {
+  highlighted: Highlighted[];
+  places?: WirePlaces[];
+}
 
 /**
  * A view of the maps on the page; if the page has the map of a single head, the selection is fixed.
  */
-export const pageModel: Kernel<ViewState, { highlighted: Highlighted[] }> = (
-  { state, own },
-  { maps: alone = [], two },
-) => {
+export const pageModel: Kernel<ViewState, Own> = ({ state, own }, { maps: alone = [], two }) => {
   if (state._long) return onePart(state);
   const none = { query: [], key: [] };
-  const model = localModel<ViewState>({ ...state, _highlighted: none, _map: null, _maps: null });
+  const model = localModel<ViewState>({
+    ...state,
+    _highlighted: none,
+    _map: null,
+    _maps: null,
+    _places: null,
+  });
   const [maps, others] = two ?? [alone, []];
   const only = maps[0]?.only;
   const draw = () => {
@@ -38,6 +47,10 @@ export const pageModel: Kernel<ViewState, { highlighted: Highlighted[] }> = (
       own.highlighted.find((of) => of.stack === head[2] && of.unit === unit) ?? none;
     model.set("_axes", heldMaps.axes);
     model.set("_highlighted", { query, key });
+    const places = own.places?.find((of) => of.stack === head[2] && of.unit === unit) ?? null;
+    model.set("_places", places);
+    model.set("_has_places", places !== null);
+    if (!places && model.get("mode") === "places") model.set("mode", "matrix");
     model.set("_map", other ? null : attentionMap(heldMaps, head));
   };
   for (const name of ["selected", "layer", "unit", "quantity", "arrangement"])

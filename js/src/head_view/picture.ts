@@ -7,7 +7,7 @@ import { isWhole } from "../shared/window.js";
 import { hasMinimap, MINIMAP, paintMinimap } from "./aside/minimap.js";
 import { curveSize, lockedRow, paintCurve } from "./aside/row_curve.js";
 import { tiledNotes } from "./aside/tiled_text.js";
-import { barOf, differenceBarOf } from "./lines/line_tables.js";
+import { barOf, differenceBarOf } from "./colour_bars.js";
 import { linesRange } from "./lines/lines_focus.js";
 import { HEADING, type LinesLayout, scrollToMiddle } from "./lines/lines_layout.js";
 import {
@@ -25,8 +25,12 @@ import { paintOverRows, paintRowsLines } from "./lines/rows_paint.js";
 import { paintMatrixLabels } from "./matrix/matrix_labels.js";
 import type { MatrixLayout } from "./matrix/matrix_layout.js";
 import { arrangeMatrix, matrixNotes, paintMatrix } from "./matrix/matrix_paint.js";
+import { arrangePlaces } from "./places/places_layout.js";
+import { paintPlaces } from "./places/places_paint.js";
+import { placesLine, placesNotes, placesSaid, placesTable } from "./places/places_text.js";
 import {
   ASIDE,
+  drawnState,
   isInRows,
   lastLock,
   leads,
@@ -71,7 +75,8 @@ const GAP = 16;
 const LINE = 18;
 
 /** One head in full, as lines or as a matrix, or several heads. */
-export const drawPicture: DrawPicture<ViewState> = (state, request) => {
+export const drawPicture: DrawPicture<ViewState> = (saved, request) => {
+  const state = drawnState(saved);
   const sheet = new Sheet(request);
   const head = state.selected.at(-1);
   const model = state._source.model;
@@ -135,8 +140,10 @@ export const drawPicture: DrawPicture<ViewState> = (state, request) => {
     if (second) sheet.text(second, { colour: request.theme.second });
   }
   const words = captionOf(state, shown, scene.map, drawing, range);
-  sheet.notes(...words.notes.filter((note) => note !== named));
-  const table = several ? severalTable(scene) : tableOf(scene, quantity);
+  const said = scene.places ? placesSaid(scene) : [];
+  sheet.notes(...words.notes.filter((note) => note !== named && !said.includes(note)));
+  const inMatrix = several ? severalTable : (of: Scene) => tableOf(of, quantity);
+  const table = scene.places ? placesTable(scene) : inMatrix(scene);
   return { sheet, caption: words, table };
 };
 
@@ -144,7 +151,8 @@ export const drawPicture: DrawPicture<ViewState> = (state, request) => {
 function readOut(sheet: Sheet, scene: Scene): void {
   const target = leads(scene);
   const style = { size: LABEL_SIZE, colour: scene.theme.text, line: 16 };
-  const text = isPair(target) || scene.several ? targetText(scene, target) : "";
+  const asTarget = isPair(target) || scene.several ? targetText(scene, target) : "";
+  const text = scene.places ? placesLine(scene) : asTarget;
   if (text) {
     sheet.text(text, style);
     sheet.gap();
@@ -227,7 +235,8 @@ function drawHeads(sheet: Sheet, scene: Scene): string[] {
     sheet.place(key.width, key.height, (pen) => paintKey(pen, key, scene));
   }
   let drawing: Drawing;
-  if (several?.arrangement === "beside") drawing = besideDrawing(sheet, scene);
+  if (scene.places) drawing = placesDrawing(scene);
+  else if (several?.arrangement === "beside") drawing = besideDrawing(sheet, scene);
   else if (isInRows(state, scene.map, several)) drawing = rowsDrawing(sheet, scene);
   else if (state.mode === "matrix") drawing = matrixDrawing(scene, arrangeMatrix(scene));
   else
@@ -298,6 +307,16 @@ function rowsDrawing(sheet: Sheet, scene: Scene): Drawing {
     cut ? sheet.pen.clipped(width, at.height, () => lines(pen)) : lines(pen);
   const notes = [...linesNotes(columns, chosen.all, scene), cut].filter(Boolean);
   return { width, height: at.height, paint, notes };
+}
+
+function placesDrawing(scene: Scene): Drawing {
+  const all = arrangePlaces(scene);
+  return {
+    width: all.width,
+    height: all.height,
+    paint: (pen) => paintPlaces(pen, all, scene),
+    notes: placesNotes(all, scene),
+  };
 }
 
 function matrixDrawing(scene: Scene, at: MatrixLayout): Drawing {

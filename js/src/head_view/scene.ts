@@ -7,6 +7,7 @@ import { type Axes, type Axis, type Head, type Side, sameHead } from "../shared/
 import { isWhole, type MapPart } from "../shared/window.js";
 import { isMany, printerOf } from "./aside/token_name.js";
 import type { Plot } from "./gestures.js";
+import { type AxesPlaces, placesOf } from "./places/token_places.js";
 import { headColours } from "./several/head_colours.js";
 import { type Several, severalMap, togetherMap } from "./several/several.js";
 import { scaledToSight } from "./source/colour_range.js";
@@ -78,6 +79,8 @@ export interface Scene extends Ground {
   absent?: Record<Side, Set<number>>;
   /** Too little room for numbers beside tokens. */
   slim?: boolean;
+  /** Where tokens come from, where they are drawn on pictures. */
+  places?: AxesPlaces | undefined;
   /** Sides whose tokens are named at a matrix; both without it. */
   labelled?: Record<Side, boolean>;
 }
@@ -94,6 +97,8 @@ export interface Figure {
   isCut(scene: Scene, side: Side, text: string): boolean;
   /** What the caption must say about the drawing. */
   notes(): string[];
+  /** The token that an arrow key goes to, where tokens lie in a plane. */
+  neighbour?(scene: Scene, from: Target, key: string): Target | undefined;
   /** What of the map lies where on the page, under a point or first; undefined of no window. */
   plot?(at?: Pick<MouseEvent, "clientX" | "clientY">): Plot | undefined;
 }
@@ -137,7 +142,7 @@ export const choices = (of: ViewState) => [
  * would be longer than can be scrolled.
  */
 export const isZoomable = ({ mode }: Pick<ViewState, "mode">, map: VisibleMap): boolean =>
-  mode === "matrix" || map.tiles !== undefined;
+  mode === "matrix" || (mode === "lines" && map.tiles !== undefined);
 
 /**
  * Whether tokens are drawn in rows: lines of whole maps that are not side by side. Other lines stay
@@ -152,6 +157,13 @@ export const isInRows = (
   token_layout === "horizontal" &&
   map.tiles === undefined &&
   several?.arrangement !== "beside";
+
+/**
+ * A state as it is drawn: on pictures no token is hidden, because special tokens stand beside the
+ * picture.
+ */
+export const drawnState = (state: ViewState): ViewState =>
+  state.mode === "places" ? { ...state, hidden: [], renormalise: false } : state;
 
 /** The part of the map that is shown, by what is hidden and filtered. */
 export function visibleOf(state: ViewState, shown: Shown): VisibleMap {
@@ -229,6 +241,7 @@ export function sceneOf(state: ViewState, shown: Shown, map: VisibleMap, ground:
     printBeside: shown.quantity === "weights" && !map.signed ? sharePrinter(shown.exact) : print,
     locked: positions(map, side("query"), side("key")),
     highlighted: positions(map, query, key),
+    places: state.mode === "places" ? placesOf(state, shown.axes) : undefined,
     ...together(shown.several, ground.theme),
   };
 }

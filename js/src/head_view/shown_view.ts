@@ -4,8 +4,10 @@ import { shownHead } from "../shared/selection.js";
 import type { Head, Model } from "../shared/types.js";
 import { isWhole, type MapPart, type Position, samePart } from "../shared/window.js";
 import { peekShown } from "./peek_shown.js";
+import { directionOf } from "./places/shown_row.js";
 import {
   choices,
+  drawnState,
   type Figure,
   isInRows,
   isZoomable,
@@ -77,6 +79,7 @@ export class ShownView {
   }
 
   kind(mode = this.scene?.state.mode ?? this.model.get("mode")): keyof typeof this.figures {
+    if (mode === "places") return mode;
     if (this.shown?.several?.arrangement === "beside") return "beside";
     const token_layout = this.model.get("token_layout");
     const inRows = this.map && isInRows({ mode, token_layout }, this.map, this.shown?.several);
@@ -91,7 +94,8 @@ export class ShownView {
     return this.model.get("_stacks").find(({ name }) => name === stack);
   }
 
-  follow(state: ViewState, look: Look): Followed {
+  follow(now: ViewState, look: Look): Followed {
+    const state = drawnState(now);
     this.scene = undefined;
     const head = shownHead(this.model);
     if (!head) {
@@ -99,12 +103,26 @@ export class ShownView {
       return { head, peek: null, busy: false };
     }
     if (this.#requests.isMoved()) this.part = undefined;
-    const now = shownHeads(state, head, this.selected);
-    this.selected = now.shown;
+    const heads = shownHeads(state, head, this.selected);
+    this.selected = heads.shown;
     const peek = this.peeked && peekShown(state, this.selected, this.peeked);
     this.shown = peek?.shown ?? this.selected;
     if (this.shown) this.#arrange(peek?.state ?? state, this.shown, look);
-    return { head, peek, busy: (now.busy || this.#requests.isOpen()) && !peek };
+    const lacksPlaces = state.mode === "places" && !this.#hasPlaces();
+    const busy = heads.busy || lacksPlaces || this.#lacksRow(state) || this.#requests.isOpen();
+    return { head, peek, busy: busy && !peek };
+  }
+
+  /** Whether the kernel has still to send the locked row or column of a long input. */
+  #lacksRow({ mode, _long: long, _exact: exact }: ViewState): boolean {
+    if (mode !== "places" || !long || !this.model.send || !this.scene) return false;
+    const side = directionOf(this.scene);
+    const locked = [...this.scene.locked[side]].at(-1);
+    return !exact || (locked !== undefined && (exact.side !== side || exact.at !== locked));
+  }
+
+  #hasPlaces(): boolean {
+    return this.scene?.places !== undefined;
   }
 
   #arrange(state: ViewState, of: Shown, look: Look): void {

@@ -1,7 +1,8 @@
 import type { TokenSize } from "../shared/labels.js";
 import type { AttentionMap, SharedState, Side } from "../shared/types.js";
+import type { WireMedia, WirePlaces } from "./places/place_types.js";
 import type { Arrangement, Maps, OfTwoMaps } from "./several/map_types.js";
-import type { LongMaps, NoHead, Sentences, Tile, TileRow } from "./source/tile_types.js";
+import type { ExactRow, LongMaps, NoHead, Sentences, Tile, TileRow } from "./source/tile_types.js";
 
 /** The steps in which a model wrote a text. */
 export interface Steps {
@@ -18,7 +19,7 @@ export interface Steps {
 
 /** The traits of `HeadView`. */
 export interface ViewState extends SharedState {
-  mode: "lines" | "matrix";
+  mode: "lines" | "matrix" | "places";
   top_mass: number;
   renormalise: boolean;
   sentences: Sentences;
@@ -48,10 +49,17 @@ export interface ViewState extends SharedState {
   _long: LongMaps | NoHead | null;
   _tile: Tile | null;
   _row: TileRow | null;
+  /** The row or column of a long input that is painted on a picture. */
+  _exact?: ExactRow | null;
   /** A search: `n` counts them, -1 goes backwards; and its answer. */
   _jump: { n?: number; text?: string; side?: Side; step?: 1 | -1 };
   /** The steps of a generated text; null for other texts. */
   _steps: Steps | null;
+  /** Whether the shown stack can be drawn on pictures or sounds; absent in older states. */
+  _has_places?: boolean;
+  /** Where tokens come from, and the pictures and sounds; null in other modes. */
+  _places?: WirePlaces | null;
+  _media?: WireMedia | null;
   _jumped: { n?: number; count?: number; at?: number; nth?: number };
 }
 
@@ -88,7 +96,11 @@ export const WATCHED: (keyof ViewState)[] = [
   "_long",
   "_tile",
   "_row",
+  "_exact",
   "_jump",
   "_jumped",
   "_steps",
+  "_has_places",
+  "_places",
+  "_media",
 ];

@@ -4,11 +4,12 @@ import { createRef, ref } from "lit-html/directives/ref.js";
 import { barView } from "../shared/colour_bar_view.js";
 import { captioned } from "../shared/save_menu.js";
 import type { Head } from "../shared/types.js";
-import { barOf, differenceBarOf } from "./lines/line_tables.js";
+import { barOf, differenceBarOf } from "./colour_bars.js";
 import { linesFigure } from "./lines/lines_figure.js";
 import type { LineRange } from "./lines/lines_focus.js";
 import { rowsFigure } from "./lines/rows_figure.js";
 import { matrixFigure } from "./matrix/matrix_figure.js";
+import { placesFigure } from "./places/places_figure.js";
 import { ASIDE, type Scene } from "./scene.js";
 import type { Several } from "./several/several.js";
 import { besideFigure } from "./several/side_by_side_figure.js";
@@ -23,6 +24,9 @@ export const HINT = "Point at a token for its values, click to lock it.";
 /** Of what is zoomed: how, and how to get lines. */
 export const ZOOM_HINT =
   "Point at a cell for its weight, click to lock it, + and − zoom, drag to move; m shows lines.";
+/** Of a picture. */
+export const PLACES_HINT =
+  "Point at a patch or a token for its row, click to lock it; x turns to who looks there.";
 
 /** Targets with their weights, under a heading. */
 interface Listing {
@@ -53,6 +57,7 @@ export function viewFigures(
     lines: linesFigure(apart),
     rows: rowsFigure(apart),
     matrix: matrixFigure(apart),
+    places: placesFigure(apart),
     beside: besideFigure(apart, signal, onlyThis),
   };
   for (const { element } of Object.values(figures)) {
@@ -89,6 +94,8 @@ export interface BodyState {
   /** Height that is kept while a head is previewed, so that the page below does not move. */
   held: number;
   readout: string;
+  /** A hint below a readout that is never empty. */
+  hint: string;
   strongest: Listing | undefined;
   links: Listing | undefined;
   legend: unknown;
@@ -136,6 +143,7 @@ export function viewBody(
       <div class="attnw-aside">
         <p class="attnw-readout" .style=${lines > 1 ? `min-height: ${READ_LINE * lines}px` : ""}
           >${of.readout}</p>
+        <p class="attnw-view-note" ?hidden=${!of.hint}>${of.hint}</p>
         <canvas class="attnw-minimap" aria-hidden="true" ?hidden=${!of.minimap}
           @pointerdown=${on.minimapped} @pointermove=${on.minimapped} ${ref(minimap)}></canvas>
         <div>${guard([of.strongest], () => targetList(of.strongest, on.go))}</div>

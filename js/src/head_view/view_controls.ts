@@ -13,7 +13,7 @@ import { hideable, twoSentences } from "./source/visible_map.js";
 import type { ViewState } from "./state.js";
 import { sentencesName } from "./view_text.js";
 
-const MODES: ViewState["mode"][] = ["lines", "matrix"];
+const MODES: ViewState["mode"][] = ["lines", "matrix", "places"];
 const ARRANGEMENT_NAMES: Record<Arrangement, string> = {
   one: "one",
   beside: "side by side",
@@ -29,7 +29,16 @@ export interface Controlled {
   leavesOut: boolean;
 }
 
-/** The choice between lines and a matrix, which stands beside the title. */
+/**
+ * The ways that a figure can be drawn in: places need a picture or a sound, which a page without a
+ * kernel may not have.
+ */
+export function modesOf(model: Model<ViewState>): ViewState["mode"][] {
+  const isThere = Boolean(model.get("_media")) || Boolean(model.send);
+  return model.get("_has_places") && isThere ? MODES : MODES.filter((mode) => mode !== "places");
+}
+
+/** The choice between lines, a matrix and places, which stands beside the title. */
 export const modeControl = (
   model: Model<ViewState>,
   setMode: (mode: ViewState["mode"]) => void,
@@ -38,7 +47,7 @@ export const modeControl = (
     name: "mode",
     place: "bar",
     look: "buttons",
-    values: MODES,
+    values: modesOf(model),
     value: model.get("mode"),
     change: setMode,
   });
@@ -58,9 +67,12 @@ export function viewControls(model: Model<ViewState>, { axes, leavesOut }: Contr
       change: (sentences) => save(model, { sentences }),
       print: sentencesName,
     }),
-    hideControl(model, (kind) =>
-      kind === "first" && present.has(kind) ? "first token" : present.get(kind)?.join(" "),
-    ),
+    hideControl(model, (kind) => {
+      // On a picture special tokens stand beside it.
+      if (model.get("mode") === "places") return undefined;
+      const names = present.get(kind);
+      return kind === "first" && names ? "first token" : names?.join(" ");
+    }),
     choice<Arrangement>({
       name: "heads",
       place: "bar",
@@ -113,7 +125,10 @@ export function viewControls(model: Model<ViewState>, { axes, leavesOut }: Contr
       hint: "Divide the weights of each query by their sum over the keys that are shown.",
       value: model.get("renormalise"),
       change: (renormalise) => save(model, { renormalise }),
-      hidden: model.get("quantity") !== "weights" || (present.size === 0 && !pair),
+      hidden:
+        model.get("quantity") !== "weights" ||
+        model.get("mode") === "places" ||
+        (present.size === 0 && !pair),
       disabled: !leavesOut,
     },
   ];

@@ -64,11 +64,12 @@ export function toggled(locked: Marks, marks: Marks, add: boolean): Marks {
 
 export const KEYS = [
   ["↑ ↓", "move between tokens; Home and End to the first and last"],
-  ["← →", "lines: query or key side; matrix: move between columns"],
+  ["← →", "lines: query or key side; matrix and places: move between columns"],
   ["Enter or Space, click", "lock the token or cell, again to unlock it"],
   ["Shift + Enter, Shift + click", "lock it beside the others"],
   ["Escape", "undo the last lock"],
-  ["m", "lines or matrix"],
+  ["m", "lines, matrix, or places on a picture"],
+  ["x", "places: where a token looks, or who looks at it"],
   ["s", "one head, heads side by side, or one over another"],
   ["a", "of several heads: all of the layer, or those selected"],
   ["Shift + Enter, twice click on a head", "only this head"],

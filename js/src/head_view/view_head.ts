@@ -45,7 +45,7 @@ function viewHead(of: {
   </div>`;
 }
 
-/** Change between lines and matrix; the focus goes along. */
+/** Change between lines, matrix and places; the focus goes along. */
 export function setMode(view: ShownView, mode: ViewState["mode"]): void {
   const { element } = view.figure;
   const hadFocus = element.contains(element.ownerDocument.activeElement);

@@ -54,6 +54,7 @@ export function viewKeyboard(view: ShownView, locks: ViewLocks, commands: Comman
   function changed(key: string): boolean {
     if (key === "m") commands.turn();
     else if (key === "s") save(model, { arrangement: nextArrangement(model.get("arrangement")) });
+    else if (key === "x" && model.get("mode") === "places") locks.turn();
     else if (key === "a" && model.get("arrangement") !== "one")
       save(model, { of: model.get("of") === "layer" ? "selected" : "layer" });
     else return key === "f" && commands.find();
@@ -69,7 +70,9 @@ export function viewKeyboard(view: ShownView, locks: ViewLocks, commands: Comman
       view.show(part);
       return true;
     }
-    const target = targetOf(event.key, scene);
+    const target = view.figure.neighbour
+      ? view.figure.neighbour(scene, view.active, event.key)
+      : targetOf(event.key, scene);
     if (!target) return false;
     view.active = target;
     locks.reveal(target);

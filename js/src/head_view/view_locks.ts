@@ -2,6 +2,7 @@ import { shownHead } from "../shared/selection.js";
 import { save } from "../shared/snapshot.js";
 import { around, centred, showing, wholeOf, zoomed } from "../shared/window.js";
 import { NEARER } from "./gestures.js";
+import { turnedMarks } from "./places/turned_row.js";
 import { lastLock, leads, type Scene } from "./scene.js";
 import type { ShownView } from "./shown_view.js";
 import { isBlock, isEmpty, isPair, type Target } from "./source/target.js";
@@ -41,6 +42,17 @@ export class ViewLocks {
     const marks = marksOf(scene.map, target);
     this.#size = marks.length;
     save(model, { tokens: toggled(model.get("tokens"), marks, add) });
+  }
+
+  /** Turn from where a token looks to who looks at it, and back. */
+  turn(): void {
+    const { model, scene, peeked } = this.#view;
+    if (!scene || peeked) return;
+    const marks = turnedMarks(scene);
+    if (marks.length === 0) return;
+    this.#size = 1;
+    this.#view.active = {};
+    save(model, { tokens: marks });
   }
 
   unlock(): boolean {

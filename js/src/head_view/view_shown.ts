@@ -101,7 +101,18 @@ function shownTiled(state: ViewState, head: Head, last: Shown | null) {
     : long.heads.length === 1 && sameHead(long.heads[0] as Head, head);
   if (!agrees || !isThere) return before;
   const names = several?.names?.join();
-  const source = [long, tile, row, axes, highlighted, arrangement, several?.heads.join(), names];
+  const exact = state._exact ?? null;
+  const source = [
+    long,
+    tile,
+    row,
+    exact,
+    axes,
+    highlighted,
+    arrangement,
+    several?.heads.join(),
+    names,
+  ];
   if (last && source.every((value, i) => value === last.source[i]))
     return { shown: last, busy: false };
   const shown: Shown = {
@@ -113,7 +124,7 @@ function shownTiled(state: ViewState, head: Head, last: Shown | null) {
     exact: true,
     highlighted,
     several,
-    tiled: { long, tile, row },
+    tiled: { long, tile, row, exact },
     source,
     rowSums: [1, 1],
     mask: several?.names ? aloneText(axes) : "",

@@ -12,6 +12,7 @@ import { barTexts, wedgeTexts } from "../shared/colour_bar.js";
 import { type HeadNaming, shortName } from "../shared/head_names.js";
 import { labelOf, quoted } from "../shared/labels.js";
 import { counted, digits } from "../shared/numbers.js";
+import { percentText } from "../shared/percent_text.js";
 import { barPrinter, type Print, printValue, quantityName, symbolOf } from "../shared/quantity.js";
 import { offNote } from "../shared/strike.js";
 import {
@@ -28,6 +29,8 @@ import { isMany, listName, printerOf, tokenName } from "./aside/token_name.js";
 import type { LineRange } from "./lines/lines_focus.js";
 import { columnsScroll } from "./lines/lines_layout.js";
 import { rowsLayout } from "./lines/rows_layout.js";
+import { evenOf } from "./places/places_text.js";
+import { shownRow } from "./places/shown_row.js";
 import { isInRows, leads, type Scene } from "./scene.js";
 import { namesOf } from "./several/head_list_text.js";
 import { differenceScale } from "./several/two_maps.js";
@@ -171,12 +174,20 @@ export function legendOf(scene: Scene, { maximum, of }: LineRange, quantity: str
   const print = map.tiles ? scene.print : printWhole;
   const texts = (isLines ? wedgeTexts : barTexts)(state.scale, maximum, print);
   const words = [
-    isLines ? "thickness" : "",
+    isLines ? "thickness" : state.mode === "places" ? placesLegend(scene) : "",
     symbolOf(quantity),
     scaleName(state.scale, quantity),
     of,
   ];
   return { texts, words: words.filter(Boolean).join(" · ") };
+}
+
+/** What the tick of the bar is. */
+function placesLegend(scene: Scene): string {
+  const even = scene.map.signed ? undefined : evenOf(shownRow(scene));
+  if (even === undefined) return "";
+  const print = scene.state.quantity === "weights" ? percentText : scene.print;
+  return `tick: even share ${print(even)}`;
 }
 
 /** Where a model wrote the rest. */
@@ -227,6 +238,7 @@ export function standsBeside(scene: Scene): boolean {
 
 /** The strongest keys of a locked query, or queries of a locked key, and whose they are. */
 export function strongestOf(scene: Scene): { of: string; listed: Listed[] } | undefined {
+  if (scene.state.mode === "places") return undefined;
   const { map, axes, print } = scene;
   const { query, key } = leads({ ...scene, active: {} });
   const from = (row: number) => listName(axes.query, map.rows[row] ?? 0);
@@ -260,7 +272,7 @@ export function strongestOf(scene: Scene): { of: string; listed: Listed[] } | un
 /** The strongest links of a map of which no reader sees every cell; undefined of others. */
 export function linksListed(scene: Scene): { of: string; listed: Listed[] } | undefined {
   const { map, axes, print, several } = scene;
-  if (!isMany(axes.key) && !map.tiles) return undefined;
+  if ((!isMany(axes.key) && !map.tiles) || scene.state.mode === "places") return undefined;
   const inSight = scene.state.mode === "lines" && map.tiles !== undefined;
   const source = sourceOf(several ? (map.most ?? map) : map);
   const pairs = inSight && source.links ? source.links : source.strongest({}, MOST_LINKS);
@@ -310,6 +322,9 @@ export function describe(map: VisibleMap, axes: Axes, target: Target, print: Pri
   return "";
 }
 
+/** Where the keys of a figure are told. */
+export const HELP = "Question mark lists the keys.";
+
 /** What assistive technology reads on the figure. */
 export function figureName(
   heads: Head[],
@@ -326,5 +341,5 @@ export function figureName(
   const of = quantity === "weights" ? "Attention" : `Attention ${quantity}`;
   const names = headNames(heads, { ...naming, most: MOST_NAMED, short: true });
   const strongest = pairs.join(", ");
-  return `${of} of ${names}${over}; strongest: ${strongest}. Question mark lists the keys.`;
+  return `${of} of ${names}${over}; strongest: ${strongest}. ${HELP}`;
 }

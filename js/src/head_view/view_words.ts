@@ -6,6 +6,7 @@ import { hasMinimap } from "./aside/minimap.js";
 import { lockedRow } from "./aside/row_curve.js";
 import { tiledNotes } from "./aside/tiled_text.js";
 import { linesRange } from "./lines/lines_focus.js";
+import { placesLine } from "./places/places_text.js";
 import { isZoomable, leads, roomFor, type Scene } from "./scene.js";
 import { type Chip, chipsOf } from "./several/chips.js";
 import { isTwo } from "./several/several.js";
@@ -15,7 +16,7 @@ import type { QueryRow } from "./source/map_source.js";
 import { isEmpty, isPair } from "./source/target.js";
 import { sizeOf } from "./source/window_of.js";
 import type { ViewState } from "./state.js";
-import { type BodyState, HINT, legendView, ZOOM_HINT } from "./view_body.js";
+import { type BodyState, HINT, legendView, PLACES_HINT, ZOOM_HINT } from "./view_body.js";
 import type { Shown } from "./view_shown.js";
 import {
   captionOf,
@@ -49,6 +50,7 @@ export class ViewWords {
     busy: false,
     held: 0,
     readout: HINT,
+    hint: "",
     strongest: undefined,
     links: undefined,
     legend: undefined,
@@ -118,11 +120,13 @@ export class ViewWords {
     if (!events.isDragging())
       body.caption = captionText(captionOf(scene.state, of, scene.map, notes, range));
     const target = isEmpty(scene.active) ? leads(scene) : scene.active;
-    const text = targetText(scene, target);
+    const text = scene.places ? placesLine(scene) : targetText(scene, target);
     // What is locked is listed below, or stands beside the tokens.
     const isListed =
       (body.strongest || standsBeside(scene)) && isEmpty(scene.active) && !isPair(target);
-    body.readout = (isListed ? "" : text) || (zooms ? ZOOM_HINT : HINT);
+    const hint = scene.places ? PLACES_HINT : zooms ? ZOOM_HINT : HINT;
+    body.readout = (isListed && !scene.places ? "" : text) || hint;
+    body.hint = scene.places && isEmpty(leads(scene)) ? hint : "";
     this.spoken = byKeyboard ? text : "";
   }
 }

@@ -18,19 +18,21 @@ import { stepsView } from "./aside/steps_view.js";
 import { printerOf } from "./aside/token_name.js";
 import { tooltip } from "./aside/tooltip.js";
 import { peekShown } from "./peek_shown.js";
+import { placesLine } from "./places/places_text.js";
+import type { Scene } from "./scene.js";
 import { chipRow, drawThese, toggledHeads } from "./several/chips.js";
 import { ShownView } from "./shown_view.js";
 import type { VisibleMap } from "./source/visible_map.js";
 import { type ViewState, WATCHED } from "./state.js";
 import { viewBody, viewFigures } from "./view_body.js";
-import { type Controlled, viewControls } from "./view_controls.js";
+import { type Controlled, modesOf, viewControls } from "./view_controls.js";
 import { KEYS } from "./view_cursor.js";
 import { headOf, setMode } from "./view_head.js";
 import { viewKeyboard } from "./view_keyboard.js";
 import { ViewLocks } from "./view_locks.js";
 import { viewPointer } from "./view_pointer.js";
 import type { Shown } from "./view_shown.js";
-import { figureName } from "./view_text.js";
+import { figureName, HELP } from "./view_text.js";
 import { ViewWords } from "./view_words.js";
 
 /** The name of the figure, which is read aloud. */
@@ -43,6 +45,10 @@ const nameOf = (of: Shown, map: VisibleMap, state: ViewState) =>
     printerOf(of.exact, of.quantity, of.axes.key),
     state,
   );
+
+/** The name with what a picture shows, which changes with every locked token. */
+const spokenName = (scene: Scene, name: string) =>
+  scene.places ? `${name.replace(/; strongest: .*$/s, "")}. ${placesLine(scene)}. ${HELP}` : name;
 
 /** Step the shown head through the layers of its stack. */
 function stepLayers(model: Model<ViewState>, view: ShownView, by: number): void {
@@ -99,7 +105,10 @@ function render(context: RenderContext<ViewState>): void {
   const onKey = viewKeyboard(view, locks, {
     toggleKeys: keys.toggle,
     step: (by) => stepLayers(model, view, by),
-    turn: () => setMode(view, model.get("mode") === "lines" ? "matrix" : "lines"),
+    turn: () => {
+      const modes = modesOf(model);
+      setMode(view, modes[(modes.indexOf(model.get("mode")) + 1) % modes.length] ?? "lines");
+    },
     find: find.focus,
     cancel: pointer.cancel,
     moved: () => {
@@ -136,7 +145,7 @@ function render(context: RenderContext<ViewState>): void {
       };
     else if (state._axes?.query) controlled = { axes: state._axes, leavesOut: false };
     view.showFigure();
-    if (view.scene) view.figure.element.setAttribute("aria-label", name);
+    if (view.scene) view.figure.element.setAttribute("aria-label", spokenName(view.scene, name));
   }
 
   /** Draws the figure, and writes what stands round it. */
@@ -180,7 +189,9 @@ function render(context: RenderContext<ViewState>): void {
 
   /** The offer to hide, or to show, special tokens on which much attention rests. */
   const offerView = () =>
-    view.selected ? hideOffer(model, view.selected.axes, model.get("_source")) : nothing;
+    view.selected && model.get("mode") !== "places"
+      ? hideOffer(model, view.selected.axes, model.get("_source"))
+      : nothing;
 }
 
 export default () => ({

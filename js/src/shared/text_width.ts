@@ -97,7 +97,7 @@ export function wrapped(text: string, room: number, measure: (text: string) => n
   };
   // A point between two parts ends a line and never begins one. The name of a head is one word.
   for (const word of bounded(text, MOST_WRAPPED).match(
-    /(?:\S*\bL\d+ H\d+\S*|\S+)(?: ·(?= |$))?/g,
+    /(?:\S*\bL\d+ H\d+\S*|[\S\u00a0]+)(?: ·(?= |$))?/g,
   ) ?? []) {
     const last = lines.at(-1);
     if (last !== undefined && measure(`${last} ${word}`) <= room)

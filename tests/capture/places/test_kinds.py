@@ -40,3 +40,14 @@ def test_the_boxes_of_a_tower_cover_a_squeezed_picture_once() -> None:
     boxes = [place for place in tokens.places if isinstance(place, Box)]
     assert len(boxes) == 24
     assert sum(box.area for box in boxes) == pytest.approx(150 * 260, rel=0.01)
+
+
+def test_each_tile_of_a_tower_has_a_class_token() -> None:
+    tokens, note = build("LLaVA-NeXT").tokens("vision", [drawn(150, 90)])
+    classes = [i for i, kind in enumerate(tokens.special) if kind == "cls"]
+    assert note == "" and len(tokens) % 17 == 0 and len(tokens) > 17
+    assert classes == list(range(0, len(tokens), 17))
+    assert tokens.text[:2] == ("[CLS]", "whole r0c0") and tokens.text[17:19] == ("[CLS]", "t0 r0c0")
+    assert {tokens.places[i] for i in classes} == {None}
+    padding = {tokens.places[i] for i, kind in enumerate(tokens.special) if kind == "padding"}
+    assert padding <= {None}

@@ -11,10 +11,10 @@ import torch
 from transformers import CLIPImageProcessor, ViTImageProcessor
 
 from attnwidget.capture.hub_model.picture_places import (
+    FrameFinder,
     NoPlaces,
     PictureFrame,
     PictureFrames,
-    picture_frames,
 )
 from fixtures.picture_models import Picture, drawn
 
@@ -33,7 +33,7 @@ class Altered:
 
 def frames_of(processor: Any, *pictures: Picture) -> PictureFrames:
     inputs = processor(images=list(pictures), return_tensors="pt")
-    return picture_frames(processor, pictures, inputs)
+    return FrameFinder()(processor, pictures, inputs)
 
 
 def only(frames: PictureFrames) -> PictureFrame:
@@ -42,7 +42,7 @@ def only(frames: PictureFrames) -> PictureFrame:
     return frame
 
 
-@pytest.mark.parametrize("size", [(640, 427), (30, 50), (2000, 900)])
+@pytest.mark.parametrize("size", [(640, 427), (30, 50), (1000, 450)])
 def test_a_squeezed_picture_has_boxes_within_a_thousandth_of_its_side(
     size: tuple[int, int],
 ) -> None:
@@ -60,6 +60,15 @@ def test_a_cropped_picture_has_boxes_inside_of_the_crop() -> None:
     assert whole is not None
     assert abs(whole.left - 106.5) < 2 and abs(whole.right - 533.5) < 2
     assert whole.top < 0.5 and whole.bottom > 426.5
+
+
+def test_a_changed_option_of_the_processor_changes_the_boxes() -> None:
+    find, picture = FrameFinder(), drawn(640, 427)
+    processor = CLIPImageProcessor(size={"height": 224, "width": 224})
+    squeezed = only(find(processor, [picture], processor(images=picture, return_tensors="pt")))
+    processor.size = {"shortest_edge": 224}
+    cropped = only(find(processor, [picture], processor(images=picture, return_tensors="pt")))
+    assert squeezed.across[0] > 2.8 and cropped.across[0] < 2
 
 
 def test_padding_has_no_place() -> None:
@@ -116,10 +125,10 @@ def test_pixels_that_another_processor_made_have_no_places() -> None:
     picture = drawn(128, 96)
     crop = CLIPImageProcessor()(images=picture, return_tensors="pt")
     with pytest.raises(NoPlaces, match="other pixels"):
-        picture_frames(ViTImageProcessor(), [picture], crop)
+        FrameFinder()(ViTImageProcessor(), [picture], crop)
     with pytest.raises(NoPlaces, match=r"makes \[1, 3, 48, 64\] of them, not \[1, 3, 224, 224\]"):
-        picture_frames(Altered(np.asarray), [picture], crop)
+        FrameFinder()(Altered(np.asarray), [picture], crop)
     with pytest.raises(NoPlaces, match="refused them"):
-        picture_frames(lambda **_: {}, [picture], crop)
+        FrameFinder()(lambda **_: {}, [picture], crop)
     with pytest.raises(NoPlaces, match="no pixel_values"):
-        picture_frames(ViTImageProcessor(), [picture], {})
+        FrameFinder()(ViTImageProcessor(), [picture], {})

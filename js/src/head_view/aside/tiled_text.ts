@@ -6,7 +6,7 @@ import { tokenName } from "./token_name.js";
 /** What a drawing of a map of which parts are at hand leaves out, or draws apart. */
 export function tiledNotes(scene: Scene): string[] {
   const { map, axes, state, part, print } = scene;
-  if (!map.tiles) return [];
+  if (!map.tiles || state.mode === "places") return [];
   const maps = map.members ?? [map];
   const { overview } = sourceOf(map);
   const matrix = state.mode === "matrix";

@@ -1,7 +1,5 @@
-import { diverging, ramp } from "../../shared/colour.js";
-import { strip, wedge } from "../../shared/colour_bar.js";
-import { mixed, rampTo, type Tables, word, zeroLevel } from "../../shared/colour_levels.js";
-import type { Raster } from "../../shared/pen.js";
+import { diverging } from "../../shared/colour.js";
+import { mixed, type Tables, word, zeroLevel } from "../../shared/colour_levels.js";
 import type { Theme } from "../../shared/theme.js";
 import type { Scene } from "../scene.js";
 import { LEVELS, tablesOf } from "../several/head_colours.js";
@@ -19,7 +17,7 @@ const MORE = 232;
 type Drawn = Pick<Scene, "theme" | "state" | "colours" | "map">;
 
 /** A table of lines has the same colour for every thickness, and the background for none. */
-function flat(theme: Theme, colour: number, less = colour): Uint32Array {
+export function flat(theme: Theme, colour: number, less = colour): Uint32Array {
   const zero = zeroLevel(less !== colour);
   const ground = word(theme.background);
   return Uint32Array.from({ length: LEVELS }, (_, i) =>
@@ -65,24 +63,6 @@ function tablesFor(theme: Theme, colours: string[] | undefined, signed?: boolean
   const first = theme.forced ? whole : mixed(theme, whole, OPACITY);
   const second = colours || signed ? first : flat(theme, word(theme.second));
   return { first, faded: mixed(theme, whole, BESIDE), second };
-}
-
-/** The scale of weights: the colours of cells, or the thickness of lines. */
-export function barOf(scene: Drawn): Raster {
-  const { theme, colours, state } = scene;
-  if (state.mode !== "lines") return strip(colours ? rampTo(theme, theme.text) : ramp(theme));
-  return wedge(
-    colours
-      ? flat(theme, word(theme.text))
-      : lineTables({ ...scene, map: { ...scene.map, signed: false } }).first,
-  );
-}
-
-/** The scale of differences. */
-export function differenceBarOf(scene: Drawn): Raster {
-  const { theme, state } = scene;
-  if (state.mode !== "lines") return strip(diverging(theme));
-  return wedge(lineTables({ theme, state, map: { ...scene.map, signed: true } }).first, true);
 }
 
 /** The colours of the cells of overlaid heads. */

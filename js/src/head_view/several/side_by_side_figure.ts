@@ -80,7 +80,7 @@ export function besideFigure(
         const place = placeOf(i);
         place.lines.element.hidden = mode !== "lines";
         place.matrix.element.hidden = mode !== "matrix";
-        return place[mode];
+        return mode === "matrix" ? place.matrix : place.lines;
       });
       const content = html`<canvas class="attnw-names" aria-hidden="true" ${ref(names)}></canvas>
         ${panels.map((panel, i) => panelView(panel, i, scene.several))}`;

@@ -1,3 +1,4 @@
+import type { Side } from "../../shared/types.js";
 import type { MapPart, Position, Size } from "../../shared/window.js";
 import type { Target } from "./target.js";
 
@@ -39,6 +40,16 @@ export interface QueryRow {
   strongest: Pair[];
 }
 
+/** The exact row of a query, or column of a key, that the kernel has sent of a tiled map. */
+export interface ChosenRow {
+  side: Side;
+  /** The chosen position; undefined for the mean over all queries. */
+  of: number | undefined;
+  values: Float32Array;
+  /** Of a column: what even attention would give to the key, by query. */
+  even: Float32Array | undefined;
+}
+
 /**
  * Where the values of a map come from. A whole map answers at once; of a tiled one parts are at
  * hand, and finer ones arrive later.
@@ -55,6 +66,8 @@ export interface MapSource {
   at(place: Position): CellBlock | undefined;
   /** All of a query's weights; undefined where they are not at hand. */
   row(query: number): QueryRow | undefined;
+  /** Of a tiled map: the row or column that is painted on pictures. */
+  chosen?: ChosenRow | undefined;
   /** The strongest pairs that are known of the map, or of one token; `within` a part of it. */
   strongest(of: Target, count: number, within?: MapPart): Pair[];
   /** The strongest pairs in sight, where lines of all would need cells that are not at hand. */

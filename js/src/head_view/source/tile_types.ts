@@ -1,7 +1,7 @@
-import type { Head, SharedState } from "../../shared/types.js";
+import type { Head, SharedState, Side } from "../../shared/types.js";
 import type { MapPart } from "../../shared/window.js";
 import type { WireArray } from "../../shared/wire.js";
-import type { Cells, Pair, QueryRow } from "./map_source.js";
+import type { Cells, ChosenRow, Pair, QueryRow } from "./map_source.js";
 
 /** Attention from and to the sentences of a pair; "ab" is from A to B. */
 export type Sentences = "all" | "aa" | "ab" | "ba" | "bb";
@@ -62,11 +62,22 @@ export interface TileRow {
   links: [key: number, weight: number][][];
 }
 
+/** The row of a query or the column of a key, with every single value of each map [maps, n]. */
+export interface ExactRow {
+  heads: Head[];
+  side: Side;
+  /** The position of the token; null for the mean over all queries. */
+  at: number | null;
+  values: WireArray;
+}
+
 /** The loaded parts of a map. */
 export interface Tiles {
   overview: Cells;
   tile: { cells: Cells; tile: Tile } | undefined;
   row: QueryRow | undefined;
+  /** The row or column that is painted on pictures. */
+  chosen: ChosenRow | undefined;
   /** The strongest of the whole map, and those in sight. */
   strongest: Pair[];
   links: Pair[];

@@ -6,12 +6,13 @@ import { asFloat32 } from "../../shared/wire.js";
 import {
   blockIn,
   type Cells,
+  type ChosenRow,
   type MapSource,
   type Pair,
   type QueryRow,
   StrongestPairs,
 } from "./map_source.js";
-import type { Link, LongMaps, Tile, TileRow, Tiles } from "./tile_types.js";
+import type { ExactRow, Link, LongMaps, Tile, TileRow, Tiles } from "./tile_types.js";
 import { keptOf, leastDifference, leastLine, type VisibleMap } from "./visible_map.js";
 
 /** What the page has of a long input. */
@@ -19,6 +20,7 @@ export interface Tiled {
   long: LongMaps;
   tile: Tile | null;
   row: TileRow | null;
+  exact: ExactRow | null;
 }
 
 /** Cells a side that a tile has at most. */
@@ -72,7 +74,7 @@ function shownOf(long: LongMaps, axes: Axes): ReturnType<typeof keptOf> {
 
 /** The visible maps of a long input, of which the page has an overview and a tile. */
 export function tiledMaps(
-  { long, tile, row }: Tiled,
+  { long, tile, row, exact }: Tiled,
   axes: Axes,
   two: boolean,
   scale: Scale,
@@ -97,6 +99,10 @@ export function tiledMaps(
         overview,
         tile: finest && fits ? { cells: finest, tile: fits } : undefined,
         row: row && same(row, long) ? rowOf(row, i) : undefined,
+        chosen:
+          exact && same(exact, long)
+            ? chosenRow(exact, i, isCausal(overview) ? rows : undefined, axes)
+            : undefined,
         strongest: (long.links[i] ?? []).map(pairOf),
         links: fits?.links ? (fits.links[i] ?? []).map(pairOf) : [],
       },
@@ -107,22 +113,25 @@ export function tiledMaps(
   });
 }
 
+/** Whether the first query does not see the last keys. */
+const isCausal = ({ values, cols }: Cells): boolean => cols > 1 && Number.isNaN(values[cols - 1]);
+
 /**
  * The smallest value that is drawn as a line, of each row. The last key of a causal map is masked
  * for the first query.
  */
 function leastOf(
   { quantity }: LongMaps,
-  { values, cols }: Cells,
+  overview: Cells,
   rows: number[],
   { key }: Axes,
   { signed, maximum }: VisibleMap,
 ): Float32Array {
-  const isCausal = cols > 1 && Number.isNaN(values[cols - 1]);
   const end = quantity === "weights" ? 1 : maximum;
+  const causal = isCausal(overview);
   if (signed) return new Float32Array(rows.length).fill(leastDifference(maximum, end));
   return Float32Array.from(rows, (query) => {
-    const even = quantity !== "weights" ? 0 : 1 / (isCausal ? query + 1 : key.text.length);
+    const even = quantity !== "weights" ? 0 : 1 / (causal ? query + 1 : key.text.length);
     return leastLine(even, end);
   });
 }
@@ -138,9 +147,30 @@ function rowOf({ query, step, values, first, links }: TileRow, i: number): Query
   };
 }
 
+/** A row or a column of one of the maps; `causal`: the queries of a causal map. */
+function chosenRow(
+  { side, at, values }: ExactRow,
+  i: number,
+  causal: number[] | undefined,
+  { key }: Axes,
+): ChosenRow {
+  const [, count = 0] = values.shape;
+  return {
+    side,
+    of: at ?? undefined,
+    values: asFloat32(values).subarray(i * count, (i + 1) * count),
+    even:
+      side === "query"
+        ? undefined
+        : Float32Array.from({ length: count }, (_, place) =>
+            causal ? 1 / ((causal[place] ?? 0) + 1) : 1 / key.text.length,
+          ),
+  };
+}
+
 /** A map of which parts are at hand. */
 export function tiledMap({ rows, cols }: VisibleMap, tiles: Tiles): MapSource {
-  const { overview, tile, row, strongest, links } = tiles;
+  const { overview, tile, row, chosen, strongest, links } = tiles;
   const known = () => [...(row?.strongest ?? []), ...links, ...strongest];
   return {
     size: { rows: rows.length, cols: cols.length },
@@ -152,6 +182,7 @@ export function tiledMap({ rows, cols }: VisibleMap, tiles: Tiles): MapSource {
     },
     at: (place) => (tile && blockIn(tile.cells, place)) ?? blockIn(overview, place),
     row: (query) => (row?.query === query ? row : undefined),
+    chosen,
     strongest(of, count, within) {
       const fits = ({ query, key }: Pair) =>
         (of.query === undefined || of.query === query) &&
@@ -214,6 +245,7 @@ export function largestTiles(members: Tiles[]): Tiles {
       cells: largestOf(tiles.map(({ cells }) => cells)),
     },
     row: first.row,
+    chosen: first.chosen,
     strongest: sorted(members.flatMap(({ strongest }) => strongest)),
     links: sorted(members.flatMap(({ links }) => links)),
   };

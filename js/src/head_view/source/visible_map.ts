@@ -171,7 +171,14 @@ export function emptied(map: VisibleMap): VisibleMap {
   if (overview.first) blocks.first = nothing(overview.first);
   return {
     ...empty,
-    tiles: { overview: blocks, tile: undefined, row: undefined, strongest: [], links: [] },
+    tiles: {
+      overview: blocks,
+      tile: undefined,
+      row: undefined,
+      chosen: undefined,
+      strongest: [],
+      links: [],
+    },
   };
 }
 

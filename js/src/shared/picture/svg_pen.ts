@@ -1,4 +1,5 @@
 import { bounded } from "../bounded.js";
+import { base64, type EncodedPicture } from "../encoded_picture.js";
 import type { Raster, RasterPen } from "../pen.js";
 import type { Shape } from "../svg.js";
 import { parseFont, textWidth } from "../text_width.js";
@@ -248,6 +249,19 @@ export class SvgPen implements RasterPen {
     this.write(
       `${box} preserveAspectRatio="none" ` +
         `href="raster:${this.rasters.push({ raster, width, height }) - 1}"`,
+    );
+  }
+
+  /** A picture as the file that it is. */
+  file(
+    { bytes, type }: EncodedPicture,
+    isSharp: boolean,
+    ...[x, y, width, height]: [number, number, number, number]
+  ): void {
+    const box = this.box(x, y, width, height).replace("<rect", "<image");
+    const sharp = isSharp ? ' style="image-rendering: pixelated"' : "";
+    this.write(
+      `${box} preserveAspectRatio="none"${sharp} xlink:href="data:${type};base64,${base64(bytes)}"`,
     );
   }
 

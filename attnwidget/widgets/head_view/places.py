@@ -1,0 +1,173 @@
+"""Places of tokens, pictures and sounds, as the page of a HeadView gets them."""
+
+from __future__ import annotations
+
+import io
+import wave
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.text.places import Box, Media, Place, Sound, Span
+from attnwidget.text.tokens import Tokens
+from attnwidget.widgets.wire.values import to_wire
+
+#: Pixels that the longer side of a picture has on a page at most.
+LONGEST_SIDE = 1024
+# A picture that needs more bytes without loss is sent as a JPEG.
+_LOSSLESS_BYTES = 200_000
+_JPEG_QUALITY = 85
+#: Seconds of a sound that a page can play at most.
+MOST_SECONDS = 60.0
+# A page needs no more samples a second than speech models read.
+_MOST_RATE = 24_000
+# Points of a waveform: more than the widest figure has pixels.
+_POINTS = 2048
+
+
+def has_places(tokens: Tokens) -> bool:
+    """Whether any token has a place in a picture or a sound.
+
+    Example:
+        >>> from attnwidget.text.tokens import Tokens
+        >>> has_places(Tokens.plain(["The", "cat"]))
+        False
+    """
+    return any(place is not None for place in tokens.places)
+
+
+def places_to_wire(places: Sequence[Place | None], n_pictures: int) -> dict[str, Any] | None:
+    """Return places as float32 [tokens, 5], NaN for a token without a place; None without places.
+
+    A row has the number of the medium (pictures first, then sounds), left, top, right and bottom. A
+    span of a sound has its start and end in seconds as left and right, and its lowest and highest
+    frequency as top and bottom, NaN for all frequencies.
+
+    Example:
+        >>> from attnwidget.results import Box
+        >>> wire = places_to_wire([None, Box(0, 0, 0, 8, 8)], n_pictures=1)
+        >>> wire["shape"]
+        [2, 5]
+    """
+    if all(place is None for place in places):
+        return None
+    return to_wire(np.array([_numbers(place, n_pictures) for place in places], np.float32))
+
+
+def _numbers(place: Place | None, n_pictures: int) -> tuple[float, ...]:
+    if isinstance(place, Box):
+        return place.picture, place.left, place.top, place.right, place.bottom
+    if isinstance(place, Span):
+        low, high = (np.nan if hertz is None else hertz for hertz in (place.low, place.high))
+        return n_pictures + place.sound, place.start, low, place.end, high
+    return (np.nan,) * 5
+
+
+def first_query(
+    query: Tokens,
+    key: Tokens,
+    n_prompt: int | None,
+    sees_others: Callable[[int], bool] = lambda query: True,
+) -> int | None:
+    """Return the query whose row a figure shows before the reader has chosen a token.
+
+    This is [CLS], else the last token of the prompt, else the last word of an input that has places
+    and words; None for the mean over all queries.
+
+    Args:
+        query: The queries.
+        key: The keys.
+        n_prompt: Number of tokens of the prompt of a generated text, else None.
+        sees_others: Whether a query sees any key but one. The first token of a causal model does
+            not, so that its row shows nothing.
+
+    Example:
+        >>> from attnwidget.text.tokens import Tokens
+        >>> tokens = Tokens.plain(["[CLS]", "cats"])
+        >>> first_query(tokens, tokens, None)
+        0
+    """
+    if "cls" in query.special and sees_others(query.special.index("cls")):
+        return query.special.index("cls")
+    if n_prompt is not None and 0 < n_prompt <= len(query):
+        return n_prompt - 1
+    if query.places and query.places == key.places:
+        pairs = zip(query.places, query.special, strict=True)
+        words = [i for i, (place, kind) in enumerate(pairs) if place is None and not kind]
+        return words[-1] if words else None
+    return None
+
+
+def media_to_wire(media: Media) -> dict[str, Any]:
+    """Return each picture as one PNG or JPEG, and each sound as a waveform and a WAV file.
+
+    A picture has at most 1,024 pixels a side. A sound has its largest and smallest sample of at
+    most 2,048 parts, float32 [parts, 2], and 16-bit samples of at most 60 s.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.text.places import Media
+        >>> wire = media_to_wire(Media(pictures=(np.zeros((8, 16, 3), np.uint8),)))
+        >>> wire["pictures"][0]["width"], wire["pictures"][0]["type"]
+        (16, 'image/png')
+    """
+    return {
+        "pictures": [_picture(picture) for picture in media.pictures],
+        "sounds": [_sound(sound) for sound in media.sounds],
+    }
+
+
+def _picture(pixels: NDArray[np.uint8]) -> dict[str, Any]:
+    from PIL import Image
+
+    height, width = pixels.shape[:2]
+    picture = Image.fromarray(pixels)
+    longest = max(width, height)
+    if longest > LONGEST_SIDE:
+        size = [max(1, round(side * LONGEST_SIDE / longest)) for side in (width, height)]
+        picture = picture.resize((size[0], size[1]), Image.Resampling.LANCZOS)
+    encoded = io.BytesIO()
+    picture.save(encoded, "PNG")
+    kind = "image/png"
+    if encoded.tell() > _LOSSLESS_BYTES:
+        encoded = io.BytesIO()
+        picture.save(encoded, "JPEG", quality=_JPEG_QUALITY)
+        kind = "image/jpeg"
+    return {
+        "width": width,
+        "height": height,
+        "across": picture.width,
+        "type": kind,
+        "file": to_wire(np.frombuffer(encoded.getvalue(), np.uint8)),
+    }
+
+
+def _sound(sound: Sound) -> dict[str, Any]:
+    samples = np.asarray(sound.samples, np.float32)
+    rate = float(sound.rate)
+    starts = np.linspace(0, len(samples), min(_POINTS, len(samples)), endpoint=False).astype(int)
+    waveform = np.stack(
+        [np.maximum.reduceat(samples, starts), np.minimum.reduceat(samples, starts)], axis=1
+    )
+    played = samples[: round(MOST_SECONDS * rate)]
+    if rate > _MOST_RATE:
+        # Means of neighbours lose the highest frequencies, which speech does not need.
+        step = int(np.ceil(rate / _MOST_RATE))
+        played = played[: len(played) // step * step].reshape(-1, step).mean(axis=1)
+        rate /= step
+    loudest = float(np.abs(played).max(initial=0))
+    file = io.BytesIO()
+    with wave.open(file, "wb") as written:
+        written.setnchannels(1)
+        written.setsampwidth(2)
+        written.setframerate(round(rate))
+        written.writeframes((played / max(1.0, loudest) * 32767).astype("<i2").tobytes())
+    return {
+        "seconds": sound.seconds,
+        "played": len(played) / rate,
+        "waveform": to_wire(waveform),
+        "type": "audio/wav",
+        "file": to_wire(np.frombuffer(file.getvalue(), np.uint8)),
+    }

@@ -1,0 +1,296 @@
+import { shortName } from "../../shared/head_names.js";
+import { AXIS_LABEL_SIZE, labelFont, labelOf, shorten } from "../../shared/labels.js";
+import { counted } from "../../shared/numbers.js";
+import type { Side } from "../../shared/types.js";
+import type { Scene } from "../scene.js";
+import { type HeadPanel, TITLE } from "../several/heads_side_by_side.js";
+import { absentIn, PLACES_OF_TWO } from "../several/two_maps.js";
+import { directionOf, otherSide, type ShownRow, shownRow } from "./shown_row.js";
+
+export const GAP = 12;
+const CHIP_GAP = 4;
+/** As high as a finger needs. */
+const CHIP_HEIGHT = 24;
+const CHIP_PADDING = 8;
+const WIDEST_CHIP = 140;
+/** Height of the name above each of several pictures. */
+export const LABEL = 16;
+const WIDEST = 520;
+const TALLEST = 400;
+const TALLEST_OF_SEVERAL = 280;
+/** Tokens stand beside the picture if there is so much room. */
+const BESIDE = 168;
+const WIDEST_BESIDE = 320;
+/** A picture that is covered by its tiles is so much smaller. */
+const SMALLER = 0.4;
+const LEAST_PANEL = 200;
+/** So many tokens without a place are drawn: the strongest of more. */
+export const MOST_CHIPS = 300;
+
+/** A token on a picture. */
+export interface Spot {
+  position: number;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** A picture with its tokens. */
+export interface Plate extends Omit<Spot, "position"> {
+  medium: number;
+  /** 0 for the finest places, 1 for a picture whose tiles have places too. */
+  level: number;
+  /** Which picture it is; "" for a single one. */
+  label: string;
+  spots: Spot[];
+}
+
+/** A token without a place. */
+export interface Chip extends Spot {
+  side: Side;
+  text: string;
+}
+
+/** Where pictures and tokens lie, in CSS pixels. */
+export interface PlacesLayout extends Record<"width" | "height", number> {
+  /** The side whose places are drawn. */
+  placed: Side;
+  plates: Plate[];
+  chips: Chip[];
+  /** Names of groups of chips, with the places of the names. */
+  headings: { text: string; x: number; y: number }[];
+  /** Tokens without a place that are not drawn. */
+  leftOut: number;
+}
+
+/** A head with its pictures, under its name where there are several. */
+export interface PlacesPanel extends HeadPanel {
+  row: ShownRow;
+  layout: PlacesLayout;
+}
+
+export interface PlacesPanels extends Record<"width" | "height", number> {
+  panels: PlacesPanel[];
+}
+
+/** The visible positions of a side, as indices of the whole axis. */
+export const indicesOf = ({ map }: Scene, side: Side): number[] =>
+  side === "query" ? map.rows : map.cols;
+
+/** The side whose places are drawn: the painted side if it has places. */
+function placedSide({ places, ...scene }: Scene): Side {
+  const painted = otherSide(directionOf(scene));
+  return places?.[painted].some(Boolean) ? painted : otherSide(painted);
+}
+
+interface Group {
+  medium: number;
+  level: number;
+  positions: number[];
+}
+
+/** The tokens of each picture and level: pictures in their order, the finest places first. */
+function groupsOf(scene: Scene, side: Side): Group[] {
+  const groups = new Map<string, Group>();
+  const { places } = scene;
+  for (const [position, index] of indicesOf(scene, side).entries()) {
+    const place = places?.[side][index];
+    if (!place) continue;
+    const level = places?.levels[side][index] ?? 0;
+    const key = `${place.medium} ${level}`;
+    const group = groups.get(key) ?? { medium: place.medium, level, positions: [] };
+    group.positions.push(position);
+    groups.set(key, group);
+  }
+  return [...groups.values()].sort((a, b) => a.medium - b.medium || a.level - b.level);
+}
+
+/** The name of a picture; "" for a single picture. */
+export function plateName({ medium, level }: Plate, plates: Plate[]): string {
+  const media = new Set(plates.map((plate) => plate.medium));
+  const isTiled = plates.some((plate) => plate.medium === medium && plate.level > 0);
+  const names = [
+    media.size > 1 ? `picture ${medium + 1}` : "",
+    isTiled ? (level > 0 ? "whole picture" : "tiles") : "",
+  ];
+  return names.filter(Boolean).join(", ");
+}
+
+/** Pictures in rows, each whole picture beside its tiles. */
+function platesIn(scene: Scene, side: Side, room: number, tallest: number): Plate[] {
+  const groups = groupsOf(scene, side);
+  const pictures = scene.state._media?.pictures ?? [];
+  const large = groups.filter(({ level, medium }) => level === 0 && pictures[medium]).length;
+  const isTiled = groups.some(({ level }) => level > 0);
+  const columns = Math.max(1, Math.min(large, Math.floor((room + GAP) / (LEAST_PANEL + GAP))));
+  const share = (room - GAP * (columns - 1)) / columns;
+  const widest = Math.min(WIDEST, isTiled ? (share - GAP) / (1 + SMALLER) : share);
+  const plates: Plate[] = [];
+  const top = groups.length > 1 ? LABEL : 0;
+  let [x, y, lowest] = [0, 0, 0];
+  for (const { medium, level, positions } of groups) {
+    const picture = pictures[medium];
+    if (!picture) continue;
+    const scale =
+      Math.min(widest / picture.width, tallest / picture.height) * (level > 0 ? SMALLER : 1);
+    const width = Math.round(picture.width * scale);
+    const height = Math.round(picture.height * scale);
+    if (x > 0 && x + width > room) [x, y] = [0, lowest + GAP];
+    const plate: Plate = { medium, level, label: "", x, y: y + top, width, height, spots: [] };
+    plate.spots = positions.map((position) => spotOn(scene, plate, side, position));
+    plates.push(plate);
+    x += width + GAP;
+    lowest = Math.max(lowest, plate.y + height);
+  }
+  for (const plate of plates) plate.label = plateName(plate, plates);
+  return plates;
+}
+
+function spotOn(scene: Scene, plate: Plate, side: Side, position: number): Spot {
+  const place = scene.places?.[side][indicesOf(scene, side)[position] ?? -1];
+  const picture = scene.state._media?.pictures[plate.medium];
+  if (!place || !picture) return { position, x: 0, y: 0, width: 0, height: 0 };
+  const across = plate.width / picture.width;
+  const down = plate.height / picture.height;
+  const inside = (at: number, end: number) => Math.max(0, Math.min(end, at));
+  const left = inside(place.left * across, plate.width);
+  const top = inside(place.top * down, plate.height);
+  return {
+    position,
+    x: plate.x + left,
+    y: plate.y + top,
+    width: inside(place.right * across, plate.width) - left,
+    height: inside(place.bottom * down, plate.height) - top,
+  };
+}
+
+/** The tokens of a side that have no place; of very many the strongest. */
+function chipPositions(scene: Scene, side: Side, values?: Float32Array): [number[], number] {
+  const { places } = scene;
+  const all = [...indicesOf(scene, side).entries()].flatMap(([position, index]) =>
+    places?.[side][index] ? [] : [position],
+  );
+  if (all.length <= MOST_CHIPS) return [all, 0];
+  const weight = (position: number) => Math.abs(values?.[position] || 0);
+  const always = new Set([...scene.locked[side], places?.start ?? -1]);
+  const strongest = all.toSorted(
+    (a, b) => Number(always.has(b)) - Number(always.has(a)) || weight(b) - weight(a),
+  );
+  const kept = strongest.slice(0, MOST_CHIPS).sort((a, b) => a - b);
+  return [kept, all.length - kept.length];
+}
+
+/** Tokens in lines, from (x, y) on; returns where they end. */
+function flow(
+  scene: Scene,
+  side: Side,
+  positions: number[],
+  [left, top, room]: [x: number, y: number, room: number],
+): { chips: Chip[]; bottom: number } {
+  const measure = scene.ruler(labelFont(scene.font, false, scene.size));
+  const indices = indicesOf(scene, side);
+  const chips: Chip[] = [];
+  let [x, y] = [left, top];
+  for (const position of positions) {
+    const most = Math.min(WIDEST_CHIP, room) - 2 * CHIP_PADDING;
+    const text = shorten(measure, labelOf(scene.axes[side], indices[position] ?? 0), most);
+    const width = Math.ceil(Math.max(CHIP_HEIGHT, measure(text) + 2 * CHIP_PADDING));
+    if (x > left && x + width > left + room) [x, y] = [left, y + CHIP_HEIGHT + CHIP_GAP];
+    chips.push({ side, position, text, x, y, width, height: CHIP_HEIGHT });
+    x += width + CHIP_GAP;
+  }
+  return { chips, bottom: chips.length ? y + CHIP_HEIGHT : top };
+}
+
+/** Pictures and tokens of one head. */
+function placesLayout(scene: Scene, row: ShownRow, tallest: number): PlacesLayout {
+  const { room, places } = scene;
+  const placed = placedSide(scene);
+  const plates = platesIn(scene, placed, room, tallest);
+  const right = Math.max(0, ...plates.map(({ x, width }) => x + width));
+  const below = Math.max(0, ...plates.map(({ y, height }) => y + height));
+  const left = room - right - GAP >= BESIDE && plates.length > 0 ? right + GAP : 0;
+  const width = left > 0 ? Math.min(WIDEST_BESIDE, room - left) : room;
+  const sides: Side[] = places?.isOneText ? [row.painted] : ["query", "key"];
+  const layout: PlacesLayout = {
+    placed,
+    plates,
+    chips: [],
+    headings: [],
+    leftOut: 0,
+    width: right,
+    height: below,
+  };
+  let y = left > 0 || plates.length === 0 ? 0 : below + GAP;
+  for (const side of sides) {
+    const values = side === row.painted ? row.values : undefined;
+    const [positions, leftOut] = chipPositions(scene, side, values);
+    layout.leftOut += leftOut;
+    if (!positions.length) continue;
+    if (sides.length > 1) {
+      const text = `${side === "query" ? "from" : "to"}: ${counted(positions.length, "token")}`;
+      layout.headings.push({ text, x: left, y: y + LABEL / 2 });
+      y += LABEL;
+    }
+    const { chips, bottom } = flow(scene, side, positions, [left, y, width]);
+    layout.chips.push(...chips);
+    y = bottom + GAP;
+  }
+  const end = Math.max(0, ...layout.chips.map((chip) => chip.y + chip.height));
+  layout.width = Math.max(right, ...layout.chips.map((chip) => chip.x + chip.width));
+  layout.height = Math.max(below, end);
+  return layout;
+}
+
+/** Every head with its pictures: one, or several side by side. */
+export function arrangePlaces(scene: Scene): PlacesPanels {
+  const { map, several, room, state } = scene;
+  if (several?.arrangement !== "beside") {
+    const row = shownRow(scene);
+    const layout = placesLayout(scene, row, TALLEST);
+    const { width, height } = layout;
+    const panel = { scene, name: "", x: 0, y: 0, middle: width / 2, width, height, row, layout };
+    return { panels: [panel], width, height };
+  }
+  const drawn = several.names && PLACES_OF_TWO[state.of_two ?? "all"];
+  const members = [...(map.members ?? []).entries()].filter(
+    ([place]) => !drawn || drawn.includes(place),
+  );
+  const most = Math.max(1, Math.floor((room + GAP) / (LEAST_PANEL + GAP)));
+  const columns = Math.ceil(members.length / Math.ceil(members.length / most));
+  const share = Math.floor((room - GAP * (columns - 1)) / columns);
+  const panels: PlacesPanel[] = [];
+  let [y, below, widest] = [0, 0, 0];
+  for (const [i, member] of members) {
+    const column = panels.length % columns;
+    if (column === 0 && panels.length > 0) y = below + GAP;
+    const part: Scene = { ...scene, map: member, several: undefined, room: share, slim: true };
+    if (several.names) part.absent = absentIn(i, scene.axes, member);
+    const row = shownRow(part);
+    const layout = placesLayout(part, row, TALLEST_OF_SEVERAL);
+    const head = several.heads[i];
+    const x = column * (share + GAP);
+    const { width, height } = layout;
+    const plates = Math.max(0, ...layout.plates.map((plate) => plate.x + plate.width));
+    panels.push({
+      scene: part,
+      name: several.names?.[i] ?? (head ? shortName(head, state) : ""),
+      x,
+      y,
+      middle: (plates || width) / 2,
+      width,
+      height: TITLE + height,
+      row,
+      layout,
+    });
+    below = Math.max(below, y + TITLE + height);
+    widest = Math.max(widest, x + width);
+  }
+  return { panels, width: widest, height: below };
+}
+
+/** The top of the pictures of a panel: below its name, if it has one. */
+export const topOf = ({ name, y }: PlacesPanel): number => (name ? y + TITLE : y);
+
+export const headingFont = ({ font }: Scene) => labelFont(font, false, AXIS_LABEL_SIZE);

@@ -1,0 +1,265 @@
+import type { Table } from "../../shared/caption.js";
+import { labelOf } from "../../shared/labels.js";
+import { counted } from "../../shared/numbers.js";
+import { percentText } from "../../shared/percent_text.js";
+import { signedValue } from "../../shared/quantity.js";
+import { headName } from "../../shared/types.js";
+import { listName, tokenName } from "../aside/token_name.js";
+import type { Scene } from "../scene.js";
+import { indicesOf, type PlacesPanels } from "./places_layout.js";
+import { OUTLINED } from "./places_paint.js";
+import { pointedOf, type ShownRow, shownRow } from "./shown_row.js";
+import type { TokenPlace } from "./token_places.js";
+
+const ACROSS = ["left", "", "right"];
+const DOWN = ["upper", "", "lower"];
+const ALONE: Record<string, string> = { upper: "top", lower: "bottom" };
+const STRONGEST = 3;
+
+/** Where a box lies in its picture, in words: "upper left", "top", "centre". */
+export function placeWords(place: TokenPlace, { _media: media }: Scene["state"]): string {
+  const picture = media?.pictures[place.medium];
+  if (!picture) return `${seconds(place.left)}–${seconds(place.right)} s`;
+  const third = (middle: number, size: number) =>
+    Math.max(0, Math.min(2, Math.floor((3 * middle) / size)));
+  const across = ACROSS[third((place.left + place.right) / 2, picture.width)] ?? "";
+  const down = DOWN[third((place.top + place.bottom) / 2, picture.height)] ?? "";
+  const where = across && down ? `${down} ${across}` : across || ALONE[down] || "centre";
+  return (media?.pictures.length ?? 0) > 1 ? `${where} of picture ${place.medium + 1}` : where;
+}
+
+/** A share as tables of readers print it: whole from 10 % on, one decimal below. */
+const shareText = (share: number): string =>
+  share >= 0.0995 || share < 0.0005 ? percentText(share) : `${(100 * share).toFixed(1)}\u00a0%`;
+
+const seconds = (time: number) => time.toFixed(2);
+
+/** Prints a value of the painted row. */
+const printerOf = ({ state, map, print }: Scene) =>
+  map.signed
+    ? signedValue(print)
+    : state.quantity === "weights"
+      ? (value: number) => (Number.isNaN(value) ? "masked" : shareText(value))
+      : print;
+
+/** "from [CLS]", "from all 65 queries on average", or "to r3c4". */
+export function rowName(scene: Scene, { side, of }: ShownRow): string {
+  const index = indicesOf(scene, side)[of ?? -1];
+  if (side === "key")
+    return index === undefined ? "to no token" : `to ${tokenName(scene.axes.key, index)}`;
+  return index === undefined
+    ? `from all ${counted(scene.map.rows.length, "query").replace("querys", "queries")} on average`
+    : `from ${tokenName(scene.axes.query, index)}`;
+}
+
+interface Valued {
+  position: number;
+  index: number;
+  value: number;
+  place: TokenPlace | undefined;
+}
+
+/** The painted tokens, the strongest first. */
+function strongest(scene: Scene, row: ShownRow): Valued[] {
+  const { places } = scene;
+  return indicesOf(scene, row.painted)
+    .map((index, position) => ({
+      position,
+      index,
+      value: row.values[position] ?? Number.NaN,
+      place: places?.[row.painted][index],
+    }))
+    .sort((a, b) => Math.abs(b.value || 0) - Math.abs(a.value || 0));
+}
+
+/** The three strongest places in words. */
+export function strongestWords(scene: Scene, row: ShownRow): string {
+  const print = printerOf(scene);
+  const found = strongest(scene, row)
+    .filter(({ place, value }) => place && Math.abs(value) > 0)
+    .slice(0, STRONGEST);
+  return found
+    .map(({ place, value }) => `${placeWords(place as TokenPlace, scene.state)} ${print(value)}`)
+    .join(", ");
+}
+
+/** What kind of token has no place. */
+const KINDS: Record<string, string> = {
+  register: "on registers",
+  padding: "on padding",
+  other: "on other special tokens",
+  first: "on the first token",
+};
+/** Smaller shares are not named. */
+const LEAST_SHARE = 0.0005;
+
+/** The shares of a row that fall on places, and on tokens without a place, by kind. */
+export function sharesOf(scene: Scene, row: ShownRow): [name: string, share: number][] {
+  const { axes, places, state } = scene;
+  const axis = axes[row.painted];
+  const shares = new Map<string, number>();
+  const levels = places?.levels[row.painted];
+  const media = state._media?.pictures.length ?? 0;
+  const isTiled = levels?.some((level) => level > 0);
+  for (const { index, value, place } of strongest(scene, row)) {
+    if (!(value > 0)) continue;
+    const kind = axis.special[index] ?? "";
+    const medium = (place?.medium ?? 0) < media ? "in the picture" : "in the sound";
+    const level = isTiled ? (levels?.[index] ? "on the whole picture" : "on tiles") : medium;
+    const name = place ? level : nameOfKind(kind, labelOf(axis, index));
+    shares.set(name, (shares.get(name) ?? 0) + value);
+  }
+  return [...shares].filter(([, share]) => share >= LEAST_SHARE).sort((a, b) => b[1] - a[1]);
+}
+
+const nameOfKind = (kind: string, label: string): string =>
+  kind === "" ? "on text" : (KINDS[kind] ?? `on ${label}`);
+
+/** The even share, where it is the same for all painted tokens. */
+export function evenOf({ even, values }: ShownRow): number | undefined {
+  const [first] = even ?? [];
+  const isEqual = even?.every((share, i) => share === first || Number.isNaN(values[i]));
+  return isEqual ? first : undefined;
+}
+
+/** A line of words about a head: its row, its strongest places, its shares and the even share. */
+function lineOf(scene: Scene, row: ShownRow, name = ""): string {
+  const { state, map } = scene;
+  if (map.off) return [name, "off"].filter(Boolean).join(": ");
+  const print = printerOf(scene);
+  const isShares = state.quantity === "weights" && row.side === "query" && !map.signed;
+  const places = strongestWords(scene, row);
+  const even = evenOf(row);
+  const total = sharesOf(scene, row).reduce((sum, [, share]) => sum + share, 0);
+  if (!places && !(total > 0) && map.tiles) return "";
+  const parts = [
+    places ? `strongest ${places}` : map.signed ? "no difference" : "",
+    ...(isShares ? sharesOf(scene, row).map(([kind, share]) => `${shareText(share)} ${kind}`) : []),
+    even === undefined ? "" : `even share ${print(even)}`,
+  ];
+  return [name, `${rowName(scene, row)}: ${parts.filter(Boolean).join(" · ")}`]
+    .filter(Boolean)
+    .join(": ");
+}
+
+/** What is painted, in words: of every head that is drawn. */
+export function placesLine(scene: Scene): string {
+  const { map, several, state } = scene;
+  const pointed = pointedOf(scene);
+  const row = shownRow(scene);
+  const pair = pointed === undefined ? "" : pairText(scene, row, pointed);
+  if (!several || !map.members) return [pair, lineOf(scene, row)].filter(Boolean).join(" — ");
+  const lines = map.members.map((member, i) => {
+    const part = { ...scene, map: member, several: undefined };
+    const head = several.heads[i];
+    const name =
+      several.names?.[i]?.replace(/^([AB]): .*$/s, "$1") ??
+      (head ? headName(head, state._stacks) : "");
+    return lineOf(part, shownRow(part), name);
+  });
+  return [pair, ...lines].filter(Boolean).join(" — ");
+}
+
+/** The weight between the chosen token and the one under the pointer. */
+function pairText(scene: Scene, row: ShownRow, pointed: number): string {
+  const { axes, map, places, state } = scene;
+  const index = indicesOf(scene, row.painted)[pointed];
+  if (index === undefined) return "";
+  const name = tokenName(axes[row.painted], index);
+  const place = places?.[row.painted][index];
+  const where = place ? ` (${placeWords(place, state)})` : "";
+  const members = map.members ?? [map];
+  const values = members.map((member) => {
+    const part = { ...scene, map: member, several: undefined };
+    return printerOf(part)(shownRow(part).values[pointed] ?? Number.NaN);
+  });
+  return `${row.side === "query" ? "to" : "from"} ${name}${where} ${values.join(", ")}`;
+}
+
+/** What is painted, for the caption; the line of words says it beside a picture. */
+export function placesSaid(scene: Scene): string[] {
+  const row = shownRow(scene);
+  const words = scene.several ? "" : strongestWords(scene, row);
+  return [
+    `${row.side === "query" ? "where attention goes" : "which queries look there"}: ` +
+      rowName(scene, row),
+    words ? `strongest places: ${words}` : "",
+  ].filter(Boolean);
+}
+
+/** What the caption must say about pictures: the row, the marks, and what a box does not say. */
+export function placesNotes({ panels }: PlacesPanels, scene: Scene): string[] {
+  const [panel] = panels;
+  if (!panel) return [];
+  const { row, layout } = panel;
+  const { state, places, map } = scene;
+  const media = state._media;
+  const hasLayers = state.selected.some(([layer]) => layer > 0);
+  const pictures = media?.pictures ?? [];
+  const masked = row.values.some(Number.isNaN);
+  return [
+    ...placesSaid(scene),
+    "upper half of the bar: on a picture, lower half: on a token beside it",
+    map.signed ? "" : `outlined: at least ${OUTLINED} times the even share`,
+    layout.plates.some(({ level }) => level > 0)
+      ? "each place has a token of a tile and one of the whole picture, drawn apart"
+      : "",
+    masked ? `tokens that the ${row.side} does not see are dark` : "",
+    layout.leftOut > 0
+      ? `${counted(layout.leftOut, "weaker token")} without a place not drawn`
+      : "",
+    pictures.length && places
+      ? "a patch's box says where it started" +
+        (hasLayers ? "; above the first layer its token has read other patches" : "")
+      : "",
+    contents(pictures.length),
+  ].filter(Boolean);
+}
+
+/** What a file with this figure contains of the input. */
+function contents(pictures: number): string {
+  if (pictures === 0) return "";
+  return `contains ${pictures === 1 ? "the picture" : `${pictures} pictures`} of the input`;
+}
+
+/** The tokens with their places and weights, for who cannot see the picture. */
+export function placesTable(scene: Scene): Table {
+  const { axes, map, several, places, state } = scene;
+  const row = shownRow(scene);
+  const members = several && map.members ? map.members : [map];
+  const rows = members.map((member) => ({
+    row: shownRow({ ...scene, map: member, several: undefined }),
+    print: printerOf({ ...scene, map: member }),
+  }));
+  const sounds = media(scene, row.painted);
+  const axis = axes[row.painted];
+  const names = members.map((_, i) => {
+    const head = several?.heads[i];
+    return several?.names?.[i] ?? (several && head ? headName(head, state._stacks) : "weight");
+  });
+  const round = (x: number) => (Number.isNaN(x) ? null : Number(x.toFixed(2)));
+  return {
+    columns: ["token", "kind", ...(sounds ? ["start", "end"] : EDGES), ...names],
+    rows: strongest(scene, row).map(({ index, position }) => {
+      const place = places?.[row.painted][index];
+      const edges = sounds
+        ? [place?.left ?? Number.NaN, place?.right ?? Number.NaN]
+        : EDGES.map((edge) => place?.[edge] ?? Number.NaN);
+      return [
+        listName(axis, index),
+        axis.special[index] || (place ? (sounds ? "span" : "patch") : "text"),
+        ...edges.map(round),
+        ...rows.map(({ row: of, print }) => print(of.values[position] ?? Number.NaN)),
+      ];
+    }),
+  };
+}
+
+const EDGES = ["left", "top", "right", "bottom"] as const;
+
+/** Whether all places of a side are in sounds. */
+function media({ places, state }: Scene, side: ShownRow["painted"]): boolean {
+  const pictures = state._media?.pictures.length ?? 0;
+  const placed = places?.[side].filter((place) => place !== undefined) ?? [];
+  return placed.length > 0 && placed.every(({ medium }) => medium >= pictures);
+}

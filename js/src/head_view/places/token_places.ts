@@ -1,0 +1,83 @@
+import type { EncodedPicture } from "../../shared/encoded_picture.js";
+import type { Axes, Side } from "../../shared/types.js";
+import { asFloat32, asUint8, type WireArray } from "../../shared/wire.js";
+import type { ViewState } from "../state.js";
+import { placeLevels } from "./place_levels.js";
+import type { WireMedia, WirePlaces } from "./place_types.js";
+
+/** Where a token comes from: pixels of a picture, or seconds and hertz of a sound. */
+export interface TokenPlace {
+  medium: number;
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+type Places = (TokenPlace | undefined)[];
+
+/** The places of both axes, an entry for each token. */
+export interface AxesPlaces extends Record<Side, Places> {
+  start: number | null;
+  /** Whether both axes have the same tokens, so that a token is a query and a key. */
+  isOneText: boolean;
+  /** The level of each token: 0 for the smallest boxes, 1 for a picture below its tiles. */
+  levels: Record<Side, Uint8Array>;
+}
+
+function places(wire: WireArray | null, count: number): Places {
+  if (!wire) return Array.from({ length: count }, () => undefined);
+  const numbers = asFloat32(wire);
+  return Array.from({ length: count }, (_, i) => {
+    const [medium = Number.NaN, left = 0, top = 0, right = 0, bottom = 0] = numbers.subarray(
+      5 * i,
+      5 * i + 5,
+    );
+    return Number.isNaN(medium) ? undefined : { medium, left, top, right, bottom };
+  });
+}
+
+const isSame = (a: TokenPlace | undefined, b: TokenPlace | undefined) =>
+  String(a && Object.values(a)) === String(b && Object.values(b));
+
+const known = new WeakMap<WirePlaces, { axes: Axes; made: AxesPlaces }>();
+
+/** The places of tokens on these axes; undefined while the kernel has not sent them. */
+export function placesOf({ _places: wire }: Pick<ViewState, "_places">, axes: Axes) {
+  if (!wire || wire.stack !== axes.stack || wire.unit !== axes.unit) return undefined;
+  const fits = (array: WireArray | null, side: Side) =>
+    !array || array.shape[0] === axes[side].text.length;
+  if (!fits(wire.query, "query") || !fits(wire.key, "key")) return undefined;
+  const before = known.get(wire);
+  if (before?.axes === axes) return before.made;
+  const query = places(wire.query, axes.query.text.length);
+  const key = places(wire.key, axes.key.text.length);
+  const made: AxesPlaces = {
+    start: wire.start,
+    query,
+    key,
+    isOneText:
+      wire.query !== null &&
+      query.length === key.length &&
+      axes.query.text.every((text, i) => text === axes.key.text[i]) &&
+      query.every((place, i) => isSame(place, key[i])),
+    levels: { query: placeLevels(query), key: placeLevels(key) },
+  };
+  known.set(wire, { axes, made });
+  return made;
+}
+
+const files = new WeakMap<WireMedia, EncodedPicture[]>();
+
+/** The pictures of the input as files, read once from their bytes. */
+export function picturesOf({ _media: media }: Pick<ViewState, "_media">): EncodedPicture[] {
+  if (!media) return [];
+  const made =
+    files.get(media) ??
+    media.pictures.map(({ file, type, across }) => {
+      const bytes = asUint8(file) as Uint8Array<ArrayBuffer>;
+      return { bytes, type, across };
+    });
+  files.set(media, made);
+  return made;
+}

@@ -1,0 +1,73 @@
+import type { Pen } from "./pen.js";
+
+/** The file of a picture: a page decodes the file, an SVG contains it unchanged. */
+export interface EncodedPicture {
+  bytes: Uint8Array<ArrayBuffer>;
+  type: string;
+  /** Pixels of the file from left to right. */
+  across: number;
+  /** The pixels, once a page has decoded them. */
+  decoded?: ImageBitmap;
+  isDecoding?: boolean;
+}
+
+/** A pen that takes the file of a picture; a canvas's context takes pixels. */
+interface FilePen extends Pen {
+  file(picture: EncodedPicture, isSharp: boolean, ...box: Box): void;
+}
+type Box = [x: number, y: number, width: number, height: number];
+
+/** Pixels that are drawn larger than this are shown as they are, without a transition. */
+const SHARP_FROM = 3;
+
+/** Decode a picture on a page; `decoded` is called once its pixels are there. */
+export function decode(picture: EncodedPicture, decoded: () => void): void {
+  if (picture.decoded || picture.isDecoding || !globalThis.createImageBitmap) return;
+  picture.isDecoding = true;
+  createImageBitmap(new Blob([picture.bytes], { type: picture.type })).then(
+    (pixels) => {
+      picture.decoded = pixels;
+      decoded();
+    },
+    // A file that cannot be decoded leaves its ground: the weights are drawn all the same.
+    () => {},
+  );
+}
+
+/** Draw a picture over its ground; a page draws the ground alone until the file is decoded. */
+export function paintPicture(
+  pen: Pen,
+  picture: EncodedPicture | undefined,
+  ground: string,
+  ...[x, y, width, height]: Box
+): void {
+  pen.fillStyle = ground;
+  pen.fillRect(x, y, width, height);
+  if (!picture) return;
+  const isSharp = width / picture.across >= SHARP_FROM;
+  if ("file" in pen) {
+    (pen as FilePen).file(picture, isSharp, x, y, width, height);
+    return;
+  }
+  if (!picture.decoded) return;
+  const context = pen as CanvasRenderingContext2D;
+  context.imageSmoothingEnabled = !isSharp;
+  context.imageSmoothingQuality = "high";
+  context.drawImage(picture.decoded, x, y, width, height);
+}
+
+const SIGNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/** Bytes as base64 text: the engine that draws pictures has no `btoa`. */
+export function base64(bytes: Uint8Array): string {
+  const parts: string[] = [];
+  for (let i = 0; i < bytes.length; i += 3) {
+    const [a = 0, b, c] = bytes.subarray(i, i + 3);
+    const word = (a << 16) | ((b ?? 0) << 8) | (c ?? 0);
+    const signs = [18, 12, 6, 0].map((shift) => SIGNS[(word >> shift) & 63]);
+    if (b === undefined) signs.splice(2, 2, "=", "=");
+    else if (c === undefined) signs.splice(3, 1, "=");
+    parts.push(signs.join(""));
+  }
+  return parts.join("");
+}

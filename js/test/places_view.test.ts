@@ -1,0 +1,373 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { placeLevels } from "../src/head_view/places/place_levels.js";
+import { coverOf } from "../src/head_view/places/places_colours.js";
+import { arrangePlaces } from "../src/head_view/places/places_layout.js";
+import { edgesRound } from "../src/head_view/places/places_paint.js";
+import { placesLine, placesTable } from "../src/head_view/places/places_text.js";
+import { shownRow } from "../src/head_view/places/shown_row.js";
+import { turnedMarks } from "../src/head_view/places/turned_row.js";
+import { drawnState, sceneOf, visibleOf } from "../src/head_view/scene.js";
+import type { ViewState } from "../src/head_view/state.js";
+import { shownHeads } from "../src/head_view/view_shown.js";
+import headView from "../src/head_view/widget.js";
+import { base64 } from "../src/shared/encoded_picture.js";
+import { tableRuler } from "../src/shared/labels.js";
+import { FONT } from "../src/shared/picture/sheet.js";
+import { THEMES } from "../src/shared/theme.js";
+import { fakeModel } from "./fake_model.js";
+import { viewState } from "./view_state.js";
+
+const NONE = [Number.NaN, Number.NaN, Number.NaN, Number.NaN, Number.NaN];
+
+const floats = (rows: number[][]) => ({
+  shape: [rows.length, rows[0]?.length ?? 0],
+  dtype: "<f4" as const,
+  view: new DataView(Float32Array.from(rows.flat()).buffer),
+});
+const bytes = (list: number[]) => ({
+  shape: [list.length],
+  dtype: "|u1" as const,
+  view: new DataView(Uint8Array.from(list).buffer),
+});
+
+const picture = { width: 80, height: 40, across: 80, type: "image/png", file: bytes([1, 2, 3]) };
+
+/** [CLS] and the four quarters of a picture of 80 x 40 pixels. */
+const text = ["[CLS]", "r0c0", "r0c1", "r1c0", "r1c1"];
+const axis = {
+  text,
+  raw: text,
+  special: ["cls", "", "", "", ""],
+  segments: [0, 0, 0, 0, 0],
+};
+const boxes = [
+  NONE,
+  [0, 0, 0, 40, 20],
+  [0, 40, 0, 80, 20],
+  [0, 0, 20, 40, 40],
+  [0, 40, 20, 80, 40],
+];
+const weights = [
+  [0.2, 0.7, 0.05, 0.05, 0],
+  [0.4, 0.1, 0.1, 0.3, 0.1],
+  [0.2, 0.2, 0.2, 0.2, 0.2],
+  [0.1, 0.6, 0.1, 0.1, 0.1],
+  [0.5, 0.1, 0.1, 0.1, 0.2],
+];
+
+const placesState = (patch: Partial<ViewState> = {}): ViewState =>
+  viewState({
+    mode: "places",
+    _axes: { stack: "self", unit: "tokens", query: axis, key: axis },
+    _map: {
+      stack: "self",
+      layer: 1,
+      head: 5,
+      quantity: "weights",
+      unit: "tokens",
+      exact: true,
+      values: floats(weights),
+    },
+    _has_places: true,
+    _places: { stack: "self", unit: "tokens", start: 0, query: floats(boxes), key: floats(boxes) },
+    _media: { pictures: [picture], sounds: [] },
+    ...patch,
+  });
+
+function scene(patch: Partial<ViewState> = {}, room = 600, active = {}) {
+  const state = drawnState(placesState(patch));
+  const head = state.selected.at(-1);
+  const { shown } = head ? shownHeads(state, head, null) : { shown: null };
+  if (!shown) throw new Error("nothing is shown");
+  return sceneOf(state, shown, visibleOf(state, shown), {
+    theme: THEMES.light,
+    room,
+    font: FONT,
+    ruler: tableRuler,
+    active,
+    density: 1,
+    dense: false,
+  });
+}
+
+/** The only panel of a figure. */
+function panelOf(...of: Parameters<typeof scene>) {
+  const [panel] = arrangePlaces(scene(...of)).panels;
+  if (!panel) throw new Error("no panel");
+  return panel;
+}
+
+describe("what is painted", () => {
+  test("is the row of [CLS] until a token is chosen", () => {
+    const row = shownRow(scene());
+    expect([row.side, row.of, row.painted]).toEqual(["query", 0, "key"]);
+    expect([...row.values].map((value) => Number(value.toFixed(3)))).toEqual(weights[0]);
+    expect(row.even?.[0]).toBeCloseTo(0.2);
+  });
+
+  test("is the locked row, the locked column, or the row under the pointer", () => {
+    expect(shownRow(scene({ tokens: [["query", 3]] })).of).toBe(3);
+    const column = shownRow(scene({ tokens: [["key", 1]] }));
+    expect(column.side).toBe("key");
+    expect([...column.values].map((value) => Number(value.toFixed(3)))).toEqual([
+      0.7, 0.1, 0.2, 0.6, 0.1,
+    ]);
+    expect(shownRow(scene({ tokens: [["query", 3]] }, 600, { query: 2 })).of).toBe(2);
+    expect(shownRow(scene({ tokens: [["query", 3]] }, 600, { key: 2 })).of).toBe(3);
+  });
+
+  test("is the mean over all queries where nothing is a start", () => {
+    const { _places: places } = placesState();
+    const row = shownRow(scene({ _places: places ? { ...places, start: null } : null }));
+    expect(row.of).toBeUndefined();
+    expect(row.values[1]).toBeCloseTo((0.7 + 0.1 + 0.2 + 0.6 + 0.1) / 5);
+  });
+
+  test("holds hidden tokens, which stand beside the picture", () => {
+    const { chips } = panelOf({ hidden: ["cls"] }).layout;
+    expect(chips.map((chip) => chip.text)).toEqual(["[CLS]"]);
+  });
+
+  test("turns to the column of the same token, and back", () => {
+    expect(turnedMarks(scene({ tokens: [["query", 3]] }))).toEqual([["key", 3]]);
+    expect(turnedMarks(scene({ tokens: [["key", 3]] }))).toEqual([["query", 3]]);
+    expect(turnedMarks(scene())).toEqual([["key", 0]]);
+  });
+});
+
+describe("the layout", () => {
+  test("puts boxes on the picture in its own proportions", () => {
+    const { layout } = panelOf();
+    const [plate] = layout.plates;
+    expect(plate?.width).toBe(2 * (plate?.height ?? 0));
+    const [first, second] = plate?.spots ?? [];
+    expect(first).toMatchObject({ position: 1, x: 0, y: 0 });
+    expect(second).toMatchObject({ position: 2, x: (plate?.width ?? 0) / 2, y: 0 });
+  });
+
+  test("puts tokens beside a picture if there is room, else below", () => {
+    const beside = panelOf({}, 800).layout;
+    expect(beside.chips[0]?.x).toBeGreaterThan(beside.plates[0]?.width ?? 0);
+    const below = panelOf({}, 400).layout;
+    expect(below.chips[0]?.x).toBe(0);
+    expect(below.chips[0]?.y).toBeGreaterThan(below.plates[0]?.height ?? 0);
+    expect(below.width).toBeLessThanOrEqual(400);
+  });
+
+  test("draws a picture whose tiles have tokens too a second time, and small", () => {
+    const { _places: places, _axes: axes } = placesState();
+    const six = { ...axis, text: [...text, "all"], raw: text, special: [...axis.special, ""] };
+    const covered = floats([...boxes, [0, 0, 0, 80, 40]]);
+    const values = floats([...weights, [0, 0, 0, 0, 0]].map((row) => [...row, 0.1]));
+    const { layout } = panelOf({
+      _axes: { ...axes, query: six, key: six },
+      _places: places ? { ...places, query: covered, key: covered } : null,
+      _map: { ...(placesState()._map as NonNullable<ViewState["_map"]>), values },
+    });
+    expect(layout.plates.map(({ level, label }) => [level, label])).toEqual([
+      [0, "tiles"],
+      [1, "whole picture"],
+    ]);
+    const [tiles, all] = layout.plates;
+    expect(all?.width).toBeLessThan((tiles?.width ?? 0) / 2);
+  });
+
+  test("tells tiles from whole pictures in any order", () => {
+    const box = (left: number, top: number, size: number) => ({
+      medium: 0,
+      left,
+      top,
+      right: left + size,
+      bottom: top + size,
+    });
+    const tiles = [0, 10, 20, 30].flatMap((y) => [0, 10, 20, 30].map((x) => box(x, y, 10)));
+    const whole = [0, 20].flatMap((y) => [0, 20].map((x) => box(x, y, 20)));
+    expect([...placeLevels([undefined, ...tiles, ...whole])]).toEqual([
+      0,
+      ...tiles.map(() => 0),
+      ...whole.map(() => 1),
+    ]);
+    expect([...placeLevels([...whole, ...tiles])].slice(0, 4)).toEqual([1, 1, 1, 1]);
+    expect(Math.max(...placeLevels([...tiles].reverse()))).toBe(0);
+  });
+});
+
+describe("the colours", () => {
+  test("dim a picture to a third where no weight falls, and reveal it where all does", () => {
+    const cover = coverOf(THEMES.light);
+    expect((cover[0] ?? 0) >>> 24).toBe(170);
+    expect((cover[255] ?? 0) >>> 24).toBeLessThan(60);
+    const alphas = [...cover].map((word) => word >>> 24);
+    expect(alphas.every((alpha, i) => i === 0 || alpha <= (alphas[i - 1] ?? 0))).toBe(true);
+  });
+
+  test("outlines go round a group of boxes", () => {
+    const spot = { position: 0, x: 0, y: 0, width: 10, height: 10 };
+    expect(edgesRound([spot, { ...spot, x: 10 }])).toHaveLength(6);
+  });
+});
+
+describe("the words", () => {
+  test("name the strongest places, the shares by kind and the even share", () => {
+    expect(placesLine(scene()).replaceAll("\u00a0", " ")).toBe(
+      "from [CLS]: strongest upper left 70 %, upper right 5.0 %, lower left 5.0 % · " +
+        "80 % in the picture · 20 % on [CLS] · even share 20 %",
+    );
+  });
+
+  test("have a table of places, the strongest first", () => {
+    const { columns, rows } = placesTable(scene());
+    expect(columns).toEqual(["token", "kind", "left", "top", "right", "bottom", "weight"]);
+    expect(rows[0]).toEqual(["r0c0", "patch", 0, 0, 40, 20, "70\u00a0%"]);
+    expect(rows[1]?.slice(0, 3)).toEqual(["[CLS]", "cls", null]);
+    expect(rows).toHaveLength(5);
+  });
+});
+
+describe("a long input", () => {
+  const n = 5;
+  const long = (patch: Partial<ViewState> = {}) =>
+    scene({
+      _map: null,
+      _long: {
+        stack: "self",
+        heads: [[1, 5, "self"]],
+        quantity: "weights",
+        unit: "tokens",
+        hidden: [],
+        sentences: "all",
+        renormalise: false,
+        n_query: n,
+        n_key: n,
+        step: 5,
+        values: { ...floats([[0.7]]), shape: [1, 1, 1] },
+        first: null,
+        maxima: [0.7],
+        links: [[]],
+        shares: [0, 0],
+      },
+      _exact: {
+        heads: [[1, 5, "self"]],
+        side: "query",
+        at: 3,
+        values: floats([weights[3] ?? []]),
+      },
+      ...patch,
+    });
+
+  test("is painted by the row that the kernel has sent, whatever is pointed at", () => {
+    const row = shownRow(long({ tokens: [["query", 2]] }));
+    expect([row.side, row.of]).toEqual(["query", 3]);
+    expect(row.values[1]).toBeCloseTo(0.6);
+    expect(row.even?.[0]).toBeCloseTo(0.2);
+    expect(placesLine(long()).replaceAll("\u00a0", " ")).toContain(
+      "from r1c0: strongest upper left 60 %",
+    );
+  });
+
+  test("has an even share for each query of a column", () => {
+    const column = shownRow(
+      long({
+        _exact: { heads: [[1, 5, "self"]], side: "key", at: 1, values: floats([[0, 1, 1, 1, 1]]) },
+      }),
+    );
+    expect([column.painted, column.of]).toEqual(["query", 1]);
+    expect(column.even).toHaveLength(n);
+  });
+});
+
+test("bytes become base64 text", () => {
+  for (const list of [[], [1], [1, 2], [1, 2, 3], [255, 0, 254, 7]])
+    expect(base64(Uint8Array.from(list))).toBe(btoa(String.fromCharCode(...list)));
+});
+
+describe("the view", () => {
+  let ended = new AbortController();
+  beforeEach(() => {
+    ended = new AbortController();
+  });
+  afterEach(() => ended.abort());
+  const frame = () => vi.waitFor(() => new Promise((done) => requestAnimationFrame(() => done(0))));
+
+  async function show(patch: Partial<ViewState> = {}) {
+    const model = fakeModel<ViewState>({ ...placesState(), ...patch });
+    const el = document.createElement("div");
+    document.body.append(el);
+    headView().render({ model, el, signal: ended.signal });
+    await frame();
+    await frame();
+    const $ = (selector: string) => el.querySelector(selector) as HTMLElement;
+    const figure = $(".attnw-places-figure");
+    const press = async (key: string) => {
+      figure.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+      await frame();
+    };
+    const at = (type: string, x: number, y: number) =>
+      figure.dispatchEvent(new PointerEvent(type, { clientX: x, clientY: y, bubbles: true }));
+    return { model, $, figure, press, at, frame };
+  }
+
+  test("draws on the picture, says so, and offers the other ways to draw", async () => {
+    const { $, figure } = await show();
+    expect(figure.hidden).toBe(false);
+    expect($(".attnw-lines-figure").hidden).toBe(true);
+    expect(figure.getAttribute("aria-label")).toContain("from [CLS]: strongest upper left");
+    expect($(".attnw-readout").textContent).toContain("in the picture");
+    expect($(".attnw-caption").textContent).toContain("contains the picture of the input");
+    const modes = [...$(".attnw-view-head").querySelectorAll("button")].map((b) => b.textContent);
+    expect(modes.slice(0, 3)).toEqual(["lines", "matrix", "places"]);
+  });
+
+  test("texts are offered no places", async () => {
+    const { $ } = await show({ mode: "lines", _has_places: false, _places: null, _media: null });
+    const modes = [...$(".attnw-view-head").querySelectorAll("button")].map((b) => b.textContent);
+    expect(modes.slice(0, 2)).toEqual(["lines", "matrix"]);
+    expect(modes).not.toContain("places");
+  });
+
+  test("a patch is pointed at and locked; x turns, Escape takes back", async () => {
+    const { model, $, at, press } = await show();
+    at("pointermove", 10, 10);
+    await frame();
+    expect($(".attnw-readout").textContent).toContain("from r0c0");
+    at("click", 10, 10);
+    await frame();
+    expect(model.get("tokens")).toEqual([["query", 1]]);
+    at("pointerleave", 0, 0);
+    await press("x");
+    expect(model.get("tokens")).toEqual([["key", 1]]);
+    expect($(".attnw-readout").textContent).toContain("to r0c0");
+    await press("Escape");
+    expect(model.get("tokens")).toEqual([]);
+  });
+
+  test("arrow keys go from patch to patch, and to the tokens beside", async () => {
+    const { model, $, press } = await show();
+    await press("Home");
+    expect($(".attnw-readout").textContent).toContain("from r0c0");
+    await press("ArrowRight");
+    expect($(".attnw-readout").textContent).toContain("from r0c1");
+    await press("ArrowDown");
+    expect($(".attnw-readout").textContent).toContain("from r1c1");
+    await press("Enter");
+    expect(model.get("tokens")).toEqual([["query", 4]]);
+    await press("End");
+    expect($(".attnw-readout").textContent).toContain("from [CLS]");
+  });
+
+  test("m goes through all ways to draw", async () => {
+    const { model, $, press } = await show();
+    await press("m");
+    expect(model.get("mode")).toBe("lines");
+    $(".attnw-lines-figure").dispatchEvent(
+      new KeyboardEvent("keydown", { key: "m", bubbles: true }),
+    );
+    await frame();
+    expect(model.get("mode")).toBe("matrix");
+    $(".attnw-matrix-figure").dispatchEvent(
+      new KeyboardEvent("keydown", { key: "m", bubbles: true }),
+    );
+    await frame();
+    expect(model.get("mode")).toBe("places");
+  });
+});

@@ -1,0 +1,126 @@
+"""A head painted on a picture, in Chromium: pointing, locking, turning, saving."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from attnwidget import HeadView
+from attnwidget.widgets.pages.write_page import write_page
+from browser.axe import complaints
+from browser.notebook import OpenNotebook
+from browser.pages import watched
+from fixtures.pictures import picture_attention
+
+pytestmark = pytest.mark.browser
+FIGURE = ".attnw-places-figure"
+SETUP = """
+import numpy as np
+from attnwidget import Attention, HeadView
+from attnwidget.results import Box
+cells = [(r, c) for r in range(4) for c in range(4)]
+places = [None, *(Box(0, 20 * c, 10 * r, 20 * c + 20, 10 * r + 10) for r, c in cells)]
+picture = np.zeros((40, 80, 3), np.uint8)
+names = ["[CLS]", *(f"r{r}c{c}" for r, c in cells)]
+weights = np.random.default_rng(0).dirichlet(np.full(17, 0.3), size=(2, 3, 17))
+attention = Attention.from_weights(weights, names, places=places, pictures=[picture])
+view = HeadView(attention)
+"""
+
+
+def patch(page: Page, row: int, column: int) -> dict[str, float]:
+    """The middle of a patch of the first picture, from the corner of the figure."""
+    panels = json.loads(page.locator(FIGURE).get_attribute("data-layout") or "[]")
+    plate = panels[0]["plates"][0]
+    return {
+        "x": panels[0]["x"] + plate["x"] + plate["width"] * (column + 0.5) / 4,
+        "y": panels[0]["y"] + plate["y"] + plate["height"] * (row + 0.5) / 4,
+    }
+
+
+def colour(page: Page, at: dict[str, float]) -> list[int]:
+    """The colour that is drawn at a point of the figure."""
+    return list(
+        page.locator("canvas.attnw-places").evaluate(
+            """(canvas, { x, y }) => [...canvas.getContext("2d")
+              .getImageData(x * devicePixelRatio, y * devicePixelRatio, 1, 1).data].slice(0, 3)""",
+            at,
+        )
+    )
+
+
+def test_a_patch_is_pointed_at_locked_and_turned_on_a_page(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path = write_page(HeadView(picture_attention(registers=2)), tmp_path / "page.html")
+    with watched(browser) as there:
+        page = there.page
+        page.goto(path.as_uri())
+        readout = page.locator(".attnw-readout")
+        caption = page.locator(".attnw-caption")
+        expect(readout).to_contain_text("from [CLS]")
+        expect(caption).to_contain_text("contains the picture of the input")
+        expect(page.locator("header")).to_contain_text("contains 1 picture of the input")
+        # The left half of the picture is light: dimmed to about a third, and no darker.
+        page.wait_for_function(
+            """() => { const canvas = document.querySelector("canvas.attnw-places");
+              return canvas.getContext("2d").getImageData(4, 4, 1, 1).data[0] > 60; }"""
+        )
+        assert colour(page, patch(page, 0, 3))[0] < 60
+        figure = page.locator(FIGURE)
+        figure.hover(position=patch(page, 1, 2))
+        expect(readout).to_contain_text("from r1c2")
+        figure.click(position=patch(page, 1, 2))
+        page.mouse.move(0, 0)
+        expect(caption).to_contain_text("where attention goes: from r1c2")
+        figure.focus()
+        page.keyboard.press("x")
+        expect(caption).to_contain_text("which queries look there: to r1c2")
+        page.keyboard.press("x")
+        page.keyboard.press("ArrowDown")
+        expect(readout).to_contain_text("from r2c2")
+        page.keyboard.press("Escape")
+        page.keyboard.press("m")
+        expect(page.locator(".attnw-lines-figure")).to_be_visible()
+        page.get_by_role("button", name="places", exact=True).click()
+        expect(figure).to_be_visible()
+        there.assert_quiet()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(480, "dark"), (1420, "light")])
+def test_a_picture_fits_and_is_accessible(
+    browser: Browser, tmp_path: Path, width: int, scheme: str
+) -> None:
+    view = HeadView(picture_attention(registers=2), selected=[(0, 0), (1, 1)], arrangement="beside")
+    path = write_page(view, tmp_path / "page.html")
+    with watched(browser, width=width) as there:
+        page = there.page
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.goto(path.as_uri())
+        expect(page.locator(FIGURE)).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert complaints(page) == []
+        page.emulate_media(forced_colors="active")
+        expect(page.locator(".attnw-caption")).to_contain_text("contains the picture")
+        there.assert_quiet()
+
+
+def test_a_locked_patch_reaches_the_kernel(in_lab: OpenNotebook, tmp_path: Path) -> None:
+    notebook = in_lab([SETUP, "view"])
+    notebook.run_cell(0)
+    notebook.run_cell(1)
+    page = notebook.page
+    expect(page.locator(FIGURE)).to_be_visible()
+    page.locator(FIGURE).click(position=patch(page, 1, 1))
+    notebook.wait_for_value("view.tokens", [("query", 6)])
+    page.locator(FIGURE).focus()
+    page.keyboard.press("x")
+    notebook.wait_for_value("view.tokens", [("key", 6)])
+    saved = notebook.value(f"view.save({str(tmp_path / 'figure.svg')!r}).stat().st_size")
+    assert saved > 1000
+    page.keyboard.press("m")
+    notebook.wait_for_value("view.mode", "lines")
+    notebook.wait_for_value("view._media", None)
