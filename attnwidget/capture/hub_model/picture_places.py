@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -283,7 +282,8 @@ def _process_of(processor: Any, pictures: Sequence[Picture], read: Tensor) -> _P
         def process(arrays: Sequence[Picture], arrange: Callable[..., Any] = arrange) -> Tensor:
             images = arrange([Image.fromarray(array) for array in arrays])
             made = image_processor(images=images, return_tensors="pt", **options)
-            return torch.as_tensor(made["pixel_values"]).detach()
+            pixels: Tensor = made["pixel_values"]
+            return pixels.detach().cpu()
 
         try:
             made = process(pictures)
