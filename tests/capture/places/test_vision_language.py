@@ -1,0 +1,119 @@
+"""A vision-language model with its whole processor, from the text to the places of its tokens."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from attnwidget import HeadView, load_model
+
+#: Writes "<image>" for a picture, as the templates of such models do.
+TEMPLATE = (
+    "{% for m in messages %}{{ m['role'] }}: {% for c in m['content'] %}"
+    "{% if c['type'] == 'image' %}<image>{% else %}{{ c['text'] }}{% endif %}{% endfor %}\n"
+    "{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}"
+)
+PICTURE = np.random.default_rng(0).integers(0, 256, (90, 140, 3), dtype=np.uint8)
+
+
+@pytest.fixture(scope="module")
+def llava():
+    torch.manual_seed(0)
+    tokenizer = copy.deepcopy(load_model("attnwidget/induction").tokenizer)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
+    processor = transformers.LlavaProcessor(
+        transformers.CLIPImageProcessor(
+            size={"shortest_edge": 64}, crop_size={"height": 64, "width": 64}
+        ),
+        tokenizer,
+        patch_size=16,
+        vision_feature_select_strategy="default",
+        num_additional_image_tokens=1,
+        chat_template=TEMPLATE,
+    )
+    tower = {
+        "model_type": "clip_vision_model",
+        "hidden_size": 32,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+        "image_size": 64,
+        "patch_size": 16,
+    }
+    text = {
+        "model_type": "llama",
+        "vocab_size": len(tokenizer),
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "max_position_embeddings": 500,
+    }
+    config = transformers.LlavaConfig(
+        vision_config=tower,
+        text_config=text,
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        image_seq_length=16,
+    )
+    return load_model(transformers.LlavaForConditionalGeneration(config), processor)
+
+
+def boxes(attention, stack="self"):
+    return [place for place in attention.stacks[stack].key.places if place is not None]
+
+
+def test_a_plain_text_gets_the_template_and_its_picture(llava):
+    attention = llava.attend("what is it?", images=PICTURE)
+    tokens = attention.stacks["self"].key
+    assert tokens.text[:2] == ("[BOS]", "us")
+    assert tokens.text[-1] == ":"
+    assert len(boxes(attention)) == 16
+    first = tokens.places.index(boxes(attention)[0])
+    assert tokens.text[first : first + 5] == ("r0c0", "r0c1", "r0c2", "r0c3", "r1c0")
+    assert boxes(attention, "vision") == boxes(attention)
+    # The processor scales the shorter side of 90 pixels to 64, and crops the middle.
+    corner = boxes(attention)[0]
+    assert corner.left == pytest.approx((140 - 90) / 2, abs=1)
+    assert corner.top == pytest.approx(0, abs=1)
+    assert corner.right - corner.left == pytest.approx(90 / 4, abs=0.5)
+    words = [word for word in tokens.to_words().text if word.startswith("r0")]
+    assert words == ["r0c0", "r0c1", "r0c2", "r0c3"]
+
+
+def test_a_generated_answer_keeps_the_picture(llava):
+    attention = llava.generate("what is it?", 4, images=PICTURE, min_new_tokens=4)
+    assert len(attention.tokens) == attention.n_prompt + 4
+    assert len(boxes(attention)) == 16
+    view = HeadView(attention)
+    assert view.mode == "places"
+    written = str(attention.made_by)
+    assert written.startswith("load_model(model, processor).generate(")
+    assert "images=images" in written
+    view.close()
+
+
+def test_a_chat_names_the_place_of_its_picture(llava):
+    parts = [{"type": "text", "text": "here"}, {"type": "image", "image": PICTURE}]
+    attention = llava.attend([{"role": "user", "content": parts}])
+    tokens = attention.stacks["self"].key
+    before = tokens.text[: tokens.text.index("r0c0")]
+    assert "here" in before
+    assert len(boxes(attention)) == 16
+
+
+def test_two_pictures_are_numbered(llava):
+    attention = llava.attend("what differs?", images=[PICTURE, PICTURE[:, :90]])
+    assert {box.picture for box in boxes(attention)} == {0, 1}
+    assert len(boxes(attention)) == 32
+    assert "p1 r0c0" in attention.stacks["self"].key.text
+    assert "the stack 'vision' is not shown" in attention.note
+
+
+def test_a_text_alone_has_no_places(llava):
+    attention = llava.attend("what is it?")
+    assert attention.stacks["self"].key.places == ()
+    assert attention.pictures == ()
