@@ -457,6 +457,13 @@ describe("words of the sentence", () => {
     expect(texts(wordsOf(of, []))).toBe("the cat.");
     expect(texts(wordsOf(axis(["我", "喜欢", "猫"], ["", "", ""]), ["我喜欢猫"]))).toBe("我喜欢猫");
   });
+  test("that are parts of a picture are signs without spaces", () => {
+    const of = { ...axis(["see", "r0c0", "r0c1", "it"], ["", "", "", ""]) };
+    const words = wordsOf({ ...of, placed: [false, true, true, false] }, ["see it"]);
+    expect(words.map((word) => word.before + shownText(word)).join("")).toBe("see ▪▪ it");
+    expect(words.map(({ kind }) => kind)).toEqual(["word", "place", "place", "word"]);
+  });
+
   test("of a chat begin a line with each message and its role, and fold the template", () => {
     const text = ["<s>", "<|im|>", "user", "Hi", "there", "<|end|>", "<|im|>", "bot", "Yes", "Yes"];
     const special = ["first", "other", "", "", "", "other", "other", "", "", ""];

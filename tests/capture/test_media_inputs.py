@@ -99,7 +99,8 @@ def test_a_picture_is_prepared_by_the_processor(vit, tmp_path):
     Image.fromarray(PICTURE).save(tmp_path / "noise.png")
     pixels = vit.processor(images=[Image.fromarray(PICTURE)], return_tensors="pt")
     expected = vit.attend(dict(pixels)).weights(1, 2)
-    for picture in (PICTURE, Image.fromarray(PICTURE), [PICTURE], str(tmp_path / "noise.png")):
+    path = str(tmp_path / "noise.png")
+    for picture in (PICTURE, PICTURE[None], Image.fromarray(PICTURE), [PICTURE], path):
         attention = vit.attend(images=picture)
         assert np.array_equal(attention.weights(1, 2), expected)
         assert np.array_equal(attention.pictures[0], PICTURE)

@@ -244,7 +244,8 @@ def given_media(text: Any, images: Any, audio: Any) -> Media:
 
     Args:
         text: The text of the input. A chat may name files or hold pictures in its messages.
-        images: One picture or a list of pictures: PIL images, paths, or arrays.
+        images: One picture or a list of pictures: PIL images, paths, or arrays; or an array of
+            pictures [n, height, width, 3].
         audio: One sound or a list of sounds: `Sound`, (samples, rate), or paths of WAV files.
 
     Raises:
@@ -278,6 +279,8 @@ def given_media(text: Any, images: Any, audio: Any) -> Media:
 def _several(given: Any, is_one: Any) -> list[Any]:
     if given is None:
         return []
+    if getattr(given, "ndim", 0) == 4:
+        return list(given)
     return [given] if is_one(given) else list(given)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from attnwidget.capture.hub_model.chat_text import Chat, ChatText, as_chat
@@ -35,6 +36,45 @@ class GivenText(str):
 
     def __getnewargs__(self) -> tuple[str, Any]:  # type: ignore[override]
         return str(self), self.input
+
+
+@dataclass(frozen=True, eq=False)
+class WithMedia:
+    """A text that is read with pictures or sounds.
+
+    Attributes:
+        text: The text, a chat, or None for models without a text.
+        images: Pictures, as in `AttentionModel.attend`.
+        audio: Sounds, as in `AttentionModel.attend`.
+    """
+
+    text: Any
+    images: Any
+    audio: Any
+
+    def attention(
+        self, model: AttentionModel, target: str | None, max_new_tokens: int | None
+    ) -> Attention:
+        """Return the attention of the input, and of the tokens that the model writes after it."""
+        media = {"images": self.images, "audio": self.audio}
+        if max_new_tokens is not None:
+            return model.generate(self.text, max_new_tokens, **media)
+        return model.attend(self.text, target=target, **media)
+
+
+def with_media_of(text: str | None, before: Any) -> str | None:
+    """Return a text with the pictures and sounds of the text that it replaces.
+
+    Example:
+        >>> from attnwidget.widgets.explorer.given_text import GivenText, WithMedia, with_media_of
+        >>> before = GivenText("What?", WithMedia("What?", ["picture.png"], None))
+        >>> with_media_of("Where?", before).input.images
+        ['picture.png']
+    """
+    made_of = given(before)
+    if isinstance(text, GivenText) or not isinstance(made_of, WithMedia):
+        return text
+    return GivenText(text or "", WithMedia(text or None, made_of.images, made_of.audio))
 
 
 def given(text: Any) -> Any:
@@ -75,6 +115,8 @@ def shown_text(model: AttentionModel, text: Any, others: Mapping[str, Any]) -> s
     """
     if text is None or isinstance(text, str):
         return text
+    if isinstance(text, WithMedia):
+        return GivenText(text.text if isinstance(text.text, str) else "", text)
     if isinstance(text, Attention):
         _check_attention(model, text, others)
         return GivenText("", text)

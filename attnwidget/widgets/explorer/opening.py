@@ -113,7 +113,8 @@ def opening_of(
     chat template do not count. The best link stands out if its weight is at least 10 % and twice
     its even share, and its score at least 0.02. In a masked text, the active word is the mask
     token. In a chat without an answer, the last word is the token before the answer. An
-    encoder-decoder opens on its cross-attention, where any two words are compared.
+    encoder-decoder opens on its cross-attention, where any two words are compared. With a picture,
+    the attended words are its patches, and [CLS] is the active word if there is one.
 
     With `effects`, a causal map opens on the last word, and on the head that changes the answer by
     2 points or more when it is off. Only heads in which the last word attends most to another
@@ -279,6 +280,14 @@ class _Words:
             # The template writes the token before the answer.
             self._asking[self.last] = True
         classes = np.array([_OF_CLASS[of_query[row]] for row in self._rows])
+        placed = [any(axes.key.places[i] for i in group) for group in key if axes.key.places]
+        if name != "cross" and any(placed):
+            # Words and [CLS] look at parts of a picture or a sound.
+            self.is_content = np.array(placed) & answering
+            if "cls" in axes.query.special:
+                is_cls = [axes.query.special[group[0]] == "cls" for group in self.query]
+                classes = np.where(is_cls, _OF_CLASS["content"], 0)
+                self._asking = self._asking | is_cls
         if self.last is not None:
             classes[self.last] = max(classes[self.last], _OF_CLASS["content"])
         raw = axes.query.raw if mask is not None else ()

@@ -15,6 +15,7 @@ from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.arguments import Arguments
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
+from attnwidget.widgets.explorer.given_text import WithMedia, given
 from attnwidget.widgets.explorer.treebank import DEMO, given_treebank
 from attnwidget.widgets.shared.head_labels import HeadLabels
 from attnwidget.widgets.shared.head_widget import HeadWidget
@@ -41,6 +42,11 @@ _WHOLE: dict[str, dict[str, Any]] = {
 
 def explorer_state(explorer: ExplorerFigure, made: Arguments) -> dict[str, Any]:
     """All that is chosen, and the input shown, as JSON; `Explorer.to_state` says the rest."""
+    if isinstance(given(made.shown["text"]), WithMedia):
+        raise ValueError(
+            "the explorer shows a picture or a sound, and states contain only texts: save the "
+            "figure as a picture or a page, or assign a text before saving the state"
+        )
     if not made.shown["text"]:
         raise ValueError(
             "the explorer shows an assigned attention, and states contain only texts: assign a "

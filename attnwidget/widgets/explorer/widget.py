@@ -38,7 +38,13 @@ from attnwidget.widgets.explorer.examples import (
 )
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.figure_set import FigureSet
-from attnwidget.widgets.explorer.given_text import given, model_of, shown_text
+from attnwidget.widgets.explorer.given_text import (
+    WithMedia,
+    given,
+    model_of,
+    shown_text,
+    with_media_of,
+)
 from attnwidget.widgets.explorer.head_names import HeadNames
 from attnwidget.widgets.explorer.locked_words import LockedTokens, LockedWords, mask_of
 from attnwidget.widgets.explorer.opening import active_word, opening_of, opening_of_change
@@ -73,6 +79,8 @@ def explore(
     model: Any = None,
     text: Any = None,
     *,
+    images: Any = None,
+    audio: Any = None,
     pair: str | None = None,
     target: str | None = None,
     versus: Any = None,
@@ -103,6 +111,10 @@ def explore(
         text: The text, or another input of `AttentionModel.attend`: a list of words, vocabulary
             ids, a chat (a list of messages), or a dict of inputs; or the attention of an input.
             None = the text of `example`, by default the first of `demo_texts()`.
+        images: Pictures that are read with the text, or without a text by models of pictures, as in
+            `AttentionModel.attend`. The view then shows a head on the picture. A text that is typed
+            on the page is read with the same pictures.
+        audio: Sounds that are read with the text, as in `AttentionModel.attend`.
         pair: The second sentence, for models trained on pairs.
         target: The text for the decoder of an encoder-decoder. None = the model generates it.
         versus: A second model, in the forms of `model`. It reads the same text, and grid and view
@@ -150,6 +162,8 @@ def explore(
     options = {"pair": pair, "target": target, "treebank": treebank, "metrics": metrics}
     options |= {"versus": versus, "versus_text": versus_text, "probe": probe, "atlas": atlas}
     options["max_new_tokens"] = max_new_tokens
+    if images is not None or audio is not None:
+        text = WithMedia(text, images, audio)
     with said_when_slow("Reading the text …"):
         return Explorer(model, text, **options, **traits)
 
@@ -499,8 +513,10 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
                     setattr(self, name, text)
 
     def _asked(self) -> dict[str, str | None]:
-        """Return the requested input."""
-        return _input_of({name: getattr(self, name) for name in self._shown})
+        """Return the requested input. A typed text keeps the pictures of the shown text."""
+        asked = {name: getattr(self, name) for name in self._shown}
+        asked["text"] = with_media_of(asked["text"], self._shown["text"])
+        return _input_of(asked)
 
     def show(
         self,
@@ -887,6 +903,9 @@ def _attention(
     model: AttentionModel, texts: Mapping[str, Any], max_new_tokens: int | None
 ) -> Attention:
     """Return the attention of an input, and of the tokens that the model writes after it."""
+    text = given(texts["text"])
+    if isinstance(text, WithMedia):
+        return text.attention(model, texts["target"], max_new_tokens)
     if max_new_tokens is not None:
         if texts["pair"] or texts["target"]:
             after = "pair" if texts["pair"] else "target"
@@ -894,8 +913,7 @@ def _attention(
                 f"the model writes after a single text, and {after!r} is given too: leave out "
                 f"{after!r}, or set max_new_tokens=None"
             )
-        return model.generate(given(texts["text"]), max_new_tokens)
-    text = given(texts["text"])
+        return model.generate(text, max_new_tokens)
     if isinstance(text, Attention):
         return text
     options = {"target": texts["target"]} if texts["target"] else {}

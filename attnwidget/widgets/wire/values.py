@@ -69,6 +69,8 @@ def axis_to_wire(tokens: Tokens) -> dict[str, Any]:
     }
     if tokens.roles:
         wire |= {"roles": list(tokens.roles), "turns": list(tokens.turns)}
+    if any(tokens.places):
+        wire["placed"] = [place is not None for place in tokens.places]
     return wire
 
 

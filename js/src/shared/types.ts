@@ -22,6 +22,8 @@ export interface Axis {
   roles?: string[];
   /** In a chat, the number of the message of each entry, null of the template. */
   turns?: (number | null)[];
+  /** Whether each entry is a part of a picture or a sound. */
+  placed?: boolean[];
   /** Positions that occur in only the first or only the second input of a comparison. */
   alone?: [number[], number[]];
   /** How many are of a prompt, where a model wrote the rest. */

@@ -2,64 +2,18 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
-import torch
-import transformers
 
-from attnwidget import HeadView, load_model
+from attnwidget import HeadView
+from fixtures.vision_language import llava_model
 
-#: Writes "<image>" for a picture, as the templates of such models do.
-TEMPLATE = (
-    "{% for m in messages %}{{ m['role'] }}: {% for c in m['content'] %}"
-    "{% if c['type'] == 'image' %}<image>{% else %}{{ c['text'] }}{% endif %}{% endfor %}\n"
-    "{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}"
-)
 PICTURE = np.random.default_rng(0).integers(0, 256, (90, 140, 3), dtype=np.uint8)
 
 
 @pytest.fixture(scope="module")
 def llava():
-    torch.manual_seed(0)
-    tokenizer = copy.deepcopy(load_model("attnwidget/induction").tokenizer)
-    tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
-    processor = transformers.LlavaProcessor(
-        transformers.CLIPImageProcessor(
-            size={"shortest_edge": 64}, crop_size={"height": 64, "width": 64}
-        ),
-        tokenizer,
-        patch_size=16,
-        vision_feature_select_strategy="default",
-        num_additional_image_tokens=1,
-        chat_template=TEMPLATE,
-    )
-    tower = {
-        "model_type": "clip_vision_model",
-        "hidden_size": 32,
-        "num_hidden_layers": 3,
-        "num_attention_heads": 4,
-        "intermediate_size": 64,
-        "image_size": 64,
-        "patch_size": 16,
-    }
-    text = {
-        "model_type": "llama",
-        "vocab_size": len(tokenizer),
-        "hidden_size": 32,
-        "intermediate_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "max_position_embeddings": 500,
-    }
-    config = transformers.LlavaConfig(
-        vision_config=tower,
-        text_config=text,
-        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
-        image_seq_length=16,
-    )
-    return load_model(transformers.LlavaForConditionalGeneration(config), processor)
+    return llava_model()
 
 
 def boxes(attention, stack="self"):

@@ -139,7 +139,7 @@ export function paintSentence(
         pen.strokeRect(box.x - 1, box.y - 1, box.width + 2, box.height + 2);
       }
       const isChip = kind === "chip";
-      const isQuiet = isChip || kind === "template";
+      const isQuiet = isChip || kind === "template" || kind === "place";
       const isResting = hidden.includes(axes[side].special[index] ?? "");
       pen.font = labelFont(family, isFrom, isChip ? CHIP_SIZE : at.size.font);
       pen.fillStyle = isFrom

@@ -107,7 +107,7 @@ export function sentencePanel(actions: SentenceActions) {
     const classes = [
       "attnw-ex-word",
       kind === "chip" ? "attnw-ex-chip" : "",
-      kind === "template" ? "attnw-ex-folded" : "",
+      kind === "template" || kind === "place" ? "attnw-ex-folded" : "",
       kind === "first" && isHidden ? "attnw-ex-rest" : "",
       isHidden ? "attnw-ex-hidden" : "",
       isFrom ? "attnw-ex-from" : "",
@@ -128,7 +128,7 @@ export function sentencePanel(actions: SentenceActions) {
     return html`${gap}${label}<button type="button" class=${classes.filter(Boolean).join(" ")}
       data-word=${key(place)} tabindex=${now && key(now) === key(place) ? 0 : -1}
       aria-pressed=${isFrom || isTo} aria-label=${name.filter(Boolean).join(", ")}
-      style=${styleMap(style)} title=${kind === "template" ? text : nothing}
+      style=${styleMap(style)} title=${kind === "template" || kind === "place" ? text : nothing}
       @pointerenter=${({ pointerType }: PointerEvent) =>
         pointerType !== "touch" && actions.point(place)}
       @focus=${() => {

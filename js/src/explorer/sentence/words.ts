@@ -11,9 +11,10 @@ export interface Word {
   before: string;
   /**
    * A special token is a "chip". The first token of a causal model on which attention rests is
-   * "first" where it is a word of the text. A token of a chat template is "template".
+   * "first" where it is a word of the text. A token of a chat template is "template", and a token
+   * that is a part of a picture or a sound is "place".
    */
-  kind: "word" | "chip" | "first" | "template";
+  kind: "word" | "chip" | "first" | "template" | "place";
   /** The role of a message of a chat whose line begins here. */
   role?: string;
 }
@@ -21,8 +22,12 @@ export interface Word {
 /** The role of the tokens that a chat template writes. */
 const TEMPLATE = "template";
 
+/** The sign of a part of a picture or a sound, which is seen in the figure of a head. */
+const PART = "▪";
+
 /** What the sentence shows for a word: a token of a chat template is folded to a dot. */
-export const shownText = ({ kind, text }: Word): string => (kind === TEMPLATE ? "·" : text);
+export const shownText = ({ kind, text }: Word): string =>
+  kind === TEMPLATE ? "·" : kind === "place" ? PART : text;
 
 /** Sentences longer than this are read in the text box: nobody points at one word of thousands. */
 export const MOST_WORDS = 700;
@@ -74,8 +79,19 @@ function usualSpace(axis: Axis, index: number, hasMarks: boolean): string {
  * the texts do not show keeps its own spelling.
  */
 export function wordsOf(axis: Axis, texts: readonly (string | null | undefined)[]): Word[] {
-  const words = plainWords(axis, texts);
+  const words = withParts(plainWords(axis, texts), axis);
   return axis.roles ? wordsOfChat(words, axis) : words;
+}
+
+/** Words in which parts of a picture or a sound are signs without spaces. */
+function withParts(words: Word[], axis: Axis): Word[] {
+  const { placed } = axis;
+  if (!placed) return words;
+  return words.map((word) => {
+    const follows = placed[word.index - 1];
+    if (!placed[word.index]) return follows ? { ...word, before: word.before || " " } : word;
+    return { ...word, kind: "place", before: follows ? "" : word.before };
+  });
 }
 
 /** Words of a chat: every message stands in a line of its own, which begins with its role. */

@@ -1,0 +1,55 @@
+"""The explorer shows pictures and sounds, with the texts that are read beside them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from attnwidget import explore, load_model
+from attnwidget.demo import drawn_shapes
+from fixtures.vision_language import llava_model
+
+PICTURE = np.random.default_rng(0).integers(0, 256, (90, 140, 3), dtype=np.uint8)
+
+
+@pytest.fixture(scope="module")
+def llava():
+    return llava_model()
+
+
+def test_a_picture_opens_on_a_patch_that_the_class_token_looks_at():
+    drawn = drawn_shapes(1, seed=1)
+    explorer = explore(load_model("attnwidget/shapes"), images=drawn.pictures[0], atlas=False)
+    try:
+        assert explorer.tokens == [("query", 0)]
+        assert explorer.view.mode == "places"
+        row = explorer.attention.rows(*explorer.head[:2], 0)
+        box = explorer.attention.stacks["self"].key.places[int(row.argmax())]
+        shape = drawn.boxes[0]
+        inside = box.left < shape.right and box.right > shape.left
+        assert inside and box.top < shape.bottom and box.bottom > shape.top
+        with pytest.raises(ValueError, match="shows a picture or a sound"):
+            explorer.to_state()
+    finally:
+        explorer.close()
+
+
+def test_a_typed_text_keeps_the_picture(llava):
+    explorer = explore(llava, "what is it?", images=PICTURE, atlas=False)
+    try:
+        assert explorer.text == "what is it?"
+        explorer.text = "who is there?"
+        assert len(explorer.attention.pictures) == 1
+        assert "there" in explorer.attention.tokens
+    finally:
+        explorer.close()
+
+
+def test_an_answer_is_written_after_a_picture(llava):
+    explorer = explore(llava, "what is it?", images=PICTURE, max_new_tokens=4, atlas=False)
+    try:
+        assert explorer.attention.n_prompt is not None
+        assert len(explorer.attention.pictures) == 1
+        assert explorer.view.mode == "places"
+    finally:
+        explorer.close()
