@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -246,9 +245,16 @@ def _grey(level: Numbers, size: tuple[int, int]) -> Picture:
     Large pictures have more pixels than a byte has levels. Noise before rounding keeps the mean
     of neighbouring pixels exact.
     """
-    shown = np.broadcast_to(level * 255, (size[1], size[0]))
-    noise = np.random.default_rng(0).random(shown.shape)
-    return np.repeat(np.floor(shown + noise * (shown % 1 > 0))[..., None], 3, 2).astype(np.uint8)
+    width, height = size
+    shown = np.asarray(level * 255, dtype=np.float32)
+    if shown.size == 1:
+        shown = np.rint(shown)
+    else:
+        tile = np.random.default_rng(0).random((61, 67), dtype=np.float32)
+        noise = np.tile(tile, (height // 61 + 1, width // 67 + 1))[:height, :width]
+        shown = shown + noise * 0.999  # no noise makes a level of the next whole number
+    grey = np.broadcast_to(shown.astype(np.uint8), (height, width))
+    return np.stack([grey, grey, grey], axis=2)
 
 
 def _pictures_of(processor: Any) -> Any:
@@ -276,7 +282,8 @@ def _process_of(processor: Any, pictures: Sequence[Picture], read: Tensor) -> _P
         def process(arrays: Sequence[Picture], arrange: Callable[..., Any] = arrange) -> Tensor:
             images = arrange([Image.fromarray(array) for array in arrays])
             made = image_processor(images=images, return_tensors="pt", **options)
-            return torch.as_tensor(made["pixel_values"]).detach()
+            pixels: Tensor = made["pixel_values"]
+            return pixels.detach().cpu()
 
         try:
             made = process(pictures)

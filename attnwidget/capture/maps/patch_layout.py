@@ -63,7 +63,7 @@ class PatchLayout:
         rows, columns = pixels.shape[-2] // sides[0], pixels.shape[-1] // sides[1]
         if not frames or not rows or not columns:
             return None
-        axes = [torch.arange(n, device="cpu") for n in (frames, rows, columns)]
+        axes = [torch.arange(n, dtype=torch.int64, device="cpu") for n in (frames, rows, columns)]
         patches = torch.cartesian_prod(*axes).reshape(-1, 3)
         return cls(pixels, patches, ((rows, columns),) * frames, (sides[0], sides[1]), depth)
 
