@@ -16,7 +16,7 @@ from attnwidget.text.segments import Segment
 
 PICTURES = (
     "a picture is a PIL image, a path (pathlib.Path), an array [height, width, 3], or a dict with "
-    "pictures in 'images' and a text in 'text'"
+    "a picture in 'image' or pictures in 'images', and a text in 'text'"
 )
 
 
@@ -42,7 +42,7 @@ def is_picture(item: object) -> bool:
         (True, False)
     """
     if isinstance(item, Mapping):
-        return "images" in item
+        return "images" in item or "image" in item
     if isinstance(item, (str, bytes, Segment, list, tuple)):
         return False
     return isinstance(item, Path) or hasattr(item, "__array__") or hasattr(item, "convert")
@@ -67,7 +67,7 @@ def picture_segments(items: Iterable[Any]) -> Iterator[PictureSegment]:
                 f"expected pictures, got {type(item).__name__} as number {number}: {PICTURES}"
             )
         row = item if isinstance(item, Mapping) else {"images": item}
-        given = row["images"]
+        given = row["images"] if "images" in row else row["image"]
         several = isinstance(given, Sequence) and not isinstance(given, (str, bytes))
         pictures = tuple(picture_array(one) for one in (given if several else [given]))
         if not pictures:

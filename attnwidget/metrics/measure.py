@@ -58,8 +58,9 @@ def measure(
         segments: Segments made with this model (`read_segments`, `make_segments`), or a
             `datasets.Dataset` of Hugging Face with texts in "text", chats in "messages", or tokens
             in "first" and "second". For models with a processor of pictures, a list of pictures:
-            PIL images, paths (`pathlib.Path`), arrays [height, width, 3], or dicts with pictures in
-            "images" and a text in "text". An iterator is read during the pass.
+            PIL images, paths (`pathlib.Path`), arrays [height, width, 3], or dicts with a picture
+            in "image" or several in "images", and a text in "text". An iterator is read during the
+            pass.
         metrics: Names of the metrics in `attnwidget.metrics`, such as "norms", "patterns" or
             "sinks" ("roles" is for chats); or metrics with options, such as `Position([-2, 2])`.
             The error about an unknown name lists all names.

@@ -53,7 +53,8 @@ def test_pictures_are_arrays_images_paths_or_rows(model: AttentionModel, tmp_pat
     paths = [tmp_path / f"{number}.png" for number in range(len(images))]
     for image, path in zip(images, paths, strict=True):
         image.save(path)
-    for given in (iter(images), paths, [{"images": [image]} for image in images]):
+    rows = [{"image": image, "label": 1} for image in images]
+    for given in (iter(images), paths, [{"images": [image]} for image in images], rows):
         same(numbers(model, given, batch_size=2), expected)
 
 

@@ -42,6 +42,7 @@ WRITES = {
     "07_is_syntax_in_the_maps": ["probe_arcs.svg", "probe_scores.svg"],
     "08_who_is_she": ["coreference.svg"],
     "09_why_it_looks_there": ["other_distances.html", "why_captain.svg"],
+    "10_where_does_it_look_in_the_picture": ["lift.svg", "picture_head.svg"],
 }
 CHARTS = {
     "01_quickstart": 0,
@@ -53,6 +54,7 @@ CHARTS = {
     "07_is_syntax_in_the_maps": 3,
     "08_who_is_she": 1,
     "09_why_it_looks_there": 2,
+    "10_where_does_it_look_in_the_picture": 2,
 }
 # This notebook trains two models, whose weights depend on the processor: its numbers may differ,
 # and rows of a table that is sorted by weights may change places.
