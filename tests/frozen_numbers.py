@@ -620,6 +620,26 @@ def _() -> Any:
     return {"measured": dict(found), "one": public.modality_shares(attention)}
 
 
+@study("words of a transcript")
+def _() -> Any:
+    spans = [public.Span(0, 0.1 * step, 0.1 * (step + 1)) for step in range(20)]
+    weights = np.random.default_rng(3).dirichlet(np.full(20, 0.2), (2, 3, 6))
+    attention = public.Attention.from_weights(
+        weights,
+        ["<s>", "the", "old", "captain", "left", "</s>"],
+        key_tokens=[str(step) for step in range(20)],
+        stack="cross",
+        places=spans,
+        sounds=[public.Sound(np.zeros(200, dtype=np.float32), 100)],
+    )
+    spoken = [("the", 0.1, 0.3), ("captain", 0.7, 1.2), ("left", 1.3, 1.9)]
+    return {
+        "times": public.word_times(attention),
+        "one head": public.word_times(attention, [(1, 2)]),
+        "weights": public.spoken_word_weights(attention, spoken),
+    }
+
+
 @study("measure checkpoints")
 def _() -> Any:
     steps = public.induction_checkpoints()

@@ -113,7 +113,7 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
             listed = ", ".join(sorted(names - {"self", "kwargs"}))
             raise TypeError(f"{type(hf_model).__name__} has no input {name!r}; it takes {listed}")
         if isinstance(value, bool):
-            inputs[name] = torch.tensor(value)
+            inputs[name] = torch.tensor(value, dtype=torch.bool, device=device_of(hf_model))
             continue
         # Through numpy, because torch would round lists of floats to its default dtype.
         tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.array(value))
