@@ -241,8 +241,8 @@ class _Ramps:
         picture: Number of the picture there, plus 1, as a share of all pictures.
         across: Place from left to right, as a share of the width.
         down: Place from top to bottom, as a share of the height.
-        black: Each number of black at one place.
-        white: Each number of white at one place.
+        black: The usual numbers of black at one place.
+        white: The usual numbers of white at one place.
     """
 
     covered: NDArray[np.bool_]
@@ -305,10 +305,13 @@ class _Ramps:
 
 
 def _of_one_place(numbers: Numbers, covered: NDArray[np.bool_]) -> Numbers:
-    """Return the numbers along axis 1 at a place where a picture is."""
+    """Return the usual numbers along axis 1 where a picture is."""
     moved = np.moveaxis(numbers, 1, -1).reshape(-1, numbers.shape[1])
     is_picture = np.moveaxis(covered, 1, -1).reshape(moved.shape).all(1)
-    return np.asarray(moved[int(is_picture.argmax())])
+    places = np.flatnonzero(is_picture)
+    # At the edges of a picture, interpolation mixes it with the padding.
+    sampled = places[np.linspace(0, len(places) - 1, 999).astype(int)]
+    return np.asarray(np.median(moved[sampled], axis=0))
 
 
 def _middles(count: int) -> Numbers:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from transformers import CLIPImageProcessor, ViTImageProcessor
+from transformers import CLIPImageProcessor, LlavaImageProcessor, ViTImageProcessor
 
 from attnwidget.capture.hub_model.picture_places import (
     FrameFinder,
@@ -111,6 +111,13 @@ def test_pixels_without_straight_rows_and_columns_have_no_places(
 ) -> None:
     with pytest.raises(NoPlaces, match=reason):
         frames_of(Altered(alter), drawn(128, 96))
+
+
+def test_a_mostly_white_picture_in_blurred_padding_has_places() -> None:
+    page = np.full((200, 300, 3), 255, dtype=np.uint8)
+    page[50:60, 60:200] = 0
+    frame = only(frames_of(LlavaImageProcessor(do_pad=True), page))
+    assert frame.inside == (0, 37, 224, 187)
 
 
 class CutMargins:
