@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 PIXELS, PATCHES = "mean distance (pixels)", "mean distance (patches)"
 
 
-def patch_distances(patches: Patches, queries: slice = slice(None)) -> NDArray[np.float64]:
+def patch_distances(
+    patches: Patches,
+    queries: slice = slice(None),
+    units: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
     """Return the distances between the centres of patches in pixels and in patches, [2, Q, P].
 
     The distance in patches counts a step to the next column or row as 1, whatever the shape of a
@@ -32,6 +36,7 @@ def patch_distances(patches: Patches, queries: slice = slice(None)) -> NDArray[n
     Args:
         patches: The P patches.
         queries: The Q patches from which distances are measured.
+        units: `patches.units`, if known.
 
     Example:
         >>> from attnwidget.metrics.attention_distance import patch_distances
@@ -41,8 +46,9 @@ def patch_distances(patches: Patches, queries: slice = slice(None)) -> NDArray[n
         >>> patch_distances(patches)[:, 0, 1].tolist()
         [8.0, 1.0]
     """
+    units = patches.units if units is None else units
     steps = patches.centres - patches.centres[queries, None]  # [Q, P, 2], key minus query
-    found = np.stack((np.hypot(*steps.T).T, np.hypot(*(steps / patches.sizes[queries, None]).T).T))
+    found = np.stack((np.hypot(*steps.T).T, np.hypot(*(steps / units[queries, None]).T).T))
     found[:, patches.pictures[queries, None] != patches.pictures] = np.nan
     return found
 
@@ -124,6 +130,7 @@ class AttentionDistance(SegmentMeans[AttentionDistanceResult]):
 
     def begin_batch(self, layer: LayerBatch) -> None:
         self._patches = patches_of(layer.batch, self.name)
+        self._units = [patches.units for patches in self._patches]
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
         weights = layer.weights
@@ -131,11 +138,11 @@ class AttentionDistance(SegmentMeans[AttentionDistanceResult]):
         distances = torch.zeros(*size, 2, dtype=torch.float64, device=weights.device)
         in_picture = torch.zeros(size, dtype=torch.float64, device=weights.device)
         queries = torch.zeros_like(in_picture)
-        for item, patches in enumerate(self._patches):
+        for item, (patches, units) in enumerate(zip(self._patches, self._units, strict=True)):
             some, rows = rows_of(patches, layer)
             if some.start == some.stop:
                 continue
-            between = torch.from_numpy(patch_distances(patches, some)).to(weights.device)
+            between = torch.from_numpy(patch_distances(patches, some, units)).to(weights.device)
             near = torch.from_numpy(patches.tokens).to(weights.device)
             of_patches = weights[item][:, rows][..., near].double()  # [H, Q, P]
             of_patches = of_patches * ~between[0].isnan()
@@ -151,10 +158,10 @@ class AttentionDistance(SegmentMeans[AttentionDistanceResult]):
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         even = []
-        for patches in self._patches:
+        for patches, units in zip(self._patches, self._units, strict=True):
             sums = np.zeros(2)
             for query in range(len(patches)):
-                sums += np.nanmean(patch_distances(patches, slice(query, query + 1)), (1, 2))
+                sums += np.nanmean(patch_distances(patches, slice(query, query + 1), units), (1, 2))
             even.append(sums / len(patches))
         return {"even": torch.from_numpy(np.stack(even))}
 

@@ -63,11 +63,29 @@ class Patches:
         """Width and height of each patch in pixels, [P, 2]."""
         return self.edges[:, 2:] - self.edges[:, :2]
 
+    @property
+    def units(self) -> Floats:
+        """Width and height of a step to the next column and row at each patch, [P, 2] in pixels.
+
+        A patch that the edge of the picture cuts has the unit of the whole patches beside the cut
+        patch. Patches without rows and columns have their size as the unit.
+        """
+        try:
+            rasters = self.rasters()[:, 0]
+        except ValueError:
+            return self.sizes
+        units = np.zeros((len(self), 2))
+        for raster in np.unique(rasters):
+            members = rasters == raster
+            units[members] = np.median(self.sizes[members], axis=0)
+        return units
+
     def rasters(self) -> NDArray[np.int64]:
         """Return the raster, the row and the column of each patch, int64 [P, 3].
 
-        Patches of one picture and of equal size are a raster. The tiles of a picture and the small
-        version of the whole picture are two rasters.
+        Patches of one picture and of equal size are a raster, and patches beside them that the edge
+        of the picture cuts belong to it. The tiles of a picture and the small version of the whole
+        picture are two rasters.
 
         Raises:
             ValueError: Patches of a raster are not in rows and columns of equal steps.
@@ -79,29 +97,48 @@ class Patches:
             >>> Patches.of(boxes).rasters().tolist()
             [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1]]
         """
-        found = np.zeros((len(self), 3), np.int64)
-        unknown = np.ones(len(self), bool)
-        number = 0
-        while unknown.any():
-            first = int(np.argmax(unknown))
-            size = self.sizes[first]
-            alike = np.all(np.abs(self.sizes - size) <= _UNEVEN * size, axis=1)
-            members = unknown & alike & (self.pictures == self.pictures[first])
-            columns = _steps(self.edges[members, 0], size[0])
-            rows = _steps(self.edges[members, 1], size[1])
-            cells = None if rows is None or columns is None else np.stack((rows, columns), axis=1)
-            if cells is None or len(np.unique(cells, axis=0)) < len(cells):
+        found = np.full((len(self), 3), -1, np.int64)
+        for members in self._alike():
+            if (found[members, 0] >= 0).all():
+                continue
+            number = int(found[:, 0].max()) + 1
+            size = np.median(self.sizes[members], axis=0)
+            columns = _Lines.of(self.edges[members, 0], size[0])
+            rows = _Lines.of(self.edges[members, 1], size[1])
+            if columns is None or rows is None or _repeats(rows.numbers, columns.numbers):
                 raise ValueError(
-                    f"the patches of picture {self.pictures[first]} of {size[0]:.4g} × "
+                    f"the patches of picture {self.pictures[members][0]} of {size[0]:.4g} × "
                     f"{size[1]:.4g} pixels are not in rows and columns of equal steps, so that "
                     "offsets in patches are not defined: measure 'attention_distance', which needs "
                     "no rows and columns"
                 )
-            found[members, 0] = number
-            found[members, 1:] = cells
-            unknown &= ~members
-            number += 1
+            found[members] = np.stack(
+                (np.full(len(rows.numbers), number), rows.numbers, columns.numbers), axis=1
+            )
+            left = (found[:, 0] < 0) & (self.pictures == self.pictures[members][0])
+            for patch in np.flatnonzero(left):
+                row = rows.beside(*self.edges[patch, [1, 3]])
+                column = columns.beside(*self.edges[patch, [0, 2]])
+                if row is not None and column is not None:
+                    found[patch] = number, row, column
+            own = found[:, 0] == number
+            found[own, 1:] -= found[own, 1:].min(0)
+        # Rasters are numbered in the order of their first tokens.
+        _, first, numbers = np.unique(found[:, 0], return_index=True, return_inverse=True)
+        found[:, 0] = first.argsort().argsort()[numbers]
         return found
+
+    def _alike(self) -> list[NDArray[np.bool_]]:
+        """Return the members of groups of patches of equal size, the largest group first."""
+        groups: list[NDArray[np.bool_]] = []
+        unknown = np.ones(len(self), bool)
+        while unknown.any():
+            first = int(np.argmax(unknown))
+            near = np.abs(self.sizes - self.sizes[first]) <= _UNEVEN * self.sizes[first]
+            same = self.pictures == self.pictures[first]
+            groups.append(unknown & same & np.all(near, axis=1))
+            unknown &= ~groups[-1]
+        return sorted(groups, key=lambda members: -int(members.sum()))
 
     def inside(self, region: Region) -> Floats:
         """Return the share of the area of each patch that is in a region, [P].
@@ -186,21 +223,64 @@ class Region:
         return Region(tuple(parts))
 
 
-def _steps(edges: Floats, size: float) -> NDArray[np.int64] | None:
-    """Return the number of each edge in steps from the first; None if the steps are not equal."""
-    order = np.argsort(edges, kind="stable")
-    # Edges of a row differ by less than a patch: a gap begins the next row.
-    begins = np.diff(edges[order]) > _UNEVEN * size
-    line = np.zeros(len(edges), np.int64)
-    line[order[1:]] = begins.cumsum()
-    lines = np.bincount(line, edges) / np.bincount(line)
-    if len(lines) == 1:
-        return line
-    gaps = np.diff(lines)
-    step = float(np.median(gaps[gaps < 1.5 * gaps.min()]))
-    steps = np.rint((edges - lines[0]) / step)
-    uneven = np.abs(edges - lines[0] - steps * step).max()
-    return steps.astype(np.int64) if uneven <= 2 * _UNEVEN * size else None
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """The rows or the columns of a raster.
+
+    Attributes:
+        numbers: The row of each patch, from 0.
+        start: First edge of row 0 in pixels.
+        step: Pixels from a row to the next.
+        size: Pixels of a patch.
+    """
+
+    numbers: NDArray[np.int64]
+    start: float
+    step: float
+    size: float
+
+    @classmethod
+    def of(cls, edges: Floats, size: float) -> _Lines | None:
+        """Return the rows of patches with these first edges; None if the steps are not equal."""
+        order = np.argsort(edges, kind="stable")
+        # Edges of a row differ by less than a patch: a gap begins the next row.
+        begins = np.diff(edges[order]) > _UNEVEN * size
+        line = np.zeros(len(edges), np.int64)
+        line[order[1:]] = begins.cumsum()
+        lines = np.bincount(line, edges) / np.bincount(line)
+        if len(lines) == 1:
+            return cls(line, float(lines[0]), size, size)
+        gaps = np.diff(lines)
+        step = float(np.median(gaps[gaps < 1.5 * gaps.min()]))
+        numbers = np.rint((edges - lines[0]) / step)
+        uneven = np.abs(edges - lines[0] - numbers * step).max()
+        # A gap between all rows says that the patches between them are missing.
+        if uneven > 2 * _UNEVEN * size or step > (1 + 2 * _UNEVEN) * size:
+            return None
+        return cls(numbers.astype(np.int64), float(lines[0]), step, size)
+
+    def beside(self, first: float, last: float) -> int | None:
+        """Return the row of a patch that may be cut, or None if the patch is in no row.
+
+        Args:
+            first: First edge of the patch in pixels.
+            last: Last edge in pixels.
+        """
+        room = 2 * _UNEVEN * self.size
+        whole = abs(last - first - self.size) <= _UNEVEN * self.size
+        row = round((first - self.start) / self.step)
+        if whole or (last - first < self.size and row > self.numbers.max()):
+            # Whole, or cut at the end.
+            return row if abs(self.start + row * self.step - first) <= room else None
+        row = round((last - self.size - self.start) / self.step)
+        is_cut_at_start = last - first < self.size and row < self.numbers.min()
+        edge = self.start + row * self.step + self.size
+        return row if is_cut_at_start and abs(edge - last) <= room else None
+
+
+def _repeats(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> bool:
+    """Return whether two patches are in the same row and column."""
+    return len(np.unique(np.stack((rows, columns)), axis=1).T) < len(rows)
 
 
 def _apart(boxes: Sequence[Box]) -> Floats:

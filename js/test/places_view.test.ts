@@ -4,7 +4,9 @@ import { coverOf } from "../src/head_view/places/places_colours.js";
 import { arrangePlaces } from "../src/head_view/places/places_layout.js";
 import { edgesRound } from "../src/head_view/places/places_paint.js";
 import { placesLine, placesTable } from "../src/head_view/places/places_text.js";
+import { playedPart, playText } from "../src/head_view/places/play_sound.js";
 import { shownRow } from "../src/head_view/places/shown_row.js";
+import { timesOn } from "../src/head_view/places/sound_paint.js";
 import { turnedMarks } from "../src/head_view/places/turned_row.js";
 import { drawnState, sceneOf, visibleOf } from "../src/head_view/scene.js";
 import type { ViewState } from "../src/head_view/state.js";
@@ -273,6 +275,120 @@ describe("a long input", () => {
     );
     expect([column.painted, column.of]).toEqual(["query", 1]);
     expect(column.even).toHaveLength(n);
+  });
+});
+
+describe("a sound", () => {
+  const spans = (hertz: (i: number) => [number, number]) =>
+    [0, 1, 2, 3].map((i) => [0, i / 2, hertz(i)[0], (i + 1) / 2, hertz(i)[1]]);
+  const words = {
+    text: ["the", "cat"],
+    raw: ["the", "cat"],
+    special: ["", ""],
+    segments: [0, 0],
+  };
+  const keys = {
+    text: ["0", "1", "2", "3"],
+    raw: ["0", "1", "2", "3"],
+    special: ["", "", "", "padding"],
+    segments: [0, 0, 0, 0],
+  };
+  const heard = (patch: Partial<ViewState> = {}, places = spans(() => [Number.NaN, Number.NaN])) =>
+    scene({
+      _axes: { stack: "self", unit: "tokens", query: words, key: keys },
+      _map: {
+        ...(placesState()._map as NonNullable<ViewState["_map"]>),
+        values: floats([
+          [0.1, 0.2, 0.3, 0.4],
+          [0.7, 0.1, 0.1, 0.1],
+        ]),
+      },
+      _places: { stack: "self", unit: "tokens", start: null, query: null, key: floats(places) },
+      _media: {
+        pictures: [],
+        sounds: [
+          {
+            seconds: 1.5,
+            played: 1.5,
+            waveform: floats([
+              [0.5, -0.5],
+              [1, -1],
+              [0.1, -0.1],
+            ]),
+            type: "audio/wav",
+            file: bytes([1]),
+          },
+        ],
+      },
+      ...patch,
+    });
+  const plateOf = (...of: Parameters<typeof heard>) => {
+    const [panel] = arrangePlaces(heard(...of)).panels;
+    if (!panel?.layout.plates[0]) throw new Error("no sound");
+    return { plate: panel.layout.plates[0], layout: panel.layout };
+  };
+
+  test("is a strip of time without its padding; words stand below", () => {
+    const { plate, layout } = plateOf();
+    expect(plate.spots.map(({ position }) => position)).toEqual([0, 1, 2]);
+    expect(plate.spots[1]?.x).toBeCloseTo(plate.width / 3);
+    expect(plate.sound?.hertz).toBe(0);
+    expect(layout.chips.map(({ side, text }) => [side, text])).toEqual([
+      ["query", "the"],
+      ["query", "cat"],
+    ]);
+    expect(layout.headings.map(({ text }) => text)).toEqual(["from: 2 tokens"]);
+  });
+
+  test("is a plane where spans have frequencies, high ones above", () => {
+    const { plate } = plateOf(
+      {},
+      spans((i) => [1000 * (i % 2), 1000 * (i % 2) + 1000]),
+    );
+    expect(plate.sound?.hertz).toBe(2000);
+    expect(plate.spots[1]?.y).toBeLessThan(plate.spots[0]?.y ?? 0);
+  });
+
+  test("says seconds, and the share of padding", () => {
+    expect(placesLine(heard({ tokens: [["query", 0]] })).replaceAll("\u00a0", " ")).toBe(
+      "from the: strongest 1.50–2.00 s 40 %, 1.00–1.50 s 30 %, 0.50–1.00 s 20 % · " +
+        "60 % in the sound · 40 % on padding · even share 25 %",
+    );
+  });
+
+  test("a key under the pointer stands beside the row, which stays", () => {
+    const pointed = heard({ tokens: [["query", 1]] }, undefined);
+    const at = { ...pointed, active: { key: 0 } };
+    expect(shownRow(at).of).toBe(1);
+    expect(placesLine(at)).toContain("to “0”".replace(/[“”]/g, ""));
+    expect(placesLine(at).replaceAll("\u00a0", " ")).toContain("(0.00–0.50 s) 70 %");
+  });
+
+  test("a locked key paints the queries that look there", () => {
+    const row = shownRow(heard({ tokens: [["key", 0]] }));
+    expect(row.painted).toBe("query");
+    expect(row.values[1]).toBeCloseTo(0.7);
+    expect(turnedMarks(heard({ tokens: [["query", 1]] }))).toEqual([["key", 0]]);
+  });
+
+  test("a short span is played with its surroundings", () => {
+    const part = playedPart(heard({ tokens: [["query", 1]] }));
+    expect(part && playText(part)).toBe("play 0.00–0.50 s");
+    const locked = playedPart(
+      heard({
+        tokens: [
+          ["query", 1],
+          ["key", 2],
+        ],
+      }),
+    );
+    expect(locked && playText(locked)).toBe("play 1.00–1.50 s");
+    expect(playedPart(scene())).toBeUndefined();
+  });
+
+  test("times on its axis are round and far enough apart", () => {
+    expect(timesOn(6.3, 800)).toEqual([0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6]);
+    expect(timesOn(30, 400)).toEqual([0, 5, 10, 15, 20, 25, 30]);
   });
 });
 

@@ -31,7 +31,7 @@ from attnwidget.words.relations import RelationAccuracies, probe_relations
 from browser.parity import Desk, assert_all_alike
 from capture.test_predict import words
 from fixtures import zoo
-from fixtures.pictures import picture_attention
+from fixtures.pictures import picture_attention, sound_attention
 from fixtures.tiers import only_first_is_fast
 from fixtures.vocabularies import word_tokenizer
 from references.formula_attention import FormulaAttention
@@ -105,6 +105,11 @@ def test_places_on_a_picture_are_saved_as_they_are_seen(desk: Desk, arrangement:
     options = {"arrangement": arrangement, "tokens": [("query", 9)]}
     heads = [(0, 0)] if arrangement == "one" else [(0, 0), (1, 2)]
     assert_all_alike(desk, HeadView(picture_attention(registers=2), selected=heads, **options))
+
+
+@pytest.mark.slow
+def test_places_on_a_sound_are_saved_as_they_are_seen(desk: Desk) -> None:
+    assert_all_alike(desk, HeadView(sound_attention(), stack="cross", tokens=[("query", 1)]))
 
 
 @pytest.mark.slow

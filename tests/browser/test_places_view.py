@@ -13,7 +13,7 @@ from attnwidget.widgets.pages.write_page import write_page
 from browser.axe import complaints
 from browser.notebook import OpenNotebook
 from browser.pages import watched
-from fixtures.pictures import picture_attention
+from fixtures.pictures import picture_attention, sound_attention
 
 pytestmark = pytest.mark.browser
 FIGURE = ".attnw-places-figure"
@@ -124,3 +124,30 @@ def test_a_locked_patch_reaches_the_kernel(in_lab: OpenNotebook, tmp_path: Path)
     page.keyboard.press("m")
     notebook.wait_for_value("view.mode", "lines")
     notebook.wait_for_value("view._media", None)
+
+
+def test_a_sound_is_painted_and_played_on_a_page(browser: Browser, tmp_path: Path) -> None:
+    view = HeadView(sound_attention(), stack="cross", tokens=[("query", 1)])
+    path = write_page(view, tmp_path / "sound.html")
+    with watched(browser) as there:
+        page = there.page
+        page.goto(path.as_uri())
+        expect(page.locator(".attnw-readout")).to_contain_text("on padding")
+        button = page.get_by_role("button", name="play")
+        expect(button).to_be_visible()
+        page.evaluate(
+            """() => { window.started = [];
+              AudioBufferSourceNode.prototype.start = function (...of) {
+                window.started.push([of[1], of[2], this.buffer.duration]); }; }"""
+        )
+        button.click()
+        page.wait_for_function("() => window.started.length === 1")
+        start, length, whole = page.evaluate("window.started[0]")
+        assert 0 <= start < 1
+        assert 0 < length <= 0.5
+        assert abs(whole - 1) < 0.01
+        page.locator(FIGURE).focus()
+        page.keyboard.press("p")
+        page.wait_for_function("() => window.started.length === 2")
+        assert complaints(page) == []
+        there.assert_quiet()

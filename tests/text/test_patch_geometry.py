@@ -7,8 +7,19 @@ import pytest
 
 from attnwidget.text.patch_geometry import Patches, Region
 from attnwidget.text.places import Box, Span
+from fixtures.picture_models import SIZES, build, drawn
 from references.reference_pictures import grid, inside
 
+FAMILIES = [
+    "ViT",
+    "DINOv2 with registers",
+    "SigLIP 2 vision",
+    "YOLOS",
+    "LLaVA-NeXT",
+    "InternVL tiles",
+    "Idefics3",
+    "Qwen2-VL",
+]
 RANDOM = np.random.default_rng(0)
 
 
@@ -83,3 +94,48 @@ def test_patches_at_any_places_have_no_rows() -> None:
 def test_other_places_are_refused(given: object, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         Region.of(given)  # type: ignore[arg-type]
+
+
+def test_patches_that_the_edge_cuts_are_in_the_raster_of_the_others() -> None:
+    """Tiles of padded pictures: the first and last row are narrow, beside the whole picture."""
+    tiles = [
+        Box(0, b.left, max(b.top - 7, 0), b.right, min(b.bottom - 7, 41))
+        for b in grid(5, 6, 10, 10)
+    ]
+    whole = grid(2, 3, 20, 20.5)
+    patches = Patches.of([*whole, *tiles])
+    found = patches.rasters()
+    assert found[:, 0].tolist() == [0] * 6 + [1] * 30
+    assert found[6:, 1:].tolist() == [[r, c] for r in range(5) for c in range(6)]
+    assert patches.units[6:].tolist() == [[10, 10]] * 30
+    corner = [
+        Box(0, max(b.left - 3, 0), max(b.top - 7, 0), b.right - 3, b.bottom - 7)
+        for b in grid(3, 4, 10, 10)
+    ]
+    cut = Patches.of(corner).rasters()
+    assert cut.tolist() == [[0, r, c] for r in range(3) for c in range(4)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_has_rows_and_columns(name: str, size: tuple[int, int]) -> None:
+    """The centres of neighbours are a step apart in the picture, in every raster of the family."""
+    tokens, _ = build(name).tokens("self", [drawn(*size)])
+    patches = Patches.of(tokens.places)
+    rasters, centres = patches.rasters(), patches.centres
+    assert np.bincount(rasters[:, 0]).min() >= 4
+    place = {tuple(key): number for number, key in enumerate(rasters.tolist())}
+    neighbours = 0
+    for (raster, row, column), number in place.items():
+        right = place.get((raster, row, column + 1))
+        below = place.get((raster, row + 1, column))
+        for other, axis in ((right, 0), (below, 1)):
+            if other is not None:
+                step = centres[other] - centres[number]
+                unit = patches.units[number]
+                # The centre of a cut patch is nearer.
+                assert 0.4 * unit[axis] < step[axis] < 1.1 * unit[axis]
+                assert abs(step[1 - axis]) < 0.5 * unit[1 - axis]
+                neighbours += 1
+    assert neighbours >= len(patches) - 1

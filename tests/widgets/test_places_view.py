@@ -22,7 +22,7 @@ from attnwidget.results import Box, Sound, Span
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.places import first_query, media_to_wire, places_to_wire
-from fixtures.pictures import PICTURE, picture_attention
+from fixtures.pictures import PICTURE, picture_attention, sound_attention
 from fixtures.recording import from_page, on_page, updates
 from references.formula_attention import FormulaAttention
 
@@ -272,3 +272,33 @@ def test_lines_of_a_long_picture_have_their_tile_as_before() -> None:
     view.mode = "places"
     assert on_page(view, "tile") is None
     assert on_page(view, "long")["hidden"] == []
+
+
+def test_words_are_painted_on_the_sound_without_its_padding(tmp_path: Path) -> None:
+    attention = sound_attention()
+    view = HeadView(attention, stack="cross", tokens=[("query", 1)])
+    assert view.mode == "places"
+    assert on_page(view, "places")["query"] is None
+    row = view.weights[1]
+    table = view.figure().table
+    assert list(table.columns) == ["token", "kind", "start", "end", "weight"]
+    best = int(np.argmax(row))
+    assert table["start"][0] == pytest.approx(best / 10)
+    assert {*table["kind"]} == {"span", "padding"}
+    said = view.caption.text()
+    assert "padding is cut off" in said
+    assert "contains the sound of the input" in said
+    svg = view.save(tmp_path / "sound.svg").read_text("utf-8")
+    texts = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
+    share = f"{100 * row[10:].sum():.1f} % on padding"
+    assert share in re.sub(r"\s+", " ", texts.replace("&#160;", " "))
+    assert "1 s" in texts
+    assert "the" in texts.split()
+
+
+def test_a_query_of_another_axis_starts_with_the_mean() -> None:
+    view = HeadView(sound_attention(), stack="cross")
+    assert on_page(view, "places")["start"] is None
+    assert "from all 3 queries on average" in view.caption.text()
+    mean = view.weights.mean(axis=0)
+    assert view.figure().table["token"][0] == f"{np.argmax(mean) / 10:.1f}"

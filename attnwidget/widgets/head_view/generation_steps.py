@@ -49,8 +49,10 @@ def generation_steps(
         (2, 3, 3, 4)
     """
     n_prompt = attention.n_prompt
+    if n_prompt is None:
+        return None
     written = attention.stacks["decoder" if "decoder" in attention.stacks else "self"].query
-    if n_prompt is None or n_prompt >= len(written):
+    if n_prompt >= len(written):
         return None
     steps: dict[str, Any] = {"first": n_prompt - 1, "count": len(written) - n_prompt}
     steps |= {"chosen": [], "rivals": [], "problem": ""}

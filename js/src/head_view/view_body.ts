@@ -96,6 +96,8 @@ export interface BodyState {
   readout: string;
   /** A hint below a readout that is never empty. */
   hint: string;
+  /** The text of the button that plays a part of a sound; "" without one. */
+  play: string;
   strongest: Listing | undefined;
   links: Listing | undefined;
   legend: unknown;
@@ -108,6 +110,8 @@ export interface BodyState {
 /** What the body of a view does. */
 interface BodyActions {
   go(target: Target): void;
+  /** Play the sound of the chosen token. */
+  play(): void;
   goTo(target: Target): void;
   minimapped(event: PointerEvent): void;
   curveClicked(event: MouseEvent): void;
@@ -144,6 +148,8 @@ export function viewBody(
         <p class="attnw-readout" .style=${lines > 1 ? `min-height: ${READ_LINE * lines}px` : ""}
           >${of.readout}</p>
         <p class="attnw-view-note" ?hidden=${!of.hint}>${of.hint}</p>
+        <button type="button" class="attnw-play" ?hidden=${!of.play} @click=${on.play}
+          ><span aria-hidden="true">▶ </span>${of.play}</button>
         <canvas class="attnw-minimap" aria-hidden="true" ?hidden=${!of.minimap}
           @pointerdown=${on.minimapped} @pointermove=${on.minimapped} ${ref(minimap)}></canvas>
         <div>${guard([of.strongest], () => targetList(of.strongest, on.go))}</div>

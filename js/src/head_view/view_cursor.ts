@@ -70,6 +70,7 @@ export const KEYS = [
   ["Escape", "undo the last lock"],
   ["m", "lines, matrix, or places on a picture"],
   ["x", "places: where a token looks, or who looks at it"],
+  ["p", "places on a sound: play the chosen token, or the strongest"],
   ["s", "one head, heads side by side, or one over another"],
   ["a", "of several heads: all of the layer, or those selected"],
   ["Shift + Enter, twice click on a head", "only this head"],

@@ -24,6 +24,8 @@ interface Commands {
   find(): boolean;
   /** Let go of what a hand moves; returns whether there was anything. */
   cancel(): boolean;
+  /** Play the sound of the chosen token; returns whether there is one. */
+  play(): boolean;
   /** The cursor has moved. */
   moved(): void;
 }
@@ -57,6 +59,7 @@ export function viewKeyboard(view: ShownView, locks: ViewLocks, commands: Comman
     else if (key === "x" && model.get("mode") === "places") locks.turn();
     else if (key === "a" && model.get("arrangement") !== "one")
       save(model, { of: model.get("of") === "layer" ? "selected" : "layer" });
+    else if (key === "p") return commands.play();
     else return key === "f" && commands.find();
     return true;
   }

@@ -7,6 +7,7 @@ import { lockedRow } from "./aside/row_curve.js";
 import { tiledNotes } from "./aside/tiled_text.js";
 import { linesRange } from "./lines/lines_focus.js";
 import { placesLine } from "./places/places_text.js";
+import { playedPart, playText } from "./places/play_sound.js";
 import { isZoomable, leads, roomFor, type Scene } from "./scene.js";
 import { type Chip, chipsOf } from "./several/chips.js";
 import { isTwo } from "./several/several.js";
@@ -51,6 +52,7 @@ export class ViewWords {
     held: 0,
     readout: HINT,
     hint: "",
+    play: "",
     strongest: undefined,
     links: undefined,
     legend: undefined,
@@ -126,6 +128,8 @@ export class ViewWords {
       (body.strongest || standsBeside(scene)) && isEmpty(scene.active) && !isPair(target);
     const hint = scene.places ? PLACES_HINT : zooms ? ZOOM_HINT : HINT;
     body.readout = (isListed && !scene.places ? "" : text) || hint;
+    const heard = scene.places && playedPart(scene);
+    body.play = heard ? playText(heard) : "";
     body.hint = scene.places && isEmpty(leads(scene)) ? hint : "";
     this.spoken = byKeyboard ? text : "";
   }

@@ -19,6 +19,7 @@ import { printerOf } from "./aside/token_name.js";
 import { tooltip } from "./aside/tooltip.js";
 import { peekShown } from "./peek_shown.js";
 import { placesLine } from "./places/places_text.js";
+import { play, playedPart } from "./places/play_sound.js";
 import type { Scene } from "./scene.js";
 import { chipRow, drawThese, toggledHeads } from "./several/chips.js";
 import { ShownView } from "./shown_view.js";
@@ -95,10 +96,17 @@ function render(context: RenderContext<ViewState>): void {
   const pointer = viewPointer(view, locks, tip, schedule, signal);
   const body = viewBody(figures, mounted.save, {
     go: locks.go,
+    play: playShown,
     goTo: locks.goTo,
     minimapped: pointer.minimapped,
     curveClicked: (event) => pointer.curveClicked(event, words.row?.query ?? 0),
   });
+  /** Play the sound of the chosen token; returns whether there is one. */
+  function playShown(): boolean {
+    const part = view.scene?.places && playedPart(view.scene);
+    if (part) play(part).catch(() => {});
+    return Boolean(part);
+  }
   const find = findForm(model, schedule);
   const live = announcer("");
   const keys = keyList(KEYS, mounted, signal);
@@ -111,6 +119,7 @@ function render(context: RenderContext<ViewState>): void {
     },
     find: find.focus,
     cancel: pointer.cancel,
+    play: playShown,
     moved: () => {
       tip.point("", 0, 0);
       schedule();

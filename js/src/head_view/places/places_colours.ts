@@ -78,6 +78,7 @@ const TICK = 1;
 export function placesBar(scene: Scene, even: number | undefined, signed = false): Raster {
   const { theme, state, map, colours } = scene;
   const colour = colours && theme.text;
+  const hasPictures = (state._media?.pictures.length ?? 0) > 0;
   const above = coverOf(theme, signed, colour && !theme.forced ? THEMES.dark.text : colour);
   const below = signed
     ? diverging(theme)
@@ -86,12 +87,21 @@ export function placesBar(scene: Scene, even: number | undefined, signed = false
       : tablesOf({ theme, map: { ...map, signed: false } }).first;
   const share = even !== undefined && map.maximum > 0 ? even / map.maximum : undefined;
   const place = signed || share === undefined ? -9 : Math.round(255 * transfer(state.scale)(share));
-  const key = [theme.dark, theme.forced, theme.text, theme.background, signed, !!colours, place];
+  const key = [
+    theme.dark,
+    theme.forced,
+    theme.text,
+    theme.background,
+    signed,
+    !!colours,
+    place,
+    hasPictures,
+  ];
   const known = bars.get(key.join());
   if (known) return known;
   const words = new Uint32Array(256 * ROWS);
   for (let x = 0; x < 256; x++) {
-    words[x] = onGrey(above[x] ?? 0);
+    words[x] = hasPictures ? onGrey(above[x] ?? 0) : (below[x] ?? 0);
     words[256 + x] = below[x] ?? 0;
   }
   const [light, dark] = [0xffffffff, 0xff000000];

@@ -2,6 +2,7 @@ import { shortName } from "../../shared/head_names.js";
 import { AXIS_LABEL_SIZE, labelFont, labelOf, shorten } from "../../shared/labels.js";
 import { counted } from "../../shared/numbers.js";
 import type { Side } from "../../shared/types.js";
+import type { WireArray } from "../../shared/wire.js";
 import type { Scene } from "../scene.js";
 import { type HeadPanel, TITLE } from "../several/heads_side_by_side.js";
 import { absentIn, PLACES_OF_TWO } from "../several/two_maps.js";
@@ -23,6 +24,14 @@ const BESIDE = 168;
 const WIDEST_BESIDE = 320;
 /** A picture that is covered by its tiles is so much smaller. */
 const SMALLER = 0.4;
+const WIDEST_SOUND = 960;
+const STRIP = 64;
+/** Height of a waveform above a plane of time and frequency, of the plane, and of its labels. */
+const LOW_STRIP = 40;
+const PLANE = 160;
+const HERTZ = 44;
+/** Below a sound: its seconds. */
+const TIMES = 20;
 const LEAST_PANEL = 200;
 /** So many tokens without a place are drawn: the strongest of more. */
 export const MOST_CHIPS = 300;
@@ -36,7 +45,17 @@ export interface Spot {
   height: number;
 }
 
-/** A picture with its tokens. */
+/** What a sound has beside the spots of its tokens. */
+export interface SoundPlate {
+  seconds: number;
+  waveform: WireArray;
+  /** Height of the waveform. */
+  strip: number;
+  /** The highest frequency of a plane of time and frequency; 0 for spans of all frequencies. */
+  hertz: number;
+}
+
+/** A picture or a sound with its tokens. */
 export interface Plate extends Omit<Spot, "position"> {
   medium: number;
   /** 0 for the finest places, 1 for a picture whose tiles have places too. */
@@ -44,6 +63,7 @@ export interface Plate extends Omit<Spot, "position"> {
   /** Which picture it is; "" for a single one. */
   label: string;
   spots: Spot[];
+  sound?: SoundPlate;
 }
 
 /** A token without a place. */
@@ -110,8 +130,11 @@ function groupsOf(scene: Scene, side: Side): Group[] {
 export function plateName({ medium, level }: Plate, plates: Plate[]): string {
   const media = new Set(plates.map((plate) => plate.medium));
   const isTiled = plates.some((plate) => plate.medium === medium && plate.level > 0);
+  const pictures = plates.filter(({ sound }) => !sound);
+  const first = new Set(pictures.map((plate) => plate.medium)).size;
+  const isSound = plates.some((plate) => plate.medium === medium && plate.sound);
   const names = [
-    media.size > 1 ? `picture ${medium + 1}` : "",
+    media.size > 1 ? (isSound ? `sound ${medium + 1 - first}` : `picture ${medium + 1}`) : "",
     isTiled ? (level > 0 ? "whole picture" : "tiles") : "",
   ];
   return names.filter(Boolean).join(", ");
@@ -143,8 +166,52 @@ function platesIn(scene: Scene, side: Side, room: number, tallest: number): Plat
     x += width + GAP;
     lowest = Math.max(lowest, plate.y + height);
   }
+  for (const group of groups) {
+    const plate = soundIn(scene, side, group, room, lowest > 0 ? lowest + GAP : 0);
+    if (!plate) continue;
+    plates.push(plate);
+    lowest = plate.y + plate.height + TIMES;
+  }
   for (const plate of plates) plate.label = plateName(plate, plates);
   return plates;
+}
+
+/** A sound as a strip of time, or as a plane of time and frequency; undefined for a picture. */
+function soundIn(
+  scene: Scene,
+  side: Side,
+  { medium, level, positions }: Group,
+  room: number,
+  top: number,
+): Plate | undefined {
+  const media = scene.state._media;
+  const sound = media?.sounds[medium - media.pictures.length];
+  if (!sound) return undefined;
+  const indices = indicesOf(scene, side);
+  const placeOf = (position: number) => scene.places?.[side][indices[position] ?? -1];
+  const hertz = positions.reduce((most, at) => Math.max(most, placeOf(at)?.bottom || 0), 0);
+  const strip = hertz > 0 ? LOW_STRIP : STRIP;
+  const x = hertz > 0 ? HERTZ : 0;
+  const width = Math.round(Math.min(WIDEST_SOUND, room) - x);
+  const height = hertz > 0 ? strip + PLANE : strip;
+  // The name of one of several sounds stands above it.
+  const y = top + ((media?.sounds.length ?? 0) + (media?.pictures.length ?? 0) > 1 ? LABEL : 0);
+  const { seconds, waveform } = sound;
+  const plate: Plate = { medium, level, label: "", x, y, width, height, spots: [] };
+  plate.sound = { seconds, waveform, strip, hertz };
+  plate.spots = positions.flatMap((position) => {
+    const place = placeOf(position);
+    // Padding lies behind the end of the sound.
+    if (!place || place.left >= seconds) return [];
+    const left = Math.max(0, place.left / seconds) * width;
+    const right = Math.min(1, place.right / seconds) * width;
+    const [low, high] =
+      hertz > 0 && !Number.isNaN(place.bottom)
+        ? [height - (PLANE * place.top) / hertz, height - (PLANE * place.bottom) / hertz]
+        : [height, hertz > 0 ? strip : 0];
+    return [{ position, x: x + left, y: y + high, width: right - left, height: low - high }];
+  });
+  return plate;
 }
 
 function spotOn(scene: Scene, plate: Plate, side: Side, position: number): Spot {
@@ -168,8 +235,10 @@ function spotOn(scene: Scene, plate: Plate, side: Side, position: number): Spot 
 /** The tokens of a side that have no place; of very many the strongest. */
 function chipPositions(scene: Scene, side: Side, values?: Float32Array): [number[], number] {
   const { places } = scene;
+  const { special } = scene.axes[side];
+  // Padding is silence or empty pixels: the line of words has its share.
   const all = [...indicesOf(scene, side).entries()].flatMap(([position, index]) =>
-    places?.[side][index] ? [] : [position],
+    places?.[side][index] || special[index] === "padding" ? [] : [position],
   );
   if (all.length <= MOST_CHIPS) return [all, 0];
   const weight = (position: number) => Math.abs(values?.[position] || 0);
@@ -209,7 +278,10 @@ function placesLayout(scene: Scene, row: ShownRow, tallest: number): PlacesLayou
   const placed = placedSide(scene);
   const plates = platesIn(scene, placed, room, tallest);
   const right = Math.max(0, ...plates.map(({ x, width }) => x + width));
-  const below = Math.max(0, ...plates.map(({ y, height }) => y + height));
+  const below = Math.max(
+    0,
+    ...plates.map(({ y, height, sound }) => y + height + (sound ? TIMES : 0)),
+  );
   const left = room - right - GAP >= BESIDE && plates.length > 0 ? right + GAP : 0;
   const width = left > 0 ? Math.min(WIDEST_BESIDE, room - left) : room;
   const sides: Side[] = places?.isOneText ? [row.painted] : ["query", "key"];

@@ -18,6 +18,7 @@ import {
   topOf,
 } from "./places_layout.js";
 import { chosenOf, pointedOf, type ShownRow } from "./shown_row.js";
+import { paintSound } from "./sound_paint.js";
 import { picturesOf } from "./token_places.js";
 
 /** From so many times the even share on, a token has an outline. */
@@ -104,7 +105,9 @@ function paintOutlines(pen: Pen, scene: Scene, row: ShownRow, plate: Plate): voi
   const { forced, text, background } = scene.theme;
   const edges = edgesRound(plate.spots.filter(({ position }) => standsOut(row, position)));
   if (!edges.length) return;
-  rimmed(pen, forced ? text : LIGHT, forced ? background : DARK, 1, () => {
+  // A sound is drawn on the ground of the page, a picture on a dark one.
+  const isOnPage = forced || plate.sound !== undefined;
+  rimmed(pen, isOnPage ? text : LIGHT, isOnPage ? background : DARK, 1, () => {
     pen.beginPath();
     for (const [x0, y0, x1, y1] of edges) {
       pen.moveTo(x0, y0);
@@ -134,9 +137,8 @@ function paintMarks(pen: Pen, panel: PlacesPanel, plate: Plate): void {
   for (const { position, x, y, width, height } of plate.spots) {
     const line = marks.get(position);
     if (line === undefined) continue;
-    rimmed(pen, accent, scene.theme.forced ? background : LIGHT, line, () =>
-      pen.strokeRect(x, y, width, height),
-    );
+    const rim = scene.theme.forced || plate.sound ? background : LIGHT;
+    rimmed(pen, accent, rim, line, () => pen.strokeRect(x, y, width, height));
     // The shape tells it from an outline.
     if (line > 1 && Math.min(width, height) >= 8) {
       pen.fillStyle = accent;
@@ -154,8 +156,11 @@ function paintPlate(pen: Pen, panel: PlacesPanel, plate: Plate): void {
     pen.textBaseline = "middle";
     write(pen, label, [x, y - LABEL / 2], theme.muted);
   }
-  paintPicture(pen, picturesOf(scene.state)[medium], groundOf(theme), x, y, width, height);
-  paintRaster(pen, coverRaster(scene, panel, plate), x, y, width, height);
+  if (plate.sound) paintSound(pen, panel, plate, plate.sound);
+  else {
+    paintPicture(pen, picturesOf(scene.state)[medium], groundOf(theme), x, y, width, height);
+    paintRaster(pen, coverRaster(scene, panel, plate), x, y, width, height);
+  }
   if (layout.placed === row.painted) paintOutlines(pen, scene, row, plate);
   paintMarks(pen, panel, plate);
 }

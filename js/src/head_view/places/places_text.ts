@@ -106,7 +106,7 @@ export function sharesOf(scene: Scene, row: ShownRow): [name: string, share: num
     const kind = axis.special[index] ?? "";
     const medium = (place?.medium ?? 0) < media ? "in the picture" : "in the sound";
     const level = isTiled ? (levels?.[index] ? "on the whole picture" : "on tiles") : medium;
-    const name = place ? level : nameOfKind(kind, labelOf(axis, index));
+    const name = place && kind !== "padding" ? level : nameOfKind(kind, labelOf(axis, index));
     shares.set(name, (shares.get(name) ?? 0) + value);
   }
   return [...shares].filter(([, share]) => share >= LEAST_SHARE).sort((a, b) => b[1] - a[1]);
@@ -192,14 +192,15 @@ export function placesNotes({ panels }: PlacesPanels, scene: Scene): string[] {
   const [panel] = panels;
   if (!panel) return [];
   const { row, layout } = panel;
-  const { state, places, map } = scene;
+  const { state, axes, map } = scene;
   const media = state._media;
+  const isPadded = axes[row.painted].special.includes("padding");
   const hasLayers = state.selected.some(([layer]) => layer > 0);
   const pictures = media?.pictures ?? [];
   const masked = row.values.some(Number.isNaN);
   return [
     ...placesSaid(scene),
-    "upper half of the bar: on a picture, lower half: on a token beside it",
+    pictures.length ? "upper half of the bar: on a picture, lower half: on a token beside it" : "",
     map.signed ? "" : `outlined: at least ${OUTLINED} times the even share`,
     layout.plates.some(({ level }) => level > 0)
       ? "each place has a token of a tile and one of the whole picture, drawn apart"
@@ -208,18 +209,29 @@ export function placesNotes({ panels }: PlacesPanels, scene: Scene): string[] {
     layout.leftOut > 0
       ? `${counted(layout.leftOut, "weaker token")} without a place not drawn`
       : "",
-    pictures.length && places
-      ? "a patch's box says where it started" +
-        (hasLayers ? "; above the first layer its token has read other patches" : "")
-      : "",
-    contents(pictures.length),
+    isPadded ? "padding is cut off" : "",
+    startNote(pictures.length > 0, hasLayers),
+    contents(pictures.length, media?.sounds.length ?? 0),
   ].filter(Boolean);
 }
 
+/** What a box or a span does not say. */
+function startNote(isPicture: boolean, hasLayers: boolean): string {
+  const [box, others] = isPicture ? ["patch's box", "patches"] : ["token's span", "spans"];
+  const later = `; above the first layer its token has read other ${others}`;
+  return `a ${box} says where it started${hasLayers ? later : ""}`;
+}
+
 /** What a file with this figure contains of the input. */
-function contents(pictures: number): string {
-  if (pictures === 0) return "";
-  return `contains ${pictures === 1 ? "the picture" : `${pictures} pictures`} of the input`;
+function contents(pictures: number, sounds: number): string {
+  const held = [
+    [pictures, "picture"],
+    [sounds, "sound"],
+  ] as const;
+  const named = held.flatMap(([count, what]) =>
+    count === 0 ? [] : [count === 1 ? `the ${what}` : `${count} ${what}s`],
+  );
+  return named.length ? `contains ${named.join(" and ")} of the input` : "";
 }
 
 /** The tokens with their places and weights, for who cannot see the picture. */
@@ -237,25 +249,36 @@ export function placesTable(scene: Scene): Table {
     const head = several?.heads[i];
     return several?.names?.[i] ?? (several && head ? headName(head, state._stacks) : "weight");
   });
+  const hasHertz = places?.[row.painted].some((place) => place && !Number.isNaN(place.bottom));
+  const edges = sounds ? (hasHertz ? HEARD : HEARD.slice(0, 2)) : SEEN;
   const round = (x: number) => (Number.isNaN(x) ? null : Number(x.toFixed(2)));
   return {
-    columns: ["token", "kind", ...(sounds ? ["start", "end"] : EDGES), ...names],
+    columns: ["token", "kind", ...edges.map(([name]) => name), ...names],
     rows: strongest(scene, row).map(({ index, position }) => {
       const place = places?.[row.painted][index];
-      const edges = sounds
-        ? [place?.left ?? Number.NaN, place?.right ?? Number.NaN]
-        : EDGES.map((edge) => place?.[edge] ?? Number.NaN);
       return [
         listName(axis, index),
         axis.special[index] || (place ? (sounds ? "span" : "patch") : "text"),
-        ...edges.map(round),
+        ...edges.map(([, edge]) => round(place?.[edge] ?? Number.NaN)),
         ...rows.map(({ row: of, print }) => print(of.values[position] ?? Number.NaN)),
       ];
     }),
   };
 }
 
-const EDGES = ["left", "top", "right", "bottom"] as const;
+/** The columns of a table of places in pictures, and in sounds. */
+const SEEN = [
+  ["left", "left"],
+  ["top", "top"],
+  ["right", "right"],
+  ["bottom", "bottom"],
+] as const;
+const HEARD = [
+  ["start", "left"],
+  ["end", "right"],
+  ["low", "top"],
+  ["high", "bottom"],
+] as const;
 
 /** Whether all places of a side are in sounds. */
 function media({ places, state }: Scene, side: ShownRow["painted"]): boolean {
