@@ -100,9 +100,8 @@ class PictureFrames:
             processor cuts pictures into patches; else None.
         shapes: Rows and columns of patches of each frame, if the processor cuts pictures into
             patches.
-        black: The numbers that black has in the pixels: one per channel, or one per number of a
-            patch.
-        white: The numbers that white has in the pixels.
+        black: Values of black pixels, [channels], or [values of a patch] for flat patches.
+        white: Values of white pixels, of the same shape.
     """
 
     frames: tuple[PictureFrame | None, ...]
