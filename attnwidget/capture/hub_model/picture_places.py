@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ _Process = Callable[[Sequence[Picture]], Tensor]
 _KEPT = 256
 # The largest error of a straight line through the ramp, as a share of the side of the picture.
 _RESIDUAL = 0.01
+# Rows and columns of parts whose brightness is compared with the picture.
+_PARTS = 6
 # Interpolation bends the ramp in this many pixels at the edges of a picture.
 _RIM = 2
 # Ramps are slanted by this share, so that rounding errors differ along an edge and cancel.
@@ -97,11 +100,31 @@ class PictureFrames:
             processor cuts pictures into patches; else None.
         shapes: Rows and columns of patches of each frame, if the processor cuts pictures into
             patches.
+        black: Values of black pixels, [channels], or [values of a patch] for flat patches.
+        white: Values of white pixels, of the same shape.
     """
 
     frames: tuple[PictureFrame | None, ...]
+    black: Numbers
+    white: Numbers
     patches: NDArray[np.int64] | None = None
     shapes: tuple[tuple[int, int], ...] = ()
+
+    def brightness(self, pixels: Tensor) -> list[Numbers]:
+        """Return the brightness of the pixels of each frame, from 0 to 1, [rows, columns] each."""
+        numbers = pixels.double().cpu().numpy()
+        if self.patches is None:
+            shape = (-1, len(self.black), *numbers.shape[-2:])
+            lit = numbers.reshape(shape) - self.black[:, None, None]
+            return list((lit / (self.white - self.black)[:, None, None]).mean(1))
+        flat = (numbers.reshape(-1, len(self.black)) - self.black) / (self.white - self.black)
+        laid = []
+        for frame, shape in enumerate(self.shapes):
+            place = np.flatnonzero(self.patches[:, 0] == frame)
+            shown = np.zeros(shape)
+            shown[self.patches[place, 1], self.patches[place, 2]] = flat[place].mean(1)
+            laid.append(shown)
+        return laid
 
 
 class FrameFinder:
@@ -146,13 +169,15 @@ class FrameFinder:
         read = inputs.get("pixel_values")
         if read is None:
             raise NoPlaces("the model read no pixel_values")
-        process = _process_of(processor, pictures, read)
+        process, pixels = _process_of(processor, pictures, read)
         sizes = [(picture.shape[1], picture.shape[0]) for picture in pictures]
         if processor is not self._processor:
             self._known = LatestValues(_KEPT)
             self._processor = processor
         key = (_options(processor), *sizes, *read.shape)
-        return self._known.get_or_make(key, lambda: _frames_of(process, sizes, inputs))
+        found = self._known.get_or_make(key, lambda: _frames_of(process, sizes, inputs))
+        _check_content(found, pictures, pixels)
+        return found
 
 
 def _frames_of(
@@ -165,11 +190,45 @@ def _frames_of(
         if channels not in (1, 3):
             raise NoPlaces(f"its pixels have the shape {list(read.shape)}, without colours")
         ramps = _Ramps.of(process, sizes, (-1, channels, height, width))
-        return PictureFrames(tuple(_frame(ramps, i, sizes) for i in range(len(ramps.covered))))
+        frames = tuple(_frame(ramps, i, sizes) for i in range(len(ramps.covered)))
+        return PictureFrames(frames, ramps.black, ramps.white)
     patches = _Ramps.of(process, sizes, (-1, read.shape[-1]))
     order, shapes = _flat_order(patches, inputs)
     laid = [patches.laid(order, frame, shape) for frame, shape in enumerate(shapes)]
-    return PictureFrames(tuple(_frame(ramps, 0, sizes) for ramps in laid), order, shapes)
+    frames = tuple(_frame(ramps, 0, sizes) for ramps in laid)
+    return PictureFrames(frames, patches.black, patches.white, order, shapes)
+
+
+def _check_content(frames: PictureFrames, pictures: Sequence[Picture], pixels: Tensor) -> None:
+    """Check that the frames show the parts of the pictures that the ramps say.
+
+    Raises:
+        NoPlaces: The processor treats these pictures otherwise than ramps, as processors that cut
+            white margins off.
+    """
+    for frame, shown in zip(frames.frames, frames.brightness(pixels), strict=True):
+        if frame is None:
+            continue
+        picture = pictures[frame.picture]
+        left, top, right, bottom = frame.inside
+        columns = np.unique(np.linspace(left, right, _PARTS + 1).round().astype(int))
+        rows = np.unique(np.linspace(top, bottom, _PARTS + 1).round().astype(int))
+        pairs = []
+        for upper, lower in pairwise(rows.tolist()):
+            for first, last in pairwise(columns.tolist()):
+                box = frame.box(first, upper, last, lower)
+                if box is None:
+                    continue
+                part = picture[
+                    round(box.top) : max(round(box.bottom), round(box.top) + 1),
+                    round(box.left) : max(round(box.right), round(box.left) + 1),
+                ]
+                if part.size:
+                    pairs.append((part.mean() / 255, shown[upper:lower, first:last].mean()))
+        expected, found = np.array(pairs).reshape(-1, 2).T
+        error = float(np.abs(expected - found).mean()) if len(pairs) else 0.0
+        if error > 0.02 + float(expected.std()) / 4:
+            raise NoPlaces("the processor cuts or alters this picture by its content")
 
 
 @dataclass(frozen=True)
@@ -181,12 +240,16 @@ class _Ramps:
         picture: Number of the picture there, plus 1, as a share of all pictures.
         across: Place from left to right, as a share of the width.
         down: Place from top to bottom, as a share of the height.
+        black: The usual numbers of black at one place.
+        white: The usual numbers of white at one place.
     """
 
     covered: NDArray[np.bool_]
     picture: Numbers
     across: Numbers
     down: Numbers
+    black: Numbers
+    white: Numbers
 
     @classmethod
     def of(
@@ -204,6 +267,8 @@ class _Ramps:
         black = read(lambda *_: np.zeros(1))
         span = read(lambda *_: np.ones(1)) - black
         covered = np.abs(span) > np.abs(span).max() / 2
+        if not covered.any():
+            raise NoPlaces("the processor shows nothing of the picture")
 
         def share(level: Callable[[int, int, int], Numbers]) -> Numbers:
             shown = (read(level) - black) / np.where(covered, span, 1)
@@ -219,6 +284,8 @@ class _Ramps:
             share(lambda i, *_: np.full(1, (i + 1) / len(sizes))),
             ((1 - _SLANT) * across - _SLANT * down) / (1 - 2 * _SLANT),
             ((1 - _SLANT) * down - _SLANT * across) / (1 - 2 * _SLANT),
+            _of_one_place(black, covered),
+            _of_one_place(black + span, covered),
         )
 
     def laid(self, order: NDArray[np.int64], frame: int, shape: tuple[int, int]) -> _Ramps:
@@ -231,7 +298,19 @@ class _Ramps:
             self.picture[at][None],
             self.across[at][None],
             self.down[at][None],
+            self.black,
+            self.white,
         )
+
+
+def _of_one_place(numbers: Numbers, covered: NDArray[np.bool_]) -> Numbers:
+    """Return the usual numbers along axis 1 where a picture is."""
+    moved = np.moveaxis(numbers, 1, -1).reshape(-1, numbers.shape[1])
+    is_picture = np.moveaxis(covered, 1, -1).reshape(moved.shape).all(1)
+    places = np.flatnonzero(is_picture)
+    # At the edges of a picture, interpolation mixes it with the padding.
+    sampled = places[np.linspace(0, len(places) - 1, 999).astype(int)]
+    return np.asarray(np.median(moved[sampled], axis=0))
 
 
 def _middles(count: int) -> Numbers:
@@ -268,8 +347,10 @@ def _options(processor: Any) -> str:
     return str(getattr(_pictures_of(processor), "to_dict", str)())
 
 
-def _process_of(processor: Any, pictures: Sequence[Picture], read: Tensor) -> _Process:
-    """Return a function that makes pixels of pictures as the pixels that the model read."""
+def _process_of(
+    processor: Any, pictures: Sequence[Picture], read: Tensor
+) -> tuple[_Process, Tensor]:
+    """Return a function that makes pixels of pictures as the model read them, and the pixels."""
     from PIL import Image
 
     image_processor = _pictures_of(processor)
@@ -287,15 +368,15 @@ def _process_of(processor: Any, pictures: Sequence[Picture], read: Tensor) -> _P
 
         try:
             made = process(pictures)
-        except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+        except (TypeError, ValueError, LookupError, AttributeError, RuntimeError) as error:
             refusals.append(f"{type(image_processor).__name__} refused them: {error}")
             continue
         if made.shape != read.shape:
             refusals.append(f"it makes {list(made.shape)} of them, not {list(read.shape)}")
             continue
-        given = read.detach().to("cpu", made.dtype)
-        if float((made - given).abs().max()) <= _SAME * max(1.0, float(given.abs().max())):
-            return process
+        other = read.detach().to("cpu", made.dtype)
+        if float((made - other).abs().max()) <= _SAME * max(1.0, float(other.abs().max())):
+            return process, made
         refusals.append("it makes other pixels of them")
     raise NoPlaces(f"the processor did not make the pixels of the pictures: {refusals[0]}")
 

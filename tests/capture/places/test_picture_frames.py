@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import CLIPImageProcessor, ViTImageProcessor
+from PIL import Image
+from transformers import CLIPImageProcessor, LlavaImageProcessor, ViTImageProcessor
 
 from attnwidget.capture.hub_model.picture_places import (
     FrameFinder,
@@ -110,6 +111,38 @@ def test_pixels_without_straight_rows_and_columns_have_no_places(
 ) -> None:
     with pytest.raises(NoPlaces, match=reason):
         frames_of(Altered(alter), drawn(128, 96))
+
+
+def test_a_mostly_white_picture_in_blurred_padding_has_places() -> None:
+    page = np.full((200, 300, 3), 255, dtype=np.uint8)
+    page[50:60, 60:200] = 0
+    frame = only(frames_of(LlavaImageProcessor(do_pad=True), page))
+    assert frame.inside == (0, 37, 224, 187)
+
+
+class CutMargins:
+    """A processor that cuts off the white margins of a page, as Nougat's does."""
+
+    def __init__(self) -> None:
+        self.inner = ViTImageProcessor(size={"height": 48, "width": 64})
+
+    def __call__(self, images: Any, return_tensors: str) -> Any:
+        cut = []
+        for image in images:
+            dark = np.asarray(image).min(2) < 200
+            rows, columns = np.flatnonzero(dark.any(1)), np.flatnonzero(dark.any(0))
+            if len(rows):
+                corner = (columns[0], rows[0], columns[-1] + 1, rows[-1] + 1)
+                image = Image.fromarray(np.asarray(image)).crop(corner)
+            cut.append(image)
+        return self.inner(images=cut, return_tensors=return_tensors)
+
+
+def test_a_processor_that_cuts_margins_of_a_page_has_no_places() -> None:
+    page = np.full((120, 160, 3), 255, dtype=np.uint8)
+    page[60:100, 80:140] = drawn(60, 40)
+    with pytest.raises(NoPlaces, match="cuts or alters this picture by its content"):
+        frames_of(CutMargins(), page)
 
 
 def test_several_pictures_in_one_frame_have_no_places() -> None:
