@@ -47,14 +47,18 @@ from attnwidget.mechanisms.score_sources import ScoreSources
 from attnwidget.mechanisms.stream_records import Writer
 from attnwidget.mechanisms.vocabulary_scores import AttendedVocabulary, HeadVocabulary
 from attnwidget.mechanisms.wavelength_shares import WavelengthShares
+from attnwidget.metrics.attention_distance import AttentionDistanceResult
 from attnwidget.metrics.attention_to_classes import ClassesResult
 from attnwidget.metrics.entropy import ConfidenceResult, EntropyResult
 from attnwidget.metrics.gradients import GradientsResult
 from attnwidget.metrics.head_distances import HeadDistances
 from attnwidget.metrics.induction import InductionResult
+from attnwidget.metrics.mass_in_places import MassInPlacesResult
 from attnwidget.metrics.measured_checkpoints import MeasuredCheckpoints
+from attnwidget.metrics.modalities import ModalitiesResult, ModalityShares
 from attnwidget.metrics.norms import NormsResult
 from attnwidget.metrics.patterns import PatternsResult
+from attnwidget.metrics.picture_offsets import PictureOffsetsResult
 from attnwidget.metrics.position import PositionResult
 from attnwidget.metrics.position_content import PositionContentResult
 from attnwidget.metrics.retrieval import RetrievalResult
@@ -73,6 +77,7 @@ from attnwidget.words.governors import GovernorPredictions
 from attnwidget.words.linguistic_features import FeatureWeights
 from attnwidget.words.looking_away import LookingAway
 from attnwidget.words.relation_results import RelationAccuracies
+from attnwidget.words.speech import SpokenWordWeights, WordTimes
 from attnwidget.words.word_links import LinkWeights
 
 __all__ = [
@@ -80,6 +85,7 @@ __all__ = [
     "AlignmentScores",
     "Atlas",
     "AttendedVocabulary",
+    "AttentionDistanceResult",
     "BehaviourScore",
     "BehaviourTable",
     "Box",
@@ -118,14 +124,18 @@ __all__ = [
     "LinkedSentence",
     "LogitLens",
     "LookingAway",
+    "MassInPlacesResult",
     "MeasuredCheckpoints",
     "Measurements",
+    "ModalitiesResult",
+    "ModalityShares",
     "ModelComparison",
     "NormsResult",
     "PairProbe",
     "PairScores",
     "PathPatch",
     "PatternsResult",
+    "PictureOffsetsResult",
     "PositionContentResult",
     "PositionResult",
     "PredictedTree",
@@ -142,10 +152,12 @@ __all__ = [
     "SinksResult",
     "Sound",
     "Span",
+    "SpokenWordWeights",
     "StructuralProbe",
     "TokenRelevance",
     "WatchedAttention",
     "WavelengthShares",
+    "WordTimes",
     "WordVectors",
     "Writer",
 ]

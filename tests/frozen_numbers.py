@@ -495,6 +495,7 @@ def _() -> Any:
         "genres": public.demo_genres(),
         "pairs": [dataclasses.asdict(pair) for pair in public.demo_pairs()],
         "trees": [dataclasses.asdict(tree) for tree in public.demo_treebank()],
+        "shapes": dataclasses.asdict(public.drawn_shapes(3, seed=1)),
         "documents": [
             [document.running.text, [dataclasses.asdict(each) for each in document.mentions]]
             for document in public.demo_documents()
@@ -601,6 +602,22 @@ def _() -> Any:
             measured = functools.partial(public.measure_attention, attention, [name])
             numbers[f"{title} {name}"] = _or_error(measured)
     return numbers
+
+
+@study("measure pictures")
+def _() -> Any:
+    model = _embedded("attnwidget/shapes")
+    drawn = public.drawn_shapes(4, seed=2)
+    metrics = attnwidget.metrics
+    asked = [
+        metrics.MassInPlaces(drawn.boxes),
+        metrics.AttentionDistance(),
+        metrics.PictureOffsets(),
+        metrics.Modalities(),
+    ]
+    found = public.measure(model, drawn.pictures, asked, **QUIET)
+    attention = model.attend(images=drawn.pictures[0])
+    return {"measured": dict(found), "one": public.modality_shares(attention)}
 
 
 @study("measure checkpoints")

@@ -24,6 +24,12 @@ from attnwidget.capture.hub_model.found_tokenizer import (
 from attnwidget.capture.hub_model.loading import one_thread_loads, random_parts, refuse_meta
 from attnwidget.capture.hub_model.model_folder import ModelFolderError, is_adapter, model_folder
 from attnwidget.capture.hub_model.plain_defaults import plain_defaults
+from attnwidget.capture.hub_model.processor import (
+    Processor,
+    load_processor,
+    processor_beside,
+    reads_media,
+)
 from attnwidget.capture.hub_model.wrapped_models import unwrapped
 from attnwidget.capture.maps.python_call import call
 from attnwidget.capture.model import AttentionModel
@@ -37,6 +43,7 @@ EMBEDDED = {
     "embedded": (".", "small BERT (in the package)"),
     "attnwidget/genre": ("genre", "small BERT for genres (in the package)"),
     "attnwidget/induction": ("induction", "two-layer Llama (in the package)"),
+    "attnwidget/shapes": ("shapes", "small ViT of shapes (in the package)"),
 }
 
 
@@ -59,7 +66,8 @@ def load_model(
 
             - None for the small BERT of this package, "attnwidget/genre" for its sibling that
               classifies genres, "attnwidget/induction" for a causal model of two layers with
-              induction heads. These three models need no network.
+              induction heads, "attnwidget/shapes" for a ViT that names the shape in a picture.
+              These four models need no network.
             - A name on the Hugging Face hub or a folder, with safetensors weights. The folder may
               be a checkpoint of a Trainer, an adapter of peft (with peft installed), or a model of
               sentence-transformers.
@@ -70,9 +78,10 @@ def load_model(
               Lightning. Only the model inside is read, without what the object does around it. A
               module that has a configuration and takes the inputs of a transformers model, such as
               `input_ids`, is read as a whole.
-        tokenizer: The tokenizer, or its name or folder. None takes the tokenizer in the folder of
-            the model or in the object around the model. A transformers model passed as an object
-            then has no tokenizer, as is usual for vision models.
+        tokenizer: The tokenizer, or for models of pictures and sounds the processor, the image
+            processor or the feature extractor; or its name or folder. None takes the tokenizer and
+            the processor in the folder of the model or in the object around the model. A
+            transformers model passed as an object then has none, and reads dicts of tensors.
         name: Name of the model in figures, captions and results. None takes the name on the hub,
             the last part of the folder, or the class of a model passed as an object.
         revision: Branch, tag or commit on the hub. For "attnwidget/induction", a step of the
@@ -128,6 +137,7 @@ def load_model(
         max_tokens,
         random_parts=found.random_parts,
         remark=found.remark,
+        processor=found.processor,
     )
     if model is None or isinstance(model, (str, Path)):
         options = {
@@ -174,25 +184,31 @@ def find_model(
     if model is not None and not isinstance(model, (str, Path)):
         opened = unwrapped(model, find_sites)
         model = opened.hf_model
+        if isinstance(tokenizer, (str, Path)):
+            tokenizer = _load_beside(tokenizer, model, revision, trust_remote_code)
+        processor = opened.processor if tokenizer is None else Processor.of(tokenizer)
         if tokenizer is None:
             tokenizer = opened.tokenizer
-        elif isinstance(tokenizer, (str, Path)):
-            tokenizer = load_tokenizer(tokenizer, revision, trust_remote_code)
+        if processor is not None and not hasattr(tokenizer, "convert_ids_to_tokens"):
+            tokenizer = processor.tokenizer
         check_given_tokenizer(tokenizer, model)
         if device != "auto" or dtype is not None:
             model.to(None if device == "auto" else torch.device(device), dtype)
-        return FoundModel(model, tokenizer, type(model).__name__, None)
+        return FoundModel(model, tokenizer, type(model).__name__, None, processor=processor)
     # A forked process creates torch's thread pool at first use. The threads in which transformers
     # reads weights would create it all at once, and torch would fail.
     torch.set_num_threads(torch.get_num_threads())
     missing: tuple[str, ...] = ()
     remark = ""
+    processor = None
     if model is None or (isinstance(model, str) and model in EMBEDDED):
         if tokenizer is not None:
             raise TypeError("the embedded model has its own tokenizer: leave tokenizer out")
         source = "embedded" if model is None else model
         with plain_defaults():
             hf_model, tokenizer = load_embedded(source, revision)
+            processor = Processor.of(tokenizer)
+            tokenizer = tokenizer if processor is None else processor.tokenizer
         name = EMBEDDED[source][1]
         if revision is not None:
             # A source alone would name the weights at the end of the training.
@@ -208,13 +224,15 @@ def find_model(
             )
         hf_model = loaded.hf_model
         tokenizer = loaded.tokenizer
+        processor = loaded.processor
         missing = loaded.missing
         remark = loaded.remark
         folder = Path(model).is_dir()
         source = "" if folder else str(model)
         name = folder_name(model) if folder else str(model)
     hf_model.to(best_device() if device == "auto" else torch.device(device), dtype)
-    return FoundModel(hf_model, tokenizer, name, source or None, random_parts(missing), remark)
+    parts = random_parts(missing)
+    return FoundModel(hf_model, tokenizer, name, source or None, parts, remark, processor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,6 +246,7 @@ class FoundModel:
         source: As `AttentionModel.source`.
         random_parts: Modules whose weights were not in the files.
         remark: What readers of figures should know about the files, or "".
+        processor: The processor of pictures and sounds, or None.
     """
 
     hf_model: Any
@@ -236,6 +255,7 @@ class FoundModel:
     source: str | None
     random_parts: tuple[str, ...] = ()
     remark: str = ""
+    processor: Processor | None = None
 
 
 #: Folders that training scripts write, whose names say nothing about the model.
@@ -262,7 +282,7 @@ def folder_name(folder: str | Path) -> str:
 
 
 def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[Any, Any]:
-    """Return a model of EMBEDDED in float32 and its tokenizer. Needs no network.
+    """Return a model of EMBEDDED in float32 and its tokenizer or processor. Needs no network.
 
     Args:
         name: A key of EMBEDDED.
@@ -275,12 +295,20 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
     from transformers.utils import logging
 
     with as_file(files("attnwidget").joinpath("demo", EMBEDDED[name][0])) as folder:
-        settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-        # The class is named by its 5.x name, which 4.x does not know.
-        settings = {k: v for k, v in settings.items() if k not in ("tokenizer_class", "backend")}
-        tokenizer = transformers.PreTrainedTokenizerFast(
-            tokenizer_file=str(folder / "tokenizer.json"), **settings
-        )
+        tokenizer: Any
+        if (folder / "preprocessor_config.json").exists():
+            tokenizer = transformers.AutoImageProcessor.from_pretrained(
+                folder, local_files_only=True
+            )
+        else:
+            settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+            # The class is named by its 5.x name, which 4.x does not know.
+            settings = {
+                k: v for k, v in settings.items() if k not in ("tokenizer_class", "backend")
+            }
+            tokenizer = transformers.PreTrainedTokenizerFast(
+                tokenizer_file=str(folder / "tokenizer.json"), **settings
+            )
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
         model_class = getattr(transformers, config.architectures[0])
         steps = sorted(folder.glob("step*"), key=lambda step: int(step.name[len("step") :]))
@@ -301,7 +329,7 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
                 generation_config=transformers.GenerationConfig(
                     bos_token_id=getattr(config, "bos_token_id", None),
                     eos_token_id=getattr(config, "eos_token_id", None),
-                    pad_token_id=config.pad_token_id,
+                    pad_token_id=getattr(config, "pad_token_id", None),
                 ),
                 dtype=torch.float32,
                 attn_implementation="eager" if eager else "sdpa",
@@ -331,12 +359,14 @@ class NamedModel:
         tokenizer: Its tokenizer, or None.
         missing: Names of the weights that were not in the files.
         remark: What readers of figures should know about the files, or "".
+        processor: The processor of pictures and sounds, or None.
     """
 
     hf_model: Any
     tokenizer: Any
     missing: tuple[str, ...]
     remark: str = ""
+    processor: Processor | None = None
 
 
 def load_named(
@@ -370,11 +400,18 @@ def load_named(
             model, base, missing = load_adapter(files, settings, revision, load)
         refuse_meta(model, name)
         if isinstance(tokenizer, (str, Path)):
-            tokenizer = load_tokenizer(tokenizer, revision, trust_remote_code)
-        elif tokenizer is None and model.main_input_name == "input_ids":
-            tokenizer, remark = tokenizer_beside(
-                files, model, revision, trust_remote_code, base=base
-            )
+            tokenizer = _load_beside(tokenizer, model, revision, trust_remote_code)
+        processor = Processor.of(tokenizer)
+        if processor is not None:
+            tokenizer = processor.tokenizer
+        elif tokenizer is None:
+            processor = processor_beside(files, model, revision, trust_remote_code)
+            if processor is not None:
+                tokenizer = processor.tokenizer
+            if tokenizer is None and model.main_input_name == "input_ids":
+                tokenizer, remark = tokenizer_beside(
+                    files, model, revision, trust_remote_code, base=base
+                )
         check_given_tokenizer(tokenizer, model)
     except ModelFolderError:
         raise
@@ -387,7 +424,18 @@ def load_named(
         ) from error
     missing = tuple(sorted(missing))
     _warn_of_random_weights(name, model, missing)
-    return NamedModel(model, tokenizer, missing, remark)
+    return NamedModel(model, tokenizer, missing, remark, processor)
+
+
+def _load_beside(
+    name: str | Path, model: Any, revision: str | None, trust_remote_code: bool
+) -> Any:
+    """Return the processor of a folder or hub name if the model needs one, else the tokenizer."""
+    if reads_media(model):
+        processor = load_processor(name, revision, trust_remote_code)
+        if processor is not None:
+            return processor.given
+    return load_tokenizer(name, revision, trust_remote_code)
 
 
 def _files_of(name: str | Path) -> str | Path:

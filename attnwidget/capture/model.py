@@ -29,6 +29,7 @@ from attnwidget.capture.hub_model.model_tensors import input_names, unpadded
 from attnwidget.capture.hub_model.pickled_model import SentModel, received_model
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.predictions import Predictions
+from attnwidget.capture.hub_model.processor import Processor, given_media
 from attnwidget.capture.hub_model.replayed_text import check_log_probabilities, generated_ids
 from attnwidget.capture.hub_model.text_encoder import Encoded, Text
 from attnwidget.capture.hub_model.text_ids import TextIds
@@ -43,6 +44,7 @@ from attnwidget.capture.maps.input_length import LimitReached, text_length
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.python_call import Call, call
+from attnwidget.capture.maps.sound_probe import SoundProbe
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.predict import predictions_of, question_of
 from attnwidget.capture.tapping.attention_sites import find_sites, text_parts
@@ -56,6 +58,7 @@ from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.tap import open_edits
 from attnwidget.kernels.plain_torch import in_plain_torch, plain_torch
+from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 
 # The order in which stacks are listed: that of computation, with cross-attention last.
@@ -87,6 +90,8 @@ class AttentionModel:
         hf_model: The transformers model; if the model is wrapped (compiled, parallel, with adapters
             of peft), the model inside.
         tokenizer: The tokenizer of the model, or None.
+        processor: The processor of pictures and sounds, as `load_model` received or found it, or
+            None.
         name: Name of the model in figures, captions and results; in a block of `disabled` with the
             disabled heads.
         own_name: The name without disabled heads.
@@ -124,6 +129,7 @@ class AttentionModel:
         max_tokens: int | None = None,
         random_parts: Sequence[str] = (),
         remark: str = "",
+        processor: Processor | None = None,
     ) -> None:
         if not find_sites(hf_model):
             raise TypeError(
@@ -132,22 +138,25 @@ class AttentionModel:
         check_has_weights(hf_model)
         self.hf_model = hf_model
         self.tokenizer = tokenizer
+        self.processor = None if processor is None else processor.given
         self.own_name = name
         self.source = source
         self.random_parts = tuple(random_parts)
         self.remark = remark
-        self.made_by = call("load_model", {"model": hf_model, "tokenizer": tokenizer})
+        beside = {"tokenizer": tokenizer} if processor is None else {"processor": processor}
+        self.made_by = call("load_model", {"model": hf_model, **beside})
         self.load_again: Callable[[], AttentionModel] | None = None
         self.lock = threading.RLock()
         self.length_limit = LengthLimit(hf_model, tokenizer, max_tokens, text_parts(hf_model))
         self.output_check = OutputCheck()
-        self.inputs = ModelInputs(hf_model, tokenizer, self.length_limit)
+        self.inputs = ModelInputs(hf_model, tokenizer, self.length_limit, processor)
         self._vocabulary: Vocabulary | None = None
         self.heads_seen: HeadsSeen | None = None
         self._default_method: EditMethod | None = None
         self._parameters = input_names(hf_model)
         self._projections = Projections(hf_model)
         self._patches = PatchProbe(hf_model)
+        self._sounds = SoundProbe(hf_model)
         self._training = {module: module.training for module in hf_model.modules()}
         hf_model.eval()
 
@@ -219,9 +228,11 @@ class AttentionModel:
     @in_plain_torch
     def attend(
         self,
-        text: Text | Inputs,
+        text: Text | Inputs | None = None,
         pair: Text | None = None,
         *,
+        images: Any = None,
+        audio: Any = None,
         target: Text | None = None,
         truncate: bool = False,
         loss: LossName | LossFunction | None = None,
@@ -245,8 +256,14 @@ class AttentionModel:
                 The model reads words with spaces between them. Special tokens that a string begins
                 or ends with are not added again. Tokens that the attention_mask of the dict hides
                 are in no map and no loss. Padding on the left is removed before the model reads the
-                rest, so that positions count from the first token.
+                rest, so that positions count from the first token. Beside `images` or `audio`, a
+                string, a chat, a dict, or None for models without text.
             pair: Second sentence, for models trained on pairs.
+            images: A picture or a list of pictures, which the model's processor prepares: PIL
+                images, paths, or arrays [height, width, 3] of bytes or of numbers from 0 to 1. A
+                text without placeholders gets them at its beginning, by the chat template if there
+                is one. The messages of a chat may hold pictures too.
+            audio: A sound or a list of sounds: pairs (samples, rate), or paths of WAV files.
             target: The text that the decoder of an encoder-decoder reads; None = a greedy
                 generation of up to 40 tokens.
             truncate: Whether to cut inputs that are too long for the model; otherwise they are an
@@ -287,15 +304,38 @@ class AttentionModel:
             >>> attention.weights(2, 8).shape
             (6, 6)
         """
-        text = as_chat(listed(text), tools, add_generation_prompt)
-        inputs, tokens = self.inputs.of(text, pair, target=target, truncate=truncate)
+        read, media = self._with_media(text, images, audio, tools, add_generation_prompt)
+        inputs, tokens = self.inputs.of(read, pair, target=target, truncate=truncate)
         with self.lock:
             self.check_open()
             inputs = self.inputs.with_decoder(inputs, target, truncate)
-            attention = self._attentions(inputs, [tokens], loss=loss, seed=seed, long=long)[0]
+            attention = self._attentions(
+                inputs, [tokens], loss=loss, seed=seed, long=long, media=media
+            )[0]
         options = {"target": target, "truncate": truncate or None, "loss": loss, "long": long}
-        attention.made_by = self._call(text, pair, **options, seed=seed or None)
+        said = text if media else read
+        options = {"images": images, "audio": audio, **options}
+        attention.made_by = self._call(said, pair, **options, seed=seed or None)
         return attention
+
+    def _with_media(
+        self,
+        text: Any,
+        images: Any,
+        audio: Any,
+        tools: Sequence[Any] | None = None,
+        add_generation_prompt: bool | None = None,
+        *,
+        continues: bool = False,
+    ) -> tuple[Any, Media]:
+        """Return the text, or the dict of inputs of a text with pictures and sounds, and these."""
+        media = given_media(text, images, audio)
+        if media:
+            made = self.inputs.of_media(
+                text, media, tools=tools, add_generation_prompt=add_generation_prompt
+            )
+            return made, media
+        return as_chat(listed(text), tools, add_generation_prompt, continues=continues), media
 
     @in_plain_torch
     def attend_batch(
@@ -356,9 +396,11 @@ class AttentionModel:
     @in_plain_torch
     def predict(
         self,
-        text: Text | Inputs,
+        text: Text | Inputs | None = None,
         pair: Text | None = None,
         *,
+        images: Any = None,
+        audio: Any = None,
         top: int = 10,
         at: Iterable[int] | None = None,
         target: Text | None = None,
@@ -377,6 +419,8 @@ class AttentionModel:
         Args:
             text: Input as in `attend`; for a masked language model, with its mask token.
             pair: Second sentence, as in `attend`.
+            images: Pictures, as in `attend`.
+            audio: Sounds, as in `attend`.
             top: Number of answers per question in the table and the chart of the result.
             at: Tokens to predict instead, counted from 0. A masked language model predicts each
                 token with a mask in its place, a causal model from the tokens before it, and a
@@ -397,6 +441,8 @@ class AttentionModel:
             >>> model.predict("The woman washed [MASK] hands.")
             Predictions(small BERT (in the package), masked: her 0.824)
         """
+        if images is not None or audio is not None:
+            text, _ = self._with_media(text, images, audio)
         inputs, _ = self.inputs.of(text, pair, target=target, truncate=truncate)
         with self.lock:
             self.check_open()
@@ -414,9 +460,11 @@ class AttentionModel:
     @in_plain_torch
     def generate(
         self,
-        text: Text | Inputs,
+        text: Text | Inputs | None = None,
         max_new_tokens: int = 40,
         *,
+        images: Any = None,
+        audio: Any = None,
         tools: Sequence[Any] | None = None,
         add_generation_prompt: bool | None = None,
         **options: Any,
@@ -434,6 +482,8 @@ class AttentionModel:
             text: as in `attend`. A dict needs input_ids, for an encoder-decoder the inputs of the
                 encoder.
             max_new_tokens: Largest number of new tokens.
+            images: Pictures, as in `attend`.
+            audio: Sounds, as in `attend`.
             tools: As in `attend`.
             add_generation_prompt: As in `attend`.
             options: Further options of transformers' `generate`, such as do_sample=True.
@@ -453,10 +503,17 @@ class AttentionModel:
             >>> attention.n_prompt, len(attention.tokens)
             (5, 8)
         """
-        text = as_chat(listed(text), tools, add_generation_prompt, continues=True)
+        said = text
+        text, media = self._with_media(
+            text, images, audio, tools, add_generation_prompt, continues=True
+        )
         encoded = None if isinstance(text, Mapping) else self.inputs.encoder(text)
-        arguments = {"text": text, "max_new_tokens": max_new_tokens}
-        made_by = self._chat_call("generate", arguments, options)
+        arguments = {
+            "text": said if media else text,
+            "max_new_tokens": max_new_tokens,
+        }
+        shown = {"images": images, "audio": audio, **options}
+        made_by = self._chat_call("generate", arguments, shown)
         with self.lock:
             self.check_open()
             if encoded is None:
@@ -469,7 +526,7 @@ class AttentionModel:
             if self.inputs.encodes_apart:
                 written = translation(self.hf_model, inputs, max_new_tokens, **options)
                 inputs["decoder_input_ids"] = written
-                attention = self._attentions(inputs, [tokens], n_prompt=1)[0]
+                attention = self._attentions(inputs, [tokens], n_prompt=1, media=media)[0]
                 attention.made_by = made_by
                 return attention
             n_prompt = inputs["input_ids"].shape[1]
@@ -490,7 +547,7 @@ class AttentionModel:
             else:
                 inputs = self.inputs.padded([Encoded(ids, None, whole)])
                 whole = encoded.continued(whole)
-            attention = self._attentions(inputs, [whole], n_prompt)[0]
+            attention = self._attentions(inputs, [whole], n_prompt, media=media)[0]
             attention.made_by = made_by
             return attention
 
@@ -671,6 +728,7 @@ class AttentionModel:
             self.length_limit.chosen,
             self.random_parts,
             self.remark,
+            self.inputs.processor,
         )
         return received_model, (SentModel.of(self, self.load_again or whole),)
 
@@ -679,7 +737,7 @@ class AttentionModel:
         name = "" if self.name == kind else f" {self.name!r}"
         return f"AttentionModel({kind}{name}, {self.n_layers}×{self.n_heads} heads, {self.device})"
 
-    def _call(self, text: Text | Inputs, pair: Text | None, **options: Any) -> Call | None:
+    def _call(self, text: Text | Inputs | None, pair: Text | None, **options: Any) -> Call | None:
         """Return the Python call of `attend` that makes an attention; None in a block."""
         return self._chat_call("attend", {"text": text, "pair": pair}, options)
 
@@ -705,6 +763,7 @@ class AttentionModel:
             n_prompt=reading.n_prompt,
             loss=reading.loss,
             seed=reading.seed,
+            media=reading.media,
         )[0]
 
     @property
@@ -741,6 +800,7 @@ class AttentionModel:
         loss: LossName | LossFunction | None = None,
         seed: int = 0,
         long: bool | None = None,
+        media: Media | None = None,
     ) -> list[Attention]:
         self.check_open()
         options = {"use_cache": False} if "use_cache" in self._parameters else {}
@@ -787,12 +847,22 @@ class AttentionModel:
         for item, (layers, tokens_of_item) in enumerate(zip(items, tokens, strict=True)):
             written = unpadded(inputs, "decoder_input_ids", "decoder_attention_mask", item)
             target = None if written is None else self.inputs.encoder.axis(written)
-            axes = InputAxes(
-                self.hf_model, sites, inputs, options, tokens_of_item, target, self._patches
-            ).of(layers)
-            alone = {name: value[item : item + 1] for name, value in inputs.items()}
-            if len(items) == 1:  # pictures of one input may have any first dimension
-                alone = dict(inputs)
+            maker = InputAxes(
+                self.hf_model,
+                sites,
+                inputs,
+                options,
+                tokens_of_item,
+                target,
+                self._patches,
+                media,
+                self.inputs.processor,
+                self._sounds,
+            )
+            axes = maker.of(layers)
+            alone = dict(inputs)  # pictures of one input may have any first dimension
+            if len(items) > 1:
+                alone = {name: value[item : item + 1] for name, value in inputs.items()}
             order = sorted(
                 layers,
                 key=lambda name: (is_cross(name), name not in _ORDER, list(layers).index(name)),
@@ -805,13 +875,14 @@ class AttentionModel:
                     n_prompt=n_prompt,
                     lock=self.lock,
                     no_norms=no_norms,
-                    remarks=(not_shown, self._random_note, self.remark),
+                    remarks=(not_shown, maker.note, self._random_note, self.remark),
                     numbers=numbers,
                     loss=losses[item] if losses else None,
                     edits=str(self.edits),
+                    media=media,
                     reading=None
                     if self.edits
-                    else Reading(self, alone, tokens_of_item, n_prompt, loss, seed, weights),
+                    else Reading(self, alone, tokens_of_item, n_prompt, loss, seed, weights, media),
                 )
             )
         return attentions

@@ -11,14 +11,18 @@ from torch import Tensor
 from attnwidget.capture.hub_model.generate import decoder_ids, translation
 from attnwidget.capture.hub_model.length_limit import LengthLimit
 from attnwidget.capture.hub_model.model_tensors import (
+    TEXTS,
     given_inputs,
     input_names,
+    is_of_text,
     padded_inputs,
     unpadded,
 )
+from attnwidget.capture.hub_model.processor import Processor
 from attnwidget.capture.hub_model.text_encoder import Encoded, Encoder, Text
 from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.text.places import Media
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens
 
@@ -32,17 +36,66 @@ class ModelInputs:
         ValueError: the tokenizer does not belong to the model.
     """
 
-    def __init__(self, hf_model: Any, tokenizer: Any, limit: LengthLimit) -> None:
+    def __init__(
+        self,
+        hf_model: Any,
+        tokenizer: Any,
+        limit: LengthLimit,
+        processor: Processor | None = None,
+    ) -> None:
         self._hf_model = hf_model
+        self.processor = processor
         self._tokenizer = tokenizer
         self.encoder = Encoder(tokenizer, hf_model, limit)
         # DETR's decoder reads object queries, and Whisper's classifier has no decoder.
         is_pair = bool(getattr(hf_model.config, "is_encoder_decoder", False))
         self.encodes_apart = is_pair and "decoder_input_ids" in input_names(hf_model)
 
+    def of_media(
+        self,
+        text: Any,
+        media: Media,
+        *,
+        tools: Sequence[Any] | None = None,
+        add_generation_prompt: bool | None = None,
+    ) -> Inputs:
+        """Return a dict of inputs for a text with pictures and sounds, made by the processor.
+
+        Raises:
+            ValueError: The model has no processor, or the processor refuses the input.
+            TypeError: A text of another form.
+        """
+        name = type(self._hf_model).__name__
+        if self.processor is None:
+            raise ValueError(
+                f"this {name} has no processor for pictures and sounds: pass one to "
+                "load_model(model, processor), or a dict of tensors such as pixel_values"
+            )
+        taken = input_names(self._hf_model)
+        if isinstance(text, str) and self.encodes_apart and "input_ids" not in taken:
+            raise TypeError(
+                f"the encoder of {name} reads no text: pass the text that its decoder reads as "
+                "target=..."
+            )
+        made = self.processor(text, media, tools=tools, add_generation_prompt=add_generation_prompt)
+        given = text if isinstance(text, Mapping) else {}
+        inputs = {
+            key: value
+            for key, value in made.items()
+            if (key in taken and key != "labels") or key in given
+        }
+        pictures = inputs.get("pixel_values")
+        several = len(media.pictures) > 1 and inputs.keys().isdisjoint(TEXTS)
+        if several and getattr(pictures, "shape", (1,))[0] == len(media.pictures):
+            raise ValueError(
+                f"{name} reads one picture at a time, got {len(media.pictures)}: call attend for "
+                "each picture"
+            )
+        return inputs
+
     def of(
         self,
-        text: Text | Inputs,
+        text: Text | Inputs | None,
         pair: Text | None = None,
         *,
         target: Text | None = None,
@@ -56,6 +109,10 @@ class ModelInputs:
         if target is not None and not self.encodes_apart:
             name = type(self._hf_model).__name__
             raise TypeError(f"target is for encoder-decoders, not {name}")
+        if text is None:
+            raise TypeError(
+                "there is nothing to read: pass a text, a dict of inputs, images=... or audio=..."
+            )
         if not isinstance(text, Mapping):
             encoded = self.encoder(text, pair, truncate=truncate)
             return self.padded([encoded]), encoded.tokens
@@ -66,6 +123,8 @@ class ModelInputs:
         ids = unpadded(inputs, "input_ids", "attention_mask")
         if ids is not None:
             types = unpadded(inputs, "token_type_ids", "attention_mask")
+            if not all(map(is_of_text, inputs)):
+                types = None  # beside pictures, the types tell pictures from text
             segments = None if types is None else [min(kind, 1) for kind in types]
             tokens = self.encoder.axis(ids, segments=segments)
         return inputs, tokens

@@ -87,6 +87,8 @@ class Batch:
         classes: Members of token classes by name, bool [B, n]. A token may be in several classes;
             padding is in no class. There are always "[CLS]", "[SEP]", ". ," and "first token", and
             accumulators may add classes.
+        n_prompts: Number of tokens of the prompt of each segment if the model generated the rest,
+            else None; empty without generated segments.
 
     Example:
         >>> from attnwidget import load_model, measure_attention
@@ -112,6 +114,7 @@ class Batch:
     real: Tensor
     row_weights: Tensor
     classes: Mapping[str, Tensor]
+    n_prompts: Sequence[int | None] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.stack_axes import chosen_stack
+from attnwidget.capture.maps.stack_axes import Stack, chosen_stack
 from attnwidget.corpus.accumulator import (
     Accumulator,
     Batch,
@@ -47,6 +47,21 @@ def read_attention(
             accumulator needs more than maps, it measures distances and the tokens are patches, or
             the attention is a maximum of heads.
     """
+    chosen = measured_stack(attention, accumulators, stack)
+    # Tokens without ids count as equal if their spelling is equal.
+    tokens = chosen.query
+    known = ids or tokens.ids or [tokens.raw.index(token) for token in tokens.raw]
+    segment = Segment(tokens.raw, roles=tokens.roles, turns=tokens.turns)
+    subject = subject_of(chosen, attention.model_name, model)
+    for accumulator in accumulators:
+        accumulator.start(subject)
+    add_attention(attention, chosen, accumulators, segment, known)
+
+
+def measured_stack(
+    attention: Attention, accumulators: Sequence[Accumulator[Any]], stack: str | None = None
+) -> Stack:
+    """Return the stack that accumulators measure; errors as of `read_attention`."""
     attention.head_maps.refuse_no_shares("measured: metrics read shares")
     chosen = chosen_stack(attention.stacks, stack, attention.model_name)
     if chosen.query != chosen.key:
@@ -54,18 +69,50 @@ def read_attention(
             f"the layers of {chosen.name!r} attend to another stack's tokens, so means over a "
             "text are not defined: choose a stack that attends to itself"
         )
-    tokens = chosen.query
-    refuse_raster(accumulators, tokens, chosen.name)
-    n = len(chosen.query)
-    # Tokens without ids count as equal if their spelling is equal.
-    known = ids or tokens.ids or [tokens.raw.index(token) for token in tokens.raw]
+    refuse_raster(accumulators, chosen.query, chosen.name)
+    return chosen
+
+
+def subject_of(stack: Stack, model_name: str, model: AttentionModel | None) -> Subject:
+    """Return what accumulators know of a stack before they are started."""
+    return Subject(
+        stack.n_layers,
+        stack.n_heads,
+        stack.name,
+        model_name,
+        model=model,
+        without_attention=stack.without_attention,
+    )
+
+
+def add_attention(
+    attention: Attention,
+    stack: Stack,
+    accumulators: Sequence[Accumulator[Any]],
+    segment: Segment,
+    ids: Sequence[int],
+) -> None:
+    """Add the layers of one input to started accumulators.
+
+    Args:
+        attention: The attention of the input.
+        stack: Its stack that is measured.
+        accumulators: The accumulators.
+        segment: The input as a segment of the study.
+        ids: A number of each token, equal for equal tokens.
+
+    Raises:
+        ValueError: The input is long, and a metric needs whole maps.
+    """
+    tokens = stack.query
+    n = len(tokens)
     real = torch.ones(1, n, dtype=torch.bool, device="cpu")
     classes = axis_classes(tokens, token_classes_of(accumulators))
     batch = Batch(
-        segments=[Segment(tokens.raw, roles=tokens.roles, turns=tokens.turns)],
+        segments=[segment],
         tokens=[tokens],
         inputs={
-            "input_ids": torch.tensor([list(known)], dtype=torch.long, device="cpu"),
+            "input_ids": torch.tensor([list(ids)], dtype=torch.long, device="cpu"),
             "attention_mask": real.long(),
         },
         lengths=torch.tensor([n], dtype=torch.long, device="cpu"),
@@ -75,26 +122,17 @@ def read_attention(
             name: torch.tensor([members], dtype=torch.bool, device="cpu")
             for name, members in classes.items()
         },
+        n_prompts=[attention.n_prompt],
     )
-    subject = Subject(
-        chosen.n_layers,
-        chosen.n_heads,
-        chosen.name,
-        attention.model_name,
-        model=model,
-        without_attention=chosen.without_attention,
-    )
-    for accumulator in accumulators:
-        accumulator.start(subject)
     if attention.is_long:
         refuse_whole_maps(accumulators, n)
-    for index, number in enumerate(chosen.layers.numbers):
+    for index, number in enumerate(stack.layers.numbers):
         if attention.is_long:
-            for first, rows in attention.row_blocks(number, stack=chosen.name):
+            for first, rows in attention.row_blocks(number, stack=stack.name):
                 for accumulator in accumulators:
                     accumulator.update(LayerBatch(batch, index, rows[None], None, first))
             continue
-        weights = torch.from_numpy(attention.weights(number, stack=chosen.name))[None]
+        weights = torch.from_numpy(attention.weights(number, stack=stack.name))[None]
         layer = LayerBatch(batch, index, weights, None)
         for accumulator in accumulators:
             accumulator.update(layer)

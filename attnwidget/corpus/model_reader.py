@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.model_tensors import without_cache
@@ -30,15 +29,14 @@ from attnwidget.corpus.accumulator import (
 )
 from attnwidget.corpus.batches import BatchMaker, TokenTypes
 from attnwidget.corpus.long_rows import LongRows
-from attnwidget.corpus.resume_file import States
-from attnwidget.corpus.worker_model import WorkerModel
+from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.text.segments import Segment
 
 # Number of cells of long segments' maps in memory at a time.
 _CELLS = 2 * 1024 * 1024
 
 
-class ModelReader:
+class ModelReader(StudyReader):
     """One model, and the accumulators that get its attention.
 
     The head of a language model does not run, because attention does not depend on it.
@@ -53,7 +51,6 @@ class ModelReader:
         model: The model.
         worker_model: The model, with the edits of the process that sent this reader.
         layers: Numbers of the layers with attention in a hybrid model; else None.
-        nothing: The state of every accumulator without any batch; known after `start`.
 
     Raises:
         ValueError: as `BatchMaker`; different token classes with the same name.
@@ -66,9 +63,7 @@ class ModelReader:
         token_types: TokenTypes,
         pad_to: int | None = None,
     ) -> None:
-        self.model = model
-        self.worker_model = WorkerModel(model)
-        self._accumulators = accumulators
+        super().__init__(model, accumulators)
         self._token_types = token_types
         self._backbone = _backbone(model.hf_model)
         self._options = without_cache(self._backbone)
@@ -81,18 +76,10 @@ class ModelReader:
         of_text = (stack for stack in layers if not is_cross(stack) and not is_tower(stack))
         self.layers = next((layers[stack] for stack in of_text), None)
         self._weights = WeightsSeen(self._backbone)
-        self.nothing: States = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         made = self.model, self._accumulators, self._token_types, self._pad_to
         return type(self), made, {"worker_model": self.worker_model}
-
-    def start(self, segment: Segment) -> None:
-        """Start the accumulators; ValueError as `subject`."""
-        subject = self.subject(segment)
-        for accumulator in self._accumulators:
-            accumulator.start(subject)
-        self.nothing = self.states()
 
     def subject(self, segment: Segment) -> Subject:
         """Return the numbers of layers and heads, for which a model reads a text's beginning once.
@@ -142,12 +129,6 @@ class ModelReader:
                 self._read_whole(batch, lambda layer: _update(self._accumulators, layer), {})
             for accumulator in self._accumulators:
                 accumulator.end_batch(batch)
-
-    def states_of(self, segments: Sequence[Segment]) -> States:
-        """Return the sums of a batch for every accumulator, read from empty sums."""
-        self.restore(self.nothing)
-        self.add(segments)
-        return self.states()
 
     def read(self, segments: Sequence[Segment], on_layer: Callable[[LayerBatch], None]) -> Batch:
         """Read one batch and pass each layer to `on_layer` only."""
@@ -228,48 +209,6 @@ class ModelReader:
             reading = tap(self._backbone, lambda _: None, on_long=hand_on, questions=questions)
             with torch.no_grad(), reading:
                 self._backbone(**batch.inputs, **self._options)
-
-    def states(self) -> dict[str, dict[str, NDArray[Any]]]:
-        """Return the state of every accumulator."""
-        return {accumulator.name: accumulator.state() for accumulator in self._accumulators}
-
-    def merged(self, first: States, second: States) -> dict[str, dict[str, NDArray[Any]]]:
-        """Return the state of every accumulator after the batches of two states."""
-        return {
-            accumulator.name: accumulator.merged(first[accumulator.name], second[accumulator.name])
-            for accumulator in self._accumulators
-        }
-
-    @contextmanager
-    def without_segments(self) -> Iterator[None]:
-        """Keep the accumulators without their numbers of single segments during the block."""
-        kept = [dict(vars(accumulator)) for accumulator in self._accumulators]
-        try:
-            for accumulator in self._accumulators:
-                made = accumulator.as_made() | accumulator.of_segments_alone([])
-                vars(accumulator).clear()
-                vars(accumulator).update(made)
-            yield
-        finally:
-            for accumulator, attributes in zip(self._accumulators, kept, strict=True):
-                vars(accumulator).clear()
-                vars(accumulator).update(attributes)
-
-    def know(self, of_segments: Sequence[Mapping[str, Any]]) -> None:
-        """Give every accumulator the result of `of_segments_alone` of the sending process."""
-        for accumulator, attributes in zip(self._accumulators, of_segments, strict=True):
-            vars(accumulator).update(attributes)
-
-    def known_of(self, segments: Iterable[Segment]) -> list[dict[str, Any]]:
-        """Return the argument of `know` for these segments."""
-        listed = list(segments)
-        return [accumulator.of_segments_alone(listed) for accumulator in self._accumulators]
-
-    def restore(self, states: States) -> None:
-        """Restore the accumulators to `states`, if there are states."""
-        for accumulator in self._accumulators:
-            if accumulator.name in states:
-                accumulator.restore(states[accumulator.name])
 
     def about(self) -> dict[str, Any]:
         """Return the settings as JSON that a resume file must agree on."""

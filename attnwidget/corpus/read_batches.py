@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.corpus.model_reader import ModelReader
 from attnwidget.corpus.resume_file import States
 from attnwidget.corpus.shards import Executor, Workers
+from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.text.segments import Segment
 
 SegmentBatch = Sequence[Segment]
@@ -23,7 +23,7 @@ _SPARSE = 0.25
 class ReadBatches:
     """The task of a worker: reading the batches of a shard, each from empty sums."""
 
-    def __init__(self, reader: ModelReader) -> None:
+    def __init__(self, reader: StudyReader) -> None:
         self._reader = reader
 
     def __call__(
@@ -37,7 +37,7 @@ class ReadBatches:
         return [packed(reader.states_of(batch)) for batch in batches]
 
 
-def workers_of(executor: Executor, reader: ModelReader) -> Workers:
+def workers_of(executor: Executor, reader: StudyReader) -> Workers:
     """Return workers that read batches like a reader that was not started yet.
 
     Raises:
@@ -48,7 +48,7 @@ def workers_of(executor: Executor, reader: ModelReader) -> Workers:
 
 
 def read_by(
-    workers: Workers, reader: ModelReader, batches: Iterable[SegmentBatch], n_done: int
+    workers: Workers, reader: StudyReader, batches: Iterable[SegmentBatch], n_done: int
 ) -> Generator[tuple[SegmentBatch, States]]:
     """Yield each batch with its sums, in order; the first batch has the number `n_done + 1`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -216,7 +216,10 @@ class SegmentMeansResult(HeadResult):
     Attributes:
         model_name: Name of the model.
         n_documents: Number of segments.
+        unit: What a segment is called in figures.
     """
+
+    unit: ClassVar[str] = "segment"
 
     n_documents: int
 
@@ -233,7 +236,7 @@ class SegmentMeansResult(HeadResult):
 
         return layer_curves(
             heads_frame(heads).rename(columns={"metric": "series"}),
-            title=f"{title}: {self.model_name}, {counted(self.n_documents, 'segment')}",
+            title=f"{title}: {self.model_name}, {counted(self.n_documents, self.unit)}",
             value_title=value_title,
             reference=reference,
             width=width,

@@ -1,4 +1,4 @@
-"""The texts, treebank, atlas and probe that come with the embedded models.
+"""The texts, pictures, treebank, atlas and probe that come with the embedded models.
 
 Example:
     >>> from attnwidget.demo import demo_treebank
@@ -7,6 +7,7 @@ Example:
 """
 
 from attnwidget.behaviours.atlas.demo_atlas import demo_atlas
+from attnwidget.demo.drawn_shapes import DrawnShapes, drawn_shapes
 from attnwidget.demo.training_steps import induction_checkpoints
 from attnwidget.probes.demo_probe import demo_probe
 from attnwidget.text.demonstrations import (
@@ -19,6 +20,7 @@ from attnwidget.text.demonstrations import (
 )
 
 __all__ = [
+    "DrawnShapes",
     "demo_atlas",
     "demo_documents",
     "demo_genres",
@@ -27,5 +29,6 @@ __all__ = [
     "demo_prose",
     "demo_texts",
     "demo_treebank",
+    "drawn_shapes",
     "induction_checkpoints",
 ]

@@ -378,10 +378,16 @@ class _Entries:
         cut = dict(inputs)
         if self._tokens is not None:
             tokens = self._tokens
-            cut = {name: value.index_select(1, tokens) for name, value in inputs.items()}
+            cut = {
+                name: value.index_select(1, tokens) if value.ndim > 1 else value
+                for name, value in inputs.items()
+            }
             cut.setdefault("position_ids", tokens[None])
         count = len(self._writers)
-        return {name: value.expand(count, *value.shape[1:]) for name, value in cut.items()}
+        return {
+            name: value.expand(count, *value.shape[1:]) if value.ndim else value
+            for name, value in cut.items()
+        }
 
     def cut(self, record: Record) -> Record:
         """Return a record of the tokens that run."""

@@ -15,15 +15,19 @@ Example:
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.corpus.merge_resume_files import merge_resume_files
 from attnwidget.corpus.segment_means import SegmentMeans
+from attnwidget.metrics.attention_distance import AttentionDistance
 from attnwidget.metrics.attention_to_classes import Classes
 from attnwidget.metrics.clark_labels import clark_labels
 from attnwidget.metrics.entropy import Confidence, Entropy
 from attnwidget.metrics.gradients import Gradients
 from attnwidget.metrics.head_distances import Distances
 from attnwidget.metrics.induction import Induction, induction_scores
+from attnwidget.metrics.mass_in_places import MassInPlaces
 from attnwidget.metrics.measure_checkpoints import measure_checkpoints
+from attnwidget.metrics.modalities import Modalities, modality_shares
 from attnwidget.metrics.norms import Norms
 from attnwidget.metrics.patterns import Patterns
+from attnwidget.metrics.picture_offsets import PictureOffsets
 from attnwidget.metrics.position import Position
 from attnwidget.metrics.position_content import PositionContent
 from attnwidget.metrics.retrieval import retrieval_scores
@@ -33,6 +37,7 @@ from attnwidget.metrics.sinks import Sinks
 
 __all__ = [
     "Accumulator",
+    "AttentionDistance",
     "Batch",
     "Classes",
     "Confidence",
@@ -41,8 +46,11 @@ __all__ = [
     "Gradients",
     "Induction",
     "LayerBatch",
+    "MassInPlaces",
+    "Modalities",
     "Norms",
     "Patterns",
+    "PictureOffsets",
     "Position",
     "PositionContent",
     "Roles",
@@ -55,5 +63,6 @@ __all__ = [
     "induction_scores",
     "measure_checkpoints",
     "merge_resume_files",
+    "modality_shares",
     "retrieval_scores",
 ]

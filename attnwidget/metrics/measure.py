@@ -16,12 +16,15 @@ from attnwidget.corpus.attention_reader import read_attention
 from attnwidget.corpus.batches import HOW, TokenTypes, batched
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.model_reader import ModelReader
+from attnwidget.corpus.picture_reader import PictureReader
+from attnwidget.corpus.picture_segments import is_picture, picture_segments
 from attnwidget.corpus.progress_bar import OnProgress, progress_bar
 from attnwidget.corpus.read_batches import read_by, workers_of
 from attnwidget.corpus.results import Measurements
 from attnwidget.corpus.resume_file import Progress, ResumeFile, States, keeping
 from attnwidget.corpus.segmenting import rows_as_segments
 from attnwidget.corpus.shards import Executor
+from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.segments import Segment
 
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 @in_plain_torch
 def measure(
     model: AttentionModel,
-    segments: Iterable[Segment],
+    segments: Iterable[Any],
     metrics: Sequence[str | Accumulator[Any]] = ("position", "classes", "entropy", "confidence"),
     *,
     batch_size: int = 8,
@@ -54,7 +57,9 @@ def measure(
         model: A model from `load_model`.
         segments: Segments made with this model (`read_segments`, `make_segments`), or a
             `datasets.Dataset` of Hugging Face with texts in "text", chats in "messages", or tokens
-            in "first" and "second". An iterator is read during the pass.
+            in "first" and "second". For models with a processor of pictures, a list of pictures:
+            PIL images, paths (`pathlib.Path`), arrays [height, width, 3], or dicts with pictures in
+            "images" and a text in "text". An iterator is read during the pass.
         metrics: Names of the metrics in `attnwidget.metrics`, such as "norms", "patterns" or
             "sinks" ("roles" is for chats); or metrics with options, such as `Position([-2, 2])`.
             The error about an unknown name lists all names.
@@ -91,12 +96,22 @@ def measure(
     """
     refuse_no_model(model)
     accumulators = accumulators_of(metrics)
-    reader = ModelReader(model, accumulators, token_types)
-    items = each_of(segments, HOW)
+    items = iter(each_of(segments, HOW))
+    first = list(islice(items, 1))
+    items = chain(first, items)
+    reader: StudyReader
+    inputs: Iterable[Segment]
+    if first and is_picture(first[0]):
+        if token_types is not None:
+            raise ValueError(f"token_types are of texts: pictures take None, got {token_types!r}")
+        reader, inputs = PictureReader(model, accumulators), picture_segments(items)
+    else:
+        reader = ModelReader(model, accumulators, token_types)
+        inputs = rows_as_segments(items, model)
     n_segments = len(segments) if isinstance(segments, Sized) else None
     done, complete = read_all(
         reader,
-        rows_as_segments(items, model),
+        inputs,
         n_segments,
         batch_size=batch_size,
         resume=resume,
@@ -151,7 +166,7 @@ def measure_attention(
 
 
 def read_all(
-    reader: ModelReader,
+    reader: StudyReader,
     segments: Iterable[Segment],
     n_segments: int | None,
     *,
@@ -233,7 +248,7 @@ def metrics_by_name() -> dict[str, type[Accumulator[Any]]]:
     Example:
         >>> from attnwidget.metrics.measure import metrics_by_name
         >>> list(metrics_by_name())[:3]
-        ['classes', 'confidence', 'distances']
+        ['attention_distance', 'classes', 'confidence']
     """
     # The package exports `measure_checkpoints`, which imports this module.
     from attnwidget import metrics

@@ -134,6 +134,10 @@ class Media:
     pictures: tuple[NDArray[np.uint8], ...] = field(default=())
     sounds: tuple[Sound, ...] = field(default=())
 
+    def __bool__(self) -> bool:
+        """Return whether there is a picture or a sound."""
+        return bool(self.pictures or self.sounds)
+
     def check(self, places: Sequence[Place | None]) -> None:
         """Check that the places are in these pictures and sounds.
 

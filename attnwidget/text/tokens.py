@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
 
 from attnwidget.text.places import Place
 
@@ -108,17 +110,26 @@ class Tokens:
 
         Neighbours with the same word index and sentence are one word; a special token is a word.
         """
+        return [list(group) for group in self._groups]
+
+    def to_words(self) -> Tokens:
+        """Return the axis with one entry per word, the joined tokens of the word without marks."""
+        return self._as_words
+
+    # A figure asks for the words of the same axis dozens of times.
+    @cached_property
+    def _groups(self) -> tuple[tuple[int, ...], ...]:
         groups: list[list[int]] = []
         for i in range(len(self)):
             if i and self._goes_on(i):
                 groups[-1].append(i)
             else:
                 groups.append([i])
-        return groups
+        return tuple(map(tuple, groups))
 
-    def to_words(self) -> Tokens:
-        """Return the axis with one entry per word, the joined tokens of the word without marks."""
-        groups = self.word_groups()
+    @cached_property
+    def _as_words(self) -> Tokens:
+        groups = self._groups
         first = [group[0] for group in groups]
         added = self.added
         return Tokens(
@@ -185,6 +196,10 @@ class Tokens:
             text.removeprefix("##") if place and self._goes_on(place) else text
             for place, text in enumerate(texts)
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is computed from the fields."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _goes_on(self, place: int) -> bool:
         """Whether a token belongs to the word of the token before it."""

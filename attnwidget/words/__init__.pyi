@@ -7,4 +7,6 @@ from .governors import predict_governors as predict_governors
 from .linguistic_features import probe_features as probe_features
 from .looking_away import probe_looking_away as probe_looking_away
 from .relations import probe_relations as probe_relations
+from .speech import spoken_word_weights as spoken_word_weights
+from .speech import word_times as word_times
 from .word_links import probe_links as probe_links

@@ -33,4 +33,5 @@ def test_all_programs_are_found() -> None:
         "patterns_cnn",
         "train",
         "train_induction",
+        "train_shapes",
     ]

@@ -30,6 +30,7 @@ from attnwidget.metrics.entropy import Confidence, Entropy
 from attnwidget.metrics.measure import measure
 from attnwidget.metrics.position import Position
 from attnwidget.text.segments import Segment
+from fixtures.picture_metrics import OF_PICTURES
 from fixtures.tiers import only_first_is_fast
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import ZOO, build
@@ -141,7 +142,8 @@ def test_metrics_do_not_disturb_each_other() -> None:
 @pytest.mark.slow
 def test_every_named_metric_can_be_measured() -> None:
     segments = random_segments(3)
-    bert = [name for name in engine.metrics_by_name() if name not in ("induction", "roles")]
+    others = {"induction", "roles"} | OF_PICTURES
+    bert = [name for name in engine.metrics_by_name() if name not in others]
     assert list(run(load_model(build("bert"), word_tokenizer()), segments, bert)) == bert
     assert list(run(small("gpt2"), segments, ["induction"])) == ["induction"]
 
@@ -210,7 +212,7 @@ def test_what_is_wrong_is_said() -> None:
     segments = random_segments()
     cases: list[tuple[str, Any, dict[str, Any]]] = [
         (
-            "no metric 'entropie': choose among classes, confidence, ",
+            "no metric 'entropie': choose among attention_distance, classes, ",
             segments,
             {"metrics": ["entropie"]},
         ),

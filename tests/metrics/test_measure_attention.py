@@ -15,6 +15,7 @@ from attnwidget.metrics.induction import Induction
 from attnwidget.metrics.measure import measure_attention, metrics_by_name
 from attnwidget.metrics.position import Position
 from attnwidget.text.tokens import Tokens
+from fixtures.picture_metrics import OF_PICTURES
 from fixtures.tiers import only_first_is_fast
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
@@ -30,6 +31,7 @@ def metrics(causal: bool) -> list[Any]:
     classes = {"some": {"w1", "w9"}, "odd": lambda tokens: [i % 2 == 1 for i in range(len(tokens))]}
     asked = [Position([-2, 0, 3]), Classes(classes), Confidence(["[SEP]"])]
     names = metrics_by_name().keys() - {one.name for one in asked} - {"norms", "gradients", "roles"}
+    names -= OF_PICTURES
     return [*asked, *sorted(names if causal else names - {"induction"})]
 
 

@@ -85,5 +85,6 @@ def test_holds_nothing_else(wheel: dict[str, int]) -> None:
     demo = {name for name in wheel if name.startswith("attnwidget/demo/")}
     assert {Path(name).name for name in demo if name.endswith(".py")} == {
         "__init__.py",
+        "drawn_shapes.py",
         "training_steps.py",
     }

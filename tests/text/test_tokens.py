@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 
 import pytest
 
@@ -34,3 +35,13 @@ def test_a_continuation_at_the_start_is_a_word() -> None:
 def test_fields_of_different_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match="one entry a token"):
         Tokens.plain(["a", "b"], segments=[0])
+
+
+def test_words_are_found_once_and_are_no_part_of_the_tokens() -> None:
+    tokens = Tokens.plain(["[CLS]", "him", "##self", "[SEP]"])
+    fresh = dataclasses.replace(tokens)
+    tokens.word_groups()[1].append(9)
+    assert tokens.word_groups() == [[0], [1, 2], [3]]
+    assert tokens.to_words() is tokens.to_words()
+    assert pickle.dumps(tokens) == pickle.dumps(fresh)
+    assert pickle.loads(pickle.dumps(tokens)) == tokens

@@ -695,6 +695,34 @@ def test_predictions_out_of_sight_follow_the_other_figures(model: AttentionModel
     explorer.close()
 
 
+def test_closed_tabs_follow_another_text_after_the_open_tab(model: AttentionModel) -> None:
+    explorer = explore(model, TEXT, treebank=False)
+    explorer.wait()
+    explorer.tab = "lens"
+
+    def answered(name: str, trait: str) -> bool:
+        """Whether the page got an answer since the last look."""
+        figure = getattr(explorer, name)
+        sent = any(trait in state for state, _ in updates(figure))
+        figure.comm.sent.clear()
+        return sent
+
+    answered("lens", "_lens"), answered("card", "_card")
+    # While this thread holds the lock, no other thread lets the closed tabs answer.
+    with explorer._lock:
+        before = explorer.head
+        explorer.text = "cats and cats and cats ."
+        assert explorer.head != before
+        assert answered("lens", "_lens") and not answered("card", "_card")
+        explorer.tab = "card"
+        assert answered("card", "_card")
+        explorer.text = TEXT
+        assert answered("card", "_card") and not answered("lens", "_lens")
+    assert explorer.wait() and answered("lens", "_lens")
+    assert explorer.card.head == explorer.head
+    explorer.close()
+
+
 def test_a_model_without_a_prediction_head_has_no_predictions() -> None:
     bare = load_model(load_model().hf_model.bert, load_model().tokenizer)
     explorer = explore(bare, TEXT, treebank=False)

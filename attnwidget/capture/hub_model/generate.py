@@ -48,7 +48,35 @@ def translation(
     check_generates(hf_model, "pass the decoder's text: attend(text, target=...)")
     known = set(inspect.signature(hf_model.get_encoder().forward).parameters)
     inputs = {name: value for name, value in inputs.items() if name in known}
-    return _generate(hf_model, inputs, max_new_tokens, options)
+    begun: list[Tensor] = []
+
+    def see(ids: Tensor, scores: Tensor) -> Tensor:
+        if not begun:
+            begun.append(ids[:1])
+        return scores
+
+    given = options.pop("logits_processor", ())
+    written = _generate(
+        hf_model, inputs, max_new_tokens, {**options, "logits_processor": [*given, see]}
+    )
+    return _with_beginning(written, begun[0]) if begun else written
+
+
+def _with_beginning(written: Tensor, begun: Tensor) -> Tensor:
+    """Return generated ids after all ids that the decoder read first.
+
+    Whisper reads tokens for the start, the language and the task, and does not return all of them.
+
+    Example:
+        >>> import torch
+        >>> _with_beginning(torch.tensor([[6, 9]]), torch.tensor([[5, 6]])).tolist()
+        [[5, 6, 9]]
+    """
+    first, read = written[0].tolist(), begun[0].tolist()
+    if first[: len(read)] == read or read[: len(first)] == first:
+        return written
+    kept = next(n for n in range(len(read), -1, -1) if read[len(read) - n :] == first[:n])
+    return torch.cat([begun, written[:, kept:]], dim=1)
 
 
 def decoder_ids(hf_model: Any, target: Sequence[int]) -> list[int]:

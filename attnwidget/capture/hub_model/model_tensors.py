@@ -47,7 +47,9 @@ def count_inputs(inputs: Mapping[str, Tensor]) -> int:
     """
     texts = (*TEXTS, "decoder_input_ids")
     first = next((inputs[name] for name in texts if name in inputs), None)
-    return int((next(iter(inputs.values())) if first is None else first).shape[0])
+    if first is None:
+        first = next(value for value in inputs.values() if value.ndim)
+    return int(first.shape[0])
 
 
 def without_cache(hf_model: Any) -> dict[str, Any]:
@@ -94,7 +96,8 @@ def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> 
 def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tensor]:
     """Return a caller's dict of inputs on the model's device, without padding on the left.
 
-    With this padding, some models would read the text with shifted positions.
+    With this padding, some models would read the text with shifted positions. True and False, for
+    example of `interpolate_pos_encoding`, become tensors without a dimension.
 
     Beside a text, pictures and sounds keep their first dimension, which may count the pictures,
     tiles or patches of this one input.
@@ -104,11 +107,14 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
         ValueError: if there are no inputs, several inputs in the batch, or only hidden tokens.
     """
     names = input_names(hf_model)
-    inputs = {}
+    inputs: dict[str, Tensor] = {}
     for name, value in raw_inputs.items():
         if name not in names:
             listed = ", ".join(sorted(names - {"self", "kwargs"}))
             raise TypeError(f"{type(hf_model).__name__} has no input {name!r}; it takes {listed}")
+        if isinstance(value, bool):
+            inputs[name] = torch.tensor(value)
+            continue
         # Through numpy, because torch would round lists of floats to its default dtype.
         tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.array(value))
         beside_text = (
@@ -130,7 +136,7 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
             tensor = tensor.clone()  # A tensor of torch.inference_mode() cannot be in a graph.
         dtype = hf_model.dtype if tensor.is_floating_point() else None
         inputs[name] = tensor.to(device_of(hf_model), dtype)
-    if not inputs:
+    if all(value.ndim == 0 for value in inputs.values()):
         raise ValueError("the dict of inputs is empty: pass input_ids, pixel_values...")
     return _without_left_padding(_without_left_padding(inputs, ""), "decoder_")
 

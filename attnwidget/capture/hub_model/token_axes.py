@@ -112,47 +112,55 @@ def _with_pieces(axis: Tokens, pieces: Sequence[str]) -> Tokens:
 
 
 def patch_axis(
-    patches: Sequence[int | None],
-    grid: tuple[int, int, int],
-    before: Sequence[str] = (),
-    after: Sequence[str] = (),
+    patches: Sequence[tuple[int, int, int] | None],
+    others: Sequence[str],
+    frames: Sequence[str],
 ) -> Tokens:
     """Return the axis of a picture or a video: a token per patch, and tokens that are no patch.
 
     Args:
-        patches: For each token the number of its patch, counted frame by frame and row by row; None
-            for a token that is no patch.
-        grid: Frames, rows and columns of the patches; 1 frame of a picture.
-        before: Names of the tokens before the first patch.
-        after: Names of the tokens after the last patch.
+        patches: For each token the frame, the row and the column of its patch; None for a token
+            that is no patch.
+        others: For each token its name if it is no patch, or "".
+        frames: The beginning of the names of the patches in each frame.
 
     Example:
-        >>> patch_axis([None, 0, 1], (1, 1, 2), ["[CLS]"]).text
+        >>> patch_axis([None, (0, 0, 0), (0, 0, 1)], ["[CLS]", "", ""], [""]).text
         ('[CLS]', 'r0c0', 'r0c1')
     """
-    frames, rows, columns = grid
-    names = []
-    for place, patch in enumerate(patches):
-        if patch is not None:
-            frame = f"t{patch // (rows * columns)}" if frames > 1 else ""
-            names.append(f"{frame}r{patch // columns % rows}c{patch % columns}")
-        elif place < len(before):
-            names.append(before[place])
-        elif place >= len(patches) - len(after):
-            names.append(after[place - len(patches)])
-        else:
-            names.append(f"[{place}]")
+    names = [
+        other if patch is None else patch_name(patch, frames)
+        for patch, other in zip(patches, others, strict=True)
+    ]
     of_word = iter(range(len(patches)))
     return replace(
         position_axis(len(patches), is_line=False),
         text=tuple(names),
         raw=tuple(names),
         special=tuple(
-            "" if patch is not None else "cls" if name == "[CLS]" else "other"
+            "" if patch is not None else _kind_of(name)
             for patch, name in zip(patches, names, strict=True)
         ),
         words=tuple(None if patch is None else next(of_word) for patch in patches),
     )
+
+
+def patch_name(patch: tuple[int, int, int], frames: Sequence[str]) -> str:
+    """Return the name of a patch: the beginning for its frame, its row and its column.
+
+    Example:
+        >>> patch_name((1, 0, 3), ["t0 ", "t1 "])
+        't1 r0c3'
+    """
+    frame, row, column = patch
+    return f"{frames[frame]}r{row}c{column}"
+
+
+def _kind_of(name: str) -> str:
+    """Return the kind of a token that is no patch."""
+    if name == "[CLS]":
+        return "cls"
+    return "register" if name.startswith(("[REG", "[DIST", "[DET")) else "other"
 
 
 def position_axis(length: int, *, is_line: bool = True) -> Tokens:

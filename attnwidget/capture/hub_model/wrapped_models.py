@@ -10,10 +10,13 @@ from typing import Any
 
 from torch import nn
 
+from attnwidget.capture.hub_model.processor import Processor
+
 # These adapters depend on the input, which is known only before the model runs.
 _CHOOSING = {"PolyModel", "XLoraModel"}
 # Where wrappers keep their tokenizer: Trainer names it a processing class.
 _TOKENIZERS = ("tokenizer", "processing_class", "processor")
+_PROCESSORS = ("processor", "processing_class", "image_processor", "feature_extractor")
 # Names of the inputs of transformers models: ids, vectors, pictures and sound.
 _INPUTS = {"input_ids", "inputs_embeds", "pixel_values", "input_features", "input_values"}
 # Properties of a wrapper may fail, for example before a training has begun.
@@ -27,6 +30,7 @@ class Unwrapped:
     Attributes:
         hf_model: The transformers model.
         tokenizer: The tokenizer of the innermost wrapper that has one; None without one.
+        processor: The processor for pictures or sounds of the same wrapper; None without one.
         path: Path from the wrapper to the model, such as "bert" or "encoder.model"; "" if the
             object is the model.
     """
@@ -34,6 +38,7 @@ class Unwrapped:
     hf_model: Any
     tokenizer: Any = None
     path: str = ""
+    processor: Processor | None = None
 
 
 def unwrapped(
@@ -133,12 +138,13 @@ def _inside(
             yield replace(outer, hf_model=source)
             return
     tokenizer = _tokenizer_of(source) or outer.tokenizer
+    processor = _processor_of(source) or outer.processor
     if _is_called_like_a_model(source) and has_attention(source):
-        yield replace(outer, hf_model=source, tokenizer=tokenizer)
+        yield replace(outer, hf_model=source, tokenizer=tokenizer, processor=processor)
         return
     for name, part in _parts(source).items():
         path = f"{outer.path}.{name}" if outer.path else name
-        yield from _inside(part, Unwrapped(None, tokenizer, path), seen, has_attention)
+        yield from _inside(part, Unwrapped(None, tokenizer, path, processor), seen, has_attention)
 
 
 def _parts(source: Any) -> Mapping[str, nn.Module]:
@@ -162,6 +168,16 @@ def _tokenizer_of(wrapper: Any) -> Any:
                 tokenizer = tokenizer.tokenizer
             if hasattr(tokenizer, "convert_ids_to_tokens"):
                 return tokenizer
+    return None
+
+
+def _processor_of(wrapper: Any) -> Processor | None:
+    """Return the processor of a wrapper for pictures or sounds; None without one."""
+    for name in _PROCESSORS:
+        with suppress(*_NOT_THERE):
+            processor = Processor.of(getattr(wrapper, name))
+            if processor is not None:
+                return processor
     return None
 
 

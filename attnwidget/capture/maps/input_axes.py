@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from torch import Tensor
 
 from attnwidget.capture.hub_model.model_tensors import input_names, is_of_text
-from attnwidget.capture.hub_model.token_axes import patch_axis, position_axis
+from attnwidget.capture.hub_model.processor import Processor
+from attnwidget.capture.hub_model.token_axes import position_axis
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe
+from attnwidget.capture.maps.picture_axes import PictureAxes
 from attnwidget.capture.maps.readable_stacks import is_tower
+from attnwidget.capture.maps.sound_axes import SoundAxes
+from attnwidget.capture.maps.sound_probe import SoundProbe
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.stack_names import is_cross
+from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 
 
@@ -30,6 +36,9 @@ class InputAxes:
         tokens: The tokens of the text, if known.
         target: The tokens that the decoder of an encoder-decoder reads; None without them.
         probe: What finds the patches of a picture.
+        media: The pictures and sounds that the inputs were made of; None if they are unknown.
+        processor: The processor that made the inputs, or None.
+        sounds: What finds the times of a sound; None without sounds.
     """
 
     hf_model: Any
@@ -39,6 +48,36 @@ class InputAxes:
     tokens: Tokens | None
     target: Tokens | None
     probe: PatchProbe
+    media: Media | None = None
+    processor: Processor | None = None
+    sounds: SoundProbe | None = None
+
+    @cached_property
+    def pictures(self) -> PictureAxes:
+        """The maker of the tokens of pictures."""
+        config = getattr(self.hf_model, "config", None)
+        names = ("image_token_id", "image_token_index")
+        ids = (getattr(config, name, None) for name in names)
+        return PictureAxes(
+            self.probe,
+            self.inputs,
+            self.options,
+            self.media or Media(),
+            self.processor,
+            next((i for i in ids if isinstance(i, int)), None),
+        )
+
+    @cached_property
+    def heard(self) -> SoundAxes:
+        """The maker of the tokens of sounds."""
+        extractor = None if self.processor is None else self.processor.sounds
+        probe = SoundProbe(self.hf_model) if self.sounds is None else self.sounds
+        return SoundAxes(probe, self.inputs, self.options, self.media or Media(), extractor)
+
+    @property
+    def note(self) -> str:
+        """What is missing on the axes that `of` has returned; "" for nothing."""
+        return ", ".join(filter(None, [self.pictures.note, self.heard.note]))
 
     def of(self, layers: Mapping[str, Sequence[KeptLayer]]) -> dict[str, tuple[Tokens, Tokens]]:
         """Return the axes of queries and keys of each stack.
@@ -54,9 +93,12 @@ class InputAxes:
                 query = axes[owner][0] if owner in axes else None
                 encoder = axes["encoder"][0] if "encoder" in axes else self.tokens
                 decodes = self.target is not None and stack == "cross"
+                keys = None
+                if self.pictures.media.pictures and not decodes:
+                    keys = self.pictures.patches(stack, kept.n_key)
                 axes[stack] = (
                     self._fitting(query, owner, kept.n_query),
-                    self._fitting(encoder if decodes else None, "", kept.n_key),
+                    keys or self._fitting(encoder if decodes else None, "", kept.n_key),
                 )
             else:
                 axis = self._fitting(self._text_of(stack), stack, kept.n_query)
@@ -75,14 +117,17 @@ class InputAxes:
 
     def _fitting(self, tokens: Tokens | None, stack: str, length: int) -> Tokens:
         """Return `tokens` if they fit the axis of a map, else patches of a picture or positions."""
-        if tokens is not None and len(tokens) == length:
-            return tokens
         site = next((site for site in self.sites if site.stack == stack), None)
-        pictures = [name for name in PIXELS if name in self.inputs]
-        if pictures and site is not None and site.reads in ("picture", ""):
-            found = self.probe(stack, length, self.inputs, self.options)
-            if found is not None:
-                return patch_axis(found.patches, found.grid, found.before, found.after)
+        if tokens is not None and len(tokens) == length:
+            return tokens if site is None else self.pictures.in_text(stack, tokens)
+        if site is not None and site.reads in ("picture", ""):
+            patches = self.pictures.patches(stack, length)
+            if patches is not None:
+                return patches
+        if self.media and self.media.sounds and site is not None and site.reads in ("sound", ""):
+            frames = self.heard.frames(stack, length)
+            if frames is not None:
+                return frames
         return position_axis(length, is_line=self._is_line(site))
 
     def _is_line(self, site: Site | None) -> bool:

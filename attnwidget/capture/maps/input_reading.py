@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
+from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Reading(Generic[A]):
         loss: The loss whose gradients are read; None for no gradients.
         seed: Seed of the masking for this loss.
         weights: The state of the model's weights when it read the input; None accepts any weights.
+        media: The pictures and sounds of the input; None without them.
     """
 
     model: Reader[A]
@@ -83,6 +85,7 @@ class Reading(Generic[A]):
     loss: LossName | LossFunction | None = None
     seed: int = 0
     weights: WeightsSeen | None = None
+    media: Media | None = None
     _edited: LatestValues[tuple[tuple[Head, ...], EditMethod], A] = field(
         default_factory=lambda: LatestValues(_KEPT), repr=False
     )

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, log2
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
+from attnwidget.capture.hub_model.picture_places import FrameFinder, NoPlaces, PictureFrames
+from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.latest_values import LatestValues
+from attnwidget.capture.maps.first_states import states_before
+from attnwidget.capture.maps.patch_layout import Patch, PatchLayout
+from attnwidget.capture.maps.skipped_layers import SkippedLayers
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
-from attnwidget.capture.tapping.hooked import hooked
-from attnwidget.capture.tapping.stack_names import nearest_stacks
+from attnwidget.capture.tapping.stack_names import is_cross, nearest_stacks
 
 PIXELS = ("pixel_values", "pixel_values_videos")
-# A token that has read a patch changes with it by more than this share of the largest state.
+# A token that has read a patch changes with it by more than this share of its largest number.
 _CHANGED = 1e-4
-# Inputs that do not move patches to other tokens.
-_TEXT = {"input_ids", "attention_mask", "token_type_ids", "position_ids", *PIXELS}
+# Sizes of pictures whose patches are kept.
+_KEPT = 256
+# Inputs that do not change which patch a token was made of.
+_OF_TEXT = {
+    "input_ids",
+    "attention_mask",
+    "token_type_ids",
+    "mm_token_type_ids",
+    "position_ids",
+    "decoder_input_ids",
+    "decoder_attention_mask",
+}
 # The parameters in which models keep tokens that are no patches: their names on an axis, and
 # whether these tokens come before the patches.
 _EXTRA_TOKENS = (
@@ -33,26 +47,25 @@ _EXTRA_TOKENS = (
 
 @dataclass(frozen=True)
 class PatchTokens:
-    """The tokens of a tower that reads patches.
+    """The tokens of a stack that reads patches.
 
     Attributes:
-        patches: For each token the number of its patch, counted row by row and frame by frame; None
-            for a token that is no patch.
-        grid: Frames, rows and columns of the patches; 1 frame of a picture.
-        before: Names of the tokens before the first patch, as far as the model says.
-        after: Names of the tokens after the last patch.
+        patches: For each token its patch, or its block of several patches; None for a token that
+            is no patch. Rows and columns count blocks.
+        others: Names of the tokens that are no patches; "" for patches.
+        frames: Number of frames of a video, or of pictures and tiles.
+        size: Height and width of a patch, or of a block: in pixels that the model reads, or in
+            patches if the processor has cut the picture into patches.
     """
 
-    patches: tuple[int | None, ...]
-    grid: tuple[int, int, int]
-    before: tuple[str, ...]
-    after: tuple[str, ...]
+    patches: tuple[Patch | None, ...]
+    others: tuple[str, ...]
+    frames: int
+    size: tuple[int, int]
 
 
-class _Stop(Exception):  # noqa: N818  it ends a pass before the first layer
-    def __init__(self, states: Tensor | None) -> None:
-        self.states = states
-        super().__init__("stopped before the first layer")
+class _Mixed(Exception):  # noqa: N818  it ends the search with blocks of one size
+    """The tokens are not made of one block of patches each."""
 
 
 class PatchProbe:
@@ -63,85 +76,230 @@ class PatchProbe:
     digits of each token. The probe needs no table of architectures, so it also finds class tokens,
     registers, detection tokens, frames and shuffled patches.
 
+    Language models read tokens that a tower has made of patches. The attention of the tower is
+    then switched off, so that its tokens stay apart. Where a token was made of several patches,
+    the probe numbers blocks of patches, and checks that each token reads all of its block.
+
     Args:
         hf_model: A transformers model.
     """
 
     def __init__(self, hf_model: Any) -> None:
         self._hf_model = hf_model
-        self._known: dict[tuple[Any, ...], PatchTokens | None] = {}
+        self._known = LatestValues[tuple[Any, ...], PatchTokens | str](_KEPT)
+        self.frames = FrameFinder()
 
     def __call__(
-        self, stack: str, length: int, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
-    ) -> PatchTokens | None:
-        """Return the patches of the tokens of a stack, or None if they are not whole patches.
+        self,
+        stack: str,
+        length: int,
+        inputs: Mapping[str, Tensor],
+        options: Mapping[str, Any],
+        frames: PictureFrames | None = None,
+    ) -> PatchTokens:
+        """Return the patches of the tokens of a stack, or of the keys of cross-attention.
 
         Args:
-            stack: Name of the stack that reads the picture.
-            length: Number of tokens of the stack.
+            stack: Name of a stack whose tokens or keys are made of the picture.
+            length: Number of tokens, or of keys.
             inputs: The inputs of the model, with the picture or the video.
             options: Further arguments of the model's forward.
+            frames: What the processor has made of the pictures, if it is known. It says the places
+                of patches that the processor has cut out.
+
+        Raises:
+            NoPlaces: The tokens are not made of patches, or of blocks of patches.
         """
-        shapes = tuple((name, tuple(value.shape)) for name, value in sorted(inputs.items()))
-        key = (stack, length, shapes)
-        if key in self._known:
-            return self._known[key]
-        found = self._find(stack, length, inputs, options)
-        if inputs.keys() <= _TEXT:
-            self._known[key] = found
+        key = (stack, length, *_sizes(inputs))
+        return self._stored(key, lambda: self._find(stack, length, inputs, options, frames))
+
+    def in_text(
+        self,
+        stack: str,
+        is_part: Sequence[bool],
+        inputs: Mapping[str, Tensor],
+        options: Mapping[str, Any],
+        frames: PictureFrames | None = None,
+    ) -> PatchTokens:
+        """Return the patches of the tokens of a text that has tokens made of a picture.
+
+        Words do not change the order of the patches. The result is therefore stored for each
+        number of tokens that stand for parts of a picture.
+
+        Args:
+            stack: Name of the stack that reads the text.
+            is_part: Whether each token stands for a part of a picture.
+            inputs: As for a call.
+            options: As for a call.
+            frames: As for a call.
+
+        Raises:
+            NoPlaces: The tokens are not made of patches, or of blocks of patches.
+        """
+
+        def find() -> PatchTokens:
+            found = self._find(stack, len(is_part), inputs, options, frames)
+            pairs = list(zip(found.patches, is_part, strict=True))
+            if any(patch is not None and not part for patch, part in pairs):
+                raise NoPlaces(
+                    "the words between them depend on the picture before the first layer"
+                )
+            patches = tuple(patch for patch, part in pairs if part)
+            return replace(found, patches=patches, others=("",) * len(patches))
+
+        found = self._stored((stack, "text", sum(is_part), *_sizes(inputs)), find)
+        of_parts = iter(found.patches)
+        patches = tuple(next(of_parts) if part else None for part in is_part)
+        return replace(found, patches=patches, others=("",) * len(patches))
+
+    def _stored(self, key: tuple[Any, ...], find: Callable[[], PatchTokens]) -> PatchTokens:
+        """Return the tokens that are stored for a key, or find and store them."""
+
+        def find_or_say_why() -> PatchTokens | str:
+            try:
+                return find()
+            except NoPlaces as reason:
+                return str(reason)
+
+        found = self._known.get_or_make(key, find_or_say_why)
+        if isinstance(found, str):
+            raise NoPlaces(found)
         return found
 
     def _find(
-        self, stack: str, length: int, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
-    ) -> PatchTokens | None:
+        self,
+        stack: str,
+        length: int,
+        inputs: Mapping[str, Tensor],
+        options: Mapping[str, Any],
+        frames: PictureFrames | None,
+    ) -> PatchTokens:
         model = uncompiled(self._hf_model)
         sites = find_sites(model)
         first = next(site for site in sites if site.stack == stack)
+        towers = [site for site in sites if site.reads == "picture" and not is_cross(site.stack)]
         name = next((name for name in PIXELS if name in inputs), None)
-        if name is None:
-            return None
-        grid = _grid(inputs[name], _config_of(first, model))
-        if grid is None:
-            return None
-        n_patches = grid[0] * grid[1] * grid[2]
-        generator = torch.Generator(device="cpu").manual_seed(0)
-        shape = inputs[name].shape
-        noise = torch.randn(shape, generator=generator, dtype=torch.float32, device="cpu")
-        numbers = torch.arange(n_patches, dtype=torch.int64, device="cpu")
+        layout = None if name is None else _layout(inputs[name], first, towers, model, frames)
+        if name is None or layout is None:
+            raise NoPlaces("the model does not say the size of its patches")
+        pixels = inputs[name]
+        before = [site for site in towers if site.stack != stack]
+        skipped = SkippedLayers(model, before)
+        # The keys of cross-attention are the tokens of a tower, with its class token.
+        owner = towers[0].stack if is_cross(stack) and towers else stack
 
-        def states(shown: Tensor) -> Tensor | None:
-            picture = noise * _cells(shown.float(), grid, inputs[name])
-            given = {**inputs, name: picture.to(inputs[name])}
-            return _states_before(model, first.module, given, options)
+        def states(visible: Tensor) -> Tensor:
+            given = {**inputs, name: layout.show(visible).to(pixels)}
+            found = states_before(
+                model, first.module, given, options, skipped, of_keys=is_cross(stack)
+            )
+            if found is None or found.shape[:-1] != (length,):
+                raise NoPlaces("they are not the sequence that the first layer reads")
+            return found
 
-        base = states(torch.zeros(n_patches, dtype=torch.float32, device="cpu"))
-        if base is None or base.shape[:-1] != (1, length):
-            return None
-        codes = torch.zeros(length, dtype=torch.int64, device="cpu")
-        seen = torch.zeros(length, dtype=torch.bool, device="cpu")
-        scale = 0.0
-        for digit in range(max(1, ceil(log2(n_patches)))):
+        if before:  # the first pass finds the layers that later passes skip
+            states(torch.ones(len(layout.patches), dtype=torch.bool, device="cpu"))
+        watch = _Watch(states, len(layout.patches))
+        for merged in layout.merges():
+            numbers, blocks = layout.merged(merged)
+            try:
+                codes = watch.codes(numbers, len(blocks))
+                if merged > 1:
+                    watch.check_whole(layout, merged, codes)
+            except _Mixed:
+                continue
+            patches = tuple(None if code < 0 else blocks[code] for code in codes)
+            others = _names_of_others(model, sites, owner, patches, len(layout.shapes))
+            down, across = layout.side or (1, 1)
+            size = (merged * down, merged * across)
+            return PatchTokens(patches, others, len(layout.shapes), size)
+        raise NoPlaces("they mix patches of the picture")
+
+
+class _Watch:
+    """Comparer of the states of tokens with and without patches.
+
+    Args:
+        states: Function that returns the states of the tokens, [n, d], while some patches are
+            visible, bool [patches].
+        n_patches: Number of patches.
+    """
+
+    def __init__(self, states: Callable[[Tensor], Tensor], n_patches: int) -> None:
+        self._states = states
+        self._base = states(torch.zeros(n_patches, dtype=torch.bool, device="cpu"))
+        self._scale = self._base.abs().amax(-1)
+
+    def changed(self, visible: Tensor) -> Tensor:
+        """Return whether each token changes if patches become visible, bool [n]."""
+        found = self._states(visible)
+        scale = torch.maximum(self._scale, found.abs().amax(-1))
+        return (found - self._base).abs().amax(-1) > _CHANGED * scale
+
+    def codes(self, numbers: Tensor, count: int) -> list[int]:
+        """Return the number of the block of each token, or -1 for a token without a block.
+
+        Args:
+            numbers: The block of each patch, int64 [patches].
+            count: Number of blocks.
+
+        Raises:
+            _Mixed: A token reads several blocks, or two tokens read the same one.
+        """
+        codes = torch.zeros(self._scale.shape, dtype=torch.int64, device="cpu")
+        seen = None
+        for digit in range(max(1, ceil(log2(count)))):
             one = (numbers >> digit) % 2 == 1
-            changes = []
-            for shown in (one, ~one):
-                found = states(shown)
-                if found is None or found.shape != base.shape:
-                    return None
-                scale = max(scale, float(found.abs().max()))
-                changes.append((found - base)[0].abs().amax(-1) > _CHANGED * scale)
-            on, off = changes
-            if bool((on & off).any()) or (digit and not torch.equal(on | off, seen)):
-                return None  # tokens that mix patches
+            on, off = self.changed(one), self.changed(~one)
+            if bool((on & off).any()) or (seen is not None and not torch.equal(on | off, seen)):
+                raise _Mixed
             seen = on | off
+            if not bool(seen.any()):
+                return [-1] * len(codes)
             codes += on.long() << digit
-        patches = tuple(
-            int(code) if is_patch else None
-            for code, is_patch in zip(codes.tolist(), seen.tolist(), strict=True)
-        )
-        numbered = [patch for patch in patches if patch is not None]
-        if len(set(numbered)) < len(numbered) or max(numbered, default=n_patches) >= n_patches:
-            return None
-        return PatchTokens(patches, grid, *_extra_tokens(model, sites, stack, patches))
+        assert seen is not None
+        numbered = codes[seen]
+        if len(numbered.unique()) < len(numbered) or int(numbered.max()) >= count:
+            raise _Mixed
+        return [int(code) for code in torch.where(seen, codes, -1)]
+
+    def check_whole(self, layout: PatchLayout, merged: int, codes: Sequence[int]) -> None:
+        """Check that tokens read every patch of their blocks.
+
+        Raises:
+            _Mixed: A token does not change with one of the patches of its block.
+        """
+        reads = torch.tensor(codes, dtype=torch.int64, device="cpu") >= 0
+        rows, columns = layout.patches[:, 1] % merged, layout.patches[:, 2] % merged
+        for row in range(merged):
+            for column in range(merged):
+                if not torch.equal(self.changed((rows == row) & (columns == column)), reads):
+                    raise _Mixed
+
+
+def _sizes(inputs: Mapping[str, Tensor]) -> Iterator[tuple[Any, ...]]:
+    """Yield what the order of the patches depends on, of each input."""
+    for name, value in sorted(inputs.items()):
+        if name in PIXELS:
+            is_blank = (value == 0).flatten(-3).all(-1) if value.ndim > 3 else value[:0]
+            yield name, tuple(value.shape), tuple(is_blank.flatten().tolist())
+        elif name not in _OF_TEXT:
+            yield name, tuple(value.shape), value.detach().cpu().double().numpy().tobytes()
+
+
+def _layout(
+    pixels: Tensor,
+    site: Site,
+    towers: Sequence[Site],
+    model: Any,
+    frames: PictureFrames | None,
+) -> PatchLayout | None:
+    """Return the patches in pixels; None if their size is not known."""
+    if frames is not None and frames.patches is not None:
+        return PatchLayout.of_flat_patches(pixels, frames.patches, frames.shapes)
+    readers = towers if site.reads == "text" else [site, *towers]
+    config = next((config for other in readers if (config := _config_of(other, model))), None)
+    return PatchLayout.of_pictures(pixels, config)
 
 
 def _config_of(site: Site, model: Any) -> Any:
@@ -154,73 +312,30 @@ def _config_of(site: Site, model: Any) -> Any:
     return None
 
 
-def _grid(pixels: Tensor, config: Any) -> tuple[int, int, int] | None:
-    """Return frames, rows and columns of the patches of `pixels`; None if they are not known."""
-    size = getattr(config, "patch_size", None)
-    tubelet = getattr(config, "tubelet_size", None)
-    if isinstance(tubelet, (list, tuple)) and len(tubelet) == 3:
-        frames_each, *sides = tubelet
-    else:
-        frames_each = tubelet
-        sides = list(size) if isinstance(size, (list, tuple)) else [size, size]
-    if len(sides) != 2 or not all(isinstance(side, int) and side > 0 for side in sides):
-        return None
-    if pixels.ndim == 4 or (pixels.ndim == 5 and pixels.shape[1] == 1):
-        frames = 1
-    elif pixels.ndim == 5 and isinstance(frames_each, int):
-        frames = pixels.shape[1] // frames_each
-    else:
-        return None
-    rows, columns = pixels.shape[-2] // sides[0], pixels.shape[-1] // sides[1]
-    return (frames, rows, columns) if frames and rows and columns else None
+def _names_of_others(
+    model: nn.Module, sites: Sequence[Site], stack: str, patches: Sequence[Patch | None], count: int
+) -> tuple[str, ...]:
+    """Return names of the tokens that are no patches, and "" for patches.
 
-
-def _cells(shown: Tensor, grid: tuple[int, int, int], pixels: Tensor) -> Tensor:
-    """Return the value of each patch at all of its pixels, in the form of `pixels`."""
-    frames, rows, columns = grid
-    cells = shown.reshape(grid)
-    counts = [pixels.shape[1] if pixels.ndim == 5 else 1, *pixels.shape[-2:]]
-    for axis, (count, parts) in enumerate(zip(counts, (frames, rows, columns), strict=True)):
-        cells = cells.repeat_interleave(count // parts, axis)
-        rest = count - cells.shape[axis]  # pixels at the edge that belong to no patch
-        cells = torch.cat([cells, torch.zeros_like(cells.narrow(axis, 0, rest))], axis)
-    return cells[None, :, None] if pixels.ndim == 5 else cells[None]
-
-
-def _states_before(
-    model: Any, module: nn.Module, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
-) -> Tensor | None:
-    """Return the states that reach the first attention module of a tower, [1, n, d]."""
-
-    def stop(_: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-        tensors = (value for value in (*args, *named.values()) if isinstance(value, Tensor))
-        raise _Stop(next((value for value in tensors if value.ndim == 3), None))
-
-    with hooked([module], before=stop), torch.no_grad(), plain_forward(model):
-        try:
-            model(**inputs, **options)
-        except _Stop as reached:
-            return None if reached.states is None else reached.states.detach().float().cpu()
-    return None
-
-
-def _extra_tokens(
-    model: nn.Module, sites: Sequence[Site], stack: str, patches: Sequence[int | None]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return names of the tokens before the first and after the last patch.
-
-    Names are the positions of the tokens where the parameters of the model do not explain them.
+    Towers that read `count` frames apart have class tokens and registers in each frame.
+    Tokens that the parameters of the model do not explain are named by their position.
     """
-    places = [i for i, patch in enumerate(patches) if patch is not None]
-    first, last = (places[0], places[-1] + 1) if places else (len(patches), len(patches))
+    size = len(patches) // count
+    runs = [patches[start : start + size] for start in range(0, size * count, size)]
+    is_patch = {tuple(patch is not None for patch in run) for run in runs}
+    if len(is_patch) > 1 or size * count < len(patches):
+        runs, size = [patches], len(patches)
     known: dict[bool, list[str]] = {True: [], False: []}
-    for name, before, count in _counted_tokens(model, sites, stack):
-        known[before] += [name.format(number) for number in range(1, count + 1)]
-    leading = [f"[{i}]" for i in range(first)]
-    trailing = [f"[{i}]" for i in range(last, len(patches))]
-    if len(known[True]) == len(leading) and len(known[False]) == len(trailing):
-        leading, trailing = known[True], known[False]
-    return tuple(leading), tuple(trailing)
+    for name, before, n_tokens in _counted_tokens(model, sites, stack):
+        known[before] += [name.format(number) for number in range(1, n_tokens + 1)]
+    names = [f"[{i}]" if patch is None else "" for i, patch in enumerate(patches)]
+    for number, run in enumerate(runs):
+        places = [i for i, patch in enumerate(run) if patch is not None]
+        first, last = (places[0], places[-1] + 1) if places else (size, size)
+        if len(known[True]) == first and len(known[False]) == size - last:
+            names[number * size : number * size + first] = known[True]
+            names[number * size + last : (number + 1) * size] = known[False]
+    return tuple(names)
 
 
 def _counted_tokens(

@@ -65,7 +65,8 @@ def find_sites(model: nn.Module) -> list[Site]:
         ['self', 'self']
     """
     sites: list[tuple[nn.Module, str, Route]] = []
-    for path, module in model.named_modules():
+    modules = dict(model.named_modules())
+    for path, module in modules.items():
         route = _route(module, path)
         if route is not None:
             sites.append((module, path, route))
@@ -80,10 +81,9 @@ def find_sites(model: nn.Module) -> list[Site]:
             for module, path, route in sites
             if route == "interface" or not any(prefix.startswith(f"{path}.") for prefix in inner)
         ]
-    parents = dict(model.named_modules())
     roles = stack_roles(
         [path for _, path, _ in sites],
-        [_is_cross(module, path, parents[path.rpartition(".")[0]]) for module, path, _ in sites],
+        [_is_cross(module, path, modules[path.rpartition(".")[0]]) for module, path, _ in sites],
     )
     return [
         Site(module, path, route, role.stack, role.reads, role.queries)

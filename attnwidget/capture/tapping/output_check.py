@@ -74,7 +74,7 @@ class OutputCheck:
         self.start(model)
         beginning = dict(inputs)
         if not _holds_places_of_media(inputs):
-            beginning = {name: _first_tokens(value) for name, value in inputs.items()}
+            beginning = {name: _first_tokens(name, value) for name, value in inputs.items()}
         with torch.no_grad(), tap(model, lambda _: None, on_long=lambda _: None):
             output = model(**beginning, **options)
         self.check(model, beginning, options, output)
@@ -116,8 +116,13 @@ def _holds_places_of_media(inputs: Mapping[str, Tensor]) -> bool:
     return "input_ids" in inputs and not all(map(is_of_text, inputs))
 
 
-def _first_tokens(value: Tensor) -> Tensor:
-    """Return the part of an input for the first tokens: ids, embeddings, or a mask."""
+def _first_tokens(name: str, value: Tensor) -> Tensor:
+    """Return the part of an input for the first tokens: ids, embeddings, a mask, or pixels.
+
+    A sound stays whole, because models of spectrograms have positions for one length alone.
+    """
+    if value.ndim < 4 and not is_of_text(name):
+        return value
     if value.ndim == 4:
         return value[..., :_TOKENS_OF_LONG, :_TOKENS_OF_LONG]
     return value[:, :_TOKENS_OF_LONG] if value.ndim > 1 else value

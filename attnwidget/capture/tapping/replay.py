@@ -195,7 +195,7 @@ class Replay:
         tokens = _TOKENS if on_cpu else _TOKENS_ON_A_GPU
         size = max((shape.numel() for shape in shapes), default=tokens)
         limit = max(1, tokens // size) if together and self._layers is not None else 1
-        is_one = all(len(value) == 1 for value in inputs.values())
+        is_one = all(value.ndim == 0 or len(value) == 1 for value in inputs.values())
         start = 0
         while start < len(units):
             layer = _layer(units[start])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any
 
 from attnwidget.behaviours.atlas.head_card import HeadCard, HeadScore
@@ -56,28 +58,36 @@ def example_to_wire(link: ExampleLink) -> dict[str, Any]:
 'key': 2, 'weight': 0.42}
     """
     groups = link.tokens.word_groups()
-    ends = [i for i, group in enumerate(groups) if link.query in group or link.key in group]
     pieces: list[str] = []
     places: dict[int, int] = {}
-    is_cut = False
-    for number, group in enumerate(groups):
-        if all(abs(number - end) > _CONTEXT for end in ends):
-            if not is_cut:
-                pieces.append(" …")
-            is_cut = True
-            continue
-        is_cut = False
-        for token in group:
+    after = 0
+    for number in _numbers_around(link, groups):
+        if number > after:
+            pieces.append(" …")
+        after = number + 1
+        for token in groups[number]:
             if token in (link.query, link.key):
                 places[token] = len(pieces)
             text = link.spelt(token)
-            pieces.append(f" {text}" if token == group[0] else text)
+            pieces.append(f" {text}" if token == groups[number][0] else text)
+    if after < len(groups):
+        pieces.append(" …")
     return {
         "pieces": pieces,
         "query": places[link.query],
         "key": places[link.key],
         "weight": round(link.weight, 4),
     }
+
+
+def _numbers_around(link: ExampleLink, groups: Sequence[Sequence[int]]) -> list[int]:
+    """Return the numbers of the words around the query and around the key, in order."""
+    firsts = [group[0] for group in groups]
+    numbers: set[int] = set()
+    for end in (link.query, link.key):
+        word = bisect_right(firsts, end) - 1
+        numbers.update(range(max(0, word - _CONTEXT), min(len(groups), word + _CONTEXT + 1)))
+    return sorted(numbers)
 
 
 def _score(score: HeadScore) -> dict[str, Any]:

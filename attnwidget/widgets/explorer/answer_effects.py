@@ -30,9 +30,12 @@ def quick_effects(attention: Attention) -> EffectsOf | None:
     reading = attention.reading
     if reading is None or attention.is_long:
         return None
+    # Count the weights last: that takes longer than all other questions.
+    effects = answer_effects(attention)
+    if effects is None:
+        return None
     weights = sum(parameter.numel() for parameter in reading.model.hf_model.parameters())
-    is_quick = weights * len(attention.tokens) <= _QUICK
-    return answer_effects(attention) if is_quick else None
+    return effects if weights * len(attention.tokens) <= _QUICK else None
 
 
 def answer_effects(attention: Attention) -> EffectsOf | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
+from attnwidget.widgets.explorer.panels import DETAILS
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.linking import FigureLink, link
@@ -75,6 +77,23 @@ class FigureSet:
             figure.disabled = explorer.disabled
             figure.method = explorer.method
             figure.attention = explorer.attention
+
+    def let_closed_tabs_wait(self) -> None:
+        """Let figures in closed tabs answer changes later; see `answer`.
+
+        The predictions are unlinked instead, because they ask the model.
+        """
+        for name, figure in self._explorer.children.items():
+            if name in DETAILS and name not in (self._explorer.tab, "predictions"):
+                figure.answer_when_read()
+
+    def answer(self, name: str) -> None:
+        """Let a figure answer changes that it has not answered yet, and all later changes."""
+        figure: HeadWidget | None = getattr(self._explorer, name)
+        if figure is not None:
+            # The figure shows the reason if it has no answer.
+            with self._explorer.together(), suppress(Exception):
+                figure.answer_changes()
 
     def give(self, name: str, value: Any) -> None:
         """Set a trait of the explorer and of its figures.

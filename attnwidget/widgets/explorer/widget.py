@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,7 +43,13 @@ from attnwidget.widgets.explorer.head_names import HeadNames
 from attnwidget.widgets.explorer.locked_words import LockedTokens, LockedWords, mask_of
 from attnwidget.widgets.explorer.opening import active_word, opening_of, opening_of_change
 from attnwidget.widgets.explorer.panel_status import PanelStatus
-from attnwidget.widgets.explorer.panels import OF_TEXT, OF_TREEBANK, OF_TWO_AT_FIRST, TAB_NAMES
+from attnwidget.widgets.explorer.panels import (
+    DETAILS,
+    OF_TEXT,
+    OF_TREEBANK,
+    OF_TWO_AT_FIRST,
+    TAB_NAMES,
+)
 from attnwidget.widgets.explorer.relations import RelationPanels
 from attnwidget.widgets.explorer.shortened_text import can_be_shortened, shortened
 from attnwidget.widgets.explorer.text_measures import TextMeasures
@@ -57,7 +64,7 @@ from attnwidget.widgets.shared.head_widget import HeadWidget
 
 #: Seconds that a file waits for measurements.
 _PATIENCE = 120
-#: Seconds before the picture of a notebook is renewed.
+#: Seconds before closed tabs answer, and before the picture of a notebook is renewed.
 _PAUSE = 0.3
 
 
@@ -172,7 +179,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     """
 
     kind = "explorer"
-    jobs = ("card", "text", "effects", "treebank", "picture")
+    jobs = ("card", "closed tabs", "text", "effects", "treebank", "picture")
 
     # Whether a text with words is read between words after a text without words.
     _is_word_by_word: bool = False
@@ -535,6 +542,8 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             attention = attention.without(self.disabled, self.method)
         demo = self._demos.get(self.example or "")
         tells = demo is not None and (demo.text, demo.pair) == (shown["text"], shown["pair"])
+        self._figures.let_closed_tabs_wait()
+        self._background.add("closed tabs", self._closed_tabs_job(), delay=_PAUSE)
         with ExitStack() as figures:
             figures.enter_context(self.together())
             # The last one is answered first: the grid and the view do not wait for predictions.
@@ -562,6 +571,11 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             with self.hold_trait_notifications():
                 for name, value in shown.items():
                     setattr(self, name, value)
+
+    def _closed_tabs_job(self) -> Job:
+        """Let the figures in closed tabs answer, after the figures in sight."""
+        for name in DETAILS:
+            yield partial(self._figures.answer, name)
 
     def _is_own_head(self) -> bool:
         """Whether the explorer chose the shown head, and the reader did nothing with it.
@@ -627,7 +641,9 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         self._measures.read_another()
 
     @when_open("tab")
-    def _look_at_effects(self, change: object) -> None:
+    def _look_at_tab(self, change: object) -> None:
+        if self.tab is not None:
+            self._figures.answer(self.tab)
         self._measures.look_at_effects()
 
     @when_open("tokens")

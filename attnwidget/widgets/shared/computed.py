@@ -130,6 +130,7 @@ class ComputedTraits(ThreadMessages):
         self._lock = threading.RLock()
         self._batch = _Batch()
         self._is_computing = False
+        self._answers_when_read = False
         cls: Any = type(self)
         self._plan = _plan_of(cls)
         self._stale = set(self._plan.order)
@@ -184,7 +185,21 @@ class ComputedTraits(ThreadMessages):
                 batch.depth -= 1
                 if batch.matters and not batch.depth:
                     batch.matters = False
-                    self._update()
+                    if not self._answers_when_read:
+                        self._update()
+
+    def answer_when_read(self) -> None:
+        """Compute stale traits only when one of them is read, until `answer_changes` is called.
+
+        This is for figures out of sight, while figures in sight are answered.
+        """
+        self._answers_when_read = True
+
+    def answer_changes(self) -> None:
+        """Compute stale traits now, and after each block of changes from now on."""
+        with self.together():
+            self._answers_when_read = False
+            self._update()
 
     def _update(self) -> None:
         """Compute the stale traits of an open widget."""

@@ -1,0 +1,61 @@
+"""The states of tokens before the first layer of a stack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.plain_forward import plain_forward
+from attnwidget.capture.maps.skipped_layers import SkippedLayers
+from attnwidget.capture.tapping.hooked import hooked
+
+
+class _Stop(Exception):  # noqa: N818  it ends a pass before the first layer
+    def __init__(self, states: Tensor | None) -> None:
+        self.states = states
+        super().__init__("stopped before the first layer")
+
+
+def states_before(
+    model: Any,
+    module: nn.Module,
+    inputs: Mapping[str, Tensor],
+    options: Mapping[str, Any],
+    skipped: SkippedLayers | None = None,
+    *,
+    of_keys: bool = False,
+) -> Tensor | None:
+    """Return the states before an attention module, float32 [n, d]; None if the module has not run.
+
+    Args:
+        model: The model.
+        module: The first attention module of a stack.
+        inputs: The inputs of the model.
+        options: Further arguments of the pass.
+        skipped: Layers before the module that are skipped; None skips none.
+        of_keys: Whether to return the states of the keys of cross-attention.
+    """
+
+    def stop(_: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+        tensors = [value for value in (*args, *named.values()) if isinstance(value, Tensor)]
+        # Towers that read all pictures as one sequence have no dimension of a batch.
+        states = sorted((t for t in tensors if t.ndim in (2, 3)), key=lambda t: -t.ndim)
+        raise _Stop(next(iter(states[int(of_keys) :]), None))  # the queries stand before the keys
+
+    with (
+        plain_forward(model),
+        hooked([module], before=stop),
+        nullcontext() if skipped is None else skipped.block(),
+        torch.no_grad(),
+    ):
+        try:
+            model(**inputs, **options)
+        except _Stop as reached:
+            if reached.states is None:
+                return None
+            return reached.states.detach().float().cpu().flatten(0, -2)
+    return None

@@ -1,0 +1,135 @@
+"""The patches in the pixels of an input, and pictures in which only some of them are visible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+
+class Patch(NamedTuple):
+    """A patch of a picture: number of the frame, row and column in the frame, from 0."""
+
+    frame: int
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, eq=False)
+class PatchLayout:
+    """The patches in the pixels of one input.
+
+    Attributes:
+        pixels: The pixels of the input, in any of the shapes that models read.
+        patches: Frame, row and column of each patch, int64 [n, 3].
+        shapes: Rows and columns of the patches of each frame.
+        side: Number of pixels of a patch down and across, or None for flat patches.
+        tubelet: Number of frames of a video in a patch, or 1.
+        flat: Number in `patches` of each flat patch, int64, or -1 for padding; None for pictures.
+    """
+
+    pixels: Tensor
+    patches: Tensor
+    shapes: tuple[tuple[int, int], ...]
+    side: tuple[int, int] | None = None
+    tubelet: int = 1
+    flat: Tensor | None = None
+
+    @classmethod
+    def of_pictures(cls, pixels: Tensor, config: Any) -> PatchLayout | None:
+        """Return the layout of pictures, tiles or a video; None without the size of patches.
+
+        Args:
+            pixels: Pixels [..., channels, height, width].
+            config: The configuration of the part of the model that reads pictures.
+        """
+        size = getattr(config, "patch_size", None)
+        tubelet: Any = getattr(config, "tubelet_size", None)
+        if isinstance(tubelet, (list, tuple)) and len(tubelet) == 3:
+            tubelet, *sides = tubelet
+        else:
+            sides = list(size) if isinstance(size, (list, tuple)) else [size, size]
+        if len(sides) != 2 or not all(isinstance(side, int) and side > 0 for side in sides):
+            return None
+        if pixels.ndim < 4:
+            return None
+        depth: int = tubelet if isinstance(tubelet, int) and pixels.ndim == 5 else 1
+        frames = prod(pixels.shape[:-3]) // depth
+        rows, columns = pixels.shape[-2] // sides[0], pixels.shape[-1] // sides[1]
+        if not frames or not rows or not columns:
+            return None
+        axes = [torch.arange(n, dtype=torch.int64, device="cpu") for n in (frames, rows, columns)]
+        patches = torch.cartesian_prod(*axes).reshape(-1, 3)
+        return cls(pixels, patches, ((rows, columns),) * frames, (sides[0], sides[1]), depth)
+
+    @classmethod
+    def of_flat_patches(
+        cls, pixels: Tensor, order: NDArray[np.int64], shapes: tuple[tuple[int, int], ...]
+    ) -> PatchLayout:
+        """Return the layout of patches that the processor has cut out.
+
+        Args:
+            pixels: The patches, [n, values] or [pictures, n, values].
+            order: Frame, row and column of each patch, int [n, 3], or -1 for padding.
+            shapes: Rows and columns of the patches of each frame.
+        """
+        is_patch = torch.from_numpy(order[:, 0] >= 0)
+        numbers = torch.where(is_patch, is_patch.cumsum(0) - 1, -1)
+        return cls(pixels, torch.from_numpy(order)[is_patch], shapes, flat=numbers)
+
+    def merges(self) -> list[int]:
+        """Return the numbers k for which every frame is a grid of blocks of k × k patches."""
+        common = gcd(*(n for shape in self.shapes for n in shape))
+        return [side for side in range(1, common + 1) if common % side == 0]
+
+    def merged(self, side: int) -> tuple[Tensor, list[Patch]]:
+        """Return the number of each patch's block of `side` × `side` patches, and the blocks."""
+        blocks: dict[Patch, int] = {}
+        numbers = [
+            blocks.setdefault(Patch(frame, row // side, column // side), len(blocks))
+            for frame, row, column in self.patches.tolist()
+        ]
+        return torch.tensor(numbers, dtype=torch.int64, device="cpu"), list(blocks)
+
+    def show(self, visible: Tensor) -> Tensor:
+        """Return pixels in which only some patches are visible.
+
+        Visible patches show noise, and the others a dark grey: some models leave out pictures
+        whose pixels are all 0. Frames of padding keep their zeros for the same reason.
+
+        Args:
+            visible: Whether each patch is visible, bool [n].
+
+        Returns:
+            Pixels as `pixels`, of type float32 on the CPU.
+        """
+        generator = torch.Generator(device="cpu").manual_seed(0)
+        shape = self.pixels.shape
+        noise = torch.randn(shape, generator=generator, dtype=torch.float32, device="cpu")
+        shown = torch.where(self._spread(visible), noise, torch.full_like(noise, 0.1))
+        if self.flat is not None or self.tubelet > 1 or len(self.shapes) == 1:
+            return shown
+        is_padding = (self.pixels == 0).flatten(-3).all(-1)[..., None, None, None].cpu()
+        return torch.where(is_padding, torch.zeros_like(shown), shown)
+
+    def _spread(self, visible: Tensor) -> Tensor:
+        """Return whether each number of the pixels belongs to a visible patch."""
+        shape = self.pixels.shape
+        if self.flat is not None:
+            padded = torch.cat([visible, torch.zeros_like(visible[:1])])  # -1 is padding
+            return padded[self.flat].reshape(*shape[:-1], 1)
+        assert self.side is not None
+        cells = visible.reshape(len(self.shapes), *self.shapes[0])
+        frames = shape[1] if self.tubelet > 1 else len(self.shapes)
+        each = (self.tubelet, *self.side)
+        for axis, (count, size) in enumerate(zip((frames, *shape[-2:]), each, strict=True)):
+            cells = cells.repeat_interleave(size, axis)
+            rest = list(cells.shape)
+            rest[axis] = count - rest[axis]  # pixels at the edge that belong to no patch
+            cells = torch.cat([cells, cells.new_zeros(rest)], axis)
+        return cells.reshape(*shape[:-3], 1, *shape[-2:])

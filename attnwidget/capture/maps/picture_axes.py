@@ -1,0 +1,203 @@
+"""The tokens of a picture on the axes of maps, with their boxes in the user's pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from attnwidget.capture.hub_model.picture_places import NoPlaces, PictureFrames
+from attnwidget.capture.hub_model.token_axes import patch_axis, patch_name
+from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe, PatchTokens
+from attnwidget.text.places import Box, Media, Place
+from attnwidget.text.tokens import Tokens
+
+# A frame of the whole picture beside its tiles shows at least this share of what all frames show.
+_WHOLE = 0.95
+_NO_PART = "none of them is made of one part of the picture"
+
+
+@dataclass(frozen=True)
+class PictureAxes:
+    """Maker of the tokens of the pictures of one input.
+
+    Attributes:
+        probe: What finds the patch of each token.
+        inputs: The inputs of the model.
+        options: Further arguments of the pass.
+        media: The user's pictures; none if the caller gave pixels.
+        processor: The processor that made pixels of the pictures, or None.
+        image_token: The vocabulary id of the tokens of a text that stand for parts of a picture, or
+            None.
+        reasons: For each stack without boxes, the reason.
+    """
+
+    probe: PatchProbe
+    inputs: Mapping[str, Tensor]
+    options: Mapping[str, Any]
+    media: Media = field(default_factory=Media)
+    processor: Any = None
+    image_token: int | None = None
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def note(self) -> str:
+        """The reasons for missing boxes, for the note of an attention; "" if none is missing."""
+        notes: dict[str, list[str]] = {}
+        for stack, reason in self.reasons.items():
+            notes.setdefault(reason, []).append(repr(stack))
+        return ", ".join(
+            f"the tokens of {' and '.join(stacks)} have no boxes in the picture: {reason}"
+            for reason, stacks in notes.items()
+        )
+
+    def patches(self, stack: str, length: int) -> Tokens | None:
+        """Return the tokens of a stack that reads pixels; None if they are not patches."""
+        if not any(name in self.inputs for name in PIXELS):
+            return None
+        frames = self._frames_for(stack)
+        try:
+            found = self.probe(stack, length, self.inputs, self.options, frames)
+        except NoPlaces as reason:
+            self._refuse(stack, str(reason))
+            return None
+        if not any(found.patches):
+            self._refuse(stack, _NO_PART)
+            return None
+        if frames is None:
+            several = found.frames > 1
+            names = [f"t{i}" if several else "" for i in range(found.frames)]
+            return patch_axis(found.patches, found.others, names)
+        tokens = patch_axis(found.patches, found.others, _frame_names(frames))
+        return _placed(tokens, found, frames)
+
+    def in_text(self, stack: str, tokens: Tokens) -> Tokens:
+        """Return the tokens of a text, with the names and boxes of those made of a picture."""
+        is_part = [i == self.image_token for i in tokens.ids]
+        if not self.media.pictures or self.image_token is None or not any(is_part):
+            return tokens
+        frames = self._frames_for(stack)
+        if frames is None:
+            return tokens
+        try:
+            found = self.probe.in_text(stack, is_part, self.inputs, self.options, frames)
+            if not any(found.patches):
+                raise NoPlaces(_NO_PART)
+        except NoPlaces as reason:
+            self._refuse(stack, str(reason))
+            return tokens
+        named = _with_patches(tokens, found, is_part, frames)
+        return _placed(named, found, frames)
+
+    @cached_property
+    def _frames(self) -> PictureFrames | NoPlaces:
+        if self.processor is None:
+            return NoPlaces("there is no processor: pass it to load_model")
+        try:
+            return self.probe.frames(self.processor, self.media.pictures, self.inputs)
+        except NoPlaces as reason:
+            return reason
+
+    def _frames_for(self, stack: str) -> PictureFrames | None:
+        """Return what the processor made of the pictures, if that is known."""
+        if not self.media.pictures:
+            return None
+        if isinstance(self._frames, NoPlaces):
+            self._refuse(stack, str(self._frames))
+            return None
+        return self._frames
+
+    def _refuse(self, stack: str, reason: str) -> None:
+        if self.media.pictures:
+            self.reasons.setdefault(stack, reason)
+
+
+def _placed(tokens: Tokens, found: PatchTokens, frames: PictureFrames) -> Tokens:
+    """Return tokens with their boxes. Tokens of padding alone have the kind "padding"."""
+    down, across = found.size
+    places: list[Place | None] = []
+    special = list(tokens.special)
+    padding: set[int] = set()
+    if frames.patches is not None and len(frames.patches) == len(tokens):
+        padding = set(np.flatnonzero(frames.patches[:, 0] < 0).tolist())
+    for token, patch in enumerate(found.patches):
+        place = None
+        if patch is not None and (frame := frames.frames[patch.frame]) is not None:
+            left, top = patch.column * across, patch.row * down
+            place = frame.box(left, top, left + across, top + down)
+        if place is None and (patch is not None or token in padding):
+            special[token] = "padding"
+        places.append(place)
+    words = tuple(
+        None if kind == "padding" else word
+        for kind, word in zip(special, tokens.words, strict=True)
+    )
+    return replace(tokens, places=tuple(places), special=tuple(special), words=words)
+
+
+def _with_patches(
+    tokens: Tokens, found: PatchTokens, is_part: Sequence[bool], frames: PictureFrames
+) -> Tokens:
+    """Return the tokens of a text, in which those of the picture have names and are words."""
+    names = _frame_names(frames)
+    text = list(tokens.text)
+    special = list(tokens.special)
+    pieces = list(tokens.added)
+    words: list[int | None] = []
+    numbers: dict[tuple[str, int], int] = {}
+    for i, patch in enumerate(found.patches):
+        if patch is not None:
+            text[i] = pieces[i] = patch_name(patch, names)
+            special[i] = ""
+            words.append(numbers.setdefault(("part", i), len(numbers)))
+            continue
+        if is_part[i]:  # a newline between tiles
+            special[i] = "other"
+        word = None if special[i] else tokens.words[i]
+        words.append(None if word is None else numbers.setdefault(("word", word), len(numbers)))
+    return replace(
+        tokens,
+        text=tuple(text),
+        special=tuple(special),
+        words=tuple(words),
+        pieces=tuple(pieces),
+    )
+
+
+def _frame_names(frames: PictureFrames) -> list[str]:
+    """Return the beginning of the names of the patches of each frame.
+
+    It numbers the pictures where there are several, and the tiles of a picture in several tiles.
+    """
+    shown = [None if frame is None else frame.whole for frame in frames.frames]
+    n_pictures = len({box.picture for box in shown if box is not None})
+    names = []
+    tiles: dict[int, int] = {}
+    for box in shown:
+        if box is None:
+            names.append("padding ")
+            continue
+        of_picture = [
+            other for other in shown if other is not None and other.picture == box.picture
+        ]
+        name = f"p{box.picture} " if n_pictures > 1 else ""
+        if len(of_picture) > 1:
+            if box.area >= _WHOLE * _hull_area(of_picture):
+                name += "whole "
+            else:
+                tile = tiles.get(box.picture, 0)
+                tiles[box.picture] = tile + 1
+                name += f"t{tile} "
+        names.append(name)
+    return names
+
+
+def _hull_area(boxes: Sequence[Box]) -> float:
+    """Return the area of the smallest box around all boxes."""
+    width = max(box.right for box in boxes) - min(box.left for box in boxes)
+    height = max(box.bottom for box in boxes) - min(box.top for box in boxes)
+    return width * height

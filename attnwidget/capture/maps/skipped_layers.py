@@ -1,0 +1,92 @@
+"""Passes through a model without the layers of a tower."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.held_attributes import Hold, held
+from attnwidget.capture.tapping.attention_sites import Site
+from attnwidget.capture.tapping.hooked import hooked
+
+
+class SkippedLayers:
+    """Skipper of the layers of a tower, which keeps the tokens of the tower apart.
+
+    The first pass runs the layers without their attention. A layer whose output has the shape of
+    its input returns its input in later passes, which saves nearly all of their time.
+
+    Args:
+        model: The model.
+        sites: The attention modules of the layers.
+    """
+
+    def __init__(self, model: nn.Module, sites: Sequence[Site]) -> None:
+        self._attention = [site.module for site in sites]
+        self._layers = list(dict.fromkeys(_layer_of(model, site) for site in sites))
+        self._wraps: dict[nn.Module, bool] = {}
+        self._has_run = False
+
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """Skip the layers in passes of this thread through the model."""
+        if self._has_run:
+            holds = [
+                Hold(layer, "forward", _skipping(layer.forward, wraps))
+                for layer, wraps in self._wraps.items()
+            ]
+            with held(holds), hooked(self._attention, after=_nothing):
+                yield
+            return
+        with hooked(self._layers, after=self._note), hooked(self._attention, after=_nothing):
+            yield
+        self._has_run = True
+
+    def _note(
+        self, layer: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any], output: Any
+    ) -> None:
+        """Note whether the output of a layer is the states alone, or a tuple with the states."""
+        states = _states_of(args, named)
+        wraps = isinstance(output, tuple) and len(output) == 1
+        found = output[0] if wraps else output
+        if not isinstance(states, Tensor) or not isinstance(found, Tensor):
+            return
+        if states.shape == found.shape and states.dtype == found.dtype:
+            self._wraps[layer] = wraps
+
+
+def _layer_of(model: nn.Module, site: Site) -> nn.Module:
+    """Return the module with the last number in the path of an attention module."""
+    parts = site.path.split(".")
+    while parts and not parts[-1].isdigit():
+        parts.pop()
+    return model.get_submodule(".".join(parts)) if parts else site.module
+
+
+def _states_of(args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    return args[0] if args else named.get("hidden_states")
+
+
+def _skipping(forward: Callable[..., Any], wraps: bool) -> Callable[..., Any]:
+    """Return a forward that skips a layer in this thread."""
+    thread = threading.get_ident()
+
+    def skip(*args: Any, **named: Any) -> Any:
+        if threading.get_ident() != thread:
+            return forward(*args, **named)
+        states = _states_of(args, named)
+        return (states,) if wraps else states
+
+    return skip
+
+
+def _nothing(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
+    """Replace the output of attention by zeros."""
+    if isinstance(output, tuple):
+        return (torch.zeros_like(output[0]), *output[1:])
+    return torch.zeros_like(output)

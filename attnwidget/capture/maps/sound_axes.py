@@ -1,0 +1,93 @@
+"""The tokens of a sound on the axes of maps, with their spans of seconds in the user's sound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from torch import Tensor
+
+from attnwidget.capture.hub_model.token_axes import position_axis
+from attnwidget.capture.maps.sound_probe import NoSpans, SoundProbe, SoundTokens
+from attnwidget.text.places import Media, Place, Sound, Span
+from attnwidget.text.tokens import Tokens
+
+
+@dataclass(frozen=True)
+class SoundAxes:
+    """Maker of the tokens of the sound of one input.
+
+    Attributes:
+        probe: What finds the time of each token.
+        inputs: The inputs of the model.
+        options: Further arguments of the pass.
+        media: The user's sounds; none if the caller gave tensors.
+        extractor: The feature extractor that made inputs of the sounds, or None.
+        reasons: For each stack without spans, the reason.
+    """
+
+    probe: SoundProbe
+    inputs: Mapping[str, Tensor]
+    options: Mapping[str, Any]
+    media: Media = field(default_factory=Media)
+    extractor: Any = None
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def note(self) -> str:
+        """The reasons for missing spans, for the note of an attention; "" if none is missing."""
+        return ", ".join(
+            f"the tokens of {stack!r} have no times in the sound: {reason}"
+            for stack, reason in self.reasons.items()
+        )
+
+    def frames(self, stack: str, length: int) -> Tokens | None:
+        """Return the tokens of a stack that reads a sound; None if their times are not known."""
+        if not self.media.sounds:
+            return None
+        if len(self.media.sounds) > 1:
+            self.reasons[stack] = "several sounds are read together"
+            return None
+        sound = self.media.sounds[0]
+        try:
+            found = self.probe(
+                stack, length, self.inputs, self.options, self.extractor, sound.seconds
+            )
+        except NoSpans as reason:
+            self.reasons[stack] = str(reason)
+            return None
+        return _placed(found, sound, length)
+
+
+def _placed(found: SoundTokens, sound: Sound, length: int) -> Tokens:
+    """Return tokens named by their times. Tokens after the end of the sound are padding."""
+    places: list[Place | None] = []
+    special: list[str] = []
+    names: list[str] = []
+    for token in range(length):
+        cell = token - found.before
+        if cell < 0:
+            names.append("[CLS]" if token == 0 else f"[REG{token}]")
+            special.append("cls" if token == 0 else "register")
+            places.append(None)
+            continue
+        band, step = divmod(cell, found.steps)
+        centre = found.first + step * found.step
+        low, high = found.bands[band] if found.bands else (None, None)
+        name = f"{centre:.2f} s" if low is None else f"{centre:.2f} s {low:,.0f} Hz"
+        names.append(name)
+        is_padding = centre > sound.seconds
+        special.append("padding" if is_padding else "")
+        start = max(0.0, centre - found.step / 2)
+        end = min(sound.seconds, centre + found.step / 2)
+        places.append(None if is_padding or end <= start else Span(0, start, end, low, high))
+    return replace(
+        position_axis(length, is_line=not found.bands),
+        text=tuple(names),
+        raw=tuple(names),
+        special=tuple(special),
+        words=tuple(None if kind else token for token, kind in enumerate(special)),
+        places=tuple(places),
+        remark=found.remark,
+    )

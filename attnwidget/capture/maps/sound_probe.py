@@ -1,0 +1,322 @@
+"""Which time of a sound each token of a model is, asked of the model itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.maps.first_states import states_before
+from attnwidget.capture.tapping.attention_sites import find_sites
+
+# Seconds of silence in the noise that the model hears.
+_PIECE = 0.04
+# A silence reaches at most so many tokens on each side of its own.
+_REACH = 4
+# Largest distance, in tokens, between the found place of a silence and the line of all places.
+_RESIDUAL = 1.0
+# A model that shows its first layer the mean of many neighbours has tokens of no single time.
+_LEAST_SHARE = 0.2
+_NOISE = 0.1
+# Seconds of noise for models that state the stride of their tokens and read sounds of any length.
+_ENOUGH = 3.0
+# Seconds of noise for models that fill a window of fixed length.
+_LONGER = 8.0
+# Largest difference between the stated and the measured stride, as a share.
+_SAME_STRIDE = 0.01
+
+
+class NoSpans(Exception):  # noqa: N818  a reason, which becomes a note
+    """The times of tokens are not known; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class SoundTokens:
+    """The tokens of a stack that reads a sound.
+
+    Attributes:
+        before: Number of tokens before the first that has a time.
+        first: The middle of the first token with a time, in seconds.
+        step: Seconds from one token to the next.
+        steps: Number of tokens along the time.
+        bands: Lowest and highest frequency of each band of tokens, in hertz; empty if every token
+            has all frequencies. Tokens are listed band by band.
+        remark: What a reader should know about the times; "" for nothing.
+    """
+
+    before: int
+    first: float
+    step: float
+    steps: int
+    bands: tuple[tuple[float, float], ...] = ()
+    remark: str = ""
+
+
+class SoundProbe:
+    """Finder of the time of each token; the result is stored for each length of a sound.
+
+    The model hears noise, in which one piece after the other is silent. The tokens that change
+    before the first layer are the tokens of this piece. The middles of the changes lie on a line,
+    which gives the time of every token, also for models with unknown strides.
+
+    Args:
+        hf_model: A transformers model.
+    """
+
+    def __init__(self, hf_model: Any) -> None:
+        self._hf_model = hf_model
+        self._known: dict[tuple[Any, ...], SoundTokens | str] = {}
+
+    def __call__(
+        self,
+        stack: str,
+        length: int,
+        inputs: Mapping[str, Tensor],
+        options: Mapping[str, Any],
+        extractor: Any,
+        seconds: float,
+    ) -> SoundTokens:
+        """Return the times of the tokens of a stack.
+
+        Args:
+            stack: Name of the stack that reads the sound.
+            length: Number of tokens of the stack.
+            inputs: The inputs of the model.
+            options: Further arguments of the model's forward.
+            extractor: The feature extractor that made the inputs of a sound.
+            seconds: Length of the sound.
+
+        Raises:
+            NoSpans: The tokens are not made of pieces of the sound.
+        """
+        if extractor is None:
+            raise NoSpans("there is no feature extractor: pass it to load_model")
+        shapes = tuple((name, tuple(value.shape)) for name, value in sorted(inputs.items()))
+        key = (stack, length, round(seconds, 3), shapes)
+        if key not in self._known:
+            try:
+                self._known[key] = self._find(stack, length, inputs, options, extractor, seconds)
+            except NoSpans as reason:
+                self._known[key] = str(reason)
+        found = self._known[key]
+        if isinstance(found, str):
+            raise NoSpans(found)
+        return found
+
+    def _find(
+        self,
+        stack: str,
+        length: int,
+        inputs: Mapping[str, Tensor],
+        options: Mapping[str, Any],
+        extractor: Any,
+        seconds: float,
+    ) -> SoundTokens:
+        model = uncompiled(self._hf_model)
+        stated = _stated_step(model, int(extractor.sampling_rate))
+        bands = _bands(model, extractor)
+        before = int(getattr(model.config, "num_extra_tokens", 2)) if bands else 0
+        rows = max(1, len(bands))
+        if (length - before) % rows:
+            raise NoSpans("its tokens are no plane of times and frequencies")
+        module = next(site.module for site in find_sites(model) if site.stack == stack)
+        listener = _Listener(model, module, inputs, options, extractor, before, rows)
+        if stated is None:
+            # A processor that fills a window makes as many tokens of a longer sound, whose times
+            # can be measured more exactly.
+            listener.hear(max(seconds, _LONGER))
+            if before + rows * listener.steps != length:
+                listener.hear(seconds)
+            if before + rows * listener.steps != length:
+                raise NoSpans("its first layer reads other tokens than the map shows")
+        else:
+            listener.hear(min(seconds, _ENOUGH))
+        first, step = _line(listener.changes, listener.seconds, listener.steps, stated)
+        steps = (length - before) // rows
+        remarks = []
+        if steps * step + first < seconds - 2 * step:
+            remarks.append(f"the model reads the first {steps * step:.1f} s of {seconds:.1f} s")
+        width = getattr(model.config, "num_conv_pos_embeddings", None)
+        if isinstance(width, int) and width > 1:
+            remarks.append(
+                f"before its first layer, the model mixes tokens up to {width / 2 * step:.2f} s "
+                "apart"
+            )
+        return SoundTokens(before, first, step, steps, bands, ", ".join(remarks))
+
+
+@dataclass(eq=False)
+class _Listener:
+    """A model that hears noise, in which pieces are silent.
+
+    Attributes:
+        model: The model.
+        module: Its first attention module behind the tokens of the sound.
+        inputs: The inputs of the model.
+        options: Further arguments of the model's forward.
+        extractor: The feature extractor.
+        before: Number of tokens before the first that has a time.
+        rows: Number of bands of frequencies.
+        seconds: Length of the noise.
+        steps: Number of tokens along the time.
+    """
+
+    model: Any
+    module: nn.Module
+    inputs: Mapping[str, Tensor]
+    options: Mapping[str, Any]
+    extractor: Any
+    before: int
+    rows: int
+    seconds: float = 0.0
+    steps: int = 0
+
+    def hear(self, seconds: float) -> None:
+        """Read noise of this length, with which later changes are compared."""
+        count = max(1, round(seconds * self._rate))
+        noise = np.random.default_rng(0).standard_normal(count)
+        self._samples: NDArray[np.float32] = (_NOISE * noise).astype(np.float32)
+        self.seconds = seconds
+        self._base = self._states(self._samples)
+        self.steps = (len(self._base) - self.before) // self.rows
+
+    def changes(self, pieces: Sequence[float]) -> NDArray[np.float64]:
+        """Return how much the tokens of each time change, [steps], with silent pieces.
+
+        Args:
+            pieces: The start of each silent piece, in seconds.
+        """
+        heard = self._samples.copy()
+        for piece in pieces:
+            start = round(piece * self._rate)
+            heard[start : start + max(1, round(_PIECE * self._rate))] = 0
+        moved = np.linalg.norm(self._states(heard) - self._base, axis=-1)[self.before :]
+        moved = moved.reshape(self.rows, self.steps).sum(axis=0)
+        # The extractor scales a sound by its loudness, so that all tokens change a little.
+        changed: NDArray[np.float64] = np.clip(moved - 2 * np.median(moved), 0, None)
+        return changed
+
+    @property
+    def _rate(self) -> int:
+        return int(self.extractor.sampling_rate)
+
+    def _states(self, heard: NDArray[np.float32]) -> NDArray[np.float64]:
+        made = self.extractor(heard, sampling_rate=self._rate, return_tensors="pt")
+        given = dict(self.inputs)
+        for name, value in made.items():
+            if name in given:
+                given[name] = value.to(given[name].device, given[name].dtype)
+        found = states_before(self.model, self.module, given, self.options)
+        if found is None:
+            raise NoSpans("its first layer reads no tokens")
+        states: NDArray[np.float64] = found.double().numpy()
+        return states
+
+
+def _stated_step(model: Any, rate: int) -> float | None:
+    """Return the seconds between tokens that a model of raw samples states, or None."""
+    strides = getattr(model.config, "conv_stride", None)
+    reads_samples = getattr(model, "main_input_name", "") == "input_values"
+    if not isinstance(strides, (list, tuple)) or not reads_samples:
+        return None
+    return float(np.prod(strides)) / rate
+
+
+def _line(
+    changes: Callable[[Sequence[float]], NDArray[np.float64]],
+    seconds: float,
+    steps: int,
+    stated: float | None,
+) -> tuple[float, float]:
+    """Return the middle of the first token and the step between tokens, in seconds.
+
+    Args:
+        changes: Function from the starts of silent pieces to the change of each token.
+        seconds: Length of the sound that the model hears.
+        steps: Number of tokens along the time.
+        stated: The step that the model states, or None.
+
+    Raises:
+        NoSpans: The changes do not lie on a line, or do not have the stated step.
+    """
+    last = seconds - _PIECE
+    if last <= 2 * _PIECE:
+        raise NoSpans(f"the sound of {seconds:.2f} s is too short")
+    ends = [0.1 * last, 0.45 * last]
+    middles = [_middle(changes([piece]), None) for piece in ends]
+    per_second = (middles[1] - middles[0]) / (ends[1] - ends[0])
+    if per_second <= 0 or steps < 3:
+        raise NoSpans("its tokens do not follow the time of the sound")
+    # Silent pieces that are far enough apart are told from each other in one pass.
+    apart = max((2 * _REACH + 2) / per_second, 3 * _PIECE)
+    count = max(2, min(40, int(last // apart)))
+    times: list[float] = []
+    places: list[float] = []
+    for shift in (0.0, 0.5):
+        pieces = [last * (number + shift) / count for number in range(count)]
+        pieces = [piece for piece in pieces if piece <= last]
+        changed = changes(pieces)
+        for piece in pieces:
+            expected = middles[0] + (piece - ends[0]) * per_second
+            if not 0 <= expected < steps - 0.5:
+                continue
+            times.append(piece + _PIECE / 2)
+            places.append(_middle(changed, expected))
+    if len(times) < 2:
+        raise NoSpans(f"the sound of {seconds:.2f} s is too short")
+    slope, start = np.polyfit(times, places, 1)
+    residual = np.abs(np.polyval((slope, start), times) - places)
+    if slope <= 0 or float(np.median(residual)) > _RESIDUAL / 2:
+        raise NoSpans("its tokens do not follow the time of the sound")
+    kept = residual <= _RESIDUAL
+    if kept.mean() < 0.8:
+        raise NoSpans("its tokens do not follow the time of the sound")
+    at, of = np.array(times)[kept], np.array(places)[kept]
+    slope, start = np.polyfit(at, of, 1)
+    if stated is None:
+        return float(-start / slope), float(1 / slope)
+    if abs(1 / slope - stated) > _SAME_STRIDE * stated:
+        raise NoSpans(
+            f"it states {stated:.4f} s between tokens, and {1 / slope:.4f} s were measured"
+        )
+    return float(np.mean(at - of * stated)), stated
+
+
+def _middle(changed: NDArray[np.float64], expected: float | None) -> float:
+    """Return the middle of the tokens that changed most, near a place if one is expected."""
+    tokens = np.arange(len(changed))
+    near = changed
+    if expected is not None:
+        near = np.where(np.abs(tokens - expected) <= _REACH, changed, 0)
+    if not near.any():
+        raise NoSpans("its tokens do not change with the sound")
+    peak = int(near.argmax())
+    window = np.where(np.abs(tokens - peak) <= _REACH, near, 0) ** 2
+    if expected is None and (window.sum() / (changed**2).sum()) < _LEAST_SHARE:
+        raise NoSpans("each of its tokens is made of a long part of the sound")
+    return float((window * tokens).sum() / window.sum())
+
+
+def _bands(model: Any, extractor: Any) -> tuple[tuple[float, float], ...]:
+    """Return the frequencies of each band of a model that reads patches of a spectrogram.
+
+    The bins of the spectrogram are equally far apart in mel, 1127 ln(1 + f / 700), from 20 Hz to
+    half of the sampling rate (Gong et al. 2021, section 2.1).
+    """
+    config = model.config
+    if not all(hasattr(config, name) for name in ("frequency_stride", "patch_size")):
+        return ()
+    stride, size = int(config.frequency_stride), int(config.patch_size)
+    n_bins = int(config.num_mel_bins)
+    least, most = (1127 * np.log1p(hertz / 700) for hertz in (20, extractor.sampling_rate / 2))
+    edges = 700 * np.expm1(np.linspace(least, most, n_bins + 2) / 1127)
+    count = (n_bins - size) // stride + 1
+    return tuple(
+        (float(edges[band * stride + 1]), float(edges[band * stride + size]))
+        for band in range(count)
+    )

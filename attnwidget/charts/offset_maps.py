@@ -1,0 +1,106 @@
+"""Numbers by row and column offset as heat maps, several side by side on one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import altair as alt
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from attnwidget.charts.frame_columns import inline
+from attnwidget.charts.layer_curves import NUMBER
+from attnwidget.charts.offline_chart import offline
+from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, panel_width, publication
+
+_COLUMNS = 4
+"""Maps in a row."""
+_GAP = 12
+_PANEL = 30
+"""Pixels of the names of rows beside a map."""
+_BAR = 90
+"""Pixels of the colour bar with its values."""
+_LARGEST, _SMALLEST = 12, 2
+"""Pixels of a cell at most and at least."""
+
+
+def offset_maps(
+    values: Mapping[str, ArrayLike], *, title: str, value_title: str, width: int = WIDTH
+) -> alt.VConcatChart:
+    """Draw a heat map per name; the middle cell of each is the offset 0.
+
+    All maps are shaded on one scale from 0, which is the page's ground, to the largest value. NaN,
+    an offset that no pair has, is left empty.
+
+    Args:
+        values: [2R + 1, 2C + 1] by the map's name, the same shape for all, none negative.
+        title: what is shown; further lines become the subtitle.
+        value_title: quantity and unit, over the colour bar.
+        width: pixels of the whole figure.
+
+    Raises:
+        ValueError: no map, shapes that differ or have no middle, or a value that is negative or
+            infinite.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.charts.offset_maps import offset_maps
+        >>> chart = offset_maps({"L0 H0": np.eye(3)}, title="Offsets", value_title="weight")
+        >>> len(chart.vconcat)
+        1
+    """
+    arrays = {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}
+    shapes = {array.shape for array in arrays.values()}
+    shape = next(iter(shapes), ())
+    if len(shapes) != 1 or len(shape) != 2 or any(side % 2 == 0 for side in shape):
+        raise ValueError(
+            "offset_maps takes one or more arrays [2R + 1, 2C + 1] of equal shape, not "
+            f"{ {name: array.shape for name, array in arrays.items()} }"
+        )
+    known = [array[~np.isnan(array)] for array in arrays.values()]
+    if any(np.isinf(array).any() or (array < 0).any() for array in known):
+        raise ValueError("offset_maps takes finite values from 0 on, or NaN; there are others")
+    top = max((float(array.max()) for array in known if array.size), default=0.0)
+    columns = min(_COLUMNS, len(arrays))
+    room = panel_width(width - _BAR, columns, gap=_GAP, axis=_PANEL)
+    step = max(_SMALLEST, min(_LARGEST, int(room) // shape[1]))
+    scale = alt.Scale(domain=[0.0, top or 1.0], range=list(LIGHT.ramp), interpolate="rgb")
+    panels = []
+    for name, array in arrays.items():
+        row, column = (index.ravel() for index in np.indices(shape))
+        down, right = row - shape[0] // 2, column - shape[1] // 2
+        table = pd.DataFrame({"down": down, "right": right, "value": array.ravel()}).dropna()
+        axis = alt.Axis(
+            ticks=False, grid=False, domain=False, labelOverlap=True, values=_labels(shape[1])
+        )
+        of_rows = alt.Axis(
+            ticks=False, grid=False, domain=False, labelOverlap=True, values=_labels(shape[0])
+        )
+        chart = alt.Chart(inline(table)).mark_rect(strokeWidth=0)
+        chart = chart.encode(
+            x=alt.X("right:O", axis=axis, title="columns to the right", scale=_places(shape[1])),
+            y=alt.Y("down:O", axis=of_rows, title="rows below", scale=_places(shape[0])),
+            color=alt.Color("value:Q", title=value_title, scale=scale),
+            tooltip=[
+                alt.Tooltip("down:O", title="rows below"),
+                alt.Tooltip("right:O", title="columns to the right"),
+                alt.Tooltip("value:Q", title=f"{name}: {value_title}", format=NUMBER),
+            ],
+        )
+        header = alt.TitleParams(name, anchor="start", frame="group", fontSize=LABEL + 1, offset=4)
+        panels.append(chart.properties(width=alt.Step(step), height=alt.Step(step), title=header))
+    rows = [
+        alt.hconcat(*panels[i : i + columns], spacing=_GAP) for i in range(0, len(panels), columns)
+    ]
+    return offline(publication(alt.vconcat(*rows), title, width))
+
+
+def _places(side: int) -> alt.Scale:
+    return alt.Scale(domain=list(range(-(side // 2), side // 2 + 1)))
+
+
+def _labels(side: int) -> list[int]:
+    """Return the offsets that an axis names: the ends and the middle."""
+    reach = side // 2
+    return sorted({-reach, 0, reach})

@@ -1,0 +1,77 @@
+"""Reading pictures in turn, and adding their attention to accumulators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from attnwidget.capture.hub_model.pickled_model import weights_digest
+from attnwidget.corpus.accumulator import Accumulator, Subject
+from attnwidget.corpus.attention_reader import add_attention, measured_stack, subject_of
+from attnwidget.corpus.picture_segments import PICTURES, PictureSegment
+from attnwidget.corpus.study_reader import StudyReader
+from attnwidget.text.segments import Segment
+
+if TYPE_CHECKING:
+    from attnwidget.capture.maps.attention import Attention
+    from attnwidget.capture.model import AttentionModel
+
+
+class PictureReader(StudyReader):
+    """One model, and the accumulators that get its attention in pictures.
+
+    The first stack of the model is read: the language model beside towers, or the only stack.
+
+    Args:
+        model: The model with its processor.
+        accumulators: The accumulators that get each layer, in this order.
+    """
+
+    def __init__(self, model: AttentionModel, accumulators: Sequence[Accumulator[Any]]) -> None:
+        super().__init__(model, accumulators)
+        self._first: tuple[Segment, Attention] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made = self.model, self._accumulators
+        return type(self), made, {"worker_model": self.worker_model}
+
+    def subject(self, segment: Segment) -> Subject:
+        """Return the numbers of layers and heads, for which the model reads the first picture.
+
+        Raises:
+            ValueError: As `measure`.
+        """
+        with self.worker_model.reading():
+            attention = self._attention(segment)
+        # The picture need not be read again for its numbers.
+        self._first = segment, attention
+        chosen = measured_stack(attention, self._accumulators)
+        return subject_of(chosen, self.model.name, None)
+
+    def add(self, segments: Sequence[Segment]) -> None:
+        with self.worker_model.reading():
+            for segment in segments:
+                attention = self._attention(segment)
+                chosen = measured_stack(attention, self._accumulators)
+                raw = chosen.query.raw
+                ids = chosen.query.ids or [raw.index(token) for token in raw]
+                add_attention(attention, chosen, self._accumulators, segment, ids)
+
+    def about(self) -> dict[str, Any]:
+        return {
+            "model": type(self.model.hf_model).__name__,
+            "weights": weights_digest(self.model.hf_model),
+            "edits": self.model.edits.digest or None,
+            "inputs": "pictures",
+            "metrics": {
+                accumulator.name: accumulator.options for accumulator in self._accumulators
+            },
+        }
+
+    def _attention(self, segment: Segment) -> Attention:
+        if not isinstance(segment, PictureSegment):
+            raise TypeError(f"expected pictures, got {type(segment).__name__}: {PICTURES}")
+        first, self._first = self._first, None
+        if first is not None and first[0] is segment:
+            return first[1]
+        return self.model.attend(segment.text, images=list(segment.pictures))

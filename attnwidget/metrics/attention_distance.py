@@ -1,0 +1,179 @@
+"""Mean distance of attention in pictures (Dosovitskiy et al. 2021, appendix D.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.corpus.accumulator import Batch, LayerBatch
+from attnwidget.corpus.results import HeadMetrics
+from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
+from attnwidget.metrics.picture_patches import patches_of, rows_of
+from attnwidget.text.patch_geometry import Patches
+
+if TYPE_CHECKING:
+    import altair as alt
+
+PIXELS, PATCHES = "mean distance (pixels)", "mean distance (patches)"
+
+
+def patch_distances(
+    patches: Patches,
+    queries: slice = slice(None),
+    units: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Return the distances between the centres of patches in pixels and in patches, [2, Q, P].
+
+    The distance in patches counts a step to the next column or row as 1, whatever the shape of a
+    patch. Patches of different pictures have no distance: NaN.
+
+    Args:
+        patches: The P patches.
+        queries: The Q patches from which distances are measured.
+        units: `patches.units`, if known.
+
+    Example:
+        >>> from attnwidget.metrics.attention_distance import patch_distances
+        >>> from attnwidget.text.patch_geometry import Patches
+        >>> from attnwidget.text.places import Box
+        >>> patches = Patches.of([Box(0, 0, 0, 8, 4), Box(0, 8, 0, 16, 4)])
+        >>> patch_distances(patches)[:, 0, 1].tolist()
+        [8.0, 1.0]
+    """
+    units = patches.units if units is None else units
+    steps = patches.centres - patches.centres[queries, None]  # [Q, P, 2], key minus query
+    found = np.stack((np.hypot(*steps.T).T, np.hypot(*(steps / units[queries, None]).T).T))
+    found[:, patches.pictures[queries, None] != patches.pictures] = np.nan
+    return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AttentionDistanceResult(SegmentMeansResult):
+    """Mean distance between patches and the patches that they attend to.
+
+    Attributes:
+        pixels: Mean distance in pixels of the pictures as they were given, [L, H].
+        patches: Mean distance in patches, [L, H].
+        in_picture: Mean share of the weight of a patch on patches of the same picture, [L, H]. The
+            rest is on tokens without a place, such as [CLS] and registers.
+        even_pixels: The distance in pixels under even attention to all patches.
+        even_patches: The distance in patches under even attention to all patches.
+
+    Example:
+        >>> from attnwidget import Attention, measure_attention
+        >>> from attnwidget.demo import drawn_shapes
+        >>> from attnwidget.results import Box
+        >>> import numpy as np
+        >>> boxes = [Box(0, x, 0, x + 8, 32) for x in (0, 8, 16, 24)]
+        >>> maps = np.eye(4)[[1, 2, 3, 0]][None, None]
+        >>> attention = Attention.from_weights(
+        ...     maps, list("abcd"), places=boxes, pictures=drawn_shapes(1).pictures)
+        >>> found = measure_attention(attention, ["attention_distance"])["attention_distance"]
+        >>> found.patches.tolist(), found.pixels.tolist(), found.even_patches
+        ([[1.5]], [[12.0]], 1.25)
+    """
+
+    unit: ClassVar[str] = "picture"
+
+    pixels: NDArray[np.float64]
+    patches: NDArray[np.float64]
+    in_picture: NDArray[np.float64]
+    even_pixels: float
+    even_patches: float
+
+    def heads(self) -> HeadMetrics:
+        return {PIXELS: self.pixels, PATCHES: self.patches}
+
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw the distance in pixels over the layers (Dosovitskiy et al. 2021, Figure 7).
+
+        Args:
+            width: Pixels of the whole figure.
+        """
+        series = {"mean distance": self.pixels}
+        even = {"even attention": self.even_pixels}
+        title = "Attention distance"
+        return self._curves(series, title, "distance (pixels)", even, width=width)
+
+
+class AttentionDistance(SegmentMeans[AttentionDistanceResult]):
+    """Metric: mean distance between a patch and the patches that it attends to.
+
+    The metric of Dosovitskiy et al. 2021, Figure 7 and appendix D.7: the distance of a pair of
+    patches times the weight of the pair, summed over the attended patches, and averaged over the
+    attending patches. Weights are divided by their sum over the patches of the same picture, since
+    [CLS] and registers have no place. Patches whose weight on the picture is 0 do not count.
+
+    The numbers of a picture are averaged over pictures. They are in pixels of the picture as it was
+    given, and in patches. The token of a patch has read further patches in the layers below: the
+    distance is between the places where the tokens started.
+
+    Raises:
+        ValueError: Tokens have no places in a picture.
+
+    Example:
+        >>> from attnwidget.metrics import AttentionDistance
+        >>> AttentionDistance().name
+        'attention_distance'
+    """
+
+    name: ClassVar[str] = "attention_distance"
+    by_rows = True
+    of_heads = {"distances": (2,), "in_picture": (), "queries": ()}
+    of_segments = {"even": (2,)}
+
+    def begin_batch(self, layer: LayerBatch) -> None:
+        self._patches = patches_of(layer.batch, self.name)
+        self._units = [patches.units for patches in self._patches]
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        weights = layer.weights
+        size = weights.shape[:2]
+        distances = torch.zeros(*size, 2, dtype=torch.float64, device=weights.device)
+        in_picture = torch.zeros(size, dtype=torch.float64, device=weights.device)
+        queries = torch.zeros_like(in_picture)
+        for item, (patches, units) in enumerate(zip(self._patches, self._units, strict=True)):
+            some, rows = rows_of(patches, layer)
+            if some.start == some.stop:
+                continue
+            between = torch.from_numpy(patch_distances(patches, some, units)).to(weights.device)
+            near = torch.from_numpy(patches.tokens).to(weights.device)
+            of_patches = weights[item][:, rows][..., near].double()  # [H, Q, P]
+            of_patches = of_patches * ~between[0].isnan()
+            share = of_patches.sum(-1)
+            known = share > 0
+            # A sum over keys of weights times distances, [H, Q, 2].
+            sums = torch.einsum("hqp,dqp->hqd", of_patches, between.nan_to_num())
+            means = sums / share.where(known, share.new_ones(()))[..., None]
+            distances[item] = (means * known[..., None]).sum(1) / len(patches)
+            in_picture[item] = share.sum(1) / len(patches)
+            queries[item] = known.sum(1) / len(patches)
+        return {"distances": distances, "in_picture": in_picture, "queries": queries}
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        even = []
+        for patches, units in zip(self._patches, self._units, strict=True):
+            sums = np.zeros(2)
+            for query in range(len(patches)):
+                sums += np.nanmean(patch_distances(patches, slice(query, query + 1), units), (1, 2))
+            even.append(sums / len(patches))
+        return {"even": torch.from_numpy(np.stack(even))}
+
+    def compute(self) -> AttentionDistanceResult:
+        pixels, patches = self.mean("distances") / self.mean("queries")
+        even_pixels, even_patches = map(float, self.mean("even"))
+        return AttentionDistanceResult(
+            self.n_segments,
+            pixels,
+            patches,
+            self.mean("in_picture"),
+            even_pixels,
+            even_patches,
+            model_name=self.model_name,
+        )

@@ -1,0 +1,375 @@
+"""Attention in given places of pictures: mass, lift and pointing game, with a control."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.corpus.accumulator import Batch, LayerBatch
+from attnwidget.corpus.results import HeadMetrics
+from attnwidget.corpus.resume_file import digest_of
+from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
+from attnwidget.kernels.significance import better_than, holm
+from attnwidget.metrics.picture_patches import patches_of
+from attnwidget.text.counted import counted
+from attnwidget.text.patch_geometry import Patches, Region
+from attnwidget.text.places import Box
+from attnwidget.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    import altair as alt
+
+#: The region of a picture: a box, boxes that may overlap, or a mask, bool [height, width].
+Place = Box | Sequence[Box] | NDArray[np.bool_]
+
+_QUERIES = ("cls", "last", "mean")
+_SAID = {"cls": "[CLS]", "last": "the last token", "mean": "all tokens"}
+_LEVEL = 0.05
+# Sums over pictures: `known` counts pictures with weight on patches, and `compared` pictures with a
+# control as well.
+_SUMS = (
+    "in_picture",
+    "known",
+    "mass",
+    "lift",
+    "pointing",
+    "compared",
+    "control_lift",
+    "control_pointing",
+    "wins",
+    "losses",
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MassInPlacesResult(SegmentMeansResult):
+    """Attention of a query to given places, with the places of other pictures as a control.
+
+    All numbers are means over the pictures with a place among the pixels that the model sees.
+
+    Attributes:
+        mass: Share of the weight on pictures that is in the places, [L, H].
+        lift: Mean of the mass divided by the share of even attention, [L, H]; 1 = even attention.
+        pointing: Share of the pictures in which the patch with the largest weight is in the place,
+            at least in part, [L, H].
+        control_lift: The lift in the places of the other pictures, [L, H]; NaN for one picture.
+        control_pointing: The same of `pointing`.
+        p_values: P-values of the sign test that the lift is larger in the place of the picture than
+            in the place of the next picture, [L, H]. Corrected by Holm's rule over all heads.
+        in_picture: Share of the weight that is on pictures, [L, H]; the rest is on tokens without a
+            place.
+        area: Mean share of even attention in the places.
+        query: The query, in words.
+        n_outside: Number of pictures with a place outside of the pixels that the model sees.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget import Attention, measure_attention
+        >>> from attnwidget.demo import drawn_shapes
+        >>> from attnwidget.metrics import MassInPlaces
+        >>> from attnwidget.results import Box
+        >>> boxes = [None, Box(0, 0, 0, 16, 32), Box(0, 16, 0, 32, 32)]
+        >>> attention = Attention.from_weights(
+        ...     np.full((1, 1, 3, 3), [0.5, 0.4, 0.1]), ["[CLS]", "left", "right"], places=boxes,
+        ...     pictures=drawn_shapes(1).pictures)
+        >>> found = measure_attention(attention, [MassInPlaces(Box(0, 0, 0, 8, 32))])
+        >>> round(found["mass_in_places"].mass.item(), 3), found["mass_in_places"].lift.round(3)
+        (0.4, array([[1.6]]))
+    """
+
+    unit: ClassVar[str] = "picture"
+
+    mass: NDArray[np.float64]
+    lift: NDArray[np.float64]
+    pointing: NDArray[np.float64]
+    control_lift: NDArray[np.float64]
+    control_pointing: NDArray[np.float64]
+    p_values: NDArray[np.float64]
+    in_picture: NDArray[np.float64]
+    area: float
+    query: str
+    n_outside: int
+
+    def heads(self) -> HeadMetrics:
+        """Return the mass, the lift and the pointing game, and the controls if there are some."""
+        found = {"lift": self.lift, "mass": self.mass, "pointing game": self.pointing}
+        if not np.isnan(self.control_lift).all():
+            found["lift in other places"] = self.control_lift
+            found["pointing game in other places"] = self.control_pointing
+        return found
+
+    @property
+    def best(self) -> tuple[int, int]:
+        """The layer and head with the largest lift."""
+        layer, head = np.unravel_index(int(np.nanargmax(self.lift)), self.lift.shape)
+        return int(layer), int(head)
+
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw the lift of every head; a dot marks heads whose p-value is below 0.05.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
+        from attnwidget.charts.head_heatmap import head_heatmap
+
+        marked = np.nan_to_num(self.p_values, nan=1.0) < _LEVEL
+        dots = "; dots: more than in places of other pictures, p < 0.05" if marked.any() else ""
+        return head_heatmap(
+            self.lift,
+            title=f"Attention of {self.query} in the places\n{self.model_name}, "
+            f"{counted(self.n_documents, 'picture')}{dots}",
+            value_title="lift",
+            marked=marked,
+            width=width,
+        )
+
+
+class MassInPlaces(SegmentMeans[MassInPlacesResult]):
+    """Metric: share of a query's weight in given places of pictures, its lift and a pointing game.
+
+    The mass is the share of the weight on pictures that is in the place. A patch that is partly in
+    the place counts with that share of its area, exactly. The lift is the mass divided by the share
+    that even attention to all patches would have, which is the place's share of the area if patches
+    do not overlap. The pointing game asks whether the patch with the largest weight is in the
+    place (Zhang et al. 2018, *Top-Down Neural Attention by Excitation Backprop*, section 4.1).
+
+    **Control.** A head may always look at the middle, where objects often are. Therefore every
+    picture is also measured in the places of the other pictures. The p-value compares the place of
+    a picture with the place of the next picture: the exact sign test over pictures, corrected over
+    heads (Holm 1979).
+
+    Args:
+        places: For each picture, in order, a `Box`, a list of boxes or a mask, bool [height,
+            width], in pixels of the picture as it was given. A box alone for one picture.
+        query: The query: "cls", "last" for the last token, "mean" for the mean over all queries, or
+            the number of a token.
+        sizes: Width and height of each picture, if they differ: the places of other pictures are
+            then stretched to the picture. None leaves them at their pixels.
+
+    Raises:
+        TypeError: A place is neither boxes nor a mask.
+        ValueError: There are no places, or not as many as pictures; there is no such query; tokens
+            have no places in a picture; or all places are outside of what the model sees.
+
+    Example:
+        >>> from attnwidget import load_model, measure
+        >>> from attnwidget.demo import drawn_shapes
+        >>> from attnwidget.metrics import MassInPlaces
+        >>> drawn = drawn_shapes(8)
+        >>> metric = MassInPlaces(drawn.boxes)
+        >>> metric.options["query"], len(metric.regions)
+        ('cls', 8)
+    """
+
+    name: ClassVar[str] = "mass_in_places"
+    by_rows = True
+    of_heads = dict.fromkeys(_SUMS, ())
+    of_segments = {"inside": (), "area": ()}
+
+    def __init__(
+        self,
+        places: Box | Sequence[Place] | None = None,
+        query: str | int = "cls",
+        *,
+        sizes: Sequence[tuple[float, float]] | None = None,
+    ) -> None:
+        if places is None:
+            raise ValueError(
+                "'mass_in_places' needs the place of each picture: pass the metric with its "
+                "places, MassInPlaces([Box(0, left, top, right, bottom), ...])"
+            )
+        given = [places] if isinstance(places, Box) else list(places)
+        if not given:
+            raise ValueError("expected a place for each picture, got an empty list")
+        self.regions = [Region.of(place) for place in given]
+        if isinstance(query, str) and query not in _QUERIES:
+            raise ValueError(f"query is 'cls', 'last', 'mean' or the number of a token: {query!r}")
+        self.query = query if isinstance(query, str) else int(query)
+        self.sizes = None if sizes is None else [(float(w), float(h)) for w, h in sizes]
+        if self.sizes is not None and len(self.sizes) != len(given):
+            raise ValueError(
+                f"sizes are the width and height of each picture: expected {len(given)}, got "
+                f"{len(self.sizes)}"
+            )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        parts = [
+            (rectangles.tolist(), picture, None if mask is None else [mask.shape, mask.tobytes()])
+            for region in self.regions
+            for rectangles, picture, mask in region.parts
+        ]
+        return {"query": self.query, "sizes": self.sizes, "places": digest_of(parts)}
+
+    def begin_batch(self, layer: LayerBatch) -> None:
+        batch = layer.batch
+        self._patches = patches_of(batch, self.name)
+        numbers = [self._number(batch, item) for item in range(len(batch.segments))]
+        self._regions = [
+            self._shares(number, patches)
+            for number, patches in zip(numbers, self._patches, strict=True)
+        ]
+        queries = np.zeros(batch.real.shape)
+        for row, tokens, length in zip(queries, batch.tokens, batch.lengths.tolist(), strict=True):
+            row[_queries_of(tokens, length, self.query)] = 1
+        queries /= queries.sum(1, keepdims=True)
+        self._queries = torch.from_numpy(queries).to(batch.real.device)
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        rows = layer.of_rows(self._queries)
+        weights = torch.einsum("bq,bhqk->bhk", rows, layer.weights.double())
+        self._row: Tensor = weights if layer.first == 0 else self._row + weights
+        if layer.first + layer.weights.shape[2] < layer.batch.real.shape[1]:
+            return {}
+        each = [
+            _numbers_of(row[:, patches.tokens].cpu().numpy(), shares)
+            for row, patches, shares in zip(self._row, self._patches, self._regions, strict=True)
+        ]
+        return {name: torch.from_numpy(np.stack([of[name] for of in each])) for name in each[0]}
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        areas = np.array([shares.own.mean() for shares in self._regions])
+        return {"inside": torch.from_numpy(areas > 0), "area": torch.from_numpy(areas)}
+
+    def _number(self, batch: Batch, item: int) -> int:
+        """Return the number of the picture of an input of the batch."""
+        number = batch.segments[item].index
+        if number is None:
+            if len(self.regions) > 1:
+                raise ValueError(
+                    f"an attention has a single place, got {len(self.regions)}: pass the place of "
+                    "its picture, or measure all pictures, measure(model, pictures, [metric])"
+                )
+            number = 0
+        if number >= len(self.regions):
+            raise ValueError(
+                f"expected a place for each picture, got {len(self.regions)} places, and picture "
+                f"{number} has no place"
+            )
+        return number
+
+    def _shares(self, number: int, patches: Patches) -> _PlaceShares:
+        """Return the shares of patches in the place of a picture and in the places of others."""
+        next_lift: NDArray[np.float64] | None = None
+        lifts, hits = np.zeros(len(patches)), np.zeros(len(patches))
+        n_others = 0
+        for step in range(1, len(self.regions)):
+            other = (number + step) % len(self.regions)
+            region = self.regions[other]
+            if self.sizes is not None:
+                region = region.scaled(*np.divide(self.sizes[number], self.sizes[other]))
+            shares = patches.inside(region)
+            if not shares.any():
+                continue
+            lift = shares / shares.mean()
+            next_lift = lift if next_lift is None else next_lift
+            lifts += lift
+            hits += shares > 0
+            n_others += 1
+        own = patches.inside(self.regions[number])
+        return _PlaceShares(own, next_lift, lifts / max(n_others, 1), hits / max(n_others, 1))
+
+    def compute(self) -> MassInPlacesResult:
+        n_inside = int(self.counted("inside"))
+        if not n_inside:
+            raise ValueError(
+                "all places are outside of the pixels that the model sees: places are in pixels of "
+                "the pictures as they were given"
+            )
+        with np.errstate(invalid="ignore"):
+            mass, lift, pointing = (
+                self.mean(name) / self.mean("known") for name in ("mass", "lift", "pointing")
+            )
+            control_lift, control_pointing = (
+                self.mean(name) / self.mean("compared")
+                for name in ("control_lift", "control_pointing")
+            )
+        counts = [np.rint(self.mean(name) * self.n_segments) for name in ("wins", "losses")]
+        p_values = np.where(
+            np.isnan(control_lift), np.nan, better_than(*map(np.nan_to_num, counts))
+        )
+        return MassInPlacesResult(
+            n_inside,
+            mass,
+            lift,
+            pointing,
+            control_lift,
+            control_pointing,
+            holm(p_values),
+            self.mean("in_picture", over="inside"),
+            float(self.mean("area", over="inside")),
+            _SAID[self.query] if isinstance(self.query, str) else f"token {self.query}",
+            self.n_segments - n_inside,
+            model_name=self.model_name,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _PlaceShares:
+    """The shares of the P patches of a picture that are in places.
+
+    Attributes:
+        own: In the place of the picture, [P].
+        next: In the place of the next picture, divided by the mean over the patches, [P]; None
+            without another place.
+        lifts: The mean of the same over all other pictures, [P].
+        hits: Share of the other places that the patch is in, at least in part, [P].
+    """
+
+    own: NDArray[np.float64]
+    next: NDArray[np.float64] | None
+    lifts: NDArray[np.float64]
+    hits: NDArray[np.float64]
+
+
+def _numbers_of(row: NDArray[np.float64], places: _PlaceShares) -> dict[str, NDArray[np.float64]]:
+    """Return the numbers of all heads for one picture, each [H]; `row` [H, P]."""
+    found = {name: np.zeros(len(row)) for name in _SUMS}
+    if not places.own.any():
+        return found
+    total = row.sum(1)
+    known = (total > 0).astype(np.float64)
+    shares = row / np.where(total > 0, total, 1)[:, None]
+    strongest = shares.argmax(1)
+    found["in_picture"] = total
+    found["known"] = known
+    found["mass"] = shares @ places.own
+    found["lift"] = found["mass"] / places.own.mean()
+    found["pointing"] = known * (places.own[strongest] > 0)
+    if places.next is not None:
+        of_next = shares @ places.next
+        found["compared"] = known
+        found["control_lift"] = shares @ places.lifts
+        found["control_pointing"] = known * places.hits[strongest]
+        found["wins"] = (found["lift"] > of_next).astype(np.float64)
+        found["losses"] = (found["lift"] < of_next).astype(np.float64)
+    return found
+
+
+def _queries_of(tokens: Tokens, length: int, query: str | int) -> int | slice:
+    """Return the queries of an input.
+
+    Raises:
+        ValueError: There is no such query.
+    """
+    if query == "mean":
+        return slice(0, length)
+    if query == "last":
+        return length - 1
+    if query == "cls":
+        if "cls" not in tokens.special:
+            raise ValueError(
+                "this input has no [CLS], whose attention 'mass_in_places' measures: choose a "
+                "query, MassInPlaces(places, query='mean'), 'last' or the number of a token"
+            )
+        return tokens.special.index("cls")
+    number = int(query)
+    if not 0 <= number < length:
+        raise ValueError(f"query {number} is not among the tokens 0 to {length - 1}")
+    return number

@@ -1,0 +1,375 @@
+"""Shares of attention by modality: to pictures, sounds, the prompt, the answer and other tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.maps.stack_axes import chosen_stack
+from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows, Wanted
+from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
+from attnwidget.kernels.causal import is_causal
+from attnwidget.kernels.classes import class_mass
+from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.text.places import Box, Span
+from attnwidget.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.capture.maps.attention import Attention
+
+#: Groups of tokens. Every token is in one of them, and no token in the last.
+MODALITIES = ("picture", "sound", "prompt", "answer", "special", "padding", "no token")
+_TOKENS = MODALITIES[:-1]
+_NONE = len(_TOKENS)
+# Smallest share of a learned sink. Sums of weights in half precision differ from 1 by less.
+_LEAST_SINK = 1e-2
+
+
+def modality_numbers(tokens: Tokens, n_prompt: int | None = None) -> NDArray[np.int64]:
+    """Return the number of the group of each token in MODALITIES, int64 [n].
+
+    Tokens of silence and empty pixels are "padding", tokens with a place "picture" or "sound", and
+    [CLS], [SEP], registers and other tokens without text "special". The rest is text: "answer" for
+    tokens that the model generated and for messages of the role "assistant", else "prompt".
+
+    Args:
+        tokens: The tokens of an axis.
+        n_prompt: Number of the first tokens that are a prompt if the model generated the rest.
+
+    Example:
+        >>> from attnwidget.metrics.modalities import MODALITIES, modality_numbers
+        >>> from attnwidget.text.tokens import Tokens
+        >>> tokens = Tokens.plain(["[CLS]", "a", "cat"])
+        >>> [MODALITIES[number] for number in modality_numbers(tokens, n_prompt=2)]
+        ['special', 'prompt', 'answer']
+    """
+    numbers = []
+    for token, special in enumerate(tokens.special):
+        place = tokens.places[token] if tokens.places else None
+        role = tokens.roles[token] if tokens.roles else ""
+        if special == "padding":
+            name = "padding"
+        elif isinstance(place, Box):
+            name = "picture"
+        elif isinstance(place, Span):
+            name = "sound"
+        # The first token of a text without [CLS] is an ordinary word, or a special token.
+        elif special not in ("", "first") or (special and tokens.words[token] is None):
+            name = "special"
+        elif (n_prompt is not None and token >= n_prompt) or role == "assistant":
+            name = "answer"
+        else:
+            name = "prompt"
+        numbers.append(MODALITIES.index(name))
+    return np.array(numbers, np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModalitiesResult(SegmentMeansResult):
+    """Shares of attention by modality. The shares of a head sum to 1 over the modalities.
+
+    Attributes:
+        names: The M modalities: "picture", "sound", "prompt", "answer", "special", "padding" and
+            "no token", the weight on no token in models with learned sinks.
+        shares: Mean share of the weight of a query on each modality, [M, L, H].
+        by_query: The same from the queries of each modality, [M, M, L, H], queries first; NaN where
+            no input has such queries.
+        even: The shares under even attention to all visible tokens, [M].
+        with_tokens: Number of inputs with tokens of each modality, [M]; for "no token", the number
+            of all inputs if the model has learned sinks, else 0.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> found = measure_attention(load_model().attend("The cat sat."), ["modalities"])
+        >>> result = found["modalities"]
+        >>> list(result.heads()), result.shares.sum(0).round(5).min()
+        (['to prompt', 'to special'], np.float64(1.0))
+    """
+
+    names: tuple[str, ...]
+    shares: NDArray[np.float64]
+    by_query: NDArray[np.float64]
+    even: NDArray[np.float64]
+    with_tokens: NDArray[np.int64]
+
+    def heads(self) -> HeadMetrics:
+        """Return one number per head for each modality with tokens: float64 [L, H] by title."""
+        return {
+            f"to {name}": share
+            for name, share, count in zip(self.names, self.shares, self.with_tokens, strict=True)
+            if count
+        }
+
+    def of(self, query: str, key: str) -> NDArray[np.float64]:
+        """Return the share from the queries of one modality to another, [L, H].
+
+        Args:
+            query: The modality of the queries, such as "answer".
+            key: The modality of the attended tokens, such as "picture".
+
+        Raises:
+            ValueError: The modality does not exist, or no input has queries of the modality.
+        """
+        known = [name for name, count in zip(_TOKENS, self.with_tokens, strict=False) if count]
+        if query not in known:
+            raise ValueError(f"no input has queries of {query!r}: choose among {', '.join(known)}")
+        if key not in self.names:
+            raise ValueError(f"there is no {key!r}: choose among {', '.join(self.names)}")
+        found: NDArray[np.float64] = self.by_query[self.names.index(query), self.names.index(key)]
+        return found
+
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw the share of each modality over the layers.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
+        title = "Attention by modality"
+        return self._curves(self.heads(), title, "share of attention", width=width)
+
+
+class Modalities(SegmentMeans[ModalitiesResult]):
+    """Metric: shares of attention to pictures, sounds, the prompt, the answer and other tokens.
+
+    The shares of a query sum to 1. They are averaged over the queries of an input, then over
+    inputs. In vision-language models the share of the answer's queries on the picture is small in
+    late layers (Lin et al. 2025, *Boosting Multimodal Large Language Models with Visual Tokens
+    Withdrawal for Rapid Inference*, the section on attention sinks).
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> from attnwidget.demo import drawn_shapes
+        >>> attention = load_model("attnwidget/shapes").attend(images=drawn_shapes(1).pictures[0])
+        >>> found = measure_attention(attention, ["modalities"])["modalities"]
+        >>> list(found.heads()), found.of("special", "picture").shape
+        (['to picture', 'to special'], (4, 4))
+    """
+
+    name: ClassVar[str] = "modalities"
+    by_rows = True
+    of_heads = {"shares": (len(_TOKENS) + 1, len(MODALITIES))}
+    of_segments = {"even": (len(MODALITIES),), "with_tokens": (len(_TOKENS),)}
+
+    def begin_batch(self, layer: LayerBatch) -> None:
+        self._begin(layer.batch)
+        self._causal = is_causal(layer.weights, layer.of_rows(layer.batch.real))
+
+    def begin_rows(self, layer: LayerRows) -> None:
+        self._begin(layer.batch)
+        self._causal = not bool(layer.later.any())
+
+    def _begin(self, batch: Batch) -> None:
+        members = _members_of(batch)
+        queries = torch.cat([batch.real.float()[:, None], members], dim=1)
+        self._members = members
+        self._queries = queries / queries.sum(-1, keepdim=True).clamp(min=1)
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        rows = layer.of_rows(self._queries)
+        return self._numbers(class_mass(layer.weights, rows, self._members), rows)
+
+    def wanted(self, batch: Batch) -> Wanted:
+        return Wanted(columns=_members_of(batch))
+
+    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
+        mass = self._queries.double()[:, None] @ layer.columns.double()
+        return self._numbers(mass, self._queries)
+
+    def _numbers(self, mass: Tensor, rows: Tensor) -> Mapping[str, Tensor]:
+        """Return the shares of a layer from the mass on tokens, [B, H, 1 + M - 1, M - 1]."""
+        mass = mass.double()
+        rest = (rows.double().sum(-1)[:, None, :, None] - mass.sum(-1, keepdim=True)).clamp(min=0)
+        return {"shares": torch.cat([mass, rest], dim=-1)}
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        members = self._members.double()
+        n_visible = torch.arange(1, members.shape[-1] + 1, dtype=torch.float64, device="cpu")
+        of_rows = batch.row_weights.double()
+        if self._causal:
+            seen = members.cumsum(-1) / n_visible.to(members.device)
+            even = (seen * of_rows[:, None]).sum(-1)
+        else:
+            even = members.sum(-1) / batch.lengths[:, None]
+        return {
+            "even": torch.nn.functional.pad(even, (0, 1)),
+            "with_tokens": members.amax(-1),
+        }
+
+    def compute(self) -> ModalitiesResult:
+        counts = self.counted("with_tokens")
+        with_queries = np.concatenate([[self.n_segments], counts])
+        with np.errstate(invalid="ignore"):
+            means = self.mean("shares") * self.n_segments
+            means = means / with_queries.reshape(-1, 1, 1, 1)
+        with_sink = bool((np.nan_to_num(means[0, _NONE]) >= _LEAST_SINK).any())
+        if not with_sink:
+            # The rest is rounding.
+            means[:, _NONE] *= 0
+        whole = np.full((len(MODALITIES), *means.shape[1:]), np.nan)
+        whole[:_NONE] = means[1:]
+        return ModalitiesResult(
+            self.n_segments,
+            MODALITIES,
+            means[0],
+            whole,
+            self.mean("even"),
+            np.append(counts, self.n_segments if with_sink else 0),
+            model_name=self.model_name,
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModalityShares(HeadResult):
+    """Shares of attention by modality for every query of one input.
+
+    Attributes:
+        names: The M modalities, as in `ModalitiesResult`.
+        shares: Share of the weight of each query on each modality, [M, L, H, Q]; sums to 1 over the
+            modalities.
+        tokens: The Q queries.
+        of_tokens: The modality of each query, [Q] numbers of `names`.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.demo import drawn_shapes
+        >>> from attnwidget.metrics import modality_shares
+        >>> model = load_model("attnwidget/shapes")
+        >>> found = modality_shares(model.attend(images=drawn_shapes(1).pictures[0]))
+        >>> found.shares.shape, found.tokens[0], found.names[found.of_tokens[0]]
+        ((7, 4, 4, 65), '[CLS]', 'special')
+    """
+
+    names: tuple[str, ...]
+    shares: NDArray[np.float64]
+    tokens: tuple[str, ...]
+    of_tokens: NDArray[np.int64]
+
+    def heads(self) -> HeadMetrics:
+        """Return the mean over all queries for each modality with weight: [L, H] by title."""
+        means = self.shares.mean(-1)
+        return {
+            f"to {name}": share
+            for name, share in zip(self.names, means, strict=True)
+            if np.nan_to_num(share).any()
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per query, head and modality: layer, head, query, token, modality, share.
+
+        Modalities without weight are left out. `attrs["model"]` is the name of the model.
+        """
+        import pandas as pd
+
+        kept = self._kept()
+        values = self.shares[kept]
+        modality, layer, head, query = (index.ravel() for index in np.indices(values.shape))
+        return pd.DataFrame(
+            {
+                "layer": layer,
+                "head": head,
+                "query": query,
+                "token": np.array(self.tokens, dtype=object)[query],
+                "modality": np.array(self.names)[kept][modality],
+                "share": values.ravel(),
+            }
+        ).dropna(ignore_index=True)
+
+    def chart(self, layer: int | None = None, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw the shares of every query, the mean over heads.
+
+        Args:
+            layer: The layer to draw; None = the mean over all layers.
+            width: Pixels of the whole figure.
+
+        Raises:
+            ValueError: The layer does not exist, or has no attention.
+        """
+        from attnwidget.charts.token_heatmap import token_heatmap
+
+        n_layers = self.shares.shape[1]
+        if layer is not None and not 0 <= layer < n_layers:
+            raise ValueError(f"layer {layer} is not among 0 to {n_layers - 1}")
+        chosen = self.shares[:, slice(None) if layer is None else slice(layer, layer + 1)]
+        if np.isnan(chosen).all():
+            raise ValueError(f"layer {layer} has no attention")
+        kept = self._kept()
+        return token_heatmap(
+            np.nanmean(chosen, axis=(1, 2))[kept].T,
+            self.tokens,
+            [self.names[number] for number in kept],
+            title="Attention by modality\n"
+            f"{self.model_name}, {'all layers' if layer is None else f'layer {layer}'}",
+            value_title="share of attention",
+            width=width,
+        )
+
+    def _kept(self) -> list[int]:
+        """Return the numbers of the modalities with weight."""
+        return [n for n, share in enumerate(self.shares) if np.nan_to_num(share).any()]
+
+
+@in_plain_torch
+def modality_shares(attention: Attention, *, stack: str | None = None) -> ModalityShares:
+    """Return the share of attention on each modality for every layer, head and query.
+
+    Modalities are those of the metric `Modalities`: pictures, sounds, the prompt, the answer,
+    special tokens and padding.
+
+    Args:
+        attention: The attention of one input.
+        stack: The stack, also "cross"; None is the only stack, or the language model beside towers.
+
+    Raises:
+        ValueError: The stack does not exist or is not named; the attention is a maximum of heads.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.metrics import modality_shares
+        >>> attention = load_model("attnwidget/induction").generate("The man", max_new_tokens=3)
+        >>> found = modality_shares(attention)
+        >>> [found.names[number] for number in found.of_tokens]
+        ['special', 'prompt', 'prompt', 'answer', 'answer', 'answer']
+    """
+    attention.head_maps.refuse_no_shares("shared out by modality: shares are of rows that sum to 1")
+    chosen = chosen_stack(attention.stacks, stack, attention.model_name)
+    numbers = modality_numbers(chosen.key, attention.n_prompt)
+    members = torch.from_numpy(np.eye(len(_TOKENS))[numbers])  # [K, M - 1]
+    shape = len(MODALITIES), chosen.n_layers, chosen.n_heads, len(chosen.query)
+    shares = np.full(shape, np.nan)
+    for layer in chosen.layers.numbers:
+        if attention.is_long:
+            blocks = attention.row_blocks(layer, stack=chosen.name)
+            mass = np.concatenate([(rows.double() @ members).numpy() for _, rows in blocks], axis=1)
+        else:
+            weights = attention.weights(layer, stack=chosen.name)
+            mass = weights.astype(np.float64) @ members.numpy()
+        shares[:_NONE, layer] = np.moveaxis(mass, 2, 0)
+        rest = (1 - mass.sum(2)).clip(min=0)
+        shares[_NONE, layer] = rest if rest.mean() >= _LEAST_SINK else 0
+    return ModalityShares(
+        MODALITIES,
+        shares,
+        chosen.query.text,
+        modality_numbers(chosen.query, attention.n_prompt),
+        model_name=attention.model_name,
+    )
+
+
+def _members_of(batch: Batch) -> Tensor:
+    """Return the members of each modality, float32 [B, M - 1, n]."""
+    members = np.zeros((len(batch.segments), len(_TOKENS), batch.real.shape[1]), np.float32)
+    prompts = batch.n_prompts or [None] * len(batch.segments)
+    for of_input, tokens, n_prompt in zip(members, batch.tokens, prompts, strict=True):
+        numbers = modality_numbers(tokens, n_prompt)
+        of_input[numbers, np.arange(len(numbers))] = 1
+    return torch.from_numpy(members).to(batch.real.device)

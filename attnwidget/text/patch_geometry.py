@@ -1,0 +1,328 @@
+"""Where the patches of pictures are: centres, rows and columns, and the parts in given regions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.text.places import Box, Place
+
+Floats = NDArray[np.float64]
+
+# Share of a patch by which the edges of a raster may differ from equal steps: boxes of processors
+# are found to a fraction of a pixel.
+_UNEVEN = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Patches:
+    """The tokens of an axis that are parts of pictures.
+
+    Attributes:
+        tokens: Numbers of these tokens on their axis, int64 [P].
+        pictures: Number of the picture of each, int64 [P].
+        edges: Left, top, right and lower edge of each in pixels, [P, 4].
+
+    Example:
+        >>> from attnwidget.text.places import Box
+        >>> from attnwidget.text.patch_geometry import Patches
+        >>> patches = Patches.of([None, Box(0, 0, 0, 4, 2), Box(0, 4, 0, 8, 2)])
+        >>> patches.tokens.tolist(), patches.centres.tolist(), patches.sizes.tolist()
+        ([1, 2], [[2.0, 1.0], [6.0, 1.0]], [[4.0, 2.0], [4.0, 2.0]])
+    """
+
+    tokens: NDArray[np.int64]
+    pictures: NDArray[np.int64]
+    edges: Floats
+
+    @classmethod
+    def of(cls, places: Sequence[Place | None]) -> Patches:
+        """Return the patches among the places of an axis."""
+        boxes = [(token, place) for token, place in enumerate(places) if isinstance(place, Box)]
+        edges = [(box.left, box.top, box.right, box.bottom) for _, box in boxes]
+        return cls(
+            np.array([token for token, _ in boxes], np.int64),
+            np.array([box.picture for _, box in boxes], np.int64),
+            np.array(edges, np.float64).reshape(-1, 4),
+        )
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def centres(self) -> Floats:
+        """Column and row of the centre of each patch in pixels, [P, 2]."""
+        return (self.edges[:, :2] + self.edges[:, 2:]) / 2
+
+    @property
+    def sizes(self) -> Floats:
+        """Width and height of each patch in pixels, [P, 2]."""
+        return self.edges[:, 2:] - self.edges[:, :2]
+
+    @property
+    def units(self) -> Floats:
+        """Width and height of a step to the next column and row at each patch, [P, 2] in pixels.
+
+        A patch that the edge of the picture cuts has the unit of the whole patches beside the cut
+        patch. Patches without rows and columns have their size as the unit.
+        """
+        try:
+            rasters = self.rasters()[:, 0]
+        except ValueError:
+            return self.sizes
+        units = np.zeros((len(self), 2))
+        for raster in np.unique(rasters):
+            members = rasters == raster
+            units[members] = np.median(self.sizes[members], axis=0)
+        return units
+
+    def rasters(self) -> NDArray[np.int64]:
+        """Return the raster, the row and the column of each patch, int64 [P, 3].
+
+        Patches of one picture and of equal size are a raster, and patches beside them that the edge
+        of the picture cuts belong to it. The tiles of a picture and the small version of the whole
+        picture are two rasters.
+
+        Raises:
+            ValueError: Patches of a raster are not in rows and columns of equal steps.
+
+        Example:
+            >>> from attnwidget.text.places import Box
+            >>> from attnwidget.text.patch_geometry import Patches
+            >>> boxes = [Box(0, x, y, x + 4, y + 4) for y in (0, 4) for x in (0, 4)]
+            >>> Patches.of(boxes).rasters().tolist()
+            [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1]]
+        """
+        found = np.full((len(self), 3), -1, np.int64)
+        for members in self._alike():
+            if (found[members, 0] >= 0).all():
+                continue
+            number = int(found[:, 0].max()) + 1
+            size = np.median(self.sizes[members], axis=0)
+            columns = _Lines.of(self.edges[members, 0], size[0])
+            rows = _Lines.of(self.edges[members, 1], size[1])
+            if columns is None or rows is None or _repeats(rows.numbers, columns.numbers):
+                raise ValueError(
+                    f"the patches of picture {self.pictures[members][0]} of {size[0]:.4g} × "
+                    f"{size[1]:.4g} pixels are not in rows and columns of equal steps, so that "
+                    "offsets in patches are not defined: measure 'attention_distance', which needs "
+                    "no rows and columns"
+                )
+            found[members] = np.stack(
+                (np.full(len(rows.numbers), number), rows.numbers, columns.numbers), axis=1
+            )
+            left = (found[:, 0] < 0) & (self.pictures == self.pictures[members][0])
+            for patch in np.flatnonzero(left):
+                row = rows.beside(*self.edges[patch, [1, 3]])
+                column = columns.beside(*self.edges[patch, [0, 2]])
+                if row is not None and column is not None:
+                    found[patch] = number, row, column
+            own = found[:, 0] == number
+            found[own, 1:] -= found[own, 1:].min(0)
+        # Rasters are numbered in the order of their first tokens.
+        _, first, numbers = np.unique(found[:, 0], return_index=True, return_inverse=True)
+        found[:, 0] = first.argsort().argsort()[numbers]
+        return found
+
+    def _alike(self) -> list[NDArray[np.bool_]]:
+        """Return the members of groups of patches of equal size, the largest group first."""
+        groups: list[NDArray[np.bool_]] = []
+        unknown = np.ones(len(self), bool)
+        while unknown.any():
+            first = int(np.argmax(unknown))
+            near = np.abs(self.sizes - self.sizes[first]) <= _UNEVEN * self.sizes[first]
+            same = self.pictures == self.pictures[first]
+            groups.append(unknown & same & np.all(near, axis=1))
+            unknown &= ~groups[-1]
+        return sorted(groups, key=lambda members: -int(members.sum()))
+
+    def inside(self, region: Region) -> Floats:
+        """Return the share of the area of each patch that is in a region, [P].
+
+        The shares are exact, also for patches that a mask or a box cuts between pixels.
+
+        Example:
+            >>> from attnwidget.text.places import Box
+            >>> from attnwidget.text.patch_geometry import Patches, Region
+            >>> patches = Patches.of([Box(0, 0, 0, 4, 4), Box(0, 4, 0, 8, 4)])
+            >>> patches.inside(Region.of([Box(0, 3, 0, 6, 2), Box(0, 3, 0, 5, 2)])).tolist()
+            [0.125, 0.25]
+        """
+        area = np.zeros(len(self))
+        for rectangles, picture, mask in region.parts:
+            if mask is None:
+                overlap = np.minimum(self.edges[:, None, 2:], rectangles[:, 2:])
+                overlap = overlap - np.maximum(self.edges[:, None, :2], rectangles[:, :2])
+                part = overlap.clip(min=0).prod(2).sum(1)
+            else:
+                part = _mask_area(mask, self.edges)
+            area += np.where(self.pictures == picture, part, 0)
+        whole = self.sizes.prod(1)
+        return np.divide(area, whole, out=np.zeros(len(self)), where=whole > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A part of the pictures of an input: boxes that may overlap, or a mask.
+
+    Attributes:
+        parts: Of each picture, disjoint rectangles [K, 4], the number of the picture, and a mask in
+            place of rectangles, bool [H, W], or None.
+    """
+
+    parts: tuple[tuple[Floats, int, NDArray[np.bool_] | None], ...]
+
+    @classmethod
+    def of(cls, given: Any) -> Region:
+        """Return the region of a box, of several boxes, or of a mask of picture 0.
+
+        Raises:
+            TypeError: `given` is neither boxes nor a mask.
+            ValueError: There is no box, or the mask is empty or has no rows and columns.
+        """
+        if isinstance(given, Box):
+            given = [given]
+        if isinstance(given, np.ndarray):
+            if given.dtype != np.bool_ or given.ndim != 2:
+                raise ValueError(
+                    "a mask is an array of bool [height, width] of the picture, got "
+                    f"{given.dtype} {list(given.shape)}"
+                )
+            if not given.any():
+                raise ValueError("a mask marks at least one pixel, got False everywhere")
+            return cls(((np.zeros((0, 4)), 0, given),))
+        if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+            raise TypeError(
+                f"a place is a Box, a list of boxes or a mask, got {type(given).__name__}"
+            )
+        wrong = next((box for box in given if not isinstance(box, Box)), None)
+        if wrong is not None:
+            raise TypeError(f"a place is a Box, a list of boxes or a mask, got {wrong!r} in a list")
+        if not given:
+            raise ValueError("the place of a picture is at least one box, got an empty list")
+        pictures = sorted({box.picture for box in given})
+        return cls(
+            tuple(
+                (_apart([box for box in given if box.picture == picture]), picture, None)
+                for picture in pictures
+            )
+        )
+
+    def scaled(self, width: float, height: float) -> Region:
+        """Return the region in a picture that is wider and higher by these factors."""
+        factors = np.array([width, height, width, height])
+        parts = []
+        for rectangles, picture, mask in self.parts:
+            if mask is not None:
+                rectangles, mask = _pixels_of(mask), None
+            parts.append((rectangles * factors, picture, mask))
+        return Region(tuple(parts))
+
+
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """The rows or the columns of a raster.
+
+    Attributes:
+        numbers: The row of each patch, from 0.
+        start: First edge of row 0 in pixels.
+        step: Pixels from a row to the next.
+        size: Pixels of a patch.
+    """
+
+    numbers: NDArray[np.int64]
+    start: float
+    step: float
+    size: float
+
+    @classmethod
+    def of(cls, edges: Floats, size: float) -> _Lines | None:
+        """Return the rows of patches with these first edges; None if the steps are not equal."""
+        order = np.argsort(edges, kind="stable")
+        # Edges of a row differ by less than a patch: a gap begins the next row.
+        begins = np.diff(edges[order]) > _UNEVEN * size
+        line = np.zeros(len(edges), np.int64)
+        line[order[1:]] = begins.cumsum()
+        lines = np.bincount(line, edges) / np.bincount(line)
+        if len(lines) == 1:
+            return cls(line, float(lines[0]), size, size)
+        gaps = np.diff(lines)
+        step = float(np.median(gaps[gaps < 1.5 * gaps.min()]))
+        numbers = np.rint((edges - lines[0]) / step)
+        uneven = np.abs(edges - lines[0] - numbers * step).max()
+        # A gap between all rows says that the patches between them are missing.
+        if uneven > 2 * _UNEVEN * size or step > (1 + 2 * _UNEVEN) * size:
+            return None
+        return cls(numbers.astype(np.int64), float(lines[0]), step, size)
+
+    def beside(self, first: float, last: float) -> int | None:
+        """Return the row of a patch that may be cut, or None if the patch is in no row.
+
+        Args:
+            first: First edge of the patch in pixels.
+            last: Last edge in pixels.
+        """
+        room = 2 * _UNEVEN * self.size
+        whole = abs(last - first - self.size) <= _UNEVEN * self.size
+        row = round((first - self.start) / self.step)
+        if whole or (last - first < self.size and row > self.numbers.max()):
+            # Whole, or cut at the end.
+            return row if abs(self.start + row * self.step - first) <= room else None
+        row = round((last - self.size - self.start) / self.step)
+        is_cut_at_start = last - first < self.size and row < self.numbers.min()
+        edge = self.start + row * self.step + self.size
+        return row if is_cut_at_start and abs(edge - last) <= room else None
+
+
+def _repeats(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> bool:
+    """Return whether two patches are in the same row and column."""
+    return len(np.unique(np.stack((rows, columns)), axis=1).T) < len(rows)
+
+
+def _apart(boxes: Sequence[Box]) -> Floats:
+    """Return rectangles that cover what the boxes cover, without overlap, [K, 4]."""
+    edges = np.array([(box.left, box.top, box.right, box.bottom) for box in boxes])
+    if len(edges) == 1:
+        return edges
+    x = np.unique(edges[:, [0, 2]])
+    y = np.unique(edges[:, [1, 3]])
+    left, top = np.meshgrid(x[:-1], y[:-1])
+    right, bottom = np.meshgrid(x[1:], y[1:])
+    cells = np.stack((left, top, right, bottom), axis=-1).reshape(-1, 4)
+    within = (cells[:, None, :2] >= edges[:, :2]) & (cells[:, None, 2:] <= edges[:, 2:])
+    return cells[np.any(within.all(2), 1)]
+
+
+def _pixels_of(mask: NDArray[np.bool_]) -> Floats:
+    """Return the pixels of a mask as rectangles, one for each run of pixels in a row."""
+    padded = np.pad(mask, ((0, 0), (1, 1))).astype(np.int8)
+    change = np.diff(padded, axis=1)
+    rows, left = np.nonzero(change == 1)
+    right = np.nonzero(change == -1)[1]
+    return np.stack((left, rows, right, rows + 1), axis=1).astype(np.float64)
+
+
+def _mask_area(mask: NDArray[np.bool_], edges: Floats) -> Floats:
+    """Return the area of a mask within each of the rectangles, [P] in square pixels.
+
+    The integral of a mask from the upper left corner is bilinear within each pixel.
+    """
+    height, width = mask.shape
+    whole = np.zeros((height + 1, width + 1))
+    whole[1:, 1:] = mask.cumsum(0).cumsum(1)
+
+    def until(x: Floats, y: Floats) -> Floats:
+        x, y = x.clip(0, width), y.clip(0, height)
+        column = np.minimum(x.astype(np.int64), width - 1)
+        row = np.minimum(y.astype(np.int64), height - 1)
+        across, down = x - column, y - row
+        upper = whole[row, column] * (1 - across) + whole[row, column + 1] * across
+        lower = whole[row + 1, column] * (1 - across) + whole[row + 1, column + 1] * across
+        return upper * (1 - down) + lower * down
+
+    left, top, right, bottom = edges.T
+    return until(right, bottom) - until(left, bottom) - until(right, top) + until(left, top)

@@ -1,0 +1,134 @@
+"""Places of pixels in pictures: what the processor does is measured, not assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import CLIPImageProcessor, ViTImageProcessor
+
+from attnwidget.capture.hub_model.picture_places import (
+    FrameFinder,
+    NoPlaces,
+    PictureFrame,
+    PictureFrames,
+)
+from fixtures.picture_models import Picture, drawn
+
+
+class Altered:
+    """A processor that changes the pixels of ViT's processor."""
+
+    def __init__(self, alter: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]) -> None:
+        self.inner = ViTImageProcessor(size={"height": 48, "width": 64})
+        self.alter = alter
+
+    def __call__(self, images: Any, return_tensors: str) -> dict[str, torch.Tensor]:
+        made = self.inner(images=images, return_tensors="np")["pixel_values"]
+        return {"pixel_values": torch.from_numpy(np.ascontiguousarray(self.alter(made)))}
+
+
+def frames_of(processor: Any, *pictures: Picture) -> PictureFrames:
+    inputs = processor(images=list(pictures), return_tensors="pt")
+    return FrameFinder()(processor, pictures, inputs)
+
+
+def only(frames: PictureFrames) -> PictureFrame:
+    (frame,) = frames.frames
+    assert frame is not None
+    return frame
+
+
+@pytest.mark.parametrize("size", [(640, 427), (30, 50), (1000, 450)])
+def test_a_squeezed_picture_has_boxes_within_a_thousandth_of_its_side(
+    size: tuple[int, int],
+) -> None:
+    frame = only(frames_of(ViTImageProcessor(), drawn(*size)))
+    box = frame.box(16, 32, 32, 64)
+    assert box is not None
+    expected = np.array([16, 32, 32, 64]) / 224 * np.tile(size, 2)
+    error = np.abs(np.array([box.left, box.top, box.right, box.bottom]) - expected)
+    assert error.max() < max(size) / 1000
+
+
+def test_a_cropped_picture_has_boxes_inside_of_the_crop() -> None:
+    frame = only(frames_of(CLIPImageProcessor(), drawn(640, 427)))
+    whole = frame.whole
+    assert whole is not None
+    assert abs(whole.left - 106.5) < 2 and abs(whole.right - 533.5) < 2
+    assert whole.top < 0.5 and whole.bottom > 426.5
+
+
+def test_a_changed_option_of_the_processor_changes_the_boxes() -> None:
+    find, picture = FrameFinder(), drawn(640, 427)
+    processor = CLIPImageProcessor(size={"height": 224, "width": 224})
+    squeezed = only(find(processor, [picture], processor(images=picture, return_tensors="pt")))
+    processor.size = {"shortest_edge": 224}
+    cropped = only(find(processor, [picture], processor(images=picture, return_tensors="pt")))
+    assert squeezed.across[0] > 2.8 and cropped.across[0] < 2
+
+
+def test_padding_has_no_place() -> None:
+    def pad(pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return np.pad(pixels, ((0, 0), (0, 0), (10, 6), (0, 0)), constant_values=0.3)
+
+    frame = only(frames_of(Altered(pad), drawn(128, 96)))
+    assert frame.inside == (0, 10, 64, 58)
+    assert frame.box(0, 0, 16, 8) is None
+    box = frame.box(0, 8, 16, 16)
+    assert box is not None and abs(box.top) < 0.2 and abs(box.bottom - 12) < 0.2
+
+
+def test_mirrored_pixels_have_boxes_on_the_other_side() -> None:
+    frame = only(frames_of(Altered(lambda pixels: pixels[..., ::-1]), drawn(128, 96)))
+    box = frame.box(0, 0, 16, 16)
+    assert box is not None and abs(box.right - 128) < 0.2 and abs(box.left - 96) < 0.2
+
+
+def test_pictures_that_change_places_keep_their_numbers() -> None:
+    pictures = [drawn(128, 96, 0), drawn(90, 90, 1), drawn(64, 200, 2)]
+    frames = frames_of(Altered(lambda pixels: pixels[[2, 0, 1]]), *pictures)
+    assert [frame and frame.picture for frame in frames.frames] == [2, 0, 1]
+    assert [frame and frame.size for frame in frames.frames] == [(64, 200), (128, 96), (90, 90)]
+
+
+@pytest.mark.parametrize(
+    ("alter", "reason"),
+    [
+        (lambda pixels: pixels.swapaxes(2, 3), "bends, turns or mixes"),
+        (lambda pixels: np.sign(pixels) * np.abs(pixels) ** 1.5, "bends, turns or mixes"),
+        (lambda pixels: np.where(np.tri(48, 64, dtype=bool), pixels, 0), "is no rectangle"),
+        (lambda pixels: pixels.reshape(1, 1, -1), "no input says how many rows"),
+    ],
+    ids=["transposed", "bent", "triangle", "flat"],
+)
+def test_pixels_without_straight_rows_and_columns_have_no_places(
+    alter: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]], reason: str
+) -> None:
+    with pytest.raises(NoPlaces, match=reason):
+        frames_of(Altered(alter), drawn(128, 96))
+
+
+def test_several_pictures_in_one_frame_have_no_places() -> None:
+    with pytest.raises(NoPlaces, match="several pictures in one"):
+        frames_of(
+            Altered(lambda pixels: np.concatenate(list(pixels), 2)[None]),
+            drawn(128, 96),
+            drawn(90, 60, 1),
+        )
+
+
+def test_pixels_that_another_processor_made_have_no_places() -> None:
+    picture = drawn(128, 96)
+    crop = CLIPImageProcessor()(images=picture, return_tensors="pt")
+    with pytest.raises(NoPlaces, match="other pixels"):
+        FrameFinder()(ViTImageProcessor(), [picture], crop)
+    with pytest.raises(NoPlaces, match=r"makes \[1, 3, 48, 64\] of them, not \[1, 3, 224, 224\]"):
+        FrameFinder()(Altered(np.asarray), [picture], crop)
+    with pytest.raises(NoPlaces, match="refused them"):
+        FrameFinder()(lambda **_: {}, [picture], crop)
+    with pytest.raises(NoPlaces, match="no pixel_values"):
+        FrameFinder()(ViTImageProcessor(), [picture], {})

@@ -1,0 +1,227 @@
+"""Pictures and sounds as inputs of models, prepared by their processors."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from PIL import Image
+from scipy.io import wavfile
+
+from attnwidget import load_model
+from attnwidget.results import Sound
+
+SIZES = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+}
+RANDOM = np.random.default_rng(0)
+PICTURE = RANDOM.integers(0, 256, (20, 30, 3), dtype=np.uint8)
+
+
+@pytest.fixture(scope="module")
+def vit():
+    torch.manual_seed(0)
+    config = transformers.ViTConfig(**SIZES, image_size=32, patch_size=8)
+    hf_model = transformers.ViTForImageClassification(config)
+    return load_model(hf_model, transformers.ViTImageProcessor(size={"height": 32, "width": 32}))
+
+
+@pytest.fixture(scope="module")
+def whisper():
+    torch.manual_seed(0)
+    config = transformers.WhisperConfig(
+        d_model=32,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        max_source_positions=100,
+        vocab_size=200,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=3,
+    )
+    extractor = transformers.WhisperFeatureExtractor(chunk_length=2)
+    return load_model(transformers.WhisperForConditionalGeneration(config), extractor)
+
+
+class TagProcessor:
+    """A processor that writes a tag per picture, as those of vision-language models do."""
+
+    chat_template = "given"
+    image_token = "<image>"
+
+    def __init__(self, image_processor):
+        self.image_processor = image_processor
+        self.tokenizer = load_model().tokenizer
+        self.calls = []
+
+    def apply_chat_template(self, messages, *, tokenize, add_generation_prompt, **options):
+        assert tokenize is False
+        parts = [
+            self.image_token if part["type"] == "image" else part["text"]
+            for message in messages
+            for part in message["content"]
+        ]
+        return f"{' '.join(parts)}{' assistant' if add_generation_prompt else ''}"
+
+    def __call__(self, *, text, images, return_tensors):
+        self.calls.append((text, [image.size for image in images]))
+        pixels = self.image_processor(images=images, return_tensors=return_tensors)
+        words = self.tokenizer(text[0].replace(self.image_token, "[UNK]"), return_tensors="pt")
+        return {**words, **pixels, "unknown_to_the_model": torch.zeros(1)}
+
+
+@pytest.fixture(scope="module")
+def tagged(vit):
+    """A BERT that takes pictures beside a text, and ignores them."""
+    bert = copy.deepcopy(load_model().hf_model)
+
+    def forward(input_ids=None, attention_mask=None, pixel_values=None):
+        return type(bert).forward(bert, input_ids=input_ids, attention_mask=attention_mask)
+
+    bert.forward = forward
+    return load_model(bert, TagProcessor(vit.processor))
+
+
+def test_a_picture_is_prepared_by_the_processor(vit, tmp_path):
+    Image.fromarray(PICTURE).save(tmp_path / "noise.png")
+    pixels = vit.processor(images=[Image.fromarray(PICTURE)], return_tensors="pt")
+    expected = vit.attend(dict(pixels)).weights(1, 2)
+    for picture in (PICTURE, Image.fromarray(PICTURE), [PICTURE], str(tmp_path / "noise.png")):
+        attention = vit.attend(images=picture)
+        assert np.array_equal(attention.weights(1, 2), expected)
+        assert np.array_equal(attention.pictures[0], PICTURE)
+
+
+def test_the_picture_stays_when_the_input_is_read_again(vit):
+    attention = vit.attend(images=PICTURE)
+    assert np.array_equal(attention.without([(0, 1)]).pictures[0], PICTURE)
+    assert str(attention.made_by) == "load_model(model, processor).attend(images=images)"
+    classes = vit.predict(images=PICTURE).to_frame()
+    assert len(classes) == 2
+
+
+def test_a_model_with_a_processor_is_pickled(vit):
+    received = pickle.loads(pickle.dumps(vit))
+    assert np.array_equal(
+        received.attend(images=PICTURE).weights(0, 0), vit.attend(images=PICTURE).weights(0, 0)
+    )
+
+
+def test_a_folder_brings_its_processor(vit, tmp_path):
+    vit.hf_model.save_pretrained(tmp_path)
+    vit.processor.save_pretrained(tmp_path)
+    loaded = load_model(tmp_path)
+    assert type(loaded.processor) is type(vit.processor)
+    assert loaded.attend(images=PICTURE).pictures[0].shape == (20, 30, 3)
+    beside = load_model(copy.deepcopy(vit.hf_model), tmp_path)
+    assert type(beside.processor) is type(vit.processor)
+
+
+def test_an_object_around_a_model_brings_its_processor(vit):
+    pipeline = SimpleNamespace(model=copy.deepcopy(vit.hf_model), image_processor=vit.processor)
+    assert load_model(pipeline).processor is vit.processor
+
+
+def test_options_of_the_pass_stand_beside_pixels(vit):
+    inputs = {"interpolate_pos_encoding": True, "pixel_values": torch.zeros(1, 3, 48, 32)}
+    assert len(vit.attend(inputs).tokens) == 1 + 6 * 4
+    large = np.zeros((48, 32, 3))
+    attention = vit.attend({"interpolate_pos_encoding": True}, images=large)
+    assert len(attention.tokens) == 17
+
+
+def test_a_sound_is_resampled_and_read(whisper, tmp_path):
+    samples = np.sin(np.arange(8000) / 5).astype(np.float32)
+    wavfile.write(tmp_path / "tone.wav", 8000, (samples * 32767).astype(np.int16))
+    attention = whisper.attend(audio=(samples, 8000), target=[5, 6])
+    assert attention.sounds[0].seconds == 1
+    assert attention.sounds[0].rate == 8000
+    of_file = whisper.attend(audio=str(tmp_path / "tone.wav"), target=[5, 6])
+    difference = of_file.weights(0, 1, stack="cross") - attention.weights(0, 1, stack="cross")
+    assert np.abs(difference).max() < 1e-3
+    same = whisper.attend(audio=Sound(samples, 8000), target=[5, 6])
+    assert np.array_equal(
+        same.weights(0, 1, stack="encoder"), attention.weights(0, 1, stack="encoder")
+    )
+
+
+def test_a_text_gets_the_placeholders_of_its_pictures(tagged):
+    tagged.attend("What is this?", images=[PICTURE])
+    tagged.attend("<image> What?", images=[PICTURE])
+    tagged.attend(
+        [
+            {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "Hi"}]},
+            {"role": "assistant", "content": "Yes"},
+        ],
+        images=[PICTURE],
+    )
+    sizes = [(30, 20)]
+    assert tagged.processor.calls == [
+        (["<image> What is this? assistant"], sizes),
+        (["<image> What?"], sizes),
+        (["<image> Hi Yes"], sizes),
+    ]
+
+
+def test_messages_may_hold_their_pictures(tagged):
+    message = {"role": "user", "content": [{"type": "image", "image": PICTURE}]}
+    attention = tagged.attend([message])
+    assert np.array_equal(attention.pictures[0], PICTURE)
+    with pytest.raises(ValueError, match="1 picture, and 1 picture apart"):
+        tagged.attend([message], images=PICTURE)
+    with pytest.raises(ValueError, match="nothing is fetched"):
+        tagged.attend(
+            [{"role": "user", "content": [{"type": "image", "image": "https://a.b/c.png"}]}]
+        )
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda vit: vit.attend(), TypeError, "there is nothing to read"),
+        (lambda vit: vit.attend(images=[PICTURE, PICTURE]), ValueError, "one picture at a time"),
+        (lambda vit: vit.attend(audio=([0.0], 10)), ValueError, "reads no sounds"),
+        (lambda vit: vit.attend("Hi", images=PICTURE), ValueError, "has no tokenizer"),
+        (lambda vit: vit.attend(audio=[0.0, 1.0]), TypeError, "a sampling rate is needed"),
+        (
+            lambda vit: load_model(vit.hf_model).attend(images=PICTURE),
+            ValueError,
+            "has no processor",
+        ),
+    ],
+)
+def test_inputs_that_cannot_be_prepared_are_refused(vit, call, error, message):
+    with pytest.raises(error, match=message):
+        call(vit)
+
+
+@pytest.mark.parametrize(
+    ("sound", "message"),
+    [
+        ((np.zeros((2, 80)), 10), "channels come last"),
+        ((np.zeros(0), 10), "samples are an array"),
+        ((np.array([np.nan]), 10), "NaN"),
+        ((np.zeros(8), 0), "samples a second"),
+    ],
+)
+def test_what_is_no_sound_is_refused(whisper, sound, message):
+    with pytest.raises(ValueError, match=message):
+        whisper.attend(audio=sound)
+
+
+def test_the_text_of_a_speech_model_is_its_target(whisper):
+    with pytest.raises(TypeError, match="target="):
+        whisper.attend("Hello", audio=(np.zeros(800), 8000))

@@ -1,0 +1,128 @@
+"""Studies over pictures: equal to the mean over single attentions, resumed, by workers, refused."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from attnwidget import AttentionModel, load_model, measure, measure_attention
+from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.corpus.picture_segments import is_picture, picture_segments
+from attnwidget.demo import drawn_shapes
+from attnwidget.metrics import MassInPlaces
+
+DRAWN = drawn_shapes(5, seed=11)
+METRICS = ["entropy", "confidence", "sinks", "attention_distance", "picture_offsets", "modalities"]
+
+
+@pytest.fixture(scope="module")
+def model() -> AttentionModel:
+    return load_model("attnwidget/shapes", device="cpu")
+
+
+def numbers(model: AttentionModel, pictures: Any, **options: Any) -> dict[str, np.ndarray]:
+    metrics = [*METRICS, MassInPlaces(DRAWN.boxes)]
+    return measure(model, pictures, metrics, progress=False, **options).heads()
+
+
+def same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> None:
+    assert first.keys() == second.keys()
+    for title, values in first.items():
+        np.testing.assert_array_equal(values, second[title])
+
+
+def test_a_study_is_the_mean_over_its_pictures(model: AttentionModel) -> None:
+    found = measure(model, DRAWN.pictures, METRICS, progress=False).heads()
+    alone = [
+        measure_attention(model.attend(images=[picture]), METRICS).heads()
+        for picture in DRAWN.pictures
+    ]
+    for title, values in found.items():
+        np.testing.assert_allclose(values, np.mean([one[title] for one in alone], 0), atol=1e-6)
+
+
+def test_pictures_are_arrays_images_paths_or_rows(model: AttentionModel, tmp_path: Path) -> None:
+    expected = numbers(model, DRAWN.pictures, batch_size=2)
+    images = [Image.fromarray(picture) for picture in DRAWN.pictures]
+    paths = [tmp_path / f"{number}.png" for number in range(len(images))]
+    for image, path in zip(images, paths, strict=True):
+        image.save(path)
+    for given in (iter(images), paths, [{"images": [image]} for image in images]):
+        same(numbers(model, given, batch_size=2), expected)
+
+
+def test_a_stopped_study_goes_on(model: AttentionModel, tmp_path: Path) -> None:
+    file = tmp_path / "sums.npz"
+    numbers(model, DRAWN.pictures[:4], batch_size=2, resume=file)
+    whole = numbers(model, DRAWN.pictures, batch_size=2, resume=file)
+    same(whole, numbers(model, DRAWN.pictures, batch_size=2))
+    with pytest.raises(ValueError, match="differ from the first segments"):
+        numbers(model, DRAWN.pictures[::-1], batch_size=2, resume=file)
+
+
+class InTurn:
+    """An executor that does the work at once, on a copy, as another process would."""
+
+    def submit(self, function: Any, *arguments: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        copied, given = pickle.loads(pickle.dumps((function, arguments)))
+        future.set_result(copied(*given))
+        return future
+
+
+def test_workers_read_the_same(model: AttentionModel) -> None:
+    with model.disabled([(0, 0)]):
+        expected = numbers(model, DRAWN.pictures, batch_size=2)
+        same(numbers(model, DRAWN.pictures, batch_size=2, executor=InTurn()), expected)
+    assert not np.array_equal(numbers(model, DRAWN.pictures)["entropy"], expected["entropy"])
+
+
+@pytest.mark.parametrize("query", ["cls", "mean"])
+def test_long_inputs_have_the_same_numbers(
+    model: AttentionModel, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    """Without whole maps, rows come in blocks, here of seven queries."""
+    in_blocks = KeptLayer.row_blocks
+    monkeypatch.setattr(KeptLayer, "row_blocks", lambda layer: in_blocks(layer, 4 * 65 * 7))
+    whole, long = (model.attend(images=DRAWN.pictures[0], long=long) for long in (None, True))
+    found = []
+    for attention in (whole, long):
+        metrics = [*METRICS, MassInPlaces(DRAWN.boxes[0], query)]
+        found.append(measure_attention(attention, metrics).heads())
+    assert long.is_long and len(list(long.row_blocks(0))) == 10
+    assert found[0].keys() == found[1].keys()
+    for title, values in found[0].items():
+        np.testing.assert_allclose(found[1][title], values, atol=1e-3, rtol=1e-4, err_msg=title)
+
+
+def test_other_inputs_are_refused(model: AttentionModel) -> None:
+    with pytest.raises(TypeError, match="expected pictures, got str as number 1: a picture is a"):
+        numbers(model, [DRAWN.pictures[0], "a text"])
+    with pytest.raises(ValueError, match="row 0 has no picture in 'images'"):
+        numbers(model, [{"images": []}])
+    with pytest.raises(ValueError, match="pictures take None, got 'zero'"):
+        numbers(model, DRAWN.pictures, token_types="zero")
+    with pytest.raises(ValueError, match="measure distances along a line"):
+        measure(model, DRAWN.pictures, ["position"], progress=False)
+    with pytest.raises(ValueError, match="not told by maps alone"):
+        measure(model, DRAWN.pictures, ["norms"], progress=False)
+    with pytest.raises(ValueError, match="load_model"):
+        numbers(load_model(device="cpu"), DRAWN.pictures)
+    with pytest.raises(ValueError, match="has no tokenizer"):
+        numbers(model, ["a text"])
+
+
+def test_pictures_are_known_by_their_content() -> None:
+    first, again, other = picture_segments(
+        [DRAWN.pictures[0], DRAWN.pictures[0], DRAWN.pictures[1]]
+    )
+    assert first.first == again.first != other.first and first.index == 0 and len(first) == 1
+    rows = [{"images": DRAWN.pictures[0], "text": text} for text in ("what?", "where?")]
+    assert len({segment.first for segment in picture_segments(rows)}) == 2
+    assert not any(map(is_picture, ("text", ["list"], ("a", "b"), {"text": "a"}, 1)))
