@@ -137,8 +137,11 @@ def test_a_sound_is_painted_and_played_on_a_page(browser: Browser, tmp_path: Pat
         expect(button).to_be_visible()
         page.evaluate(
             """() => { window.started = [];
-              AudioBufferSourceNode.prototype.start = function (...of) {
-                window.started.push([of[1], of[2], this.buffer.duration]); }; }"""
+              const { prototype } = AudioBufferSourceNode;
+              const { start } = prototype;
+              prototype.start = function (...of) {
+                window.started.push([of[1], of[2], this.buffer.duration]);
+                start.apply(this, of); }; }"""
         )
         button.click()
         page.wait_for_function("() => window.started.length === 1")

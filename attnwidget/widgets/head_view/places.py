@@ -32,6 +32,7 @@ def has_places(tokens: Tokens) -> bool:
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
+        >>> from attnwidget.widgets.head_view.places import has_places
         >>> has_places(Tokens.plain(["The", "cat"]))
         False
     """
@@ -47,6 +48,7 @@ def places_to_wire(places: Sequence[Place | None], n_pictures: int) -> dict[str,
 
     Example:
         >>> from attnwidget.results import Box
+        >>> from attnwidget.widgets.head_view.places import places_to_wire
         >>> wire = places_to_wire([None, Box(0, 0, 0, 8, 8)], n_pictures=1)
         >>> wire["shape"]
         [2, 5]
@@ -85,6 +87,7 @@ def first_query(
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
+        >>> from attnwidget.widgets.head_view.places import first_query
         >>> tokens = Tokens.plain(["[CLS]", "cats"])
         >>> first_query(tokens, tokens, None)
         0
@@ -109,6 +112,7 @@ def media_to_wire(media: Media) -> dict[str, Any]:
     Example:
         >>> import numpy as np
         >>> from attnwidget.text.places import Media
+        >>> from attnwidget.widgets.head_view.places import media_to_wire
         >>> wire = media_to_wire(Media(pictures=(np.zeros((8, 16, 3), np.uint8),)))
         >>> wire["pictures"][0]["width"], wire["pictures"][0]["type"]
         (16, 'image/png')

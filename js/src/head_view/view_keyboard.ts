@@ -73,8 +73,10 @@ export function viewKeyboard(view: ShownView, locks: ViewLocks, commands: Comman
       view.show(part);
       return true;
     }
+    // A token may have been locked since the last drawing.
+    const now = { ...scene, state: { ...scene.state, tokens: model.get("tokens") } };
     const target = view.figure.neighbour
-      ? view.figure.neighbour(scene, view.active, event.key)
+      ? view.figure.neighbour(now, view.active, event.key)
       : targetOf(event.key, scene);
     if (!target) return false;
     view.active = target;

@@ -204,6 +204,6 @@ function render(context: RenderContext<ViewState>): void {
 }
 
 export default () => ({
-  initialize: releasing<ViewState>("_map", "_maps", "_long", "_tile"),
+  initialize: releasing<ViewState>("_map", "_maps", "_long", "_tile", "_exact", "_media"),
   render,
 });

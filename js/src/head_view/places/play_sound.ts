@@ -61,7 +61,8 @@ export async function play({ sound, start, end }: PlayedPart): Promise<void> {
   if (!globalThis.AudioContext) return;
   audio ??= new AudioContext();
   const context = audio;
-  await context.resume();
+  // Without a loudspeaker this promise stays open.
+  context.resume().catch(() => {});
   const known = decoded.get(sound) ?? context.decodeAudioData(asUint8(sound.file).slice().buffer);
   decoded.set(sound, known);
   const buffer = await known;
