@@ -29,7 +29,7 @@ const MUCH_RESTING = 0.25;
 /** The line names a second word from this share of the first word's weight on. */
 const SECOND = 0.75;
 
-const chips = ["cls", "sep", "other"];
+const chips = ["cls", "sep", "register", "padding", "other"];
 
 /** A word in quotes; special tokens have their own brackets. */
 function spelled(reading: Reading, side: "query" | "key", at: number): string {
