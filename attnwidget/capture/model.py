@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -44,6 +43,7 @@ from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.python_call import Call, call
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
+from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.predict import predictions_of, question_of
 from attnwidget.capture.tapping.attention_sites import find_sites, text_parts
 from attnwidget.capture.tapping.edit_methods import EditMethod
@@ -138,7 +138,7 @@ class AttentionModel:
         self.remark = remark
         self.made_by = call("load_model", {"model": hf_model, "tokenizer": tokenizer})
         self.load_again: Callable[[], AttentionModel] | None = None
-        self.lock = threading.RLock()
+        self.lock = ModelLock()
         self.length_limit = LengthLimit(hf_model, tokenizer, max_tokens, text_parts(hf_model))
         self.output_check = OutputCheck()
         self.inputs = ModelInputs(hf_model, tokenizer, self.length_limit)
