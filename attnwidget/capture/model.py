@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -46,6 +45,7 @@ from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.python_call import Call, call
 from attnwidget.capture.maps.sound_probe import SoundProbe
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
+from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.predict import predictions_of, question_of
 from attnwidget.capture.tapping.attention_sites import find_sites, text_parts
 from attnwidget.capture.tapping.edit_methods import EditMethod
@@ -146,7 +146,7 @@ class AttentionModel:
         beside = {"tokenizer": tokenizer} if processor is None else {"processor": processor}
         self.made_by = call("load_model", {"model": hf_model, **beside})
         self.load_again: Callable[[], AttentionModel] | None = None
-        self.lock = threading.RLock()
+        self.lock = ModelLock()
         self.length_limit = LengthLimit(hf_model, tokenizer, max_tokens, text_parts(hf_model))
         self.output_check = OutputCheck()
         self.inputs = ModelInputs(hf_model, tokenizer, self.length_limit, processor)

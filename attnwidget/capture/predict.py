@@ -22,6 +22,7 @@ from attnwidget.capture.hub_model.text_encoder import Text
 from attnwidget.capture.hub_model.token_axes import entry_names
 from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.model_inputs import ModelInputs
+from attnwidget.capture.model_lock import uninterrupted
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
 
@@ -256,8 +257,11 @@ def _read_on(
 
 def _logits(hf_model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
     # In a tap, so that rounding is the same with heads on and off.
-    with torch.no_grad(), tap(hf_model, lambda _: None):
-        return answer_logits(hf_model(**inputs))
+    def run() -> Tensor:
+        with torch.no_grad(), tap(hf_model, lambda _: None):
+            return answer_logits(hf_model(**inputs))
+
+    return uninterrupted(run)
 
 
 def _check_places(places: Sequence[int], allowed: range) -> None:

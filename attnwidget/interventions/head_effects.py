@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -16,6 +15,7 @@ from attnwidget.capture.disabled import intact_edits
 from attnwidget.capture.hub_model.example import ExampleBatch
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
+from attnwidget.capture.model_lock import uninterrupted
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.edits import Change, LayerChanges
 from attnwidget.capture.tapping.head import Head
@@ -73,7 +73,9 @@ def effects_of(
             question = replace(model.question(reading.inputs, position), targets=(answer,))
             batch = ExampleBatch(question.encoded, (question,))
             if not exact:
-                return first_order_effects(model.hf_model, batch, method, stack=stack)
+                return uninterrupted(
+                    lambda: first_order_effects(model.hf_model, batch, method, stack=stack)
+                )
         return exact_effects(
             model.hf_model, batch, method, stack=stack, lock=model.lock, only=only, stopped=stopped
         )
@@ -216,9 +218,6 @@ def _one_at_a_time(
     The scores end early if `stopped` returns True before a pass.
     """
     while True:
-        # Sleep, so that a waiting thread gets the lock: a lock that is taken again at once stays in
-        # this thread.
-        time.sleep(0.001)
         with lock:
             scores = None if stopped() else next(passes, None)
         if scores is None:

@@ -9,6 +9,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import ipywidgets
 import numpy as np
@@ -23,6 +24,7 @@ from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.measures import probe_in_parts, text_distances, text_metrics
 from attnwidget.widgets.explorer.panels import PANELS
 from attnwidget.widgets.explorer.widget import Explorer, explore
+from attnwidget.widgets.prediction_view import widget as prediction_widget
 from attnwidget.widgets.shared.background import Background
 from attnwidget.words.relations import RelationAccuracies, probe_relations
 from fixtures.recording import from_page, on_page, updates
@@ -608,19 +610,17 @@ def test_repr_is_short_and_every_trait_has_help(model: AttentionModel) -> None:
 
 
 @pytest.mark.slow
-def test_exact_effects_of_many_heads_wait_until_they_are_seen(
+def test_effects_of_many_heads_wait_until_they_are_seen(
     model: AttentionModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("attnwidget.widgets.prediction_view.widget._MANY_HEADS", 71)
     explorer = explore(model, "The woman washed [MASK] hands.", treebank=False)
     assert explorer.wait()
     view = explorer.predictions
-    assert view is not None and view.is_estimate
+    assert view is not None and view.effects is None and view.offer == ""
     assert "entropy" in explorer.grid.metrics["self"] and explorer.head_map is not None
-    estimates = view.effects
     explorer.tab = "predictions"
     assert explorer.wait() and view.is_estimate is False
-    assert not np.array_equal(view.effects, estimates)
     # The grid shows the effects of the next text too, although the tab is closed.
     explorer.grid.metric = "effect on “her” (uniform)"
     explorer.tab = "lens"
@@ -628,10 +628,42 @@ def test_exact_effects_of_many_heads_wait_until_they_are_seen(
     assert explorer.wait() and view.is_estimate is False
     explorer.grid.metric = "entropy"
     explorer.text = "The queen lost [MASK] crown."
-    assert explorer.wait() and view.is_estimate
+    assert explorer.wait() and view.effects is None
     monkeypatch.undo()
     explorer.text = "The woman lost [MASK] crown."
     assert explorer.wait() and view.is_estimate is False
+
+
+def test_effects_that_take_long_begin_with_a_button(
+    model: AttentionModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnwidget.widgets.prediction_view.widget.MOST_SECONDS", 0)
+    computed: list[str] = []
+    effects_of = prediction_widget.effects_of
+
+    def counted(reading: Any, *args: Any, **options: Any) -> Any:
+        computed.append(threading.current_thread().name)
+        return effects_of(reading, *args, **options)
+
+    monkeypatch.setattr(prediction_widget, "effects_of", counted)
+    explorer = explore(model, "The woman washed [MASK] hands.", treebank=False)
+    assert explorer.wait()
+    view = explorer.predictions
+    assert computed == [] and view.effects is None and "predictions" not in explorer._offers
+    explorer.tab = "predictions"
+    assert explorer.wait() and computed == []
+    offer = "measure the effects of heads: less than a minute"
+    assert explorer._offers["predictions"] == view.offer == offer
+    assert "measure_effects()" in on_page(view, "problem")
+    from_page(explorer, {"_accepted": "predictions"})
+    assert explorer.wait() and len(computed) == 2 and view.is_estimate is False
+    assert explorer.wait() and "predictions" not in explorer._offers
+    assert on_page(view, "problem") == ""
+    # Another question is another request.
+    explorer.text = "The king lost [MASK] crown."
+    assert explorer.wait() and view.effects is None and len(computed) == 2
+    assert view.wait() and view.is_estimate is False
+    explorer.close()
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -34,6 +33,7 @@ from attnwidget.capture.maps.stack_axes import CombinedNames, Stack, check_place
 from attnwidget.capture.maps.stack_maps import StackMaps
 from attnwidget.capture.maps.weights_frame import weights_frame
 from attnwidget.capture.maps.word_attention import WordAttention
+from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.tapping.edit_methods import REFERRING, EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
@@ -128,7 +128,7 @@ class Attention:
         *,
         model_name: str,
         n_prompt: int | None = None,
-        lock: threading.RLock | None = None,
+        lock: ModelLock | None = None,
         no_norms: str = "",
         remarks: Sequence[str] = (),
         loss: Loss | None = None,
@@ -169,7 +169,7 @@ class Attention:
         self.head_maps = HeadMaps(
             by_number,
             stacks,
-            lock if lock is not None else threading.RLock(),
+            lock if lock is not None else ModelLock(),
             model_name=model_name,
             missing={"norms": no_norms, "gradients": "" if loss else _NO_GRADIENTS},
             combination=combination,

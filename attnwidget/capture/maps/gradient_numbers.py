@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attnwidget.capture.hub_model.losses import LossTask
 from attnwidget.capture.maps.graph_maps import GraphMaps
+from attnwidget.capture.model_lock import stop_if_wanted
 from attnwidget.capture.tapping.gradients import (
     check_differentiable,
     differentiable,
@@ -71,6 +72,7 @@ def gradient_numbers(
             # A view of the computed weights has a gradient before the computed weights have it.
             place = light.stack, light.layer
             if place not in found and gradient.numel() == shape.numel():
+                stop_if_wanted()
                 with torch.no_grad():
                     whole = replace(light, weights=weights_of())
                     found[place] = number_of(whole, gradient.reshape(shape))

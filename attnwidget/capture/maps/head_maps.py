@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.map_cache import MapCache
 from attnwidget.capture.maps.stack_axes import Stack, chosen_stack
 from attnwidget.capture.maps.weights_of_token import one_token
+from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.kernels.array_library import as_numpy
 from attnwidget.kernels.arrays import Float32Array
@@ -44,7 +44,7 @@ class HeadMaps(MapCache):
         self,
         layers: Mapping[str, Mapping[int, KeptLayer]],
         stacks: Mapping[str, Stack],
-        lock: threading.RLock,
+        lock: ModelLock,
         *,
         model_name: str,
         missing: Mapping[str, str],

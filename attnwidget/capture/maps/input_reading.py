@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from attnwidget.capture.latest_values import LatestValues
+from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.places import Media
@@ -27,6 +27,8 @@ A = TypeVar("A")
 
 # Attentions with heads off that are kept for one input: linked figures request the same ones.
 _KEPT = 4
+# Predictions that are kept for one input: of the default position, and of a locked token.
+_KEPT_ANSWERS = 2
 
 
 class Reader(Protocol[A]):
@@ -40,7 +42,7 @@ class Reader(Protocol[A]):
 
     hf_model: Any
     tokenizer: Any
-    lock: RLock
+    lock: ModelLock
 
     @property
     def default_method(self) -> EditMethod:
@@ -86,6 +88,9 @@ class Reading(Generic[A]):
     seed: int = 0
     weights: WeightsSeen | None = None
     media: Media | None = None
+    _answered: LatestValues[tuple[int | None, int], Predictions] = field(
+        default_factory=lambda: LatestValues(_KEPT_ANSWERS), repr=False
+    )
     _edited: LatestValues[tuple[tuple[Head, ...], EditMethod], A] = field(
         default_factory=lambda: LatestValues(_KEPT), repr=False
     )
@@ -111,6 +116,25 @@ class Reading(Generic[A]):
                 with self.model.disabled(heads, method=method):
                     attention = self._edited.add(key, self.model.read_again(self))
         return attention
+
+    def answer(self, position: int | None, top: int) -> Predictions:
+        """Return the predictions of `predict` with all heads on; the last few are kept.
+
+        Background work can ask first, so that a figure opens without a pass of the model.
+
+        Args:
+            position: One of the positions that `predict` answers, or None for all of them.
+            top: Number of answers per question.
+
+        Raises:
+            TypeError, ValueError, RuntimeError: as `predict`.
+        """
+        self.refuse_changed()
+        predictions = self._answered.get((position, top))
+        if predictions is None:
+            predictions = self.predict(at=None if position is None else [position], top=top)
+            self._answered.add((position, top), predictions)
+        return predictions
 
     def predict(
         self,

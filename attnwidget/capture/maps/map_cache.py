@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.tiles import Tiles
+from attnwidget.capture.model_lock import ModelLock
 from attnwidget.kernels.array_library import as_numpy
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.plain_torch import plain_torch
@@ -27,9 +27,7 @@ class MapCache:
     Maps are computed under `lock`.
     """
 
-    def __init__(
-        self, layers: Mapping[str, Mapping[int, KeptLayer]], lock: threading.RLock
-    ) -> None:
+    def __init__(self, layers: Mapping[str, Mapping[int, KeptLayer]], lock: ModelLock) -> None:
         self.layers = {name: dict(kept) for name, kept in layers.items()}
         self.lock = lock
         self.tiles = self._new_tiles()
@@ -47,7 +45,7 @@ class MapCache:
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
-        self.lock = threading.RLock()
+        self.lock = ModelLock()
         self.tiles = self._new_tiles()
         self._latest = _new_cache()
 

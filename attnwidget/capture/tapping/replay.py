@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
+from attnwidget.capture.model_lock import uninterrupted
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.edits import Change, Edits, LayerChanges
 from attnwidget.capture.tapping.head import Head
@@ -263,11 +264,19 @@ class Replay:
         return self._run(_repeated(inputs, now.repeats), now)
 
     def _run(self, inputs: Mapping[str, Tensor], now: _Pass | None = None) -> Any:
-        self._running[0] = _Pass() if now is None else now
-        try:
-            return self._hf_model(**inputs, **self._options)
-        finally:
-            self._running[0] = _Pass()
+        now = now or _Pass()
+
+        def run() -> Any:
+            self._running[0] = now
+            now.outputs = None
+            if self._recording:
+                self._kept = {}
+            try:
+                return self._hf_model(**inputs, **self._options)
+            finally:
+                self._running[0] = _Pass()
+
+        return uninterrupted(run)
 
     def narrow(
         self, _: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]

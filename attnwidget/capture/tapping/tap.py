@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.held_attributes import Hold, held, unheld
 from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
+from attnwidget.capture.model_lock import stop_if_wanted
 from attnwidget.capture.tapping.attention_arguments import check_arguments, with_selected_keys
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.edits import Edits, LayerChanges
@@ -182,6 +183,7 @@ class _Tap:
     def hand_over(self, module: nn.Module, seen: Seen) -> None:
         if not self._is_first(module):
             return
+        stop_if_wanted()
         changes = self.changes(module)
         self.on_layer(
             LayerAttention(

@@ -10,9 +10,10 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.head import Head
 from attnwidget.interventions.head_effects import effects_of
 from attnwidget.widgets.explorer.opening import EffectsOf
+from attnwidget.widgets.prediction_view.effect_work import pass_work
 from attnwidget.widgets.prediction_view.shown_question import likeliest, predicted_input
 
-#: Largest number of weights times tokens of a model whose heads are tried before it opens.
+#: Largest work of a pass, in weights times tokens, of a model whose heads are tried at once.
 _QUICK = 3_000_000_000
 #: Number of heads that are switched off one by one, those with the largest estimates.
 _TRIED = 4
@@ -30,12 +31,11 @@ def quick_effects(attention: Attention) -> EffectsOf | None:
     reading = attention.reading
     if reading is None or attention.is_long:
         return None
-    # Count the weights last: that takes longer than all other questions.
+    # Count the work last: that takes longer than all other questions.
     effects = answer_effects(attention)
     if effects is None:
         return None
-    weights = sum(parameter.numel() for parameter in reading.model.hf_model.parameters())
-    return effects if weights * len(attention.tokens) <= _QUICK else None
+    return effects if pass_work(attention, reading) <= _QUICK else None
 
 
 def answer_effects(attention: Attention) -> EffectsOf | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +19,7 @@ from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.shared.background import Background, Job
+from attnwidget.widgets.shared.durations import duration_in_words
 from attnwidget.widgets.shared.head_widget import StackShapes
 
 _PANEL = "card"
@@ -100,7 +100,7 @@ class HeadNames:
             self._status.measuring({_PANEL: 0.0})
             self._background.add("card", self._card_job())
         elif self._may_offer:
-            self._status.offer({_PANEL: f"name the heads: {_duration(self._seconds)}"})
+            self._status.offer({_PANEL: f"name the heads: {duration_in_words(self._seconds)}"})
 
     def accept(self) -> None:
         """Do what the button offers: name the heads beside other work, or keep the names."""
@@ -149,8 +149,6 @@ class HeadNames:
             nonlocal n_before, n_now
             if self._naming.closed:
                 raise KeyboardInterrupt
-            # Sleep, so that a waiting thread gets the lock of the model.
-            time.sleep(0.001)
             if n_done < n_now:
                 # Another pass over texts begins.
                 n_before += n_now
@@ -187,9 +185,3 @@ class HeadNames:
             if self.atlas is not None and explorer.card is None and not self._background.closed:
                 self._figures.adopt(_PANEL, AtlasView(self.atlas, table=False, selected=[]))
             self._status.measured(_PANEL)
-
-
-def _duration(seconds: float) -> str:
-    """Return an estimate in words: "less than a minute", "about 4 minutes"."""
-    minutes = round(seconds / 60)
-    return "less than a minute" if minutes < 1 else f"about {counted(minutes, 'minute')}"

@@ -17,7 +17,13 @@ from attnwidget.widgets.explorer.panels import OF_TEXT
 from attnwidget.widgets.head_map import HeadMap
 from attnwidget.widgets.link_view.widget import LinkView
 from attnwidget.widgets.metric_strip import MetricStrip
-from attnwidget.widgets.prediction_view.shown_question import can_be_asked
+from attnwidget.widgets.prediction_view.shown_question import (
+    can_be_asked,
+    default_position,
+    position_after,
+    predicted_input,
+    stack_of_answers,
+)
 from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.head_widget import HeadWidget
@@ -142,6 +148,16 @@ class TextMeasures:
         with self._explorer.together():
             if not self._background.closed:
                 self._show_grid_metrics()
+                self._show_offer()
+
+    def _show_offer(self) -> None:
+        """Show a button that measures effects which take long, or none."""
+        view = self.predictions_of_input
+        offer = "" if view is None else view.offer
+        if offer:
+            self._status.offer({"predictions": offer})
+        elif self._status.offers("predictions"):
+            self._status.withdraw("predictions")
 
     def _show_grid_metrics(self) -> None:
         """Show the measured metrics, and the effects if they belong to the shown prediction."""
@@ -195,6 +211,7 @@ class TextMeasures:
         yield partial(self._add, "lens", TokenLens, attention)
         yield partial(self._add, "why", LinkView, attention)
         if "predictions" in names:
+            self._ask_first(attention)
             yield partial(self._show_predictions, attention)
         metrics = known[0] if known else text_metrics(attention) if "strip" in names else {}
         if "strip" in names:
@@ -222,6 +239,21 @@ class TextMeasures:
                 self._figures.adopt(name, make(attention))
             self._status.measured(name)
 
+    def _ask_first(self, attention: Attention) -> None:
+        """Ask the model what the figure of predictions asks when it opens.
+
+        A figure holds its lock while it asks, and cannot be interrupted.
+        """
+        reading, task = predicted_input(attention)
+        axis = stack_of_answers(attention).query
+        queries = [entry for side, entry in self._explorer.tokens if side == "query"]
+        positions = [None if task != "masked" else default_position(reading)]
+        if queries and task != "class":
+            positions.append(position_after(axis, queries[-1], self._explorer.unit, task))
+        for position in dict.fromkeys(positions):
+            if position is not None or task != "masked":
+                reading.answer(position, PredictionView.top.default_value)
+
     def _show_predictions(self, attention: Attention) -> None:
         explorer = self._explorer
         with explorer.together():
@@ -231,7 +263,7 @@ class TextMeasures:
                 view = PredictionView(attention)
                 view.look_at_effects(self._are_effects_in_sight)
                 self._figures.adopt("predictions", view)
-                view.observe(self._effects_changed, "_effects")
+                view.observe(self._effects_changed, ["_effects", "_offer"])
                 self._show_grid_metrics()
             elif not self._figures.is_linked("predictions"):
                 with explorer.predictions.together():

@@ -375,8 +375,8 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     def wait(self, timeout: float | None = None) -> bool:
         """Return when everything is measured; False where `timeout` seconds were not enough.
 
-        In a model of more than 500 heads, effects of heads are estimates until the tab with the
-        predictions is open.
+        Effects of heads that take long are not measured before they are asked for:
+        `explorer.predictions.wait()` measures them.
 
         Raises:
             Exception: what went wrong in measuring; its panel says it too.
@@ -385,7 +385,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         waits = [self._background.wait, self._names.wait]
         if self._background.wait(timeout) and self.predictions is not None:
             # Effects found become a metric of the grid.
-            waits = [self.predictions.wait, *waits]
+            waits = [self.predictions.wait_for_what_began, *waits]
         if self.why is not None:
             waits.append(self.why.wait)
         return all(
@@ -681,6 +681,8 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         with self.together():
             if self._accepted in OF_TREEBANK:
                 self._relations_found.accept()
+            elif self._accepted == "predictions":
+                self.predictions.measure_effects()
             else:
                 self._names.accept()
             self._accepted = ""

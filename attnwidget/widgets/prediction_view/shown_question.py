@@ -17,6 +17,7 @@ from attnwidget.capture.model_reading import reading_of
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
+from attnwidget.text.tokens import Tokens
 
 
 def predicted_input(attention: Attention) -> tuple[Reading[Attention], Task]:
@@ -48,6 +49,26 @@ def stack_of_answers(attention: Attention) -> Stack:
 def masks_of(reading: Reading[Attention]) -> list[int]:
     """The positions of mask tokens."""
     return mask_places(reading.model.tokenizer, reading.inputs["input_ids"][0].tolist())
+
+
+def default_position(reading: Reading[Attention]) -> int | None:
+    """The token that a masked model is asked about if no other is chosen: its first mask token."""
+    return next(iter(masks_of(reading)), None)
+
+
+def position_after(axis: Tokens, entry: int, unit: str, task: Task) -> int | None:
+    """The position that a locked entry of an axis asks about; None if there is no such entry.
+
+    A masked model answers what stands there, and a causal model what follows.
+    """
+    index = entry
+    if unit == "words":
+        groups = axis.word_groups()
+        if index >= len(groups):
+            return None
+        # What follows a word follows its last token.
+        index = groups[index][-1 if task == "next" else 0]
+    return index + (task == "next") if index < len(axis) else None
 
 
 def as_at(position: int) -> list[int] | None:

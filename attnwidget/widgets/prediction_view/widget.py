@@ -18,13 +18,22 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.interventions.head_effects import effects_of
 from attnwidget.mechanisms.direct_effects import direct_effects
 from attnwidget.widgets.prediction_view.answers_by_layer import FoundLens, answers_by_layer
+from attnwidget.widgets.prediction_view.effect_work import (
+    ESTIMATE,
+    MOST_SECONDS,
+    pass_work,
+    passes_of_exact_effects,
+    speed,
+)
 from attnwidget.widgets.prediction_view.patched_effects import PatchedEffects, patched_effects
 from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
     ask,
+    default_position,
     id_of,
     likeliest,
     masks_of,
+    position_after,
     predicted_input,
     rows_to_wire,
     stack_of_answers,
@@ -32,6 +41,7 @@ from attnwidget.widgets.prediction_view.shown_question import (
 from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.background_answers import BackgroundAnswers
 from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.shared.durations import duration_in_words
 from attnwidget.widgets.shared.stack_choice import StackChoice
 from attnwidget.widgets.wire.values import axes_to_wire, to_wire
 
@@ -42,6 +52,8 @@ if TYPE_CHECKING:
 _PAUSE = 0.2
 #: Heads of a stack whose exact effects are computed although no reader sees them.
 _MANY_HEADS = 500
+#: What is computed for each kind of effects, in order: estimates (False), exact effects (True).
+_STEPS = {"passes": (False, True), "gradient": (False,), "direct": (True,), "patch": (True,)}
 _NO_MASK = "The text has no mask token: choose a token above, and the model says what stands there."
 
 
@@ -171,8 +183,12 @@ class PredictionView(BackgroundAnswers, StackChoice):
         False, help="Show the answer after each layer below the answers (a logit lens)."
     ).tag(sync=True, option=True)
 
-    # Whether readers see the figure: exact effects of many heads wait until they do.
+    # Whether readers see the figure: effects that take long wait until they do.
     _in_sight = traitlets.Bool(True)
+    # What a button does that begins effects that take long; "" if nothing waits to be asked for.
+    _offer = traitlets.Unicode()
+    # The question whose effects are computed although they take long.
+    _accepted: WantedEffects | None = None
     _found: traitlets.TraitType[FoundEffects | None, FoundEffects | None] = traitlets.Any(None)
     _found_lens: traitlets.TraitType[FoundLens | None, FoundLens | None] = traitlets.Any(None)
     # Why there are no effects.
@@ -316,15 +332,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         stack = stack_of_answers(self.attention)
         if task == "class" or not queries or self.stack == "encoder":
             return None
-        index = queries[-1]
-        count = len(stack.query)
-        if self.unit == "words":
-            groups = stack.query.word_groups()
-            if index >= len(groups):
-                return None
-            # What follows a word follows its last token.
-            index = groups[index][-1 if task == "next" else 0]
-        return index + (task == "next") if index < count else None
+        return position_after(stack.query, queries[-1], self.unit, task)
 
     # What is answered
 
@@ -348,7 +356,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         reading, task = predicted_input(self.attention)
         position = self.position if self.position is not None else self._locked()
         if position is None and task == "masked":
-            position = next(iter(masks_of(reading)), None)
+            position = default_position(reading)
             if position is None:
                 return None
         before = self._ask_intact(reading, position)
@@ -380,8 +388,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
     def _ask_intact(self, reading: Reading[Attention], position: int | None) -> Predictions:
         """What the model answers with all heads on, asked once."""
         if self._before is None or self._before[:2] != (reading, position):
-            at = None if position is None else [position]
-            self._before = reading, position, reading.predict(at=at, top=self.top)
+            self._before = reading, position, reading.answer(position, self.top)
         return self._before[2]
 
     # Effects
@@ -437,26 +444,106 @@ class PredictionView(BackgroundAnswers, StackChoice):
     @traitlets.observe("_wanted")
     def _find_effects(self, change: object) -> None:
         self._found = None
-        self._problem = ""
-        self._ask("effects", self._wanted, self._effects_job, delay=_PAUSE)
+        self._begin_effects(delay=_PAUSE)
 
     def look_at_effects(self, is_in_sight: bool) -> None:
-        """State whether readers see the effects: exact effects of many heads wait until they do."""
+        """State whether readers see the effects: effects that take long wait until they do."""
         self._in_sight = is_in_sight
 
-    @traitlets.observe("_in_sight")
-    def _find_exact_effects(self, change: object) -> None:
-        found = self._known()
-        if found is not None and found.is_estimate and self._needs_exact(found.wanted):
-            self._ask("effects", found.wanted, partial(self._effects_job, estimates=False))
+    @when_open("_in_sight")
+    def _look_again(self, change: object) -> None:
+        with self.together():
+            self._begin_effects()
 
-    def _needs_exact(self, wanted: WantedEffects) -> bool:
-        """Whether estimates are followed by a pass of the model for each head."""
+    def measure_effects(self) -> None:
+        """Begin to compute the effects, also if this takes long; `wait` returns after them.
+
+        Effects that take more than about ten seconds, by an estimate, are only computed after this
+        call, a call of `wait`, or a click on the button that says how long they take.
+        """
+        with self.together():
+            self._accepted = self._wanted
+            self._begin_effects()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Return when all answers are found; False if `timeout` seconds were not enough.
+
+        Effects that take long are computed too.
+
+        Raises:
+            Exception: What went wrong in finding them; the figure shows it too.
+        """
+        if self._is_open:
+            self.measure_effects()
+        return super().wait(timeout)
+
+    def wait_for_what_began(self, timeout: float | None = None) -> bool:
+        """Wait as `wait`, but begin no effects that take long."""
+        return super().wait(timeout)
+
+    @property
+    def offer(self) -> str:
+        """What `measure_effects` does and how long it takes; "" if no effects wait to be asked for.
+
+        Effects out of sight are not offered.
+        """
+        return str(self._offer)
+
+    def _begin_effects(self, *, delay: float = 0.0) -> None:
+        """Compute the effects that are due, and offer effects that take long."""
+        wanted = self._wanted
+        self._offer = ""
+        if wanted is None:
+            self._problem = ""
+            self._ask("effects", None, self._effects_job)
+            return
+        steps = self._steps(wanted)
+        if not steps:
+            # This ends a job that runs.
+            self._ask("effects", None, self._effects_job)
+        if self._in_sight and len(steps) < len(_STEPS[wanted.effects_by]):
+            self._offer = f"measure the effects of heads: {self._duration(wanted)}"
+        if self._is_asked_now("effects", wanted):
+            return  # the job looks at the steps itself
+        self._problem = "" if steps or self._is_found(wanted) else self._reason_to_wait(wanted)
+        if steps and not self._is_found(wanted, exact=max(steps)):
+            self._ask("effects", wanted, self._effects_job, delay=delay)
+
+    def _steps(self, wanted: WantedEffects) -> list[bool]:
+        """Return which effects are computed now: False for estimates, True for exact effects."""
+        steps = _STEPS[wanted.effects_by]
+        if wanted is self._accepted or wanted.effects_by in ("direct", "patch"):
+            return list(steps)
+        reading, _ = predicted_input(wanted.attention)
+        work = pass_work(wanted.attention, reading)
+        limit = MOST_SECONDS * speed(reading)
         stack = wanted.attention.stacks[wanted.stack]
         few = stack.n_layers * stack.n_heads <= _MANY_HEADS
-        return wanted.effects_by == "passes" and (few or self._in_sight)
+        exact = work * passes_of_exact_effects(wanted.attention, wanted.stack) <= limit
+        exact = exact and True in steps and (few or self._in_sight)
+        estimate = work * ESTIMATE <= limit and (exact or self._in_sight)
+        return [False] * estimate + [True] * exact
 
-    def _effects_job(self, wanted: WantedEffects, estimates: bool = True) -> Job:
+    def _duration(self, wanted: WantedEffects) -> str:
+        """Return in words how long the effects take."""
+        passes = ESTIMATE
+        if True in _STEPS[wanted.effects_by]:
+            passes += passes_of_exact_effects(wanted.attention, wanted.stack)
+        reading, _ = predicted_input(wanted.attention)
+        return duration_in_words(passes * pass_work(wanted.attention, reading) / speed(reading))
+
+    def _reason_to_wait(self, wanted: WantedEffects) -> str:
+        """Return why the effects are not computed now."""
+        if not self._in_sight:
+            return "they are computed while this tab is open"
+        return f"they take {self._duration(wanted)}, and begin with measure_effects()"
+
+    def _is_found(self, wanted: WantedEffects, exact: bool = False) -> bool:
+        """Whether effects are found, or exact effects."""
+        found = self._found
+        return found is not None and found.wanted is wanted and found.is_estimate <= (not exact)
+
+    def _effects_job(self, wanted: WantedEffects) -> Job:
         reading, _ = predicted_input(wanted.attention)
 
         def stopped() -> bool:
@@ -470,10 +557,14 @@ class PredictionView(BackgroundAnswers, StackChoice):
             found = _direct(wanted) if wanted.effects_by == "direct" else _patched(wanted)
             yield shown(found)
             return
-        for exact in (False, True):
-            if exact and not self._needs_exact(wanted):
-                return
-            if not exact and not estimates:
+        for exact in _STEPS[wanted.effects_by]:
+            with self._lock:
+                if stopped() or exact not in self._steps(wanted):
+                    # A later look at the figure may ask this question again.
+                    if not stopped():
+                        self._questions["effects"] = None
+                    return
+            if self._is_found(wanted, exact):
                 continue
             values = effects_of(
                 reading,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
 from typing import Any
@@ -101,7 +100,7 @@ class AttentionWidget(HeadWidget):
                 "Make one with load_model().attend('a sentence'), or from maps you have with "
                 "Attention.from_weights(weights, tokens)."
             )
-        self._editing = Background(("edit",), self._edit_failed)
+        self._editing = Background(("edit",), self._edit_failed, is_asked=True)
         # Linked figures prepare the same drawings, so one thread prepares at a time.
         self._preparing = Lock()
         self._resting = resting_places(attention)
@@ -194,8 +193,6 @@ class AttentionWidget(HeadWidget):
 
         def step() -> None:
             nonlocal done
-            # Sleep, so that a waiting thread gets the lock of the model.
-            time.sleep(0.001)
             if not self._is_asked(attention, edit):
                 raise _ReplacedError
             done += 1

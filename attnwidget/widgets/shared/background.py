@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from attnwidget.capture.model_lock import PassInterrupted, background_work
 from attnwidget.widgets.shared.page_session import PageSession, current_session
 
 #: Seconds that the last step has when the interpreter ends.
@@ -50,6 +51,8 @@ class Background:
     Args:
         order: the names of all jobs, the most urgent first.
         failed: called with the name of a job and its exception, where widgets can be changed.
+        is_asked: whether a reader waits for the jobs. Other jobs leave the models to readers:
+            between two passes, and in the middle of a pass that can run again.
 
     Example:
         >>> from attnwidget.widgets.shared.background import Background
@@ -66,8 +69,15 @@ class Background:
         ['computed', 'shown']
     """
 
-    def __init__(self, order: Sequence[str], failed: Callable[[str, Exception], None]) -> None:
+    def __init__(
+        self,
+        order: Sequence[str],
+        failed: Callable[[str, Exception], None],
+        *,
+        is_asked: bool = False,
+    ) -> None:
         self._order = list(order)
+        self._is_asked = is_asked
         self._failed = failed
         self._jobs: dict[str, Job] = {}
         self._due: dict[str, float] = {}
@@ -91,6 +101,14 @@ class Background:
             self._jobs[name] = job
             self._due[name] = time.monotonic() + delay
             self._changed.notify_all()
+
+    def remove(self, name: str) -> None:
+        """Drop an unfinished job of that name, and the exception of the last one."""
+        with self._changed:
+            self._errors.pop(name, None)
+            if name in self._jobs:
+                # An empty job, so that `wait` returns after the step that runs.
+                self.add(name, iter(()))
 
     def start(self) -> None:
         """Begin, if that has not happened yet."""
@@ -153,11 +171,11 @@ class Background:
             name, job = waiting
             error: Exception | None = None
             try:
-                change = next(job)
+                change = self._step(name, job)
                 if change is not None:
                     self._call(change)
                 continue
-            except StopIteration:
+            except (StopIteration, PassInterrupted):
                 pass
             except Exception as raised:
                 error = raised
@@ -175,6 +193,21 @@ class Background:
                     if error is not None:
                         self._errors[name] = error
                 self._changed.notify_all()
+
+    def _step(self, name: str, job: Job) -> Callable[[], None] | None:
+        """Compute the next part of a job, and return the change of widgets that follows.
+
+        The change itself is no background work: it holds the lock of a figure, for which readers
+        wait.
+
+        Raises:
+            StopIteration: The job has ended.
+            PassInterrupted: The job was removed or replaced.
+        """
+        if self._is_asked:
+            return next(job)
+        with background_work(lambda: self._jobs.get(name) is not job):
+            return next(job)
 
     def _call(self, function: Callable[[], None]) -> None:
         """Call a function that changes widgets: in the session of the page, if there is one."""

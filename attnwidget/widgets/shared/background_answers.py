@@ -48,7 +48,9 @@ class BackgroundAnswers(HeadWidget):
             delay: Seconds before the work begins.
         """
         self._questions[job] = question
-        if question is not None:
+        if question is None:
+            self._background.remove(job)
+        else:
             self._background.add(job, answer(question), delay=delay)
             self._background.start()
 
