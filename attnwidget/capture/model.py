@@ -260,9 +260,9 @@ class AttentionModel:
                 string, a chat, a dict, or None for models without text.
             pair: Second sentence, for models trained on pairs.
             images: A picture or a list of pictures, which the model's processor prepares: PIL
-                images, paths, or arrays [height, width, 3] of bytes or of numbers from 0 to 1. A
-                text without placeholders gets them at its beginning, by the chat template if there
-                is one. The messages of a chat may hold pictures too.
+                images, paths, or arrays [height, width, 3] of bytes or of numbers from 0 to 1. The
+                chat template, if there is one, writes the placeholders of a text without
+                placeholders. The messages of a chat may hold pictures too.
             audio: A sound or a list of sounds: pairs (samples, rate), or paths of WAV files.
             target: The text that the decoder of an encoder-decoder reads; None = a greedy
                 generation of up to 40 tokens.

@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 class PassInterrupted(BaseException):
     """A pass of background work ended early: a user waits for the model, or the work is dropped.
 
-    It is no `Exception`, so that no code takes it for a fault of the model.
+    No `except Exception` of other code takes the interruption for a fault of the model.
     """
 
 

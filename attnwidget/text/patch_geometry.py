@@ -83,9 +83,9 @@ class Patches:
     def rasters(self) -> NDArray[np.int64]:
         """Return the raster, the row and the column of each patch, int64 [P, 3].
 
-        Patches of one picture and of equal size are a raster, and patches beside them that the edge
-        of the picture cuts belong to it. The tiles of a picture and the small version of the whole
-        picture are two rasters.
+        Patches of one picture and of equal size are a raster. Patches at the edge of the picture,
+        which the edge cuts, belong to the raster beside them. The tiles of a picture and the small
+        version of the whole picture are two rasters.
 
         Raises:
             ValueError: Patches of a raster are not in rows and columns of equal steps.

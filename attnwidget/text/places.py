@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 class Box:
     """The part of a picture that a token was made of.
 
-    Layers above the first mix tokens, so that the box says where a token started, not all of the
-    picture that it has read.
+    The box says where a token started. Layers above the first mix tokens, so the token may have
+    read more of the picture.
 
     Attributes:
         picture: Number of the picture in `Attention.pictures`, from 0.

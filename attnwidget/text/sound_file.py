@@ -21,8 +21,8 @@ def sound_of(sound: Any) -> Sound:
 
     Raises:
         TypeError: Another kind of object.
-        ValueError: Samples of another shape, an empty sound, numbers that are not finite, or a rate
-            that is not positive.
+        ValueError: The samples have another shape, are empty or not finite, or the rate is not
+            positive.
 
     Example:
         >>> import numpy as np

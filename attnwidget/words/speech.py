@@ -44,8 +44,8 @@ def word_times(
 
     Args:
         attention: An attention of a speech model over a sound, `model.attend(audio=...)`.
-        heads: The cross-attention heads (layer, head); None takes the alignment heads that the
-            model's generation configuration names, or all heads if it names none.
+        heads: The cross-attention heads (layer, head); None takes the alignment heads of the
+            model's generation configuration, or all heads without such a list.
 
     Raises:
         ValueError: The attention has no cross-attention to a sound, the transcript has no words, or
@@ -85,7 +85,7 @@ def word_times(
 def spoken_word_weights(
     attention: Attention, spoken: Iterable[tuple[str, float, float]]
 ) -> SpokenWordWeights:
-    """Measure for every cross-attention head how much it looks at the word that it writes.
+    """Measure the weight of every cross-attention head on the word that its row writes.
 
     Args:
         attention: An attention of a speech model over a sound, `model.attend(audio=...)`.
@@ -310,7 +310,7 @@ class WordTimes(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpokenWordWeights(HeadResult):
-    """How much each cross-attention head looks at the word that it writes.
+    """The weight of each cross-attention head on the word that its row writes.
 
     See `spoken_word_weights`. L and H are the numbers of layers and heads of cross-attention.
 

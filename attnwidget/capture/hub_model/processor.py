@@ -47,7 +47,7 @@ class Processor:
 
     @classmethod
     def of(cls, given: Any) -> Processor | None:
-        """Return the parts of a processor, or None for a tokenizer or nothing."""
+        """Return the parts of a processor; None if `given` is a tokenizer or None."""
         if given is None or hasattr(given, "convert_ids_to_tokens"):
             return None
         if isinstance(given, Processor):

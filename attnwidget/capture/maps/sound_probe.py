@@ -16,7 +16,7 @@ from attnwidget.capture.tapping.attention_sites import find_sites
 
 # Seconds of silence in the noise that the model hears.
 _PIECE = 0.04
-# A silence reaches at most so many tokens on each side of its own.
+# Largest number of tokens that change on each side of a silence.
 _REACH = 4
 # Largest distance, in tokens, between the found place of a silence and the line of all places.
 _RESIDUAL = 1.0
@@ -60,9 +60,9 @@ class SoundTokens:
 class SoundProbe:
     """Finder of the time of each token; the result is stored for each length of a sound.
 
-    The model hears noise, in which one piece after the other is silent. The tokens that change
-    before the first layer are the tokens of this piece. The middles of the changes lie on a line,
-    which gives the time of every token, also for models with unknown strides.
+    The model hears noise with a silent piece, and the tokens of this piece change before the first
+    layer. The middles of the changes lie on a line, which gives the time of every token, also for
+    models with unknown strides.
 
     Args:
         hf_model: A transformers model.
@@ -252,7 +252,7 @@ def _line(
     per_second = (middles[1] - middles[0]) / (ends[1] - ends[0])
     if per_second <= 0 or steps < 3:
         raise NoSpans("its tokens do not follow the time of the sound")
-    # Silent pieces that are far enough apart are told from each other in one pass.
+    # One pass tells silent pieces apart if their tokens do not overlap.
     apart = max((2 * _REACH + 2) / per_second, 3 * _PIECE)
     count = max(2, min(40, int(last // apart)))
     times: list[float] = []

@@ -151,7 +151,7 @@ class TextMeasures:
                 self._show_offer()
 
     def _show_offer(self) -> None:
-        """Show a button that measures effects which take long, or none."""
+        """Show or hide the button that begins slow effects."""
         view = self.predictions_of_input
         offer = "" if view is None else view.offer
         if offer:

@@ -165,10 +165,10 @@ class LongMaps:
         }
 
     def exact_to_wire(self, side: str, index: int | None) -> dict[str, Any] | None:
-        """Return one row or one column of each map with every single value, float32 [maps, n].
+        """Return one row or one column of each map with all values, float32 [maps, n].
 
-        A picture has its rows of patches one after the other on the axis of keys, so that maxima of
-        neighbouring keys would mix the end of a row of patches and the start of the next row.
+        On the axis of a picture, a row of patches follows the row above. Maxima of neighbouring
+        keys would mix the end of a row of patches with the start of the next row.
 
         Args:
             side: "query" for the row of a query, "key" for the column of a key.

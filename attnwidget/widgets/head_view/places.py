@@ -104,7 +104,7 @@ def first_query(
 
 
 def media_to_wire(media: Media) -> dict[str, Any]:
-    """Return each picture as one PNG or JPEG, and each sound as a waveform and a WAV file.
+    """Return pictures as PNG or JPEG files, and sounds as waveforms and WAV files.
 
     A picture has at most 1,024 pixels a side. A sound has its largest and smallest sample of at
     most 2,048 parts, float32 [parts, 2], and 16-bit samples of at most 60 s.

@@ -185,7 +185,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
 
     # Whether readers see the figure: effects that take long wait until they do.
     _in_sight = traitlets.Bool(True)
-    # What a button does that begins effects that take long; "" if nothing waits to be asked for.
+    # The text of the button that begins slow effects; "" without slow effects.
     _offer = traitlets.Unicode()
     # The question whose effects are computed although they take long.
     _accepted: WantedEffects | None = None
@@ -458,8 +458,8 @@ class PredictionView(BackgroundAnswers, StackChoice):
     def measure_effects(self) -> None:
         """Begin to compute the effects, also if this takes long; `wait` returns after them.
 
-        Effects that take more than about ten seconds, by an estimate, are only computed after this
-        call, a call of `wait`, or a click on the button that says how long they take.
+        If an estimate is above about ten seconds, effects wait for this call, a call of `wait`, or
+        a click on the button with the estimate.
         """
         with self.together():
             self._accepted = self._wanted
