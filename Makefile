@@ -224,6 +224,7 @@ bench: $(ENV)
 	$(BIN)/python tests/benchmarks/language.py
 	$(BIN)/python tests/benchmarks/display.py
 	$(BIN)/python tests/benchmarks/explorer.py
+	$(BIN)/python tests/benchmarks/waiting.py
 	$(BIN)/python tests/benchmarks/hover.py
 	$(BIN)/python tests/benchmarks/links.py
 	$(BIN)/python tests/benchmarks/long_view.py
