@@ -10,8 +10,9 @@ def first_keys(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the first key of each query on the best way through each map, int64 [P, Q].
 
     The way begins at the first query and key and ends at the last query and key. Each step goes to
-    the next query, the next key or both, and the sum of values is as large as possible. Ties prefer a step of both, then a step to the
-    next query, as in the recipe of Whisper (Radford et al. 2022, released code).
+    the next query, the next key or both, and the sum of values is as large as possible. Ties prefer
+    a step of both, then a step to the next query, as in the recipe of Whisper (Radford et al. 2022,
+    released code).
 
     Args:
         values: P maps, [P, Q, K].

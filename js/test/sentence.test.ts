@@ -7,7 +7,7 @@ import { sentenceSize } from "../src/explorer/sentence/layout.js";
 import { lineOf, lineText } from "../src/explorer/sentence/line.js";
 import { leastDrawn, standsOut } from "../src/explorer/sentence/looks.js";
 import { type Reading, readingOf, type Screen } from "../src/explorer/sentence/reading.js";
-import { shownText, wordsOf } from "../src/explorer/sentence/words.js";
+import { fitsSentence, shownText, wordsOf } from "../src/explorer/sentence/words.js";
 import { cellOf, flipped, headIn, orderHeads } from "../src/head_grid/head_order.js";
 import { drawPicture } from "../src/head_grid/picture.js";
 import { pairCount, wordAnswers } from "../src/head_grid/word_answers.js";
@@ -457,6 +457,15 @@ describe("words of the sentence", () => {
     expect(texts(wordsOf(of, []))).toBe("the cat.");
     expect(texts(wordsOf(axis(["我", "喜欢", "猫"], ["", "", ""]), ["我喜欢猫"]))).toBe("我喜欢猫");
   });
+  test("of a long text or sound are no sentence", () => {
+    const word = (index: number) => ({ index, text: "a", before: " ", kind: "word" as const });
+    const few = [word(0), word(1)];
+    const many = Array.from({ length: 1500 }, (_, index) => word(index));
+    expect(fitsSentence({ query: few, key: few })).toBe(true);
+    expect(fitsSentence({ query: few, key: many })).toBe(false);
+    expect(fitsSentence({ query: many, key: few })).toBe(false);
+  });
+
   test("that are parts of a picture are signs without spaces", () => {
     const of = { ...axis(["see", "r0c0", "r0c1", "it"], ["", "", "", ""]) };
     const words = wordsOf({ ...of, placed: [false, true, true, false] }, ["see it"]);

@@ -21,7 +21,7 @@ import { type Guess, guessOf } from "./sentence/guess.js";
 import { lineOf, lineText } from "./sentence/line.js";
 import { paintSentence, sentencePicture } from "./sentence/paint.js";
 import { type Reading, readingOf } from "./sentence/reading.js";
-import { MOST_WORDS } from "./sentence/words.js";
+import { fitsSentence } from "./sentence/words.js";
 
 /** The state of an explorer, of its visible panels, and of predictions about the shown text. */
 type Whole = ExplorerState & {
@@ -112,10 +112,7 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
   const cut = shorten(measure, both, TEXT_LINES * (whole - 64));
   const count = cut === both ? "" : ` (${counted(state._stacks[0]?.n_query ?? 0, "token")})`;
   const isDrawn =
-    reading &&
-    !reading.compared.length &&
-    reading.words.query.length <= MOST_WORDS &&
-    !request.brief;
+    reading && !reading.compared.length && fitsSentence(reading.words) && !request.brief;
   sheet.title(`${state._source.model}: attention to a text`, isDrawn ? "" : cut + count);
   if (isDrawn) {
     const at = sentencePicture(reading, sheet.room, FONT, tableRuler);

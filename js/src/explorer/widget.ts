@@ -30,7 +30,7 @@ import { type Guess, guessOf } from "./sentence/guess.js";
 import { type Line, lineOf } from "./sentence/line.js";
 import { type Reading, readingOf } from "./sentence/reading.js";
 import { sentencePanel } from "./sentence/sentence_panel.js";
-import { MOST_WORDS } from "./sentence/words.js";
+import { fitsSentence } from "./sentence/words.js";
 import { tabList } from "./tabs.js";
 import { isBehind, textForm } from "./text_form.js";
 import { toolbar } from "./toolbar.js";
@@ -220,7 +220,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     const { details, open: shown, standing } = arrangement;
     const found = read();
     reading = found.reading;
-    const isLong = (reading?.words.query.length ?? 0) > MOST_WORDS;
+    const isLong = reading !== undefined && !fitsSentence(reading.words);
     const hasSentence = reading !== undefined && !reading.compared.length && !isLong;
     const isEditing = form.isOpen() || !hasSentence;
     const of = (...names: Panel[]) =>

@@ -30,7 +30,11 @@ export const shownText = ({ kind, text }: Word): string =>
   kind === TEMPLATE ? "·" : kind === "place" ? PART : text;
 
 /** Sentences longer than this are read in the text box: nobody points at one word of thousands. */
-export const MOST_WORDS = 700;
+const MOST_WORDS = 700;
+
+/** Whether the words of both axes are few enough for a sentence. */
+export const fitsSentence = (words: Record<"query" | "key", readonly Word[]>): boolean =>
+  Math.max(words.query.length, words.key.length) <= MOST_WORDS;
 /** A special token by its spelling: models without [CLS] have such a first token too. */
 const MARKED = /^(<.*>|\[.*\])$/u;
 const SPACED = /^[Ġ▁ ]/u;
