@@ -111,7 +111,8 @@ class ModelInputs:
             raise TypeError(f"target is for encoder-decoders, not {name}")
         if text is None:
             raise TypeError(
-                "there is nothing to read: pass a text, a dict of inputs, images=... or audio=..."
+                "there is nothing to read: pass a string, a list of words or ids, a dict of "
+                "inputs, images=... or audio=..."
             )
         if not isinstance(text, Mapping):
             encoded = self.encoder(text, pair, truncate=truncate)

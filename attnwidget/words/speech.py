@@ -18,6 +18,7 @@ from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.charts.spoken_words import spoken_words
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.time_warping import first_keys
 from attnwidget.text.counted import counted
 from attnwidget.text.places import Span
@@ -32,6 +33,7 @@ _CROSS = "cross"
 _CONTROL = re.compile(r"<\|.*\|>")
 
 
+@in_plain_torch
 def word_times(
     attention: Attention, heads: Iterable[Head | Sequence[int]] | None = None
 ) -> WordTimes:
@@ -82,6 +84,7 @@ def word_times(
     )
 
 
+@in_plain_torch
 def spoken_word_weights(
     attention: Attention, spoken: Iterable[tuple[str, float, float]]
 ) -> SpokenWordWeights:

@@ -159,7 +159,7 @@ def test_a_view_alone_steps_through_the_layers(attention: Attention, opened: Ope
 def test_a_page_with_a_single_head_says_that_it_cannot_step(
     attention: Attention, opened: Opened
 ) -> None:
-    page = opened(HeadView(attention, layer=1, head=2), limit_mb=0.185)
+    page = opened(HeadView(attention, layer=1, head=2), limit_mb=0.215)
     view = figure(page, "head_view")
     expect(page.locator(".attnw-page-caption")).to_contain_text("holds only L1 H2")
     view.get_by_role("button", name="matrix").focus()

@@ -280,7 +280,7 @@ def test_a_view_without_room_for_all_heads_holds_the_shown_one(
     attention: Attention, tmp_path: Path
 ) -> None:
     view = HeadView(attention, layer=3, head=5, highlight=["he"])
-    path = write_page(view, tmp_path / "one.html", limit_mb=0.205)
+    path = write_page(view, tmp_path / "one.html", limit_mb=0.215)
     maps = read(path)["held"]["maps"]
     assert [one["only"] for one in maps] == [[3, 5, "self"]] * 2
     tokens = maps[0]

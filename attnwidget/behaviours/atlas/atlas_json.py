@@ -144,7 +144,7 @@ def _tokens_to_json(tokens: Tokens) -> dict[str, Any]:
     stored = asdict(tokens)
     # An atlas is of texts, so every axis is a line.
     del stored["is_line"]
-    for name in ("pieces", "roles", "turns", _REMARK):
+    for name in ("pieces", "roles", "turns", "places", _REMARK):
         if not stored[name]:
             del stored[name]
     if tokens.words_known:
