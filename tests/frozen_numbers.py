@@ -547,11 +547,12 @@ def _measured(model: Any, inputs: list[Any]) -> dict[str, Any]:
     """Each metric alone; the name of an error for metrics that refuse these inputs."""
     numbers: dict[str, Any] = {}
     for metric in metric_classes():
-        name = metric.name
-        measured = functools.partial(
-            public.measure, model, inputs, [metric()], batch_size=4, **QUIET
-        )
-        numbers[name] = _or_error(measured)
+
+        def measured(metric: Any = metric) -> Any:
+            # A metric may need arguments, as metrics of pictures do.
+            return public.measure(model, inputs, [metric()], batch_size=4, **QUIET)
+
+        numbers[metric.name] = _or_error(measured)
     return numbers
 
 
