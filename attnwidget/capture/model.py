@@ -155,8 +155,8 @@ class AttentionModel:
         self._default_method: EditMethod | None = None
         self._parameters = input_names(hf_model)
         self._projections = Projections(hf_model)
-        self._patches = PatchProbe(hf_model)
-        self._sounds = SoundProbe(hf_model)
+        self._patch_probe = PatchProbe(hf_model)
+        self._sound_probe = SoundProbe(hf_model)
         self._training = {module: module.training for module in hf_model.modules()}
         hf_model.eval()
 
@@ -854,10 +854,10 @@ class AttentionModel:
                 options,
                 tokens_of_item,
                 target,
-                self._patches,
+                self._patch_probe,
+                self._sound_probe,
                 media,
                 self.inputs.processor,
-                self._sounds,
             )
             axes = maker.of(layers)
             alone = dict(inputs)  # pictures of one input may have any first dimension

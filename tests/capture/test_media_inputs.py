@@ -15,6 +15,7 @@ from scipy.io import wavfile
 
 from attnwidget import load_model
 from attnwidget.results import Sound
+from fixtures.speech_models import whisper_model
 
 SIZES = {
     "hidden_size": 32,
@@ -36,24 +37,7 @@ def vit():
 
 @pytest.fixture(scope="module")
 def whisper():
-    torch.manual_seed(0)
-    config = transformers.WhisperConfig(
-        d_model=32,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        encoder_ffn_dim=32,
-        decoder_ffn_dim=32,
-        max_source_positions=100,
-        vocab_size=200,
-        pad_token_id=0,
-        bos_token_id=1,
-        eos_token_id=2,
-        decoder_start_token_id=3,
-    )
-    extractor = transformers.WhisperFeatureExtractor(chunk_length=2)
-    return load_model(transformers.WhisperForConditionalGeneration(config), extractor)
+    return whisper_model(2)
 
 
 class TagProcessor:

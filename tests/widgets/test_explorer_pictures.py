@@ -23,6 +23,7 @@ def test_a_picture_opens_on_a_patch_that_the_class_token_looks_at():
     try:
         assert explorer.tokens == [("query", 0)]
         assert explorer.view.mode == "places"
+        assert explorer.unit == "tokens"
         row = explorer.attention.rows(*explorer.head[:2], 0)
         box = explorer.attention.stacks["self"].key.places[int(row.argmax())]
         shape = drawn.boxes[0]

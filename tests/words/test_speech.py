@@ -14,6 +14,7 @@ from attnwidget.kernels.time_warping import first_keys
 from attnwidget.results import Sound, Span
 from attnwidget.text.tokens import Tokens
 from attnwidget.words import spoken_word_weights, word_times
+from fixtures.speech_models import whisper_model
 
 RATE = 100
 STEP = 0.1
@@ -181,23 +182,6 @@ class StrippedWhisper(transformers.WhisperForConditionalGeneration):
 
 
 def test_a_transcript_begins_with_all_tokens_that_the_decoder_read():
-    config = transformers.WhisperConfig(
-        d_model=32,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        encoder_ffn_dim=32,
-        decoder_ffn_dim=32,
-        max_source_positions=100,
-        vocab_size=200,
-        pad_token_id=0,
-        bos_token_id=1,
-        eos_token_id=2,
-        decoder_start_token_id=3,
-    )
-    model = load_model(
-        StrippedWhisper(config), transformers.WhisperFeatureExtractor(chunk_length=2)
-    )
+    model = whisper_model(2, StrippedWhisper)
     attention = model.attend(audio=(np.zeros(8000), 16000))
     assert attention.stacks["decoder"].query.ids == (3, 7, 11, 12)

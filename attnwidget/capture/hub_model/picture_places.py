@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from attnwidget.capture.hub_model.processor import Processor
 from attnwidget.capture.latest_values import LatestValues
 from attnwidget.text.places import Box
 
+K = TypeVar("K", bound=Hashable)
+F = TypeVar("F")
 Numbers = NDArray[np.float64]
 Picture = NDArray[np.uint8]
 _Process = Callable[[Sequence[Picture]], Tensor]
@@ -34,7 +36,38 @@ _SAME = 0.02
 
 
 class NoPlaces(Exception):  # noqa: N818  it is a reason that a note shows, and is not raised to users
-    """The reason why the tokens of a picture have no boxes."""
+    """The reason why the tokens of a picture or a sound have no places."""
+
+
+def found_once(known: LatestValues[K, F | str], key: K, find: Callable[[], F]) -> F:
+    """Return what is kept for a key, or find and keep it. Reasons for missing places are kept too.
+
+    Args:
+        known: The kept values; a text is a reason.
+        key: The key.
+        find: Function that finds the value, or raises NoPlaces.
+
+    Raises:
+        NoPlaces: `find` has raised it, now or before.
+
+    Example:
+        >>> from attnwidget.capture.hub_model.picture_places import found_once
+        >>> from attnwidget.capture.latest_values import LatestValues
+        >>> known = LatestValues(4)
+        >>> found_once(known, "side", lambda: 16), found_once(known, "side", lambda: 32)
+        (16, 16)
+    """
+
+    def find_or_say_why() -> F | str:
+        try:
+            return find()
+        except NoPlaces as reason:
+            return str(reason)
+
+    found = known.get_or_make(key, find_or_say_why)
+    if isinstance(found, str):
+        raise NoPlaces(found)
+    return found
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,10 @@ class InputAxes:
         options: Further arguments of the pass.
         tokens: The tokens of the text, if known.
         target: The tokens that the decoder of an encoder-decoder reads; None without them.
-        probe: What finds the patches of a picture.
+        patch_probe: Finder of the patches of a picture.
+        sound_probe: Finder of the times of a sound.
         media: The pictures and sounds that the inputs were made of; None if they are unknown.
         processor: The processor that made the inputs, or None.
-        sounds: What finds the times of a sound; None without sounds.
     """
 
     hf_model: Any
@@ -47,19 +47,19 @@ class InputAxes:
     options: Mapping[str, Any]
     tokens: Tokens | None
     target: Tokens | None
-    probe: PatchProbe
+    patch_probe: PatchProbe
+    sound_probe: SoundProbe
     media: Media | None = None
     processor: Processor | None = None
-    sounds: SoundProbe | None = None
 
     @cached_property
-    def pictures(self) -> PictureAxes:
+    def picture_axes(self) -> PictureAxes:
         """The maker of the tokens of pictures."""
         config = getattr(self.hf_model, "config", None)
         names = ("image_token_id", "image_token_index")
         ids = (getattr(config, name, None) for name in names)
         return PictureAxes(
-            self.probe,
+            self.patch_probe,
             self.inputs,
             self.options,
             self.media or Media(),
@@ -68,16 +68,16 @@ class InputAxes:
         )
 
     @cached_property
-    def heard(self) -> SoundAxes:
+    def sound_axes(self) -> SoundAxes:
         """The maker of the tokens of sounds."""
         extractor = None if self.processor is None else self.processor.sounds
-        probe = SoundProbe(self.hf_model) if self.sounds is None else self.sounds
-        return SoundAxes(probe, self.inputs, self.options, self.media or Media(), extractor)
+        media = self.media or Media()
+        return SoundAxes(self.sound_probe, self.inputs, self.options, media, extractor)
 
     @property
     def note(self) -> str:
         """What is missing on the axes that `of` has returned; "" for nothing."""
-        return ", ".join(filter(None, [self.pictures.note, self.heard.note]))
+        return ", ".join(filter(None, [self.picture_axes.note, self.sound_axes.note]))
 
     def of(self, layers: Mapping[str, Sequence[KeptLayer]]) -> dict[str, tuple[Tokens, Tokens]]:
         """Return the axes of queries and keys of each stack.
@@ -94,8 +94,8 @@ class InputAxes:
                 encoder = axes["encoder"][0] if "encoder" in axes else self.tokens
                 decodes = self.target is not None and stack == "cross"
                 keys = None
-                if self.pictures.media.pictures and not decodes:
-                    keys = self.pictures.patches(stack, kept.n_key)
+                if self.picture_axes.media.pictures and not decodes:
+                    keys = self.picture_axes.patches(stack, kept.n_key)
                 axes[stack] = (
                     self._fitting(query, owner, kept.n_query),
                     keys or self._fitting(encoder if decodes else None, "", kept.n_key),
@@ -119,13 +119,13 @@ class InputAxes:
         """Return `tokens` if they fit the axis of a map, else patches of a picture or positions."""
         site = next((site for site in self.sites if site.stack == stack), None)
         if tokens is not None and len(tokens) == length:
-            return tokens if site is None else self.pictures.in_text(stack, tokens)
+            return tokens if site is None else self.picture_axes.in_text(stack, tokens)
         if site is not None and site.reads in ("picture", ""):
-            patches = self.pictures.patches(stack, length)
+            patches = self.picture_axes.patches(stack, length)
             if patches is not None:
                 return patches
         if self.media and self.media.sounds and site is not None and site.reads in ("sound", ""):
-            frames = self.heard.frames(stack, length)
+            frames = self.sound_axes.frames(stack, length)
             if frames is not None:
                 return frames
         return position_axis(length, is_line=self._is_line(site))

@@ -11,7 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.picture_places import FrameFinder, NoPlaces, PictureFrames
+from attnwidget.capture.hub_model.picture_places import (
+    FrameFinder,
+    NoPlaces,
+    PictureFrames,
+    found_once,
+)
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.first_states import states_before
@@ -111,7 +116,9 @@ class PatchProbe:
             NoPlaces: The tokens are not made of patches, or of blocks of patches.
         """
         key = (stack, length, *_sizes(inputs))
-        return self._stored(key, lambda: self._find(stack, length, inputs, options, frames))
+        return found_once(
+            self._known, key, lambda: self._find(stack, length, inputs, options, frames)
+        )
 
     def in_text(
         self,
@@ -147,24 +154,10 @@ class PatchProbe:
             patches = tuple(patch for patch, part in pairs if part)
             return replace(found, patches=patches, others=("",) * len(patches))
 
-        found = self._stored((stack, "text", sum(is_part), *_sizes(inputs)), find)
+        found = found_once(self._known, (stack, "text", sum(is_part), *_sizes(inputs)), find)
         of_parts = iter(found.patches)
         patches = tuple(next(of_parts) if part else None for part in is_part)
         return replace(found, patches=patches, others=("",) * len(patches))
-
-    def _stored(self, key: tuple[Any, ...], find: Callable[[], PatchTokens]) -> PatchTokens:
-        """Return the tokens that are stored for a key, or find and store them."""
-
-        def find_or_say_why() -> PatchTokens | str:
-            try:
-                return find()
-            except NoPlaces as reason:
-                return str(reason)
-
-        found = self._known.get_or_make(key, find_or_say_why)
-        if isinstance(found, str):
-            raise NoPlaces(found)
-        return found
 
     def _find(
         self,

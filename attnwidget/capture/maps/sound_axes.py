@@ -8,8 +8,9 @@ from typing import Any
 
 from torch import Tensor
 
+from attnwidget.capture.hub_model.picture_places import NoPlaces
 from attnwidget.capture.hub_model.token_axes import position_axis
-from attnwidget.capture.maps.sound_probe import NoSpans, SoundProbe, SoundTokens
+from attnwidget.capture.maps.sound_probe import SoundProbe, SoundTokens
 from attnwidget.text.places import Media, Place, Sound, Span
 from attnwidget.text.tokens import Tokens
 
@@ -54,7 +55,7 @@ class SoundAxes:
             found = self.probe(
                 stack, length, self.inputs, self.options, self.extractor, sound.seconds
             )
-        except NoSpans as reason:
+        except NoPlaces as reason:
             self.reasons[stack] = str(reason)
             return None
         return _placed(found, sound, length)

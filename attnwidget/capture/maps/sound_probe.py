@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from attnwidget.capture.hub_model.picture_places import NoPlaces, found_once
 from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.first_states import states_before
 from attnwidget.capture.tapping.attention_sites import find_sites
 
+# Numbers of tokens whose times are kept.
+_KEPT = 64
 # Seconds of silence in the noise that the model hears.
 _PIECE = 0.04
 # Largest number of tokens that change on each side of a silence.
@@ -29,10 +33,6 @@ _ENOUGH = 3.0
 _LONGER = 8.0
 # Largest difference between the stated and the measured stride, as a share.
 _SAME_STRIDE = 0.01
-
-
-class NoSpans(Exception):  # noqa: N818  a reason, which becomes a note
-    """The times of tokens are not known; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class SoundTokens:
 
 
 class SoundProbe:
-    """Finder of the time of each token; the result is stored for each length of a sound.
+    """Finder of the time of each token; the result is kept for each number of tokens.
 
     The model hears noise with a silent piece, and the tokens of this piece change before the first
     layer. The middles of the changes lie on a line, which gives the time of every token, also for
@@ -70,7 +70,7 @@ class SoundProbe:
 
     def __init__(self, hf_model: Any) -> None:
         self._hf_model = hf_model
-        self._known: dict[tuple[Any, ...], SoundTokens | str] = {}
+        self._known = LatestValues[tuple[Any, ...], SoundTokens | str](_KEPT)
 
     def __call__(
         self,
@@ -92,21 +92,33 @@ class SoundProbe:
             seconds: Length of the sound.
 
         Raises:
-            NoSpans: The tokens are not made of pieces of the sound.
+            NoPlaces: The tokens are not made of pieces of the sound.
         """
         if extractor is None:
-            raise NoSpans("there is no feature extractor: pass it to load_model")
-        shapes = tuple((name, tuple(value.shape)) for name, value in sorted(inputs.items()))
-        key = (stack, length, round(seconds, 3), shapes)
-        if key not in self._known:
-            try:
-                self._known[key] = self._find(stack, length, inputs, options, extractor, seconds)
-            except NoSpans as reason:
-                self._known[key] = str(reason)
-        found = self._known[key]
-        if isinstance(found, str):
-            raise NoSpans(found)
-        return found
+            raise NoPlaces("there is no feature extractor: pass it to load_model")
+        model = uncompiled(self._hf_model)
+        stated = _stated_step(model, int(extractor.sampling_rate))
+        # The stride of a model does not depend on the sound. A processor that fills a window makes
+        # as many tokens of a longer sound, whose times can be measured more exactly.
+        heard = min(seconds, _ENOUGH) if stated is not None else _LONGER
+        key = (stack, None if stated is not None else length, round(heard, 3))
+        found = found_once(
+            self._known,
+            key,
+            lambda: self._find(stack, length, inputs, options, extractor, seconds, stated),
+        )
+        steps = (length - found.before) // max(1, len(found.bands))
+        remarks = []
+        if steps * found.step + found.first < seconds - 2 * found.step:
+            read = steps * found.step
+            remarks.append(f"the model reads the first {read:.1f} s of {seconds:.1f} s")
+        width = getattr(model.config, "num_conv_pos_embeddings", None)
+        if isinstance(width, int) and width > 1:
+            reach = width / 2 * found.step
+            remarks.append(
+                f"before its first layer, the model mixes tokens up to {reach:.2f} s apart"
+            )
+        return replace(found, steps=steps, remark=", ".join(remarks))
 
     def _find(
         self,
@@ -116,38 +128,26 @@ class SoundProbe:
         options: Mapping[str, Any],
         extractor: Any,
         seconds: float,
+        stated: float | None,
     ) -> SoundTokens:
         model = uncompiled(self._hf_model)
-        stated = _stated_step(model, int(extractor.sampling_rate))
         bands = _bands(model, extractor)
         before = int(getattr(model.config, "num_extra_tokens", 2)) if bands else 0
         rows = max(1, len(bands))
         if (length - before) % rows:
-            raise NoSpans("its tokens are no plane of times and frequencies")
+            raise NoPlaces("its tokens are no plane of times and frequencies")
         module = next(site.module for site in find_sites(model) if site.stack == stack)
         listener = _Listener(model, module, inputs, options, extractor, before, rows)
         if stated is None:
-            # A processor that fills a window makes as many tokens of a longer sound, whose times
-            # can be measured more exactly.
-            listener.hear(max(seconds, _LONGER))
+            listener.hear(_LONGER)
             if before + rows * listener.steps != length:
                 listener.hear(seconds)
             if before + rows * listener.steps != length:
-                raise NoSpans("its first layer reads other tokens than the map shows")
+                raise NoPlaces("its first layer reads other tokens than the map shows")
         else:
             listener.hear(min(seconds, _ENOUGH))
         first, step = _line(listener.changes, listener.seconds, listener.steps, stated)
-        steps = (length - before) // rows
-        remarks = []
-        if steps * step + first < seconds - 2 * step:
-            remarks.append(f"the model reads the first {steps * step:.1f} s of {seconds:.1f} s")
-        width = getattr(model.config, "num_conv_pos_embeddings", None)
-        if isinstance(width, int) and width > 1:
-            remarks.append(
-                f"before its first layer, the model mixes tokens up to {width / 2 * step:.2f} s "
-                "apart"
-            )
-        return SoundTokens(before, first, step, steps, bands, ", ".join(remarks))
+        return SoundTokens(before, first, step, listener.steps, bands)
 
 
 @dataclass(eq=False)
@@ -213,7 +213,7 @@ class _Listener:
                 given[name] = value.to(given[name].device, given[name].dtype)
         found = states_before(self.model, self.module, given, self.options)
         if found is None:
-            raise NoSpans("its first layer reads no tokens")
+            raise NoPlaces("its first layer reads no tokens")
         states: NDArray[np.float64] = found.double().numpy()
         return states
 
@@ -242,16 +242,16 @@ def _line(
         stated: The step that the model states, or None.
 
     Raises:
-        NoSpans: The changes do not lie on a line, or do not have the stated step.
+        NoPlaces: The changes do not lie on a line, or do not have the stated step.
     """
     last = seconds - _PIECE
     if last <= 2 * _PIECE:
-        raise NoSpans(f"the sound of {seconds:.2f} s is too short")
+        raise NoPlaces(f"the sound of {seconds:.2f} s is too short")
     ends = [0.1 * last, 0.45 * last]
     middles = [_middle(changes([piece]), None) for piece in ends]
     per_second = (middles[1] - middles[0]) / (ends[1] - ends[0])
     if per_second <= 0 or steps < 3:
-        raise NoSpans("its tokens do not follow the time of the sound")
+        raise NoPlaces("its tokens do not follow the time of the sound")
     # One pass tells silent pieces apart if their tokens do not overlap.
     apart = max((2 * _REACH + 2) / per_second, 3 * _PIECE)
     count = max(2, min(40, int(last // apart)))
@@ -268,20 +268,20 @@ def _line(
             times.append(piece + _PIECE / 2)
             places.append(_middle(changed, expected))
     if len(times) < 2:
-        raise NoSpans(f"the sound of {seconds:.2f} s is too short")
+        raise NoPlaces(f"the sound of {seconds:.2f} s is too short")
     slope, start = np.polyfit(times, places, 1)
     residual = np.abs(np.polyval((slope, start), times) - places)
     if slope <= 0 or float(np.median(residual)) > _RESIDUAL / 2:
-        raise NoSpans("its tokens do not follow the time of the sound")
+        raise NoPlaces("its tokens do not follow the time of the sound")
     kept = residual <= _RESIDUAL
     if kept.mean() < 0.8:
-        raise NoSpans("its tokens do not follow the time of the sound")
+        raise NoPlaces("its tokens do not follow the time of the sound")
     at, of = np.array(times)[kept], np.array(places)[kept]
     slope, start = np.polyfit(at, of, 1)
     if stated is None:
         return float(-start / slope), float(1 / slope)
     if abs(1 / slope - stated) > _SAME_STRIDE * stated:
-        raise NoSpans(
+        raise NoPlaces(
             f"it states {stated:.4f} s between tokens, and {1 / slope:.4f} s were measured"
         )
     return float(np.mean(at - of * stated)), stated
@@ -294,11 +294,11 @@ def _middle(changed: NDArray[np.float64], expected: float | None) -> float:
     if expected is not None:
         near = np.where(np.abs(tokens - expected) <= _REACH, changed, 0)
     if not near.any():
-        raise NoSpans("its tokens do not change with the sound")
+        raise NoPlaces("its tokens do not change with the sound")
     peak = int(near.argmax())
     window = np.where(np.abs(tokens - peak) <= _REACH, near, 0) ** 2
     if expected is None and (window.sum() / (changed**2).sum()) < _LEAST_SHARE:
-        raise NoSpans("each of its tokens is made of a long part of the sound")
+        raise NoPlaces("each of its tokens is made of a long part of the sound")
     return float((window * tokens).sum() / window.sum())
 
 

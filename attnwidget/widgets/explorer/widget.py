@@ -893,6 +893,10 @@ def _has_words(attention: Attention) -> bool:
     if attention.is_long:
         return False
     axis = next(iter(attention.stacks.values())).query
+    if axis.places:
+        parts = zip(axis.places, axis.special, strict=True)
+        if all(place is not None or kind for place, kind in parts):
+            return False  # patches of a picture alone are no words
     return not is_unspaced("".join(axis.added))
 
 

@@ -113,7 +113,9 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
   const count = cut === both ? "" : ` (${counted(state._stacks[0]?.n_query ?? 0, "token")})`;
   const isDrawn =
     reading && !reading.compared.length && fitsSentence(reading.words) && !request.brief;
-  sheet.title(`${state._source.model}: attention to a text`, isDrawn ? "" : cut + count);
+  const { query, key } = reading?.axes ?? {};
+  const input = query?.placed || key?.placed ? "attention" : "attention to a text";
+  sheet.title(`${state._source.model}: ${input}`, isDrawn ? "" : cut + count);
   if (isDrawn) {
     const at = sentencePicture(reading, sheet.room, FONT, tableRuler);
     sheet.place(at.width, at.height, (pen) => paintSentence(pen, at, reading, request.theme, FONT));

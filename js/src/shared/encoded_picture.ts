@@ -13,9 +13,15 @@ export interface EncodedPicture {
 
 /** A pen that takes the file of a picture; a canvas's context takes pixels. */
 interface FilePen extends Pen {
-  file(picture: EncodedPicture, isSharp: boolean, ...box: Box): void;
+  file(
+    picture: EncodedPicture,
+    isSharp: boolean,
+    x: number,
+    y: number,
+    width: number,
+    height: number,
+  ): void;
 }
-type Box = [x: number, y: number, width: number, height: number];
 
 /** Pixels that are drawn larger than this are shown as they are, without a transition. */
 const SHARP_FROM = 3;
@@ -39,7 +45,10 @@ export function paintPicture(
   pen: Pen,
   picture: EncodedPicture | undefined,
   ground: string,
-  ...[x, y, width, height]: Box
+  x: number,
+  y: number,
+  width: number,
+  height: number,
 ): void {
   pen.fillStyle = ground;
   pen.fillRect(x, y, width, height);

@@ -9,6 +9,7 @@ import transformers
 
 from attnwidget import load_model
 from attnwidget.results import Span
+from fixtures.speech_models import whisper_model
 
 SIZES = {
     "hidden_size": 32,
@@ -28,23 +29,7 @@ def made(model_class, config, extractor):
 
 @pytest.fixture(scope="module")
 def whisper():
-    config = transformers.WhisperConfig(
-        d_model=32,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        encoder_ffn_dim=32,
-        decoder_ffn_dim=32,
-        max_source_positions=250,
-        vocab_size=200,
-        pad_token_id=0,
-        bos_token_id=1,
-        eos_token_id=2,
-        decoder_start_token_id=3,
-    )
-    extractor = transformers.WhisperFeatureExtractor(chunk_length=5)
-    return made(transformers.WhisperForConditionalGeneration, config, extractor)
+    return whisper_model(5)
 
 
 @pytest.fixture(scope="module")
@@ -162,3 +147,23 @@ def test_a_sound_that_is_too_short_has_no_times(wav2vec2):
 def test_tensors_without_a_sound_have_no_times(wav2vec2):
     inputs = wav2vec2.processor(noise(1.0), sampling_rate=RATE, return_tensors="pt")
     assert wav2vec2.attend(dict(inputs)).stacks["self"].key.places == ()
+
+
+def test_sounds_of_other_lengths_are_not_measured_again(wav2vec2, whisper):
+    for model, target in ((wav2vec2, {}), (whisper, {"target": [5, 6]})):
+        model.attend(audio=(noise(3.5), RATE), **target)
+        calls = []
+        extractor = model.inputs.processor.sounds
+        original = type(extractor).__call__
+
+        def counted(self, *given, original=original, calls=calls, **options):
+            calls.append(1)
+            return original(self, *given, **options)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(type(extractor), "__call__", counted)
+            attention = model.attend(audio=(noise(4.25), RATE), **target)
+        assert len(calls) == 1
+        stack = next(iter(attention.stacks.values()))
+        ends = [place.end for place in stack.key.places if place is not None]
+        assert 4.2 < ends[-1] <= 4.25

@@ -132,9 +132,10 @@ function lineOf(scene: Scene, row: ShownRow, name = ""): string {
   const even = evenOf(row);
   const total = sharesOf(scene, row).reduce((sum, [, share]) => sum + share, 0);
   if (!places && !(total > 0) && map.tiles) return "";
+  const shares = isShares ? sharesOf(scene, row) : [];
   const parts = [
     places ? `strongest ${places}` : map.signed ? "no difference" : "",
-    ...(isShares ? sharesOf(scene, row).map(([kind, share]) => `${shareText(share)} ${kind}`) : []),
+    ...shares.map(([kind, share]) => `${shareText(share)} ${kind}`),
     even === undefined ? "" : `even share ${print(even)}`,
   ];
   return [name, `${rowName(scene, row)}: ${parts.filter(Boolean).join(" · ")}`]

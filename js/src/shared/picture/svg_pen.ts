@@ -256,7 +256,10 @@ export class SvgPen implements RasterPen {
   file(
     { bytes, type }: EncodedPicture,
     isSharp: boolean,
-    ...[x, y, width, height]: [number, number, number, number]
+    x: number,
+    y: number,
+    width: number,
+    height: number,
   ): void {
     const box = this.box(x, y, width, height).replace("<rect", "<image");
     const sharp = isSharp ? ' style="image-rendering: pixelated"' : "";
