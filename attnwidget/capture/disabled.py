@@ -226,7 +226,8 @@ def _referred(
                 f"so {method!r} is impossible; use 'uniform', 'zero', 'first' or edges"
             )
         for head in wanted:
-            outputs[head].append(summed_values(seen)[0, head.head])
+            # Windows and tiles of the input are entries of the batch.
+            outputs[head].extend(summed_values(seen)[:, head.head].unbind())
 
     with torch.no_grad():
         for text in listed:

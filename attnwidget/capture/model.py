@@ -36,6 +36,7 @@ from attnwidget.capture.hub_model.vocabulary import Vocabulary
 from attnwidget.capture.hub_model.weight_placement import check_has_weights, device_of
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.block_probe import BlockProbe
 from attnwidget.capture.maps.collect_layers import Collected
 from attnwidget.capture.maps.collect_long import LONG_FROM, collect_long, is_long, reads_long
 from attnwidget.capture.maps.input_axes import InputAxes
@@ -47,7 +48,7 @@ from attnwidget.capture.maps.sound_probe import SoundProbe
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.predict import predictions_of, question_of
-from attnwidget.capture.tapping.attention_sites import find_sites, text_parts
+from attnwidget.capture.tapping.attention_sites import count_heads, find_sites, text_parts
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.edits import Edits
 from attnwidget.capture.tapping.gradients import attention_gradients
@@ -56,6 +57,7 @@ from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.output_check import OutputCheck
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.stack_names import is_cross
+from attnwidget.capture.tapping.stages import is_stage
 from attnwidget.capture.tapping.tap import open_edits
 from attnwidget.kernels.plain_torch import in_plain_torch, plain_torch
 from attnwidget.text.places import Media
@@ -155,6 +157,7 @@ class AttentionModel:
         self._default_method: EditMethod | None = None
         self._parameters = input_names(hf_model)
         self._projections = Projections(hf_model)
+        self._block_probe = BlockProbe(hf_model)
         self._patch_probe = PatchProbe(hf_model)
         self._sound_probe = SoundProbe(hf_model)
         self._training = {module: module.training for module in hf_model.modules()}
@@ -198,16 +201,20 @@ class AttentionModel:
     def n_layers(self) -> int:
         """Number of layers of the model, or of its encoder in an encoder-decoder."""
         stated = self.hf_model.config.get_text_config().num_hidden_layers
-        if isinstance(stated, int):
-            return stated
-        # LXMERT states a number for each of its stacks.
         sites = find_sites(uncompiled(self.hf_model))
+        if isinstance(stated, int) and not is_stage(sites[0].stack):
+            return stated
+        # LXMERT states a number for each of its stacks, and Swin the number of its stages.
         return sum(site.stack == sites[0].stack for site in sites)
 
     @property
     def n_heads(self) -> int:
-        """Number of attention heads per layer."""
-        return int(self.hf_model.config.get_text_config().num_attention_heads)
+        """Number of attention heads per layer, in the first stage of a model with stages."""
+        config = self.hf_model.config.get_text_config()
+        first = find_sites(uncompiled(self.hf_model))[0]
+        if is_stage(first.stack):
+            return count_heads(first.module, config) or 0
+        return int(config.num_attention_heads)
 
     @property
     def default_method(self) -> EditMethod:
@@ -825,7 +832,7 @@ class AttentionModel:
         if reads_without_maps:
             self.output_check.check_beginning(self.hf_model, inputs, options)
             items, no_norms, not_shown = collect_long(
-                self.hf_model, inputs, options, self._projections
+                self.hf_model, inputs, options, self._projections, self._block_probe
             )
             numbers = self.hybrid_layers
         else:
@@ -890,4 +897,6 @@ class AttentionModel:
     def _collected(
         self, inputs: dict[str, Tensor], options: Mapping[str, Any], whole_to: int | None
     ) -> Collected:
-        return Collected(self.hf_model, inputs, options, self._projections, whole_to)
+        return Collected(
+            self.hf_model, inputs, options, self._projections, whole_to, self._block_probe
+        )

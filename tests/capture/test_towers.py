@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from attnwidget import Head, HeadView, load_model, measure_attention
+from attnwidget.capture.maps.block_probe import BlockProbe, NotInBlocks
 from attnwidget.capture.maps.readable_stacks import leave_out_unreadable
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.stack_names import default_stack, stack_roles
@@ -142,17 +143,35 @@ def test_a_text_alone_has_the_language_model_alone() -> None:
     assert furthest(attention, "self", own) < SMALL
 
 
-def test_a_tower_that_reads_tiles_is_left_out_with_its_part() -> None:
+def test_a_tower_that_reads_tiles_has_one_map_over_all_tiles() -> None:
     model = build("idefics3", "Idefics3ForConditionalGeneration")
     inputs = inputs_of(model)
     attention = load_model(model).attend(inputs)
+    assert list(attention.stacks) == ["self", "vision"]
+    pixels = inputs["pixel_values"][0]
+    weights = attention.weights(stack="vision")
+    for number in range(2):
+        part = load_model(model.model.vision_model).attend(
+            {"pixel_values": pixels[number : number + 1]}
+        )
+        own = slice(16 * number, 16 * number + 16)
+        assert np.abs(weights[..., own, own] - part.weights()).max() < SMALL
+    assert not weights[..., :16, 16:].any() and not weights[..., 16:, :16].any()
+
+
+def test_a_tower_whose_tokens_are_not_known_is_left_out_with_its_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unknown(*_: object) -> None:
+        raise NotInBlocks("their entries are not one token each")
+
+    model = build("idefics3", "Idefics3ForConditionalGeneration")
+    monkeypatch.setattr(BlockProbe, "__call__", unknown)
+    attention = load_model(model).attend(inputs_of(model))
     assert list(attention.stacks) == ["self"]
     assert "the stack 'vision' is not shown: its layers attend within 2 windows" in attention.note
+    assert "and their entries are not one token each" in attention.note
     assert "load_model(model.model.vision_model) reads this part" in attention.note
-    tile = load_model(model.model.vision_model).attend(
-        {"pixel_values": inputs["pixel_values"][0, :1]}
-    )
-    assert tile.weights().shape == (4, 4, 16, 16)
 
 
 def test_the_error_about_a_language_model_names_the_parts_that_can_be_read() -> None:

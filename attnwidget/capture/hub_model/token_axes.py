@@ -145,6 +145,31 @@ def patch_axis(
     )
 
 
+def with_padding(tokens: Tokens, count: int) -> Tokens:
+    """Return an axis with tokens of padding at its end.
+
+    Args:
+        tokens: The axis.
+        count: Number of tokens of padding.
+
+    Example:
+        >>> with_padding(patch_axis([(0, 0, 0), (0, 0, 1)], ["", ""], [""]), 1).text
+        ('r0c0', 'r0c1', '[PAD]')
+    """
+    if not count:
+        return tokens
+    names = ("[PAD]",) * count
+    return replace(
+        tokens,
+        text=tokens.text + names,
+        raw=tokens.raw + names,
+        special=tokens.special + ("padding",) * count,
+        segments=tokens.segments + (0,) * count,
+        words=tokens.words + (None,) * count,
+        places=tokens.places + (None,) * count if tokens.places else (),
+    )
+
+
 def patch_name(patch: tuple[int, int, int], frames: Sequence[str]) -> str:
     """Return the name of a patch: the beginning for its frame, its row and its column.
 

@@ -235,7 +235,7 @@ class Attention:
         """
         if self.head_maps.combination is not None:
             return ", ".join(filter(None, self._remarks))
-        kept = [layer.products is None for layer in self.head_maps.kept_layers()]
+        kept = [layer.keeps_weights for layer in self.head_maps.kept_layers()]
         how_far = f"weights kept for {sum(kept)} of {len(kept)} layers" if any(kept) else ""
         how_far = "weights only" if all(kept) else how_far
         if self.is_long:

@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from attnwidget.capture.hub_model.losses import Loss, LossTask
 from attnwidget.capture.hub_model.model_tensors import TEXTS, count_inputs, is_of_text
 from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.maps.block_layers import BlockLayers
+from attnwidget.capture.maps.block_probe import BlockProbe
 from attnwidget.capture.maps.input_length import refuse_longer, text_length
 from attnwidget.capture.maps.keep_layer import Shared, cut_map, keep_layer
 from attnwidget.capture.maps.kept_layer import KeptLayer
@@ -38,7 +40,8 @@ class Collected:
 
     `options` are passed on to the model. `projections` are the output projections of the model;
     None = find them again. `whole_to` is the largest number of tokens of which whole maps are made;
-    None = any number. `items` has the layers of each input by stack. It needs the memory of queries
+    None = any number. `block_probe` finds the tokens of layers in blocks. `items` has the layers of
+    each input by stack. It needs the memory of queries
     and keys of all layers, or of the weights if these do not follow from queries and keys.
     `no_norms` is the reason why there are no norms, or "". `not_shown` names the stacks without
     a map over all tokens, such as the encoders of LED and LongT5, and towers that read a picture in
@@ -57,9 +60,11 @@ class Collected:
         options: Mapping[str, Any],
         projections: Projections | None = None,
         whole_to: int | None = None,
+        block_probe: BlockProbe | None = None,
     ) -> None:
         self._batch = count_inputs(inputs)
         self._whole_to = whole_to
+        self._block_probe = BlockProbe(hf_model) if block_probe is None else block_probe
         self._n_text = text_length({name: inputs[name] for name in inputs if name in TEXTS})
         self._hf_model = uncompiled(hf_model)
         self._model = type(hf_model).__name__
@@ -119,6 +124,7 @@ class Collected:
         self._unreadable: dict[str, str] = {}
         self._latest: nn.Module | None = None
         self._projections = projections
+        self._blocks = BlockLayers(self._hf_model, sites, self._block_probe, inputs, self._batch)
         stacks = {site.module: site.stack for site in sites}
         ran: dict[nn.Module, str] = {}
 
@@ -133,17 +139,20 @@ class Collected:
             hooked(stacks, before=measure, after=note),
             torch.no_grad(),
             projections.checking(),
+            self._blocks.watching(),
             tap(hf_model, self._keep),
         ):
             self.output = hf_model(**inputs, **options)
+        self._unreadable |= self._blocks.finish(self.items[0])
         return ran
 
     def _keep(self, seen: LayerAttention) -> None:
         self._shown.add(seen.module)
         twice = seen.module is self._latest and is_cross(seen.stack)
         self._latest = seen.module
-        if seen.weights.shape[0] != self._batch:
-            self._unreadable[seen.stack] = attends_apart(seen.weights.shape[0], self._batch)
+        n_parts = seen.weights.shape[0]
+        if n_parts != self._batch and not self._blocks.has_call(seen.module):
+            self._unreadable[seen.stack] = attends_apart(n_parts, self._batch)
         elif twice:
             self._unreadable[seen.stack] = _TWICE
         if seen.stack in self._unreadable:
@@ -155,15 +164,21 @@ class Collected:
         queries, keys = self._positions[seen.stack]
         if is_tower(seen.stack) and seen.weights.shape[-2] != self._n_text:
             queries = keys = [None] * self._batch  # it reads something made of the text
-        for item, stacks in enumerate(self.items):
-            layer = keep_layer(
+        if n_parts != self._batch:
+            queries = keys = [None] * n_parts
+        layers = [
+            keep_layer(
                 seen,
                 item,
                 _matching(queries[item], seen.weights.shape[-2]),
                 _matching(keys[item], seen.weights.shape[-1]),
-                self._shared[item],
+                self._shared[min(item, self._batch - 1)],
                 moved,
             )
+            for item in range(n_parts)
+        ]
+        self._blocks.add(seen.module, seen.stack, layers)
+        for stacks, layer in zip(self.items, layers, strict=False):
             stacks.setdefault(seen.stack, []).append(layer)
         layer_done()
 
@@ -179,14 +194,14 @@ class Collected:
                 numbers = self.numbers.get(entry.stack)
                 place = entry.layer if numbers is None else numbers.place(entry.layer)
                 kept = stacks[entry.stack][place]
-                magnitudes = cut_map(
-                    entry.values[item].abs(),
-                    _matching(queries[item], entry.values.shape[-2]),
-                    _matching(keys[item], entry.values.shape[-1]),
-                )
-                if isinstance(kept.mask, Tensor):
-                    magnitudes = magnitudes.masked_fill(~kept.mask, 0)
-                stacks[entry.stack][place] = replace(kept, gradients=magnitudes)
+                magnitudes = entry.values.abs()
+                if kept.blocks is None:
+                    magnitudes = cut_map(
+                        magnitudes[item],
+                        _matching(queries[item], entry.values.shape[-2]),
+                        _matching(keys[item], entry.values.shape[-1]),
+                    )
+                stacks[entry.stack][place] = kept.with_gradients(magnitudes)
         losses = []
         for item, value in enumerate(values.tolist()):
             masked = None if task.selected is None else task.selected[item]

@@ -13,6 +13,9 @@ from torch import Tensor
 from attnwidget.capture.hub_model.free_memory import refuse_no_room
 from attnwidget.capture.hub_model.model_tensors import count_inputs, input_names
 from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.maps.block_layers import BlockLayers
+from attnwidget.capture.maps.block_probe import BlockProbe
+from attnwidget.capture.maps.input_length import LONG_FROM as LONG_FROM
 from attnwidget.capture.maps.input_length import text_length
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.products import Products
@@ -22,23 +25,20 @@ from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.streamed_layer import StreamedItem
 from attnwidget.capture.tapping.tap import LongAttention, open_edits, tap
 
-#: Inputs with more tokens are read without whole maps, unless the caller of `attend` decides
-#: otherwise.
-LONG_FROM = 1024
-
 
 def collect_long(
     hf_model: Any,
     inputs: Mapping[str, Tensor],
     options: Mapping[str, Any],
     projections: Projections,
+    block_probe: BlockProbe | None = None,
 ) -> tuple[list[dict[str, list[KeptLayer]]], str, str]:
     """Return the layers of each input by stack, the reason for missing norms, and a note.
 
     All follow from one forward pass. The layers need the memory of queries and keys of all layers,
     two numbers per query and head, a norm per key and head, and thumbnails. `projections` are the
-    output projections of the model. The reason is "" if there are norms. The note names towers
-    without maps.
+    output projections of the model. `block_probe` finds the tokens of layers in blocks. The reason
+    is "" if there are norms. The note names towers without maps.
 
     Raises:
         ValueError: the model shows only its weights, or computes them in an unknown way.
@@ -47,16 +47,25 @@ def collect_long(
     items: list[dict[str, list[KeptLayer]]] = [{} for _ in range(batch)]
     unreadable: dict[str, str] = {}
 
+    model = uncompiled(hf_model)
+    sites = find_sites(model)
+    block_probe = BlockProbe(hf_model) if block_probe is None else block_probe
+    blocks = BlockLayers(model, sites, block_probe, inputs, batch)
+
     def keep(seen: LongAttention) -> None:
-        if len(seen.items) != batch:
+        if len(seen.items) != batch and not blocks.has_call(seen.module):
             unreadable[seen.stack] = attends_apart(len(seen.items), batch)
             return
         projections.see_long(seen)
         norms = projections.value_norms(seen)
-        for number, (stacks, item) in enumerate(zip(items, seen.items, strict=True)):
-            layer = kept_of(item)
-            if norms is not None:
-                layer = replace(layer, key_norms=norms[number])
+        kept = [kept_of(item) for item in seen.items]
+        if norms is not None:
+            kept = [
+                replace(layer, key_norms=of_layer)
+                for layer, of_layer in zip(kept, norms, strict=True)
+            ]
+        blocks.add(seen.module, seen.stack, kept)
+        for stacks, layer in zip(items, kept, strict=False):
             stacks.setdefault(seen.stack, []).append(layer)
 
     if "logits_to_keep" in input_names(hf_model):
@@ -65,15 +74,16 @@ def collect_long(
     with (
         torch.no_grad(),
         projections.checking(),
+        blocks.watching(),
         tap(hf_model, lambda _: None, on_long=keep),
     ):
         hf_model(**inputs, **options)
+    unreadable |= blocks.finish(items[0])
     if projections.refused:
         for stacks in items:
             for layers in stacks.values():
                 layers[:] = [replace(kept, key_norms=None) for kept in layers]
-    model = uncompiled(hf_model)
-    not_shown = leave_out_unreadable(items, unreadable, model, find_sites(model))
+    not_shown = leave_out_unreadable(items, unreadable, model, sites)
     return items, projections.refused, not_shown
 
 

@@ -42,8 +42,10 @@ def states_before(
 
     def stop(_: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
         tensors = [value for value in (*args, *named.values()) if isinstance(value, Tensor)]
-        # Towers that read all pictures as one sequence have no dimension of a batch.
+        # Towers that read all pictures as one sequence have no dimension of a batch, and towers
+        # with windows may keep rows and columns apart.
         states = sorted((t for t in tensors if t.ndim in (2, 3)), key=lambda t: -t.ndim)
+        states = states or [t for t in tensors if t.ndim == 4]
         raise _Stop(next(iter(states[int(of_keys) :]), None))  # the queries stand before the keys
 
     with (

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from attnwidget.capture.hub_model.model_tensors import input_names, is_of_text
 from attnwidget.capture.hub_model.processor import Processor
-from attnwidget.capture.hub_model.token_axes import position_axis
+from attnwidget.capture.hub_model.token_axes import position_axis, with_padding
 from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer_blocks import LayerBlocks
 from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe
 from attnwidget.capture.maps.picture_axes import PictureAxes
 from attnwidget.capture.maps.readable_stacks import is_tower
@@ -101,9 +102,21 @@ class InputAxes:
                     keys or self._fitting(encoder if decodes else None, "", kept.n_key),
                 )
             else:
-                axis = self._fitting(self._text_of(stack), stack, kept.n_query)
+                blocks = next((layer.blocks for layer in layers[stack] if layer.blocks), None)
+                if blocks is None:
+                    axis = self._fitting(self._text_of(stack), stack, kept.n_query)
+                else:
+                    axis = self._of_blocks(stack, blocks)
                 axes[stack] = (axis, axis)
         return axes
+
+    def _of_blocks(self, stack: str, blocks: LayerBlocks) -> Tokens:
+        """Return the tokens of a stack with layers in blocks, and after them the padding."""
+        length = blocks.n_tokens - blocks.n_padding
+        tokens = self.picture_axes.patches(stack, length, in_blocks=True)
+        if tokens is None:
+            tokens = position_axis(length, is_line=False)
+        return with_padding(tokens, blocks.n_padding)
 
     def _text_of(self, stack: str) -> Tokens | None:
         """Return the tokens that a stack reads, if it reads a text."""

@@ -6,6 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from torch import Tensor
 
+#: Inputs with more tokens are read without whole maps, unless the caller of `attend` decides
+#: otherwise.
+LONG_FROM = 1024
+
 
 class LimitReached(Exception):  # noqa: N818  it stops a pass, and reaches no caller of the package
     """A layer reads more tokens than whole maps are made of.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from attnwidget.kernels.array_library import Array, converted
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from attnwidget.capture.maps.layer_blocks import LayerBlocks
     from attnwidget.capture.maps.products import Products, ScoreParts
 
 # Cells of a layer's maps held at a time, so that long texts do not fill the memory.
@@ -24,11 +25,12 @@ _CELLS_AT_ONCE = 16 * 1024 * 1024
 
 @dataclass(frozen=True, eq=False)
 class KeptLayer:
-    """A layer of one input: `products`, the maps `kept` [H, Q, K], or `combined` heads.
+    """A layer of one input: `products`, maps `kept` [H, Q, K], `combined` heads, or `blocks`.
 
     Maps are kept if they do not follow from products. Maps of combined heads follow from the maps
-    of other layers. Weights that were computed elsewhere are kept
-    in the library of their array: maps of arrays of numpy need no torch.
+    of other layers, and maps of a layer in blocks from the maps of its blocks. Weights that were
+    computed elsewhere are kept in the library of their array: maps of arrays of numpy need no
+    torch.
 
     `mask` [1 or H, Q, K] is bool with True = the query may see the key; None = it may see all.
     `n_key_heads` is smaller than `n_heads` where query heads share key heads. `moved` [K, H, H] are
@@ -48,6 +50,7 @@ class KeptLayer:
     gradients: Tensor | None = None
     key_norms: Tensor | None = None
     combined: CombinedHeads | None = None
+    blocks: LayerBlocks | None = None
 
     def maps(
         self, quantity: str, heads: slice, rows: Index | None = None, keys: Index | None = None
@@ -55,6 +58,8 @@ class KeptLayer:
         """The maps of a quantity that the layer has: "weights", "norms" or "gradients"."""
         if self.combined is not None:
             return self.combined.maps(quantity, heads, rows, keys)
+        if self.blocks is not None:
+            return self.blocks.maps(quantity, heads, rows, keys)
         if quantity == "weights":
             return self.weights(heads, rows, keys)
         if quantity == "gradients":
@@ -65,10 +70,24 @@ class KeptLayer:
         norms = self.value_norms()[heads][:, place_of(keys)]
         return norm_maps(self.weights(heads, rows, keys), norms)
 
+    def with_gradients(self, magnitudes: Tensor) -> KeptLayer:
+        """The layer with |dL/da|, which is set to 0 where masked.
+
+        Args:
+            magnitudes: [H, Q, K]; for a layer in blocks [blocks, H, Q, K] of each block.
+        """
+        if self.blocks is not None:
+            return replace(self, blocks=self.blocks.with_gradients(magnitudes))
+        mask: Any = self.mask
+        is_whole = mask is not None and not isinstance(mask, LazyRows)
+        return replace(self, gradients=magnitudes.masked_fill(~mask, 0) if is_whole else magnitudes)
+
     def value_norms(self) -> Tensor:
         """||f(x_j)|| of every head and key, [H, K]."""
         from attnwidget.kernels.norms import norms_of_products
 
+        if self.blocks is not None:
+            return self.blocks.value_norms()
         if self.key_norms is not None:
             return self.key_norms
         assert self.moved is not None
@@ -80,6 +99,8 @@ class KeptLayer:
 
         from attnwidget.kernels.norms import summed_norm_maps
 
+        if self.blocks is not None:
+            return self.blocks.summed_norms()
         assert self.moved is not None
         step = max(1, _CELLS_AT_ONCE // (self.n_heads * self.n_key))
         blocks = []
@@ -95,6 +116,8 @@ class KeptLayer:
         """
         if self.combined is not None:
             return self.combined.maps("weights", heads, rows, keys)
+        if self.blocks is not None:
+            return self.blocks.maps("weights", heads, rows, keys)
         if self.kept is not None:
             part = self.kept[heads][:, place_of(rows)][..., place_of(keys)]
             return converted(part, "float32")
@@ -130,7 +153,16 @@ class KeptLayer:
         """Whether no map of it was ever whole."""
         if self.combined is not None:
             return any(layer.is_streamed for layer in self.combined.layers)
+        if self.blocks is not None:
+            return self.blocks.is_long
         return self.products is not None and self.products.streamed is not None
+
+    @property
+    def keeps_weights(self) -> bool:
+        """Whether the layer keeps weights, because they do not follow from queries and keys."""
+        if self.blocks is not None:
+            return any(part.keeps_weights for part in self.blocks.parts)
+        return self.products is None
 
     @property
     def is_numpy(self) -> bool:

@@ -83,9 +83,16 @@ class PatchLayout:
         return cls(pixels, torch.from_numpy(order)[is_patch], shapes, flat=numbers)
 
     def merges(self) -> list[int]:
-        """Return the numbers k for which every frame is a grid of blocks of k × k patches."""
-        common = gcd(*(n for shape in self.shapes for n in shape))
-        return [side for side in range(1, common + 1) if common % side == 0]
+        """Return numbers k for which frames may be grids of blocks of k × k patches.
+
+        First come the numbers that divide every frame into whole blocks, and then the powers of 2,
+        for models that fill up frames with an odd number of rows or columns.
+        """
+        sides = [n for shape in self.shapes for n in shape]
+        common = gcd(*sides)
+        whole = [side for side in range(1, common + 1) if common % side == 0]
+        powers = [2**n for n in range(1, max(sides).bit_length())]
+        return whole + [side for side in powers if side not in whole]
 
     def merged(self, side: int) -> tuple[Tensor, list[Patch]]:
         """Return the number of each patch's block of `side` × `side` patches, and the blocks."""

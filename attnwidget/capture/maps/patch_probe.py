@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, log2
 from typing import Any
 
 import torch
@@ -21,13 +20,13 @@ from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.first_states import states_before
 from attnwidget.capture.maps.patch_layout import Patch, PatchLayout
-from attnwidget.capture.maps.skipped_layers import SkippedLayers
+from attnwidget.capture.maps.skipped_layers import SkippedLayers, layer_of
+from attnwidget.capture.maps.token_watch import MixedTokens, TokenWatch
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.stack_names import is_cross, nearest_stacks
+from attnwidget.capture.tapping.stages import tower_of
 
 PIXELS = ("pixel_values", "pixel_values_videos")
-# A token that has read a patch changes with it by more than this share of its largest number.
-_CHANGED = 1e-4
 # Sizes of pictures whose patches are kept.
 _KEPT = 256
 # Inputs that do not change which patch a token was made of.
@@ -69,10 +68,6 @@ class PatchTokens:
     size: tuple[int, int]
 
 
-class _Mixed(Exception):  # noqa: N818  it ends the search with blocks of one size
-    """The tokens are not made of one block of patches each."""
-
-
 class PatchProbe:
     """Finder of the patch of each token; the result is stored for each size of a picture.
 
@@ -101,6 +96,8 @@ class PatchProbe:
         inputs: Mapping[str, Tensor],
         options: Mapping[str, Any],
         frames: PictureFrames | None = None,
+        *,
+        in_blocks: bool = False,
     ) -> PatchTokens:
         """Return the patches of the tokens of a stack, or of the keys of cross-attention.
 
@@ -111,13 +108,15 @@ class PatchProbe:
             options: Further arguments of the model's forward.
             frames: What the processor has made of the pictures, if it is known. It says the places
                 of patches that the processor has cut out.
+            in_blocks: Whether the layers of the stack compute attention in blocks. The tokens are
+                then the input of the first layer, because its attention reads windows of them.
 
         Raises:
             NoPlaces: The tokens are not made of patches, or of blocks of patches.
         """
-        key = (stack, length, *_sizes(inputs))
+        key = (stack, length, in_blocks, *_sizes(inputs))
         return found_once(
-            self._known, key, lambda: self._find(stack, length, inputs, options, frames)
+            self._known, key, lambda: self._find(stack, length, inputs, options, frames, in_blocks)
         )
 
     def in_text(
@@ -166,11 +165,17 @@ class PatchProbe:
         inputs: Mapping[str, Tensor],
         options: Mapping[str, Any],
         frames: PictureFrames | None,
+        in_blocks: bool = False,
     ) -> PatchTokens:
         model = uncompiled(self._hf_model)
         sites = find_sites(model)
         first = next(site for site in sites if site.stack == stack)
-        towers = [site for site in sites if site.reads == "picture" and not is_cross(site.stack)]
+        towers = [
+            site
+            for site in sites
+            if (site.reads == "picture" or tower_of(site.stack) == tower_of(stack) != site.stack)
+            and not is_cross(site.stack)
+        ]
         name = next((name for name in PIXELS if name in inputs), None)
         layout = None if name is None else _layout(inputs[name], first, towers, model, frames)
         if name is None or layout is None:
@@ -178,28 +183,27 @@ class PatchProbe:
         pixels = inputs[name]
         before = [site for site in towers if site.stack != stack]
         skipped = SkippedLayers(model, before)
+        reader = layer_of(model, first) if in_blocks else first.module
         # The keys of cross-attention are the tokens of a tower, with its class token.
         owner = towers[0].stack if is_cross(stack) and towers else stack
 
         def states(visible: Tensor) -> Tensor:
             given = {**inputs, name: layout.show(visible).to(pixels)}
-            found = states_before(
-                model, first.module, given, options, skipped, of_keys=is_cross(stack)
-            )
+            found = states_before(model, reader, given, options, skipped, of_keys=is_cross(stack))
             if found is None or found.shape[:-1] != (length,):
                 raise NoPlaces("they are not the sequence that the first layer reads")
             return found
 
         if before:  # the first pass finds the layers that later passes skip
             states(torch.ones(len(layout.patches), dtype=torch.bool, device="cpu"))
-        watch = _Watch(states, len(layout.patches))
+        watch = TokenWatch(states, len(layout.patches))
         for merged in layout.merges():
             numbers, blocks = layout.merged(merged)
             try:
                 codes = watch.codes(numbers, len(blocks))
                 if merged > 1:
-                    watch.check_whole(layout, merged, codes)
-            except _Mixed:
+                    _check_whole(watch, layout, merged, codes, len(blocks))
+            except MixedTokens:
                 continue
             patches = tuple(None if code < 0 else blocks[code] for code in codes)
             others = _names_of_others(model, sites, owner, patches, len(layout.shapes))
@@ -209,65 +213,32 @@ class PatchProbe:
         raise NoPlaces("they mix patches of the picture")
 
 
-class _Watch:
-    """Comparer of the states of tokens with and without patches.
+def _check_whole(
+    watch: TokenWatch, layout: PatchLayout, merged: int, codes: Sequence[int], count: int
+) -> None:
+    """Check that tokens read every patch of their blocks.
 
     Args:
-        states: Function that returns the states of the tokens, [n, d], while some patches are
-            visible, bool [patches].
-        n_patches: Number of patches.
+        watch: Comparer of the states of the tokens.
+        layout: The patches.
+        merged: Number of patches of a block down and across.
+        codes: The block of each token, or -1.
+        count: Number of blocks.
+
+    Raises:
+        MixedTokens: A token does not change with one of the patches of its block.
     """
-
-    def __init__(self, states: Callable[[Tensor], Tensor], n_patches: int) -> None:
-        self._states = states
-        self._base = states(torch.zeros(n_patches, dtype=torch.bool, device="cpu"))
-        self._scale = self._base.abs().amax(-1)
-
-    def changed(self, visible: Tensor) -> Tensor:
-        """Return whether each token changes if patches become visible, bool [n]."""
-        found = self._states(visible)
-        scale = torch.maximum(self._scale, found.abs().amax(-1))
-        return (found - self._base).abs().amax(-1) > _CHANGED * scale
-
-    def codes(self, numbers: Tensor, count: int) -> list[int]:
-        """Return the number of the block of each token, or -1 for a token without a block.
-
-        Args:
-            numbers: The block of each patch, int64 [patches].
-            count: Number of blocks.
-
-        Raises:
-            _Mixed: A token reads several blocks, or two tokens read the same one.
-        """
-        codes = torch.zeros(self._scale.shape, dtype=torch.int64, device="cpu")
-        seen = None
-        for digit in range(max(1, ceil(log2(count)))):
-            one = (numbers >> digit) % 2 == 1
-            on, off = self.changed(one), self.changed(~one)
-            if bool((on & off).any()) or (seen is not None and not torch.equal(on | off, seen)):
-                raise _Mixed
-            seen = on | off
-            if not bool(seen.any()):
-                return [-1] * len(codes)
-            codes += on.long() << digit
-        assert seen is not None
-        numbered = codes[seen]
-        if len(numbered.unique()) < len(numbered) or int(numbered.max()) >= count:
-            raise _Mixed
-        return [int(code) for code in torch.where(seen, codes, -1)]
-
-    def check_whole(self, layout: PatchLayout, merged: int, codes: Sequence[int]) -> None:
-        """Check that tokens read every patch of their blocks.
-
-        Raises:
-            _Mixed: A token does not change with one of the patches of its block.
-        """
-        reads = torch.tensor(codes, dtype=torch.int64, device="cpu") >= 0
-        rows, columns = layout.patches[:, 1] % merged, layout.patches[:, 2] % merged
-        for row in range(merged):
-            for column in range(merged):
-                if not torch.equal(self.changed((rows == row) & (columns == column)), reads):
-                    raise _Mixed
+    of_token = torch.tensor(codes, dtype=torch.int64, device="cpu")
+    numbers, _ = layout.merged(merged)
+    rows, columns = layout.patches[:, 1] % merged, layout.patches[:, 2] % merged
+    for row in range(merged):
+        for column in range(merged):
+            visible = (rows == row) & (columns == column)
+            # Blocks at the edge of the picture may have fewer patches.
+            has_patch = torch.zeros(count + 1, dtype=torch.bool, device="cpu")
+            has_patch[numbers[visible]] = True
+            if not torch.equal(watch.changed(visible), has_patch[of_token]):
+                raise MixedTokens
 
 
 def _sizes(inputs: Mapping[str, Tensor]) -> Iterator[tuple[Any, ...]]:

@@ -55,13 +55,21 @@ class PictureAxes:
             for reason, stacks in notes.items()
         )
 
-    def patches(self, stack: str, length: int) -> Tokens | None:
-        """Return the tokens of a stack that reads pixels; None if they are not patches."""
+    def patches(self, stack: str, length: int, *, in_blocks: bool = False) -> Tokens | None:
+        """Return the tokens of a stack that reads pixels; None if they are not patches.
+
+        Args:
+            stack: Name of the stack.
+            length: Number of tokens.
+            in_blocks: Whether the layers of the stack compute attention in blocks.
+        """
         if not any(name in self.inputs for name in PIXELS):
             return None
         frames = self._frames_for(stack)
         try:
-            found = self.probe(stack, length, self.inputs, self.options, frames)
+            found = self.probe(
+                stack, length, self.inputs, self.options, frames, in_blocks=in_blocks
+            )
         except NoPlaces as reason:
             self._refuse(stack, str(reason))
             return None

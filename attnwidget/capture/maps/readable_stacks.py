@@ -9,6 +9,7 @@ from torch import nn
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.stack_names import default_stack, is_cross
+from attnwidget.capture.tapping.stages import tower_of
 
 _NO_MAPS = (
     "{} computed no attention map over all tokens: {} calls neither an attention function of "
@@ -19,17 +20,25 @@ _NO_MAPS = (
 _MAIN = ("self", "encoder", "decoder", "cross")
 
 
-def attends_apart(n_parts: int, n_inputs: int) -> str:
-    """Return the reason why layers that compute several maps for an input cannot be shown."""
+def attends_apart(n_parts: int, n_inputs: int, why: str = "") -> str:
+    """Return the reason why layers that compute several maps for an input cannot be shown.
+
+    Args:
+        n_parts: Number of windows or tiles.
+        n_inputs: Number of inputs.
+        why: Reason why the tokens of the windows or tiles are not known; "" for none.
+    """
+    known = f", and {why}" if why else ""
     return (
-        f"attend within {n_parts} windows or tiles for {n_inputs} inputs; maps over whole inputs "
-        "exist only where every layer attends to all of them"
+        f"attend within {n_parts} windows or tiles for {n_inputs} inputs{known}; maps over whole "
+        "inputs exist only where every layer attends to all of them, or where the tokens of every "
+        "window are known"
     )
 
 
 def is_tower(stack: str) -> bool:
     """Return whether a stack is a tower, without which the rest of a model can be shown."""
-    return stack not in _MAIN
+    return tower_of(stack) not in _MAIN
 
 
 def leave_out_unreadable(

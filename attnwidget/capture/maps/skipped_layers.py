@@ -28,7 +28,7 @@ class SkippedLayers:
 
     def __init__(self, model: nn.Module, sites: Sequence[Site]) -> None:
         self._attention = [site.module for site in sites]
-        self._layers = list(dict.fromkeys(_layer_of(model, site) for site in sites))
+        self._layers = list(dict.fromkeys(layer_of(model, site) for site in sites))
         self._wraps: dict[nn.Module, bool] = {}
         self._has_run = False
 
@@ -60,8 +60,21 @@ class SkippedLayers:
             self._wraps[layer] = wraps
 
 
-def _layer_of(model: nn.Module, site: Site) -> nn.Module:
-    """Return the module with the last number in the path of an attention module."""
+def layer_of(model: nn.Module, site: Site) -> nn.Module:
+    """Return the layer of an attention module: the module with the last number in its path.
+
+    Args:
+        model: The model.
+        site: The attention module.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.capture.maps.skipped_layers import layer_of
+        >>> from attnwidget.capture.tapping.attention_sites import find_sites
+        >>> model = load_model(device="cpu").hf_model
+        >>> layer_of(model, find_sites(model)[0]) is model.bert.encoder.layer[0]
+        True
+    """
     parts = site.path.split(".")
     while parts and not parts[-1].isdigit():
         parts.pop()

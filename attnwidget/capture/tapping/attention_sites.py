@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import CodeType
 from typing import Any, Literal
 
 from torch import nn
 
-from attnwidget.capture.tapping.stack_names import Reads, nearest_stacks, stack_roles
+from attnwidget.capture.tapping.stack_names import Reads, is_cross, nearest_stacks, stack_roles
+from attnwidget.capture.tapping.stages import stage_names
 
 Route = Literal["interface", "functions"]
 
@@ -41,7 +42,8 @@ class Site:
             scaled_dot_product_attention.
         stack: "self" in a model with one stack, and for the language model beside its towers;
             "encoder" or "decoder" in an encoder-decoder; "cross" if the keys belong to another
-            sequence; "vision", "audio" or a part of the path for a further tower.
+            sequence; "vision", "audio" or a part of the path for a further tower. Each stage of a
+            tower whose stages differ in width has its own stack, "stage 1" or "vision stage 1".
         reads: "text", "picture" or "sound", the queries of the stack in a model with towers; "" if
             the inputs of the model say it.
         queries: The stack whose tokens are the queries, `stack` itself without cross-attention; ""
@@ -85,6 +87,13 @@ def find_sites(model: nn.Module) -> list[Site]:
         [path for _, path, _ in sites],
         [_is_cross(module, path, modules[path.rpartition(".")[0]]) for module, path, _ in sites],
     )
+    own = [i for i, role in enumerate(roles) if not is_cross(role.stack)]
+    names = stage_names(
+        [roles[i].stack for i in own], [sites[i][1] for i in own], [sites[i][0] for i in own]
+    )
+    for i, name in zip(own, names, strict=True):
+        if name != roles[i].stack:
+            roles[i] = replace(roles[i], stack=name, queries=name)
     return [
         Site(module, path, route, role.stack, role.reads, role.queries)
         for (module, path, route), role in zip(sites, roles, strict=True)

@@ -18,6 +18,8 @@ from attnwidget.kernels.ablation import (
 )
 from attnwidget.text.counted import counted
 
+# Methods that name single tokens of an input.
+_OF_TOKENS = ("edges", "first", "patch")
 # Heads that a caption lists of those edited alike.
 _LISTED = 12
 
@@ -56,9 +58,16 @@ def edge_change(edges: tuple[tuple[int, int], ...]) -> Change:
 
 @dataclass(frozen=True, eq=False)
 class LayerChanges:
-    """The changes of one layer, by the index of the head."""
+    """The changes of one layer, by the index of the head.
+
+    Attributes:
+        heads: The change of each head.
+        n_inputs: Number of inputs of the pass. The batch of a layer in blocks is larger: windows,
+            tiles or pictures of these inputs. None = unknown.
+    """
 
     heads: Mapping[int, Change]
+    n_inputs: int | None = None
 
     @property
     def replaces_outputs(self) -> bool:
@@ -69,8 +78,10 @@ class LayerChanges:
         """Weights [B, H, Q, K] as edited; `visible` is broadcastable to them, None = all.
 
         Raises:
-            ValueError: no such head or edge.
+            ValueError: no such head or edge, or a change that a layer in blocks does not allow.
         """
+        if self.n_inputs is not None and len(weights) > self.n_inputs:
+            self._refuse_in_blocks()
         rows = list(weights.unbind(1))
         for head, change in self.heads.items():
             if head >= len(rows):
@@ -85,6 +96,15 @@ class LayerChanges:
             elif change.method == "edges":
                 rows[head] = weights_without_edges(rows[head], change.edges)
         return torch.stack(rows, 1)
+
+    def _refuse_in_blocks(self) -> None:
+        """Refuse changes that name single tokens, which a block counts in its own order."""
+        for change in self.heads.values():
+            if change.method in _OF_TOKENS:
+                raise ValueError(
+                    f"{change.method!r} names tokens, and this layer attends within windows or "
+                    "tiles, which have an order of their own: use 'uniform', 'zero' or 'mean'"
+                )
 
     def outputs(self, outputs: Tensor) -> Tensor:
         """Heads' outputs [B, H, Q, Dv] as edited.

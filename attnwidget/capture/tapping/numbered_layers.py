@@ -9,6 +9,7 @@ from torch import nn
 
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.capture.tapping.stages import is_stage
 
 
 def layer_numbers(model: nn.Module, sites: Sequence[Site]) -> dict[str, LayerNumbers]:
@@ -24,27 +25,37 @@ def layer_numbers(model: nn.Module, sites: Sequence[Site]) -> dict[str, LayerNum
     numbers: dict[str, LayerNumbers] = {}
     for stack in dict.fromkeys(site.stack for site in sites):
         own_sites = {site.module for site in sites if site.stack == stack}
-        layers = _in_one_list(model, [site.path for site in sites if site.stack == stack])
+        first = 1 if is_stage(stack) else 0
+        layers = _in_one_list(model, [site.path for site in sites if site.stack == stack], first)
         if layers is not None and layers.without_attention:
             # A module that several layers share has several paths.
             modules = model.named_modules(remove_duplicate=False)
             paths = [path for path, module in modules if module in own_sites]
-            layers = _in_one_list(model, paths)
+            layers = _in_one_list(model, paths, first)
         if layers is not None and layers.without_attention:
             numbers[stack] = layers
     return numbers
 
 
-def _in_one_list(model: nn.Module, paths: Sequence[str]) -> LayerNumbers | None:
+def _in_one_list(model: nn.Module, paths: Sequence[str], first: int) -> LayerNumbers | None:
     """Return the indices of modules in the outermost `nn.ModuleList` that separates them.
 
     Return None if no list holds all modules, or if the indices do not rise from module to module.
+
+    Args:
+        model: The model.
+        paths: Path of each module.
+        first: Number of outermost lists that are left out, because they hold stages.
     """
+    lists = 0
     parts = paths[0].split(".")
     for depth, part in enumerate(parts):
         prefix = parts[:depth]
         container = model.get_submodule(".".join(prefix))
         if not isinstance(container, nn.ModuleList) or not part.isdigit():
+            continue
+        lists += 1
+        if lists <= first:
             continue
         others = [path.split(".") for path in paths]
         if any(other[:depth] != prefix for other in others):

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.held_attributes import Hold, held, unheld
+from attnwidget.capture.hub_model.model_tensors import count_inputs, is_of_text
 from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.model_lock import stop_if_wanted
 from attnwidget.capture.tapping.attention_arguments import check_arguments, with_selected_keys
@@ -131,9 +132,17 @@ class _Tap:
     edited: dict[nn.Module, set[str]] = field(default_factory=dict)
     watch: FunctionWatch | None = None
     masks: OfLatest[_Masks] = field(default_factory=OfLatest)
+    # Number of inputs of a pass that reads pictures or sounds; None for texts.
+    n_inputs: int | None = None
 
-    def start_pass(self, stacks: Set[str], *_: object) -> None:
+    def start_pass(
+        self, stacks: Set[str], part: nn.Module, _: object, named: Mapping[str, Any]
+    ) -> None:
         if self in _open_taps.get():
+            if part is self.root:
+                tensors = _tensors(named)
+                of_text = all(map(is_of_text, tensors))
+                self.n_inputs = None if of_text else count_inputs(tensors)
             for stack in stacks:
                 self.next_layer.pop(stack, None)
 
@@ -175,7 +184,12 @@ class _Tap:
     def changes(self, module: nn.Module) -> LayerChanges | None:
         edits = _edits_in_force(module)
         layer = self.layer_of.get(module)
-        return None if edits is None or layer is None else edits.of_layer(module, layer)
+        if edits is None or layer is None:
+            return None
+        changes = edits.of_layer(module, layer)
+        if type(changes) is LayerChanges and self.n_inputs is not None:
+            changes = replace(changes, n_inputs=self.n_inputs)
+        return changes
 
     def done(self, module: nn.Module, what: str) -> None:
         self.edited.setdefault(module, set()).add(what)
@@ -328,6 +342,13 @@ def tap(
             new.watch = FunctionWatch(new.hand_over, new, getattr(model, "config", None))
             undo.enter_context(new.watch)
         yield
+
+
+def _tensors(named: Mapping[str, Any]) -> dict[str, Tensor]:
+    """Return the tensors with a batch among the arguments of a model."""
+    return {
+        name: value for name, value in named.items() if isinstance(value, Tensor) and value.ndim
+    }
 
 
 def _whole_stacks(model: nn.Module, sites: list[Site]) -> Iterator[tuple[nn.Module, set[str]]]:

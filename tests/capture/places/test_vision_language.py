@@ -64,7 +64,8 @@ def test_two_pictures_are_numbered(llava):
     assert {box.picture for box in boxes(attention)} == {0, 1}
     assert len(boxes(attention)) == 32
     assert "p1 r0c0" in attention.stacks["self"].key.text
-    assert "the stack 'vision' is not shown" in attention.note
+    assert "not shown" not in attention.note
+    assert len(attention.stacks["vision"].key) == 2 * 17
 
 
 def test_a_text_alone_has_no_places(llava):

@@ -1,0 +1,164 @@
+"""Layers in blocks that a pass has recorded, as layers over all tokens of their stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from torch import Tensor, nn
+
+from attnwidget.capture.maps.block_probe import BlockProbe, BlockTokens, LayerCall, NotInBlocks
+from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer_blocks import LayerBlocks
+from attnwidget.capture.maps.patch_probe import PIXELS
+from attnwidget.capture.maps.readable_stacks import attends_apart
+from attnwidget.capture.maps.skipped_layers import layer_of
+from attnwidget.capture.tapping.attention_sites import Site
+from attnwidget.capture.tapping.hooked import hooked
+from attnwidget.capture.tapping.lazy_rows import LazyRows
+from attnwidget.capture.tapping.stack_names import is_cross
+
+
+@dataclass(frozen=True, eq=False)
+class _Recorded:
+    """A layer of a pass.
+
+    Attributes:
+        site: Its attention module.
+        call: Its call.
+        parts: The attention of each block; one block for a layer over all tokens.
+    """
+
+    site: Site
+    call: LayerCall
+    parts: Sequence[KeptLayer]
+
+
+@dataclass(eq=False)
+class BlockLayers:
+    """Collector of the layers in blocks of one input.
+
+    Blocks are windows of a picture, or entries of a tower's batch: tiles and pictures of one input.
+
+    Attributes:
+        hf_model: The model, uncompiled.
+        sites: Its attention modules.
+        probe: Finder of the tokens of blocks.
+        inputs: The inputs of the pass.
+        n_inputs: Number of inputs in the batch.
+    """
+
+    hf_model: nn.Module
+    sites: Sequence[Site]
+    probe: BlockProbe
+    inputs: Mapping[str, Tensor]
+    n_inputs: int
+    _calls: dict[nn.Module, LayerCall] = field(default_factory=dict)
+    _recorded: dict[str, list[_Recorded]] = field(default_factory=dict)
+    _in_blocks: dict[str, int] = field(default_factory=dict)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Note the calls of layers that read pictures, during the pass in the block."""
+        layers: dict[nn.Module, list[nn.Module]] = {}
+        if self.n_inputs == 1 and any(name in self.inputs for name in PIXELS):
+            for site in self.sites:
+                if site.reads in ("picture", "") and not is_cross(site.stack):
+                    layers.setdefault(layer_of(self.hf_model, site), []).append(site.module)
+
+        def note(layer: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+            for attention in layers[layer]:
+                self._calls[attention] = LayerCall(layer, args, named)
+
+        with hooked(layers, before=note):
+            yield
+
+    def has_call(self, module: nn.Module) -> bool:
+        """Return whether the call of the layer of an attention module was noted."""
+        return module in self._calls
+
+    def add(self, module: nn.Module, stack: str, parts: Sequence[KeptLayer]) -> None:
+        """Record a layer, of which only the first entry of the batch stands in the input's layers.
+
+        Args:
+            module: The attention module of the layer.
+            stack: Name of its stack.
+            parts: The attention of each entry of the module's batch.
+        """
+        if self.n_inputs > 1:
+            return
+        call = self._calls.pop(module, None)
+        first = parts[0]
+        if len(parts) != self.n_inputs or (call and call.n_tokens != first.n_query):
+            self._in_blocks.setdefault(stack, len(parts))
+        if call is not None:
+            site = next(site for site in self.sites if site.module is module)
+            self._recorded.setdefault(stack, []).append(_Recorded(site, call, parts))
+
+    def finish(self, layers: dict[str, list[KeptLayer]]) -> dict[str, str]:
+        """Put layers over all tokens in the place of layers in blocks.
+
+        Args:
+            layers: The layers of the input by stack, which change.
+
+        Returns:
+            For each stack whose blocks cannot be assigned to tokens, the reason.
+        """
+        reasons = {}
+        for stack, n_blocks in self._in_blocks.items():
+            if stack not in layers:
+                continue
+            try:
+                layers[stack] = self._over_all_tokens(
+                    self._recorded.get(stack, []), len(layers[stack])
+                )
+            except NotInBlocks as reason:
+                if n_blocks != self.n_inputs:
+                    reasons[stack] = attends_apart(n_blocks, self.n_inputs, str(reason))
+        self._recorded.clear()
+        self._calls.clear()
+        return reasons
+
+    def _over_all_tokens(self, recorded: Sequence[_Recorded], n_layers: int) -> list[KeptLayer]:
+        if len(recorded) < n_layers:
+            raise NotInBlocks("the input of their layers is not known")
+        found: list[BlockTokens | None] = []
+        for layer in recorded:
+            first = layer.parts[0]
+            if any(part.n_query != part.n_key for part in layer.parts):
+                raise NotInBlocks("their keys are not their tokens")
+            is_whole = len(layer.parts) == 1 and layer.call.n_tokens == first.n_query
+            shape = (len(layer.parts), first.n_query)
+            found.append(None if is_whole else self.probe(layer.site, layer.call, shape))
+        counts = {layer.call.n_tokens for layer in recorded}
+        if len(counts) > 1:
+            raise NotInBlocks("they differ in their numbers of tokens")
+        count = counts.pop()
+        n_padding = max(tokens.n_padding for tokens in found if tokens is not None)
+        made: list[KeptLayer] = []
+        for layer, tokens in zip(recorded, found, strict=True):
+            of_blocks = np.arange(count)[None] if tokens is None else tokens.tokens
+            if tokens is None and n_padding == 0:
+                made.append(layer.parts[0])
+                continue
+            blocks = LayerBlocks(layer.parts, list(of_blocks), count + n_padding, n_padding)
+            made.append(_layer_of_blocks(blocks, made))
+        return made
+
+
+def _layer_of_blocks(blocks: LayerBlocks, before: Sequence[KeptLayer]) -> KeptLayer:
+    """Return a layer in blocks; its mask is shared with an equal mask of a layer before."""
+    first = blocks.parts[0]
+    mask: Tensor | LazyRows
+    if blocks.is_long:
+        mask = LazyRows(blocks.n_masks, blocks.visible)
+    else:
+        mask = blocks.visible()
+        for other in before:
+            if isinstance(other.mask, Tensor) and mask.equal(other.mask):
+                mask = other.mask
+    size = blocks.n_tokens
+    return KeptLayer(first.n_heads, first.n_key_heads, size, size, mask=mask, blocks=blocks)

@@ -1,0 +1,287 @@
+"""Which tokens are in each block of a layer that computes its attention in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
+from attnwidget.capture.latest_values import LatestValues
+from attnwidget.capture.maps.token_watch import MixedTokens, TokenWatch
+from attnwidget.capture.tapping.attention_sites import Site
+from attnwidget.capture.tapping.edits import Edits
+from attnwidget.capture.tapping.hooked import hooked
+from attnwidget.capture.tapping.projection import projection_of
+from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.capture.tapping.torch_functions import summed_values
+
+# Layers and sizes whose blocks are kept.
+_KEPT = 512
+# Differences that rounding explains, as a share of the largest number.
+_ROUNDING = {torch.float32: 1e-4, torch.float64: 1e-6, torch.float16: 2e-2, torch.bfloat16: 6e-2}
+# Kinds of tokens of a check, at most; and tokens of which one check is enough.
+_KINDS = 8
+_ENOUGH = 256
+
+
+class NotInBlocks(Exception):  # noqa: N818  it is a reason that an error or a note shows
+    """The reason why the entries of blocks cannot be assigned to tokens."""
+
+
+@dataclass(frozen=True, eq=False)
+class LayerCall:
+    """A call of a layer during a pass of the model.
+
+    Attributes:
+        layer: The layer, with its attention module inside.
+        args: Arguments.
+        named: Named arguments.
+    """
+
+    layer: nn.Module
+    args: tuple[Any, ...]
+    named: Mapping[str, Any]
+
+    @property
+    def states(self) -> Tensor | None:
+        """The states that the layer reads: its first argument of numbers."""
+        return next(filter(_is_states, (*self.args, *self.named.values())), None)
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens that the layer reads; 0 without states."""
+        return 0 if self.states is None else self.states[..., 0].numel()
+
+    def run(self, states: Tensor) -> Any:
+        """Run the layer with other states."""
+        given = self.states
+
+        def with_states(value: Any) -> Any:
+            return states if value is given else value
+
+        args = [with_states(value) for value in self.args]
+        named = {name: with_states(value) for name, value in self.named.items()}
+        return self.layer(*args, **named)
+
+    @property
+    def key(self) -> str:
+        """What the blocks may depend on besides the layer: shapes, and numbers."""
+        values = (*self.args, *self.named.values())
+        return repr([v.shape if isinstance(v, Tensor) else _plain(v) for v in values])
+
+
+@dataclass(frozen=True, eq=False)
+class BlockTokens:
+    """The tokens of the blocks of a layer.
+
+    Attributes:
+        tokens: For each block the token of each entry, int64 [blocks, entries]. Tokens are counted
+            in the order in which the layer reads them; numbers from `n_tokens` on are padding.
+        n_tokens: Number of tokens that the layer reads.
+        n_padding: Number of entries that are padding.
+    """
+
+    tokens: NDArray[np.int64]
+    n_tokens: int
+    n_padding: int
+
+
+class _Stop(Exception):  # noqa: N818  it ends a layer before its attention
+    def __init__(self, states: Tensor | None) -> None:
+        self.states = states
+        super().__init__("stopped before the attention")
+
+
+class BlockProbe:
+    """Finder of the tokens of each block; the result is stored for each layer and size.
+
+    The layer runs again with random states, and some tokens change from run to run. The states that
+    reach its attention module then show which token each entry of a block is. Entries that never
+    change are padding. Two checks follow. Tokens with equal states must have equal values in the
+    attention. If the outputs of the attention are replaced by random vectors of a few kinds, tokens
+    with vectors of one kind must leave the layer with equal states. No table of architectures is
+    needed.
+
+    Args:
+        hf_model: A transformers model.
+    """
+
+    def __init__(self, hf_model: nn.Module) -> None:
+        self._hf_model = hf_model
+        self._known = LatestValues[tuple[Any, ...], BlockTokens | str](_KEPT)
+
+    def __call__(self, site: Site, call: LayerCall, shape: tuple[int, int]) -> BlockTokens:
+        """Return the tokens of the blocks of a layer.
+
+        Args:
+            site: The attention module of the layer.
+            call: A call of the layer.
+            shape: Number of blocks, and number of entries of each block.
+
+        Raises:
+            NotInBlocks: An entry or a token cannot be assigned.
+        """
+
+        def find() -> BlockTokens | str:
+            try:
+                with torch.no_grad(), plain_forward(self._hf_model):
+                    return self._find(site, call, shape)
+            except NotInBlocks as reason:
+                return str(reason)
+
+        key = (site.path, call.key, shape)
+        found = self._known.get_or_make(key, find)
+        if isinstance(found, str):
+            raise NotInBlocks(found)
+        return found
+
+    def _find(self, site: Site, call: LayerCall, shape: tuple[int, int]) -> BlockTokens:
+        states = call.states
+        if states is None:
+            raise NotInBlocks("their layer reads no states of tokens")
+        count, width = call.n_tokens, states.shape[-1]
+        n_entries = shape[0] * shape[1]
+        hidden, shown = (_noise(count, width, seed) for seed in (0, 1))
+
+        def entries(visible: Tensor) -> Tensor:
+            given = torch.where(visible[:, None], shown, hidden).reshape(states.shape).to(states)
+            reached = _before_attention(site.module, call, given)
+            if reached is None or reached[..., 0].numel() != n_entries:
+                raise NotInBlocks("their entries are not what the attention module reads")
+            return reached.reshape(n_entries, -1).float().cpu()
+
+        numbers = torch.arange(count, dtype=torch.int64, device="cpu")
+        try:
+            codes = np.array(TokenWatch(entries, count).codes(numbers, count), np.int64)
+        except MixedTokens:
+            raise NotInBlocks("their entries are not one token each") from None
+        padding = np.flatnonzero(codes < 0)
+        if n_entries - len(padding) < count:
+            raise NotInBlocks("some tokens are in no window or tile")
+        codes[padding] = count + np.arange(len(padding))
+        for seed in range(1 if count >= _ENOUGH else 4):
+            self._check(site, call, codes, shape, seed)
+        return BlockTokens(codes.reshape(shape), count, len(padding))
+
+    def _check(
+        self,
+        site: Site,
+        call: LayerCall,
+        codes: NDArray[np.int64],
+        shape: tuple[int, int],
+        seed: int,
+    ) -> None:
+        """Check the tokens of the entries by the values, outputs and queries of a pass.
+
+        Raises:
+            NotInBlocks: The check fails.
+        """
+        states = call.states
+        assert states is not None
+        count, width = call.n_tokens, states.shape[-1]
+        n_kinds = max(2, min(_KINDS, count // 16))
+        generator = np.random.default_rng(seed)
+        # Kinds of tokens before the layer, and after its attention. Padding has its own kind.
+        before, after = generator.integers(0, n_kinds, (2, count))
+        before_of, after_of = (
+            np.where(codes < count, kinds[np.minimum(codes, count - 1)], n_kinds)
+            for kinds in (before, after)
+        )
+        given = _noise(n_kinds, width, seed + 2)[torch.from_numpy(before)]
+        seen: list[LayerAttention] = []
+        read: list[Tensor] = []
+
+        def replaced(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
+            first = output[0] if isinstance(output, tuple) else output
+            if first[..., 0].numel() != len(codes):
+                raise NotInBlocks("their attention module puts out other entries than it reads")
+            if projection is not None and projection not in inside:  # it comes after the module
+                read.append(first)
+            noise = _noise(n_kinds + 1, first.shape[-1], seed + 3)[torch.from_numpy(after_of)]
+            noise = noise.reshape(first.shape).to(first)
+            return (noise, *output[1:]) if isinstance(output, tuple) else noise
+
+        model = uncompiled(self._hf_model)
+        projection = projection_of(model, site)
+        inside = set(site.module.modules())
+
+        def projected(_: nn.Module, args: tuple[Any, ...], __: Any) -> None:
+            read.extend(args[:1])
+
+        with ExitStack() as undo:
+            undo.enter_context(tap(self._hf_model, seen.append, Edits()))
+            undo.enter_context(hooked([site.module], after=replaced))
+            if projection is not None and projection in inside:
+                undo.enter_context(hooked([projection], before=projected))
+            output = call.run(given.reshape(states.shape).to(states))
+        if not seen or seen[0].value is None or seen[0].weights.shape[::3] != (shape[0], shape[1]):
+            raise NotInBlocks("their attention module does not show its values")
+        value = seen[0].value.transpose(1, 2).reshape(len(codes), -1)
+        if not _depends_on(value, before_of):
+            raise NotInBlocks("their values are in another order than their entries")
+        summed = summed_values(seen[0]).transpose(1, 2).reshape(len(codes), -1)
+        if read and not _agree(summed, read[0].reshape(len(codes), -1)):
+            raise NotInBlocks("their outputs are not the values that the weights sum up")
+        left = next(filter(_is_states, output if isinstance(output, tuple) else (output,)), None)
+        if left is None or left[..., 0].numel() != count:
+            raise NotInBlocks("their layer puts out other tokens than it reads")
+        pairs = before * (n_kinds + 1) + after
+        if not _depends_on(left.reshape(count, -1), pairs):
+            raise NotInBlocks("their outputs go to other tokens than their entries")
+
+
+def _before_attention(attention: nn.Module, call: LayerCall, states: Tensor) -> Tensor | None:
+    """Return the states that reach the attention module of a layer."""
+
+    def stop(_: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+        raise _Stop(next(filter(_is_states, (*args, *named.values())), None))
+
+    with hooked([attention], before=stop):
+        try:
+            call.run(states)
+        except _Stop as reached:
+            return reached.states
+    return None
+
+
+def _depends_on(rows: Tensor, kinds: NDArray[np.int64]) -> bool:
+    """Return whether rows are equal exactly where their kinds are equal."""
+    allowed = _ROUNDING.get(rows.dtype, 1e-4)
+    numbers = rows.detach().float().cpu()
+    scale = float(numbers.abs().max())
+    _, first, inverse = np.unique(kinds, return_index=True, return_inverse=True)
+    of_kind = numbers[torch.from_numpy(first)]
+    same = (numbers - of_kind[torch.from_numpy(inverse)]).abs().amax(-1)
+    apart = (of_kind[:, None] - of_kind[None]).abs().amax(-1)
+    apart.fill_diagonal_(torch.inf)
+    return bool((same <= allowed * scale).all()) and bool((apart > allowed * scale).all())
+
+
+def _agree(first: Tensor, second: Tensor) -> bool:
+    if first.shape != second.shape:
+        return False
+    allowed = _ROUNDING.get(second.dtype, 1e-4) * float(second.abs().max())
+    return float((first.to(second) - second).abs().max()) <= allowed
+
+
+def _noise(count: int, width: int, seed: int) -> Tensor:
+    generator = torch.Generator(device="cpu").manual_seed(seed)
+    return torch.randn(count, width, generator=generator, dtype=torch.float32, device="cpu")
+
+
+def _is_states(value: object) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point() and value.ndim > 1
+
+
+def _plain(value: Any) -> Any:
+    """Return a number, or numbers in a tuple; "" for other objects."""
+    if isinstance(value, (bool, int, float, str)) or value is None:
+        return value
+    return tuple(map(_plain, value)) if isinstance(value, (tuple, list)) else ""

@@ -1,0 +1,111 @@
+"""Towers that read several tiles or pictures of one input: one map over all of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from attnwidget import AttentionModel, load_model
+from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.text.places import Box
+from fixtures import zoo
+from fixtures.picture_models import SIZES, PictureModel, build, drawn
+from fixtures.vision_language import llava_model
+
+pytestmark = pytest.mark.skipif(
+    zoo.TRANSFORMERS_4, reason="configurations of Transformers 4 are not made of configurations"
+)
+SMALL = 1e-6
+SEVERAL = ("LLaVA-NeXT", "Idefics3", "SmolVLM", "InternVL tiles", "LLaVA", "Gemma 3")
+
+built = cache(build)
+
+
+class Recorded:
+    """What the attention modules of a tower read and put out."""
+
+    def __init__(self, family: PictureModel, inputs: dict[str, Tensor]) -> None:
+        self.calls: dict[str, tuple[Tensor, Tensor]] = {}
+        hooks = []
+        for site in find_sites(family.model):
+
+            def after(_: Any, args: Any, named: Any, output: Any, path: str = site.path) -> None:
+                read = args[0] if args else named["hidden_states"]
+                self.calls[path] = (read, output[0])
+
+            if site.stack == "vision":
+                hooks.append(site.module.register_forward_hook(after, with_kwargs=True))
+        with torch.no_grad():
+            family.model(**inputs)
+        for hook in hooks:
+            hook.remove()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", SEVERAL)
+def test_the_map_of_a_tower_over_all_tiles_gives_its_output(name: str) -> None:
+    family = built(name)
+    several = name in ("LLaVA", "Gemma 3")
+    pictures = [drawn(*size, seed) for seed, size in enumerate(SIZES[: 1 + several])]
+    inputs = family.inputs(pictures)
+    attention = load_model(family.model).attend(dict(inputs))
+    assert "not shown" not in attention.note
+    recorded = Recorded(family, inputs)
+    modules = [site for site in find_sites(family.model) if site.stack == "vision"]
+    for layer, site in enumerate(modules):
+        module: Any = site.module
+        read, output = recorded.calls[site.path]
+        n_tiles, length, _ = read.shape
+        assert n_tiles > 1
+        query, key, value = (
+            project(read).reshape(n_tiles, length, 4, -1).transpose(1, 2)
+            for project in (module.q_proj, module.k_proj, module.v_proj)
+        )
+        scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+        weights = torch.from_numpy(attention.weights(layer, stack="vision"))
+        seen = attention.visible(layer, 0, stack="vision")
+        assert seen is not None
+        for tile in range(n_tiles):
+            own = slice(tile * length, (tile + 1) * length)
+            assert float((weights[:, own, own] - scores[tile].softmax(-1)).abs().max()) < SMALL
+            assert seen[own, own].all() and seen[own].sum() == length**2
+        values = value.transpose(0, 1).reshape(4, n_tiles * length, -1)
+        summed = (weights @ values).transpose(0, 1).reshape(n_tiles, length, -1)
+        project = getattr(module, "out_proj", None) or module.projection_layer
+        error = (project(summed) - output).abs().max() / output.abs().max()
+        assert float(error) < SMALL
+
+
+@pytest.fixture(scope="module")
+def llava() -> AttentionModel:
+    return llava_model()
+
+
+def test_the_tokens_of_two_pictures_have_boxes_in_their_picture(llava: AttentionModel) -> None:
+    pictures = [drawn(150, 90), drawn(90, 150, 1)]
+    attention = llava.attend("what differs?", images=pictures)
+    axis = attention.stacks["vision"].key
+    boxes = [place for place in axis.places if isinstance(place, Box)]
+    assert [box.picture for box in boxes] == [0] * 16 + [1] * 16
+    assert axis.text[:2] == ("[CLS]", "p0 r0c0") and axis.text[17:19] == ("[CLS]", "p1 r0c0")
+    weights = attention.weights(0, stack="vision")
+    assert weights.shape == (4, 34, 34)
+    assert not weights[:, :17, 17:].any() and not weights[:, 17:, :17].any()
+
+
+def test_a_head_of_a_tower_of_several_pictures_is_switched_off(llava: AttentionModel) -> None:
+    pictures = [drawn(150, 90), drawn(90, 150, 1)]
+    attention = llava.attend("what differs?", images=pictures)
+    edited = attention.without([(0, 1, "vision")], method="uniform")
+    weights = edited.weights(0, 1, stack="vision")
+    assert np.allclose(weights[:17, :17], 1 / 17) and np.allclose(weights[17:, 17:], 1 / 17)
+    assert not weights[:17, 17:].any()
+    untouched = attention.weights(0, 0, stack="vision")
+    assert np.array_equal(edited.weights(0, 0, stack="vision"), untouched)
+    changed = edited.weights(0, 0) - attention.weights(0, 0)
+    assert np.abs(changed).max() > 0, "the language model reads the tower"
