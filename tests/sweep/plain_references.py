@@ -143,6 +143,10 @@ def recorded_maps(
         if weights.ndim == 3 and weights.shape[0] % batch == 0:
             weights = weights.unflatten(0, (batch, -1))
         stack = stacks.get(module, "")
+        if batch == 1 and weights.ndim == 4 and len(weights) > 1:
+            # Tiles of one input are entries of the batch of a tower: each attends to itself.
+            heads = weights.transpose(0, 1)
+            weights = torch.stack([torch.block_diag(*tiles) for tiles in heads])[None]
         fits = weights.ndim == 4 and tuple(weights.shape[2:]) == sizes.get(stack)
         # The first weights of a run are the weights of the heads.
         if fits and latest and latest[-1] is module:

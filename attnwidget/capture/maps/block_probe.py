@@ -18,8 +18,9 @@ from attnwidget.capture.maps.token_watch import MixedTokens, TokenWatch
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.edits import Edits
 from attnwidget.capture.tapping.hooked import hooked
+from attnwidget.capture.tapping.lazy_mask import LazyMask
 from attnwidget.capture.tapping.projection import projection_of
-from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
 from attnwidget.capture.tapping.torch_functions import summed_values
 
 # Layers and sizes whose blocks are kept.
@@ -58,6 +59,11 @@ class LayerCall:
     def n_tokens(self) -> int:
         """Number of tokens that the layer reads; 0 without states."""
         return 0 if self.states is None else self.states[..., 0].numel()
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the layer reads a long input, whose mask is never whole."""
+        return any(isinstance(value, LazyMask) for value in (*self.args, *self.named.values()))
 
     def run(self, states: Tensor) -> Any:
         """Run the layer with other states."""
@@ -195,8 +201,18 @@ class BlockProbe:
             for kinds in (before, after)
         )
         given = _noise(n_kinds, width, seed + 2)[torch.from_numpy(before)]
-        seen: list[LayerAttention] = []
+        values: list[Tensor | None] = []
+        outputs: list[Tensor] = []
         read: list[Tensor] = []
+
+        def keep(seen: LayerAttention) -> None:
+            values.append(seen.value)
+            if seen.value is not None:
+                outputs.append(summed_values(seen))
+
+        def keep_long(seen: LongAttention) -> None:
+            values.append(torch.stack([item.value for item in seen.items]))
+            outputs.append(torch.stack([item.output for item in seen.items]))
 
         def replaced(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
             first = output[0] if isinstance(output, tuple) else output
@@ -216,17 +232,19 @@ class BlockProbe:
             read.extend(args[:1])
 
         with ExitStack() as undo:
-            undo.enter_context(tap(self._hf_model, seen.append, Edits()))
+            on_long = keep_long if call.is_long else None
+            undo.enter_context(tap(self._hf_model, keep, Edits(), on_long))
             undo.enter_context(hooked([site.module], after=replaced))
             if projection is not None and projection in inside:
                 undo.enter_context(hooked([projection], before=projected))
             output = call.run(given.reshape(states.shape).to(states))
-        if not seen or seen[0].value is None or seen[0].weights.shape[::3] != (shape[0], shape[1]):
+        found = values[0] if values else None
+        if found is None or found.shape[::2] != shape:
             raise NotInBlocks("their attention module does not show its values")
-        value = seen[0].value.transpose(1, 2).reshape(len(codes), -1)
+        value = found.transpose(1, 2).reshape(len(codes), -1)
         if not _depends_on(value, before_of):
             raise NotInBlocks("their values are in another order than their entries")
-        summed = summed_values(seen[0]).transpose(1, 2).reshape(len(codes), -1)
+        summed = outputs[0].transpose(1, 2).reshape(len(codes), -1)
         if read and not _agree(summed, read[0].reshape(len(codes), -1)):
             raise NotInBlocks("their outputs are not the values that the weights sum up")
         left = next(filter(_is_states, output if isinstance(output, tuple) else (output,)), None)

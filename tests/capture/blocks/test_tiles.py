@@ -109,3 +109,19 @@ def test_a_head_of_a_tower_of_several_pictures_is_switched_off(llava: AttentionM
     assert np.array_equal(edited.weights(0, 0, stack="vision"), untouched)
     changed = edited.weights(0, 0) - attention.weights(0, 0)
     assert np.abs(changed).max() > 0, "the language model reads the tower"
+
+
+@pytest.mark.parametrize("name", ["Idefics3", "LLaVA"])
+def test_a_long_input_has_the_same_maps(name: str) -> None:
+    family = built(name)
+    inputs = family.inputs([drawn(*size, seed) for seed, size in enumerate(SIZES[:2])])
+    reader = load_model(family.model)
+    whole, long = (reader.attend(dict(inputs), long=long) for long in (False, True))
+    assert long.is_long and not whole.is_long
+    assert list(long.stacks) == list(whole.stacks)
+    difference = long.weights(1, stack="vision") - whole.weights(1, stack="vision")
+    assert np.abs(difference).max() < 1e-5
+    norms = long.norms(1, 0, stack="vision"), whole.norms(1, 0, stack="vision")
+    assert np.allclose(*norms, atol=1e-4)
+    rows = long.rows(1, 0, [3, 20], stack="vision")
+    assert np.abs(rows - whole.rows(1, 0, [3, 20], stack="vision")).max() < 1e-5
