@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.default_method import default_method
+from attnwidget.capture.hub_model.model_tensors import is_of_text
 from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
@@ -24,7 +25,7 @@ from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.stack_names import default_stack
-from attnwidget.capture.tapping.tap import LayerAttention, open_edits, tap
+from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, open_edits, tap
 from attnwidget.capture.tapping.torch_functions import summed_values
 from attnwidget.text.counted import counted
 
@@ -218,7 +219,8 @@ def _referred(
         raise ValueError(f"the reference of {method!r} is {wanted}, got {len(listed)}")
     outputs: dict[Head, list[Tensor]] = {head: [] for head in chosen}
 
-    def keep(seen: LayerAttention) -> None:
+    def keep(seen: LayerAttention | LongAttention) -> None:
+        assert isinstance(seen, LayerAttention)  # only `on_long` gets the others
         wanted = [head for head in chosen if (head.layer, head.stack) == (seen.layer, seen.stack)]
         if wanted and seen.value is None:
             raise ValueError(
@@ -233,7 +235,8 @@ def _referred(
         for text in listed:
             with tap(hf_model, _unseen, intact):
                 reference_inputs, name = inputs.of_reference(text)
-            with tap(hf_model, keep, intact):
+            of_text = all(map(is_of_text, reference_inputs))
+            with tap(hf_model, keep, intact, on_again=None if of_text else keep):
                 hf_model(**reference_inputs)
     changes = {}
     for head, output in outputs.items():

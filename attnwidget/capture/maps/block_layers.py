@@ -34,7 +34,7 @@ class _Recorded:
 
     site: Site
     call: LayerCall
-    parts: Sequence[KeptLayer]
+    parts: list[KeptLayer]
 
 
 @dataclass(eq=False)
@@ -80,6 +80,12 @@ class BlockLayers:
         """Return whether the call of the layer of an attention module was noted."""
         return module in self._calls
 
+    def records(self, module: nn.Module) -> bool:
+        """Return whether a layer of an attention module was recorded."""
+        return any(
+            layer.site.module is module for each in self._recorded.values() for layer in each
+        )
+
     def add(self, module: nn.Module, stack: str, parts: Sequence[KeptLayer]) -> None:
         """Record a layer, of which only the first entry of the batch stands in the input's layers.
 
@@ -96,7 +102,27 @@ class BlockLayers:
             self._in_blocks.setdefault(stack, len(parts))
         if call is not None:
             site = next(site for site in self.sites if site.module is module)
-            self._recorded.setdefault(stack, []).append(_Recorded(site, call, parts))
+            self._recorded.setdefault(stack, []).append(_Recorded(site, call, list(parts)))
+
+    def add_again(self, module: nn.Module, stack: str, parts: Sequence[KeptLayer]) -> None:
+        """Add the next blocks of the layer that was recorded last.
+
+        Qwen2-VL attends to each picture, or to each window of a picture, in a call of its own. If
+        the blocks would be more than the tokens of the layer, the call repeats a map.
+
+        Args:
+            module: The attention module of the layer.
+            stack: Name of its stack.
+            parts: The attention of each block.
+        """
+        layers = self._recorded.get(stack)
+        if not layers or layers[-1].site.module is not module:
+            return
+        layer = layers[-1]
+        counted = sum(part.n_query for part in (*layer.parts, *parts))
+        if counted <= layer.call.n_tokens:
+            layer.parts.extend(parts)
+            self._in_blocks[stack] = max(self._in_blocks.get(stack, 0), len(layer.parts))
 
     def finish(self, layers: dict[str, list[KeptLayer]]) -> dict[str, str]:
         """Put layers over all tokens in the place of layers in blocks.
@@ -131,8 +157,8 @@ class BlockLayers:
             if any(part.n_query != part.n_key for part in layer.parts):
                 raise NotInBlocks("their keys are not their tokens")
             is_whole = len(layer.parts) == 1 and layer.call.n_tokens == first.n_query
-            shape = (len(layer.parts), first.n_query)
-            found.append(None if is_whole else self.probe(layer.site, layer.call, shape))
+            sizes = tuple(part.n_query for part in layer.parts)
+            found.append(None if is_whole else self.probe(layer.site, layer.call, sizes))
         counts = {layer.call.n_tokens for layer in recorded}
         if len(counts) > 1:
             raise NotInBlocks("they differ in their numbers of tokens")
@@ -140,11 +166,11 @@ class BlockLayers:
         n_padding = max(tokens.n_padding for tokens in found if tokens is not None)
         made: list[KeptLayer] = []
         for layer, tokens in zip(recorded, found, strict=True):
-            of_blocks = np.arange(count)[None] if tokens is None else tokens.tokens
+            of_blocks = [np.arange(count)] if tokens is None else tokens.tokens
             if tokens is None and n_padding == 0:
                 made.append(layer.parts[0])
                 continue
-            blocks = LayerBlocks(layer.parts, list(of_blocks), count + n_padding, n_padding)
+            blocks = LayerBlocks(layer.parts, of_blocks, count + n_padding, n_padding)
             made.append(_layer_of_blocks(blocks, made))
         return made
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +27,8 @@ from attnwidget.capture.tapping.torch_functions import summed_values
 _KEPT = 512
 # Differences that rounding explains, as a share of the largest number.
 _ROUNDING = {torch.float32: 1e-4, torch.float64: 1e-6, torch.float16: 2e-2, torch.bfloat16: 6e-2}
+# Exceptions of layers that cannot run alone, or on other states.
+_CANNOT = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, KeyError)
 # Kinds of tokens of a check, at most; and tokens of which one check is enough.
 _KINDS = 8
 _ENOUGH = 256
@@ -88,13 +90,13 @@ class BlockTokens:
     """The tokens of the blocks of a layer.
 
     Attributes:
-        tokens: For each block the token of each entry, int64 [blocks, entries]. Tokens are counted
-            in the order in which the layer reads them; numbers from `n_tokens` on are padding.
+        tokens: For each block the token of each entry, int64. Tokens are counted in the order in
+            which the layer reads them; numbers from `n_tokens` on are padding.
         n_tokens: Number of tokens that the layer reads.
         n_padding: Number of entries that are padding.
     """
 
-    tokens: NDArray[np.int64]
+    tokens: Sequence[NDArray[np.int64]]
     n_tokens: int
     n_padding: int
 
@@ -123,13 +125,13 @@ class BlockProbe:
         self._hf_model = hf_model
         self._known = LatestValues[tuple[Any, ...], BlockTokens | str](_KEPT)
 
-    def __call__(self, site: Site, call: LayerCall, shape: tuple[int, int]) -> BlockTokens:
+    def __call__(self, site: Site, call: LayerCall, sizes: tuple[int, ...]) -> BlockTokens:
         """Return the tokens of the blocks of a layer.
 
         Args:
             site: The attention module of the layer.
             call: A call of the layer.
-            shape: Number of blocks, and number of entries of each block.
+            sizes: Number of entries of each block.
 
         Raises:
             NotInBlocks: An entry or a token cannot be assigned.
@@ -138,22 +140,24 @@ class BlockProbe:
         def find() -> BlockTokens | str:
             try:
                 with torch.no_grad(), plain_forward(self._hf_model):
-                    return self._find(site, call, shape)
+                    return self._find(site, call, sizes)
             except NotInBlocks as reason:
                 return str(reason)
+            except _CANNOT as error:
+                return f"their layer does not run alone ({type(error).__name__}: {error})"
 
-        key = (site.path, call.key, shape)
+        key = (site.path, call.key, sizes)
         found = self._known.get_or_make(key, find)
         if isinstance(found, str):
             raise NotInBlocks(found)
         return found
 
-    def _find(self, site: Site, call: LayerCall, shape: tuple[int, int]) -> BlockTokens:
+    def _find(self, site: Site, call: LayerCall, sizes: tuple[int, ...]) -> BlockTokens:
         states = call.states
         if states is None:
             raise NotInBlocks("their layer reads no states of tokens")
         count, width = call.n_tokens, states.shape[-1]
-        n_entries = shape[0] * shape[1]
+        n_entries = sum(sizes)
         hidden, shown = (_noise(count, width, seed) for seed in (0, 1))
 
         def entries(visible: Tensor) -> Tensor:
@@ -173,15 +177,15 @@ class BlockProbe:
             raise NotInBlocks("some tokens are in no window or tile")
         codes[padding] = count + np.arange(len(padding))
         for seed in range(1 if count >= _ENOUGH else 4):
-            self._check(site, call, codes, shape, seed)
-        return BlockTokens(codes.reshape(shape), count, len(padding))
+            self._check(site, call, codes, seed)
+        blocks = np.split(codes, np.cumsum(sizes)[:-1])
+        return BlockTokens(blocks, count, len(padding))
 
     def _check(
         self,
         site: Site,
         call: LayerCall,
         codes: NDArray[np.int64],
-        shape: tuple[int, int],
         seed: int,
     ) -> None:
         """Check the tokens of the entries by the values, outputs and queries of a pass.
@@ -201,18 +205,17 @@ class BlockProbe:
             for kinds in (before, after)
         )
         given = _noise(n_kinds, width, seed + 2)[torch.from_numpy(before)]
-        values: list[Tensor | None] = []
+        values: list[Tensor] = []
         outputs: list[Tensor] = []
         read: list[Tensor] = []
 
-        def keep(seen: LayerAttention) -> None:
-            values.append(seen.value)
-            if seen.value is not None:
-                outputs.append(summed_values(seen))
-
-        def keep_long(seen: LongAttention) -> None:
-            values.append(torch.stack([item.value for item in seen.items]))
-            outputs.append(torch.stack([item.output for item in seen.items]))
+        def keep(seen: LayerAttention | LongAttention) -> None:
+            if isinstance(seen, LongAttention):
+                values.extend(_entries(item.value[None]) for item in seen.items)
+                outputs.extend(_entries(item.output[None]) for item in seen.items)
+            elif seen.value is not None:
+                values.append(_entries(seen.value))
+                outputs.append(_entries(summed_values(seen)))
 
         def replaced(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
             first = output[0] if isinstance(output, tuple) else output
@@ -232,20 +235,17 @@ class BlockProbe:
             read.extend(args[:1])
 
         with ExitStack() as undo:
-            on_long = keep_long if call.is_long else None
-            undo.enter_context(tap(self._hf_model, keep, Edits(), on_long))
+            on_long = keep if call.is_long else None
+            undo.enter_context(tap(self._hf_model, keep, Edits(), on_long, on_again=keep))
             undo.enter_context(hooked([site.module], after=replaced))
             if projection is not None and projection in inside:
                 undo.enter_context(hooked([projection], before=projected))
             output = call.run(given.reshape(states.shape).to(states))
-        found = values[0] if values else None
-        if found is None or found.shape[::2] != shape:
+        if sum(map(len, values)) != len(codes):
             raise NotInBlocks("their attention module does not show its values")
-        value = found.transpose(1, 2).reshape(len(codes), -1)
-        if not _depends_on(value, before_of):
+        if not _depends_on(torch.cat(values), before_of):
             raise NotInBlocks("their values are in another order than their entries")
-        summed = outputs[0].transpose(1, 2).reshape(len(codes), -1)
-        if read and not _agree(summed, read[0].reshape(len(codes), -1)):
+        if read and not _agree(torch.cat(outputs), read[0].reshape(len(codes), -1)):
             raise NotInBlocks("their outputs are not the values that the weights sum up")
         left = next(filter(_is_states, output if isinstance(output, tuple) else (output,)), None)
         if left is None or left[..., 0].numel() != count:
@@ -267,6 +267,11 @@ def _before_attention(attention: nn.Module, call: LayerCall, states: Tensor) -> 
         except _Stop as reached:
             return reached.states
     return None
+
+
+def _entries(tensor: Tensor) -> Tensor:
+    """Return numbers [blocks, heads, n, d] as a row for each entry of a block."""
+    return tensor.transpose(1, 2).flatten(2).flatten(0, 1)
 
 
 def _depends_on(rows: Tensor, kinds: NDArray[np.int64]) -> bool:

@@ -29,7 +29,7 @@ from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.stack_names import is_cross
-from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
 
 _TWICE = "run twice, once in each direction between two sequences, so their maps are of two kinds"
 _NOT_SHOWN = "the {} is not shown: its attention is local or sparse, without whole maps"
@@ -140,7 +140,7 @@ class Collected:
             torch.no_grad(),
             projections.checking(),
             self._blocks.watching(),
-            tap(hf_model, self._keep),
+            tap(hf_model, self._keep, on_again=self._keep_again if self._batch == 1 else None),
         ):
             self.output = hf_model(**inputs, **options)
         self._unreadable |= self._blocks.finish(self.items[0])
@@ -182,6 +182,16 @@ class Collected:
             stacks.setdefault(seen.stack, []).append(layer)
         layer_done()
 
+    def _keep_again(self, seen: LayerAttention | LongAttention) -> None:
+        if isinstance(seen, LayerAttention) and self._blocks.records(seen.module):
+            moved = self._projections.value_products(seen)
+            shared = self._shared[0]
+            parts = [
+                keep_layer(seen, part, None, None, shared, moved)
+                for part in range(seen.weights.shape[0])
+            ]
+            self._blocks.add_again(seen.module, seen.stack, parts)
+
     def add_gradients(
         self, task: LossTask, gradients: Sequence[LayerGradient], values: Tensor
     ) -> list[Loss]:
@@ -194,6 +204,12 @@ class Collected:
                 numbers = self.numbers.get(entry.stack)
                 place = entry.layer if numbers is None else numbers.place(entry.layer)
                 kept = stacks[entry.stack][place]
+                if kept.blocks is not None and len(kept.blocks.parts) != len(entry.values):
+                    raise ValueError(
+                        f"the {entry.stack!r} layers of {self._model} attend to each picture or "
+                        "window in a call of its own, and gradients are known of single calls "
+                        "alone: leave out `loss`"
+                    )
                 magnitudes = entry.values.abs()
                 if kept.blocks is None:
                     magnitudes = cut_map(

@@ -23,7 +23,7 @@ from attnwidget.capture.maps.readable_stacks import attends_apart, leave_out_unr
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.streamed_layer import StreamedItem
-from attnwidget.capture.tapping.tap import LongAttention, open_edits, tap
+from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, open_edits, tap
 
 
 def collect_long(
@@ -68,6 +68,10 @@ def collect_long(
         for stacks, layer in zip(items, kept, strict=False):
             stacks.setdefault(seen.stack, []).append(layer)
 
+    def keep_again(seen: LayerAttention | LongAttention) -> None:
+        if isinstance(seen, LongAttention):
+            blocks.add_again(seen.module, seen.stack, [kept_of(item) for item in seen.items])
+
     if "logits_to_keep" in input_names(hf_model):
         # The predictions for every token would need more memory than all kept layers.
         options = {"logits_to_keep": 1, **options}
@@ -75,7 +79,7 @@ def collect_long(
         torch.no_grad(),
         projections.checking(),
         blocks.watching(),
-        tap(hf_model, lambda _: None, on_long=keep),
+        tap(hf_model, lambda _: None, on_long=keep, on_again=keep_again),
     ):
         hf_model(**inputs, **options)
     unreadable |= blocks.finish(items[0])

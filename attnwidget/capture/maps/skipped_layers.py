@@ -29,7 +29,8 @@ class SkippedLayers:
     def __init__(self, model: nn.Module, sites: Sequence[Site]) -> None:
         self._attention = [site.module for site in sites]
         self._layers = list(dict.fromkeys(layer_of(model, site) for site in sites))
-        self._wraps: dict[nn.Module, bool] = {}
+        # What each layer puts out beside the states; None if it puts out the states alone.
+        self._beside: dict[nn.Module, tuple[Any, ...] | None] = {}
         self._has_run = False
 
     @contextmanager
@@ -37,8 +38,8 @@ class SkippedLayers:
         """Skip the layers in passes of this thread through the model."""
         if self._has_run:
             holds = [
-                Hold(layer, "forward", _skipping(layer.forward, wraps))
-                for layer, wraps in self._wraps.items()
+                Hold(layer, "forward", _skipping(layer.forward, beside))
+                for layer, beside in self._beside.items()
             ]
             with held(holds), hooked(self._attention, after=_nothing):
                 yield
@@ -50,14 +51,19 @@ class SkippedLayers:
     def _note(
         self, layer: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any], output: Any
     ) -> None:
-        """Note whether the output of a layer is the states alone, or a tuple with the states."""
+        """Note whether the output of a layer is the states alone, or a tuple with the states.
+
+        Beside the states stand attention weights, which nothing before the last layer reads.
+        """
         states = _states_of(args, named)
-        wraps = isinstance(output, tuple) and len(output) == 1
-        found = output[0] if wraps else output
+        beside = output[1:] if isinstance(output, tuple) else None
+        found = output if beside is None else next(iter(output), None)
         if not isinstance(states, Tensor) or not isinstance(found, Tensor):
             return
+        if any(not (other is None or isinstance(other, Tensor)) for other in beside or ()):
+            return
         if states.shape == found.shape and states.dtype == found.dtype:
-            self._wraps[layer] = wraps
+            self._beside[layer] = beside
 
 
 def layer_of(model: nn.Module, site: Site) -> nn.Module:
@@ -85,7 +91,7 @@ def _states_of(args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
     return args[0] if args else named.get("hidden_states")
 
 
-def _skipping(forward: Callable[..., Any], wraps: bool) -> Callable[..., Any]:
+def _skipping(forward: Callable[..., Any], beside: tuple[Any, ...] | None) -> Callable[..., Any]:
     """Return a forward that skips a layer in this thread."""
     thread = threading.get_ident()
 
@@ -93,7 +99,7 @@ def _skipping(forward: Callable[..., Any], wraps: bool) -> Callable[..., Any]:
         if threading.get_ident() != thread:
             return forward(*args, **named)
         states = _states_of(args, named)
-        return (states,) if wraps else states
+        return states if beside is None else (states, *beside)
 
     return skip
 

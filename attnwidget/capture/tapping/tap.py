@@ -109,6 +109,7 @@ class _Masks:
 
 OnLayer = Callable[[LayerAttention], None]
 OnLong = Callable[[LongAttention], None]
+OnAgain = Callable[[LayerAttention | LongAttention], None]
 
 
 @dataclass(eq=False)
@@ -121,6 +122,7 @@ class _Tap:
     edits: Edits | None = None
     on_long: OnLong | None = None
     questions: Sequence[RowQuestions] = ()
+    on_again: OnAgain | None = None
     config_keys: frozenset[int] = frozenset()
     # Layer numbers of stacks in which some layers have no attention.
     numbers: Mapping[str, LayerNumbers] = field(default_factory=dict)
@@ -188,18 +190,23 @@ class _Tap:
             return None
         changes = edits.of_layer(module, layer)
         if type(changes) is LayerChanges and self.n_inputs is not None:
-            changes = replace(changes, n_inputs=self.n_inputs)
+            # In a further call of the attention function, every entry is of a further block.
+            n_inputs = 0 if module in self.handed else self.n_inputs
+            changes = replace(changes, n_inputs=n_inputs)
         return changes
 
     def done(self, module: nn.Module, what: str) -> None:
         self.edited.setdefault(module, set()).add(what)
 
     def hand_over(self, module: nn.Module, seen: Seen) -> None:
-        if not self._is_first(module):
+        if module not in self.layer_of:
+            return
+        report = self.on_layer if self._is_first(module) else self.on_again
+        if report is None:
             return
         stop_if_wanted()
         changes = self.changes(module)
-        self.on_layer(
+        report(
             LayerAttention(
                 **vars(seen),
                 layer=self.layer_of[module],
@@ -210,14 +217,17 @@ class _Tap:
         )
 
     def hand_over_long(self, module: nn.Module, items: Sequence[StreamedItem]) -> None:
-        if self.on_long is not None and self._is_first(module):
+        if module not in self.layer_of:
+            return
+        report = self.on_long if self._is_first(module) else self.on_again
+        if report is not None:
             site = self.sites[module]
-            self.on_long(LongAttention(self.layer_of[module], site.stack, module, items))
+            report(LongAttention(self.layer_of[module], site.stack, module, items))
 
     def _is_first(self, module: nn.Module) -> bool:
         # The second call in one layer repeats the first map (the two halves of the values in
         # DiffLlama).
-        if module not in self.layer_of or module in self.handed:
+        if module in self.handed:
             return False
         self.handed.add(module)
         return True
@@ -275,6 +285,7 @@ def tap(
     edits: Edits | None = None,
     on_long: OnLong | None = None,
     questions: Sequence[RowQuestions] = (),
+    on_again: OnAgain | None = None,
 ) -> Iterator[None]:
     """Pass every attention layer of `model` to `on_layer` during forward passes in the block.
 
@@ -293,6 +304,8 @@ def tap(
             layer, which has no map.
         questions: With `on_long`, the sums over the keys of every query to take, one entry per
             input; not of cross-attention.
+        on_again: Callback for further calls of the attention function in one run of a module: the
+            next blocks of its tokens, or the first map once more.
 
     Raises:
         TypeError: the model has no attention module that can be tapped.
@@ -322,6 +335,7 @@ def tap(
             "its maps can only be read whole"
         )
     new = _Tap({site.module: site for site in sites}, on_layer, model, edits, on_long, questions)
+    new.on_again = on_again
     new.numbers = layer_numbers(model, sites)
     with ExitStack() as undo:
         # Compiled code would skip the hooks, or trace them into itself.

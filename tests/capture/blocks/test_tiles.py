@@ -125,3 +125,84 @@ def test_a_long_input_has_the_same_maps(name: str) -> None:
     assert np.allclose(*norms, atol=1e-4)
     rows = long.rows(1, 0, [3, 20], stack="vision")
     assert np.abs(rows - whole.rows(1, 0, [3, 20], stack="vision")).max() < 1e-5
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    ("name", "n_pictures"), [("Qwen2-VL", 2), ("Qwen3-VL", 2), ("Qwen2.5-VL", 1), ("Qwen2.5-VL", 2)]
+)
+def test_pictures_and_windows_in_calls_of_their_own_are_one_map(name: str, n_pictures: int) -> None:
+    family = built(name)
+    pictures = [drawn(*size, seed) for seed, size in enumerate(SIZES[:n_pictures])]
+    inputs = family.inputs(pictures)
+    attention = load_model(family.model).attend(dict(inputs))
+    assert "not shown" not in attention.note
+    sites = [site for site in find_sites(family.model) if site.stack == "vision"]
+    calls: dict[str, Any] = {}
+    hooks = [
+        site.module.register_forward_hook(
+            lambda _, args, named, output, path=site.path: calls.update(
+                {path: (args[0] if args else named["hidden_states"], named, output)}
+            ),
+            with_kwargs=True,
+        )
+        for site in sites
+    ]
+    family.model(**inputs)
+    for hook in hooks:
+        hook.remove()
+    n_blocks = []
+    for layer, site in enumerate(sites):
+        module: Any = site.module
+        read, named, output = calls[site.path]
+        count = len(read)
+        query, key, value = module.qkv(read).reshape(count, 3, 4, -1).permute(1, 2, 0, 3)
+        query, key = (_turned(states, *named["position_embeddings"]) for states in (query, key))
+        ends = named["cu_seqlens"].tolist()
+        block = np.searchsorted(ends[1:], np.arange(count), side="right")
+        apart = torch.from_numpy(block[:, None] != block)
+        scores = (query @ key.transpose(-1, -2)) * query.shape[-1] ** -0.5
+        maps = scores.masked_fill(apart, -torch.inf).softmax(-1)
+        weights = torch.from_numpy(attention.weights(layer, stack="vision"))
+        assert float((weights - maps).abs().max()) < SMALL
+        seen = attention.visible(layer, 0, stack="vision")
+        assert bool(apart.any()) == (seen is not None)
+        assert seen is None or np.array_equal(seen, ~apart.numpy())
+        summed = module.proj((weights @ value).transpose(0, 1).reshape(count, -1))
+        assert float((summed - output).abs().max() / output.abs().max()) < SMALL
+        n_blocks.append(len(ends) - 1)
+    assert max(n_blocks) > 1
+
+
+def _turned(states: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+    """Rotary positions of the queries or keys of every head, [H, n, D]."""
+    first, second = states.chunk(2, -1)
+    return states * cosines + torch.cat([-second, first], -1) * sines
+
+
+def test_single_tokens_are_refused_in_calls_of_their_own() -> None:
+    family = built("Qwen2-VL")
+    inputs = family.inputs([drawn(*size) for size in SIZES[:2]])
+    reader = load_model(family.model)
+    with (
+        reader.disabled((0, 1, "vision"), edges=[(0, 3)]) as model,
+        pytest.raises(ValueError, match="'edges' names tokens"),
+    ):
+        model.attend(dict(inputs))
+    with reader.disabled((0, 1, "vision"), method="uniform") as model:
+        weights = model.attend(dict(inputs)).weights(0, 1, stack="vision")
+    seen = reader.attend(dict(inputs)).visible(0, 0, stack="vision")
+    assert np.allclose(weights, seen / seen.sum(-1, keepdims=True))
+    with pytest.raises(ValueError, match="gradients are known of single calls alone"):
+        reader.attend(dict(inputs), loss=lambda output: output.logits.square().sum())
+
+
+@pytest.mark.parametrize("name", ["Qwen2.5-VL", "LLaVA-NeXT", "Idefics3", "LLaVA"])
+def test_the_layer_and_its_attention_read_the_same_tokens(name: str) -> None:
+    family = built(name)
+    pictures = [drawn(*size, seed) for seed, size in enumerate(SIZES[:2])]
+    axes = family.axes(pictures)
+    length = len(family.states("vision", axes.inputs))
+    of_layer = axes.patches("vision", length, in_blocks=True)
+    assert of_layer is not None and len(of_layer.places) == length
+    assert of_layer == axes.patches("vision", length)
