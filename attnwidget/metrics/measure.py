@@ -10,14 +10,15 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnwidget.capture.hub_model.media_input import is_media
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import each_of, refuse_no_model
 from attnwidget.corpus.attention_reader import read_attention
 from attnwidget.corpus.batches import HOW, TokenTypes, batched
 from attnwidget.corpus.file_lock import one_writer
+from attnwidget.corpus.media_reader import MediaReader
+from attnwidget.corpus.media_segments import MediaSegment, media_segments
 from attnwidget.corpus.model_reader import ModelReader
-from attnwidget.corpus.picture_reader import PictureReader
-from attnwidget.corpus.picture_segments import is_picture, picture_segments
 from attnwidget.corpus.progress_bar import OnProgress, progress_bar
 from attnwidget.corpus.read_batches import read_by, workers_of
 from attnwidget.corpus.results import Measurements
@@ -57,10 +58,10 @@ def measure(
         model: A model from `load_model`.
         segments: Segments made with this model (`read_segments`, `make_segments`), or a
             `datasets.Dataset` of Hugging Face with texts in "text", chats in "messages", or tokens
-            in "first" and "second". For models with a processor of pictures, a list of pictures:
-            PIL images, paths (`pathlib.Path`), arrays [height, width, 3], or dicts with a picture
-            in "image" or several in "images", and a text in "text". An iterator is read during the
-            pass.
+            in "first" and "second". For models with a processor of pictures or sounds, a list of
+            these: PIL images, paths (`pathlib.Path`) of pictures and WAV files, arrays [height,
+            width, 3], pairs (samples, rate), or dicts with a picture in "image", several in
+            "images", a sound in "audio", and a text in "text". An iterator is read during the pass.
         metrics: Names of the metrics in `attnwidget.metrics`, such as "norms", "patterns" or
             "sinks" ("roles" is for chats); or metrics with options, such as `Position([-2, 2])`.
             The error about an unknown name lists all names.
@@ -102,10 +103,12 @@ def measure(
     items = chain(first, items)
     reader: StudyReader
     inputs: Iterable[Segment]
-    if first and is_picture(first[0]):
+    if first and (isinstance(first[0], MediaSegment) or is_media(first[0])):
         if token_types is not None:
-            raise ValueError(f"token_types are of texts: pictures take None, got {token_types!r}")
-        reader, inputs = PictureReader(model, accumulators), picture_segments(items)
+            raise ValueError(
+                f"token_types are of texts: pictures and sounds take None, got {token_types!r}"
+            )
+        reader, inputs = MediaReader(model, accumulators), media_segments(items)
     else:
         reader = ModelReader(model, accumulators, token_types)
         inputs = rows_as_segments(items, model)
