@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.disabled import changed, intact_edits
+from attnwidget.capture.hub_model.media_input import EncodedMedia
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.maps.keep_layer import Shared, keep_layer
 from attnwidget.capture.maps.kept_layer import KeptLayer
-from attnwidget.capture.hub_model.media_input import EncodedMedia
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.corpus.argument_checks import refuse_no_model

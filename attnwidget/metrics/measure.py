@@ -10,21 +10,17 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnwidget.capture.hub_model.media_input import is_media
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import each_of, refuse_no_model
 from attnwidget.corpus.attention_reader import read_attention
 from attnwidget.corpus.batches import HOW, TokenTypes, batched
 from attnwidget.corpus.file_lock import one_writer
-from attnwidget.corpus.media_reader import MediaReader
-from attnwidget.corpus.media_segments import MediaSegment, media_segments
-from attnwidget.corpus.model_reader import ModelReader
 from attnwidget.corpus.progress_bar import OnProgress, progress_bar
 from attnwidget.corpus.read_batches import read_by, workers_of
 from attnwidget.corpus.results import Measurements
 from attnwidget.corpus.resume_file import Progress, ResumeFile, States, keeping
-from attnwidget.corpus.segmenting import rows_as_segments
 from attnwidget.corpus.shards import Executor
+from attnwidget.corpus.study_inputs import reader_of, study_inputs
 from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.segments import Segment
@@ -98,20 +94,10 @@ def measure(
     """
     refuse_no_model(model)
     accumulators = accumulators_of(metrics)
-    items = iter(each_of(segments, HOW))
-    first = list(islice(items, 1))
-    items = chain(first, items)
-    reader: StudyReader
-    inputs: Iterable[Segment]
-    if first and (isinstance(first[0], MediaSegment) or is_media(first[0])):
-        if token_types is not None:
-            raise ValueError(
-                f"token_types are of texts: pictures and sounds take None, got {token_types!r}"
-            )
-        reader, inputs = MediaReader(model, accumulators), media_segments(items)
-    else:
-        reader = ModelReader(model, accumulators, token_types)
-        inputs = rows_as_segments(items, model)
+    inputs = study_inputs(each_of(segments, HOW), model)
+    first = next(inputs, None)
+    reader = reader_of(model, accumulators, first, token_types)
+    inputs = chain(() if first is None else (first,), inputs)
     n_segments = len(segments) if isinstance(segments, Sized) else None
     done, complete = read_all(
         reader,

@@ -110,7 +110,9 @@ def test_other_inputs_are_refused(model: AttentionModel) -> None:
         numbers(model, [DRAWN.pictures[0], "a text"])
     with pytest.raises(ValueError, match="row 0 has no picture and no sound"):
         numbers(model, [{"images": []}])
-    with pytest.raises(ValueError, match="pictures and sounds take None, got 'zero'"):
+    with pytest.raises(
+        ValueError, match="option of texts: pictures and sounds take None, got 'zero'"
+    ):
         numbers(model, DRAWN.pictures, token_types="zero")
     with pytest.raises(ValueError, match="measure distances along a line"):
         measure(model, DRAWN.pictures, ["position"], progress=False)
