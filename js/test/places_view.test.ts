@@ -1,6 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { placeLevels } from "../src/head_view/places/place_levels.js";
-import { coverOf } from "../src/head_view/places/places_colours.js";
 import { arrangePlaces } from "../src/head_view/places/places_layout.js";
 import { edgesRound } from "../src/head_view/places/places_paint.js";
 import { placesLine, placesTable } from "../src/head_view/places/places_text.js";
@@ -15,6 +13,8 @@ import headView from "../src/head_view/widget.js";
 import { base64 } from "../src/shared/encoded_picture.js";
 import { tableRuler } from "../src/shared/labels.js";
 import { FONT } from "../src/shared/picture/sheet.js";
+import { coverOf } from "../src/shared/places/picture_cover.js";
+import { placeLevels } from "../src/shared/places/place_levels.js";
 import { THEMES } from "../src/shared/theme.js";
 import { fakeModel } from "./fake_model.js";
 import { viewState } from "./view_state.js";

@@ -21,7 +21,7 @@ from attnwidget import Attention, CompareView, HeadView
 from attnwidget.results import Box, Sound, Span
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
-from attnwidget.widgets.head_view.places import first_query, media_to_wire, places_to_wire
+from attnwidget.widgets.shared.places import first_query, media_to_wire, places_to_wire
 from fixtures.pictures import PICTURE, picture_attention, sound_attention
 from fixtures.recording import from_page, on_page, updates
 from references.formula_attention import FormulaAttention

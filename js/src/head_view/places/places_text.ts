@@ -2,6 +2,7 @@ import type { Table } from "../../shared/caption.js";
 import { labelOf } from "../../shared/labels.js";
 import { counted } from "../../shared/numbers.js";
 import { percentText } from "../../shared/percent_text.js";
+import type { TokenPlace } from "../../shared/places/token_places.js";
 import { signedValue } from "../../shared/quantity.js";
 import { headName } from "../../shared/types.js";
 import { listName, tokenName } from "../aside/token_name.js";
@@ -9,7 +10,6 @@ import type { Scene } from "../scene.js";
 import { indicesOf, type PlacesPanels } from "./places_layout.js";
 import { OUTLINED } from "./places_paint.js";
 import { pointedOf, type ShownRow, shownRow } from "./shown_row.js";
-import type { TokenPlace } from "./token_places.js";
 
 const ACROSS = ["left", "", "right"];
 const DOWN = ["upper", "", "lower"];

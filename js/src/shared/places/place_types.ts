@@ -1,4 +1,4 @@
-import type { WireArray } from "../../shared/wire.js";
+import type { WireArray } from "../wire.js";
 
 /**
  * Where the tokens of both axes come from, float32 [tokens, 5]: the medium (pictures first, then
