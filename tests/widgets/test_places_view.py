@@ -302,3 +302,12 @@ def test_a_query_of_another_axis_starts_with_the_mean() -> None:
     assert "from all 3 queries on average" in view.caption.text()
     mean = view.weights.mean(axis=0)
     assert view.figure().table["token"][0] == f"{np.argmax(mean) / 10:.1f}"
+
+
+def test_rows_over_a_sound_are_labelled_by_what_they_write() -> None:
+    view = HeadView(sound_attention(), tokens=[("query", 0)])
+    assert on_page(view, "places")["writes"]
+    assert "from the, which writes cat" in view.caption.text()
+    view.unit = "words"
+    assert not on_page(view, "places")["writes"]
+    assert not on_page(HeadView(picture_attention()), "places")["writes"]

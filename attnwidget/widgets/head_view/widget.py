@@ -24,7 +24,7 @@ from attnwidget.widgets.pages.attention_maps import UNITS, all_maps, maps_of
 from attnwidget.widgets.pages.encoding import as_json_value
 from attnwidget.widgets.pages.page_part import Holding, Page, Part
 from attnwidget.widgets.shared.computed import computed, when_open
-from attnwidget.widgets.shared.painted_rows import start_of
+from attnwidget.widgets.shared.painted_rows import start_of, writes_over_sound
 from attnwidget.widgets.shared.places import (
     contents_note,
     has_places,
@@ -260,7 +260,12 @@ class HeadView(TokenSize, LongInputFigure):
         if start is not None and shared[0] is not None:
             start = shared[0].places[0][start]
         n_pictures = len(self.attention.pictures)
-        wire: dict[str, Any] = {"stack": name, "unit": unit, "start": start}
+        wire: dict[str, Any] = {
+            "stack": name,
+            "unit": unit,
+            "start": start,
+            "writes": writes_over_sound(stack, unit),
+        }
         for side, tokens, axis in zip(("query", "key"), (query, key), shared, strict=True):
             places = list(tokens.places)
             if places and axis is not None:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float32Array
-from attnwidget.text.places import Box
+from attnwidget.text.places import Box, Span
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.places import first_query, has_places
 from attnwidget.widgets.wire.values import axes_in, in_unit, masked_map, to_wire
@@ -30,6 +31,25 @@ def is_on_picture(tokens: Tokens) -> bool:
         False
     """
     return any(isinstance(place, Box) for place in tokens.places)
+
+
+def writes_over_sound(stack: Stack, unit: str) -> bool:
+    """Return whether queries are tokens of a decoder that writes while it attends to a sound.
+
+    The row of a token is the row that writes the next token, so figures label it by the next token.
+
+    Args:
+        stack: The stack.
+        unit: "tokens" or "words". A row between words is a mean over rows that write several words.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.widgets.shared.painted_rows import writes_over_sound
+        >>> writes_over_sound(load_model().attend("The cat sat.").stacks["self"], "tokens")
+        False
+    """
+    is_over_sound = any(isinstance(place, Span) for place in stack.key.places)
+    return stack.name == "cross" and unit == "tokens" and is_over_sound
 
 
 def start_of(attention: Attention, stack: str, unit: str) -> int | None:

@@ -4,7 +4,7 @@ import type { Raster } from "../pen.js";
 import { THEMES, type Theme } from "../theme.js";
 
 /** How much of a picture is covered where no weight falls, and where the model sees nothing. */
-const DIMMED = 0.78;
+const DIMMED = 0.75;
 const UNSEEN = 0.92;
 /** The share of the cover that the largest weight takes away. */
 const REVEALED = 0.88;

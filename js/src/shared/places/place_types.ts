@@ -10,6 +10,8 @@ export interface WirePlaces {
   unit: string;
   /** The query of the first row that is shown; null for the mean over all queries. */
   start: number | null;
+  /** Whether queries are tokens of a decoder, each of which writes the next one. */
+  writes?: boolean;
   query: WireArray | null;
   key: WireArray | null;
 }

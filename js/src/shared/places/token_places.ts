@@ -17,6 +17,8 @@ type Places = (TokenPlace | undefined)[];
 /** The places of both axes, an entry for each token. */
 export interface AxesPlaces extends Record<Side, Places> {
   start: number | null;
+  /** Whether a query is labelled by the token that its row writes: the next one. */
+  writes: boolean;
   /** Whether both axes have the same tokens, so that a token is a query and a key. */
   isOneText: boolean;
   /** The level of each token: 0 for the smallest boxes, 1 for a picture below its tiles. */
@@ -52,6 +54,7 @@ export function placesOf({ _places: wire }: { _places?: WirePlaces | null }, axe
   const key = places(wire.key, axes.key.text.length);
   const made: AxesPlaces = {
     start: wire.start,
+    writes: wire.writes ?? false,
     query,
     key,
     isOneText:
