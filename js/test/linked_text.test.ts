@@ -71,5 +71,7 @@ test("lines break between words, and the words of a link are one piece", () => {
   const shown = (room: number) =>
     linesOf(state(), room, measure).lines.map(({ words }) => words.map(({ text }) => text));
   expect(shown(1000)).toEqual([["See", "he", ",", "or", "the word before"]]);
+  const { lines } = linesOf(state(), 120, measure);
+  expect(lines.map(({ words }) => words[0]?.x)).toEqual([0, 0, 0]);
   expect(shown(120)).toEqual([["See", "he", ",", "or"], ["the word"], ["before"]]);
 });

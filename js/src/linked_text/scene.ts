@@ -82,8 +82,8 @@ export function linesOf(state: TextState, room: number, measure: ReturnType<Rule
           continue;
         }
         const width = measure(part);
+        if (x > 0 && !touches && x + space + width > room) end();
         const gap = touches || x === 0 ? 0 : space;
-        if (x > 0 && !touches && x + gap + width > room) end();
         // The words of a link in a line are one piece, with one line below them.
         const last = words.at(-1);
         if (last && link !== null && last.link === link) last.text += touches ? part : ` ${part}`;
