@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from attnwidget.behaviours.evidence import Evidence
 
 Need = Literal["causal", "bidirectional", "pairs", "treebank", "documents", "circuits"]
+#: Inputs for which a behaviour has a score.
+Reads = Literal["texts", "pictures", "both"]
 Control = Literal["same offsets", "neighbouring keys"]
 Family = Literal["neighbour", "grammar", "pronoun", "same word", "rests", ""]
 
@@ -46,6 +48,8 @@ class Behaviour(ABC):
             (Clark et al. 2019, 3.2). A resting behaviour names a head only if no other behaviour
             names the head.
         names_heads: Whether the behaviour names heads. If not, it has scores, and no p-values.
+        reads: Inputs for which the behaviour has a score: "texts", where neighbours are a line;
+            "pictures", where tokens have places; or "both".
         said: The name of the behaviour in a sentence, as in `HeadWords`; "" = as in `name`.
         family: Family of the behaviour, as in `HeadWords`.
     """
@@ -56,6 +60,7 @@ class Behaviour(ABC):
     needs: frozenset[Need] = frozenset()
     resting: ClassVar[bool] = False
     names_heads: ClassVar[bool] = True
+    reads: ClassVar[Reads] = "texts"
     said: str = ""
     family: Family = ""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
-from attnwidget.behaviours.behaviour import MapBehaviour
+from attnwidget.behaviours.behaviour import MapBehaviour, Reads
 from attnwidget.behaviours.link_rule import visible_keys
 from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.kernels.entropy import entropy
@@ -23,6 +25,7 @@ class Broad(MapBehaviour):
     description = "attends broadly"
     source = "Clark et al. 2019, 3.3"
     names_heads = False
+    reads: ClassVar[Reads] = "both"
     control_name = "the median head of the layer"
 
     def numbers(self, layer: LayerBatch, *, causal: bool) -> tuple[Tensor, Tensor]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attnwidget.corpus.media_segments import MediaSegment
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.shards import Executor
 from attnwidget.text.mentions import Document
@@ -96,6 +97,11 @@ class Evidence:
         if not (first.complete and second.complete):
             raise KeyboardInterrupt
         return first, second
+
+    @property
+    def of_pictures(self) -> bool:
+        """Whether the inputs are pictures."""
+        return bool(self.segments) and isinstance(self.segments[0], MediaSegment)
 
     def lacks(self, needs: frozenset[str]) -> str:
         """Return which of the needs are missing, as a sentence; "" if none is."""

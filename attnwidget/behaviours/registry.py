@@ -25,6 +25,7 @@ _FIRST = (
     "pronouns",
     "copying",
     "successor",
+    "picture_patches",
 )
 
 
@@ -63,8 +64,10 @@ def words_of(name: str) -> HeadWords:
     return HeadWords(name)
 
 
-def chosen_behaviours(chosen: Iterable[str | Behaviour] | None) -> list[Behaviour]:
-    """Return behaviours by name or as passed; None = all behaviours of the package.
+def chosen_behaviours(
+    chosen: Iterable[str | Behaviour] | None, of_pictures: bool = False
+) -> list[Behaviour]:
+    """Return behaviours by name or as passed; None = all behaviours of texts, or of pictures.
 
     Raises:
         ValueError: An unknown name, no behaviour, or a name that occurs twice.
@@ -72,7 +75,8 @@ def chosen_behaviours(chosen: Iterable[str | Behaviour] | None) -> list[Behaviou
     """
     known = {behaviour.name: behaviour for behaviour in known_behaviours()}
     if chosen is None:
-        return list(known.values())
+        other = "texts" if of_pictures else "pictures"
+        return [behaviour for behaviour in known.values() if behaviour.reads != other]
     if isinstance(chosen, (str, Behaviour)):
         chosen = [chosen]
     behaviours = []

@@ -34,7 +34,8 @@ def shuffled_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
     """
     trained = model.hf_model
     drawn = untrained_like(model, seed=seed).hf_model
-    words = trained.get_input_embeddings()
+    # The words of a model of pictures are patches, and their module has parts.
+    words = set(trained.get_input_embeddings().modules())
     known = dict(drawn.named_parameters())
     random = torch.Generator(device="cpu").manual_seed(seed)
     with torch.no_grad():
@@ -46,10 +47,11 @@ def shuffled_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
                 if copy is None or copy.shape != weight.shape or not weight.is_floating_point():
                     continue
                 positions = is_of_positions(path if isinstance(module, nn.Embedding) else name)
-                if not (is_norm or positions or module is words):
+                if not (is_norm or positions or module in words):
                     order = torch.randperm(
                         weight.numel(), generator=random, dtype=torch.long, device="cpu"
                     )
                     weight = weight.flatten()[order.to(weight.device)].view_as(weight)
                 copy.copy_(weight)
-    return load_model(drawn, model.tokenizer, name=f"{model.own_name}, shuffled")
+    beside = model.tokenizer if model.processor is None else model.processor
+    return load_model(drawn, beside, name=f"{model.own_name}, shuffled")

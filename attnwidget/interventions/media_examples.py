@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 MediaExample = Example[EncodedMedia]
 _TASKS = ("class", "next")
+_CONTROL = re.compile(r"<\|.*\|>")
 
 
 def media_examples(
@@ -139,7 +141,16 @@ def _written(
     """
     if not labeled:
         return (len(decoded) - 1,), ()
-    control = set(getattr(model.tokenizer, "all_special_ids", ()))
-    written = [place for place in range(1, len(decoded)) if decoded[place] not in control]
+    written = [place for place in range(1, len(decoded)) if not _controls(model, decoded[place])]
     places = written or range(1, len(decoded))
     return tuple(place - 1 for place in places), tuple(decoded[place] for place in places)
+
+
+def _controls(model: AttentionModel, token: int) -> bool:
+    """Return whether a token is one of control; not every tokenizer lists <|en|> as special."""
+    tokenizer = model.tokenizer
+    if tokenizer is None:
+        return False
+    if token in getattr(tokenizer, "all_special_ids", ()):
+        return True
+    return _CONTROL.fullmatch(str(tokenizer.convert_ids_to_tokens(token))) is not None

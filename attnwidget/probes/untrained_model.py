@@ -40,10 +40,14 @@ def untrained_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
     modules = dict(drawn.named_modules())
     with torch.no_grad():
         for path, module in trained.named_modules():
-            if module is words or (isinstance(module, nn.Embedding) and is_of_positions(path)):
+            if module is words:
+                # The words of a model of pictures are patches, and their module has parts.
+                modules[path].load_state_dict(module.state_dict())
+            elif isinstance(module, nn.Embedding) and is_of_positions(path):
                 modules[path].weight.copy_(module.weight)
     drawn.to(model.device, next(trained.parameters()).dtype).eval()
-    return load_model(drawn, model.tokenizer, name=f"{model.own_name}, untrained")
+    beside = model.tokenizer if model.processor is None else model.processor
+    return load_model(drawn, beside, name=f"{model.own_name}, untrained")
 
 
 def is_of_positions(path: str) -> bool:

@@ -30,7 +30,6 @@ from attnwidget.corpus.worker import study_versions
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure import measure
 from attnwidget.text.mentions import Document
-from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ Examples = dict[Head, dict[str, tuple[ExampleLink, ...]]]
 @in_plain_torch
 def atlas(
     model: AttentionModel,
-    segments: Iterable[Segment] | None = None,
+    segments: Iterable[Any] | None = None,
     *,
     treebank: Iterable[Sentence] | None = None,
     documents: Iterable[Document] | None = None,
@@ -77,7 +76,8 @@ def atlas(
 
     Args:
         model: A model from `load_model`.
-        segments: Texts, as in `measure`; None = the prose of the package.
+        segments: Texts or pictures, as in `measure`; None = the prose of the package. Pictures have
+            behaviours of their own, and no effects: `ablate` measures these over pictures.
         treebank: Sentences for the relations; None = the treebank of the package, () = no
             relations.
         documents: Documents for pronouns and coreference (`load_coreference`); None = the passages
@@ -120,7 +120,7 @@ def atlas(
     folder = None if resume is None else Path(resume)
     run = Run(batch_size, folder, progress, executor)
     evidence = evidence_of(model, segments, treebank, documents, seed, random_models, run)
-    chosen = chosen_behaviours(behaviours)
+    chosen = chosen_behaviours(behaviours, evidence.of_pictures)
     collected = [ExampleLinks(k, seed=seed)] if examples and evidence.segments else []
     scores, left_out = scored(evidence, chosen, collected)
     table = BehaviourTable(
@@ -137,13 +137,16 @@ def atlas(
     if links:
         complete = _add_missed(links, evidence, names, k)
     measured = MeasuredEffects({}, "", True)
-    if effects and complete:
+    if evidence.of_pictures:
+        reason = "effects are measured over texts: ablate(model, labelled pictures, score='loss')"
+        measured = MeasuredEffects({}, reason if effects else "", True)
+    elif effects and complete:
         usual = CAUSAL_EFFECT_TEXTS if evidence.causal else EFFECT_TEXTS
         n_texts = usual if effect_texts is None else effect_texts
         measured = measure_effects(evidence, names, n_texts=n_texts)
     strongest = {head: links[head]["strongest"] for head in names if head in links}
-    writes, no_writes = writes_of(model, strongest)
-    feeds, no_feeds = feeds_of(model, names)
+    writes, no_writes = writes_of(model, {} if evidence.of_pictures else strongest)
+    feeds, no_feeds = feeds_of(model, {} if evidence.of_pictures else names)
     parts = {"effects": measured.without, "writes": no_writes, "feeds": no_feeds}
     return Atlas(
         table=table,
@@ -216,13 +219,13 @@ def _add_missed(
 def _provenance(evidence: Evidence) -> dict[str, Any]:
     model = evidence.model
     tokenizer = model.tokenizer
-    vocabulary = sorted(tokenizer.get_vocab().items())
+    vocabulary = [] if tokenizer is None else sorted(tokenizer.get_vocab().items())
     return {
         "model": model.name,
         "class": type(model.hf_model).__name__,
         "weights": weights_digest(model.hf_model),
         "edits": model.edits.digest,
-        "tokenizer": type(tokenizer).__name__,
+        "tokenizer": "" if tokenizer is None else type(tokenizer).__name__,
         "vocabulary": digest_of([vocabulary]),
         "texts": digest_of((text.first, text.second) for text in evidence.segments),
         "n_texts": len(evidence.segments),

@@ -30,10 +30,12 @@ from attnwidget.capture.default_method import is_causal_model
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import all_of, each_of, refuse_no_model
 from attnwidget.corpus.batches import HOW
+from attnwidget.corpus.media_segments import MediaSegment
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.segment_indices import with_index
-from attnwidget.corpus.segmenting import read_segments, rows_as_segments
+from attnwidget.corpus.segmenting import read_segments
 from attnwidget.corpus.shards import Executor
+from attnwidget.corpus.study_inputs import study_inputs
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure import measure
@@ -55,7 +57,7 @@ RANDOM_HEADS = 48
 @in_plain_torch
 def score_behaviours(
     model: AttentionModel,
-    segments: Iterable[Segment] | None = None,
+    segments: Iterable[Any] | None = None,
     behaviours: Iterable[str | Behaviour] | None = None,
     *,
     treebank: Iterable[Sentence] | None = None,
@@ -80,8 +82,9 @@ def score_behaviours(
 
     Args:
         model: A model from `load_model`.
-        segments: Texts, as in `measure`; None = the prose of the package (`demo_prose`), () = no
-            behaviours of texts.
+        segments: Texts or pictures, as in `measure`; None = the prose of the package
+            (`demo_prose`), () = no behaviours of texts. Pictures have behaviours of their own, such
+            as attention to the patch to the right; behaviours of texts are left out.
         behaviours: Names of behaviours, or objects of your own (`LinkBehaviour`); None = all
             behaviours of the package. Behaviours that the model or the data do not allow are left
             out, and the result has the reasons.
@@ -127,7 +130,7 @@ def score_behaviours(
         random_models,
         Run(batch_size, None if resume is None else Path(resume), progress, executor),
     )
-    chosen = chosen_behaviours(behaviours)
+    chosen = chosen_behaviours(behaviours, evidence.of_pictures)
     scores, left_out = scored(evidence, chosen)
     return BehaviourTable(
         scores=tuple(scores),
@@ -141,7 +144,7 @@ def score_behaviours(
 
 def evidence_of(
     model: AttentionModel,
-    segments: Iterable[Segment] | None,
+    segments: Iterable[Any] | None,
     treebank: Iterable[Sentence] | None,
     documents: Iterable[Document] | None,
     seed: int,
@@ -156,7 +159,11 @@ def evidence_of(
     """
     refuse_no_model(model)
     texts = read_segments(demo_prose(), model) if segments is None else segments
-    listed = list(with_index(rows_as_segments(each_of(texts, HOW), model)))
+    listed = list(with_index(study_inputs(each_of(texts, HOW), model)))
+    of_media = bool(listed) and isinstance(listed[0], MediaSegment)
+    if of_media:
+        _check_pictures(listed, treebank, documents)
+        treebank = documents = ()
     sentences = demo_treebank() if treebank is None else treebank
     passages = _readable(model, demo_documents()) if documents is None else documents
     if run.folder is not None:
@@ -173,6 +180,23 @@ def evidence_of(
         random_models=random_models,
         run=run,
     )
+
+
+def _check_pictures(
+    segments: Sequence[Segment],
+    treebank: Iterable[Sentence] | None,
+    documents: Iterable[Document] | None,
+) -> None:
+    """Raise ValueError for sounds, and for annotated texts beside pictures."""
+    given = (segment.given for segment in segments if isinstance(segment, MediaSegment))
+    if any(item is not None and item.media.sounds for item in given):
+        raise ValueError(
+            "behaviours are scored over texts or pictures, and sounds have none: "
+            "spoken_word_weights(attention, words) finds the heads that follow speech"
+        )
+    for name, annotated in (("treebank", treebank), ("documents", documents)):
+        if annotated is not None and list(annotated):
+            raise ValueError(f"{name} are annotated texts: pass pictures without {name}")
 
 
 def _readable(model: AttentionModel, documents: Sequence[Document]) -> list[Document]:
@@ -206,7 +230,11 @@ def scored(
         ValueError: No behaviour applies.
         KeyboardInterrupt: Ctrl-C.
     """
-    left_out = {b.name: why for b in behaviours if (why := evidence.lacks(b.needs))}
+    left_out = {
+        b.name: why
+        for b in behaviours
+        if (why := _of_other_inputs(b, evidence) or evidence.lacks(b.needs))
+    }
     fitting = [b.prepare(evidence) for b in behaviours if b.name not in left_out]
     of_texts = [b for b in fitting if isinstance(b, (LinkBehaviour, MapBehaviour))]
     scores = _text_scores(evidence, of_texts, beside, left_out)
@@ -220,6 +248,15 @@ def scored(
         reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
         raise ValueError(f"no behaviour applies to {evidence.model.name}: {reasons}")
     return scores, left_out
+
+
+def _of_other_inputs(behaviour: Behaviour, evidence: Evidence) -> str:
+    """Return why a behaviour has no score for texts or for pictures; "" if it has one."""
+    if evidence.of_pictures and behaviour.reads == "texts":
+        return "it is a behaviour of texts, and the patches of a picture are no line"
+    if not evidence.of_pictures and behaviour.reads == "pictures":
+        return "it is a behaviour of pictures, and the inputs are texts"
+    return ""
 
 
 def _text_scores(
