@@ -23,7 +23,7 @@ import { paintSound } from "./sound_paint.js";
 
 /** From so many times the even share on, a token has an outline. */
 export const OUTLINED = 3;
-/** Weights below this one have no outline: among many keys, three even shares are next to nothing. */
+/** Lower weights have no outline: among many keys, three even shares are next to nothing. */
 export const LEAST_OUTLINED = 0.01;
 const DARK = "#000000";
 const LIGHT = "#ffffff";
