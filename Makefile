@@ -232,6 +232,7 @@ bench: $(ENV)
 	$(BIN)/python tests/benchmarks/compare.py
 	$(BIN)/python tests/benchmarks/long_inputs.py
 	$(BIN)/python tests/benchmarks/long_rows.py
+	$(BIN)/python tests/benchmarks/places.py
 	$(BIN)/python tests/benchmarks/mechanisms.py
 	$(BIN)/python tests/benchmarks/large_models.py
 	$(BIN)/python tests/benchmarks/cores.py

@@ -326,7 +326,7 @@ class HeadGrid(MetricChoice, Versus):
         """Return thumbnails of rows: the strongest link of each, and no maps."""
         axes = axes_in(self._shown_attention().stacks[self.stack], self.unit)
         axis = axes[1 if token[0] == "query" else 0]
-        maxima, strongest = strongest_of_rows(values, token, axis, self.hidden)
+        maxima, strongest = strongest_of_rows(values, token, axis)
         return Thumbnails(np.zeros((*maxima.shape, 0, 0), np.uint8), maxima, strongest)
 
     # `disabled` and `method` change the attention.

@@ -161,7 +161,7 @@ describe("what is said of painted cells", () => {
   test("names the row, what is left out, and the picture", () => {
     const said = captionText(captionOf(scene()));
     expect(said).toContain("cells: where r0c1 looks, painted on the picture");
-    expect(said).toContain("tick on the bar: even attention, 0.25");
+    expect(said).toContain("tick on the bar: even share 25");
     expect(said).toContain("shares on tokens without a place are not drawn");
     expect(said).toContain("contains the picture of the input");
     expect(said).not.toContain("block maxima");
@@ -217,15 +217,15 @@ describe("a page without a kernel", () => {
   };
 
   test("takes rows and columns out of its maps", () => {
-    const found = rowOf(maps, { side: "query", of: 2 }, ["cls"], false);
+    const found = rowOf(maps, { side: "query", of: 2 }, false);
     expect([...asUint8(found.row.values)]).toEqual([...maps.values.subarray(10, 15)]);
     expect(asFloat32(found.row.largest)[0]).toBe(0.5);
-    const column = rowOf(maps, { side: "key", of: 1 }, [], false);
+    const column = rowOf(maps, { side: "key", of: 1 }, false);
     expect([...asUint8(column.row.values)]).toEqual([1, 6, 11, 16, 21].map((i) => maps.values[i]));
   });
 
   test("makes the mean row", () => {
-    const { row: mean } = rowOf(maps, { side: "query", of: null }, [], false);
+    const { row: mean } = rowOf(maps, { side: "query", of: null }, false);
     const value = (of: number) => (of ? 0.5 * ((of - 1) / 254) ** 2 : 0);
     const first = [0, 5, 10, 15, 20].map((i) => value(maps.values[i] ?? 0));
     const expected = first.reduce((a, b) => a + b, 0) / 5;

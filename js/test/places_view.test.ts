@@ -12,6 +12,7 @@ import { shownHeads } from "../src/head_view/view_shown.js";
 import headView from "../src/head_view/widget.js";
 import { base64 } from "../src/shared/encoded_picture.js";
 import { tableRuler } from "../src/shared/labels.js";
+import { shareText } from "../src/shared/percent_text.js";
 import { FONT } from "../src/shared/picture/sheet.js";
 import { coverOf } from "../src/shared/places/picture_cover.js";
 import { placeLevels } from "../src/shared/places/place_levels.js";
@@ -201,6 +202,11 @@ describe("the colours", () => {
     expect((cover[255] ?? 0) >>> 24).toBeLessThan(60);
     const alphas = [...cover].map((word) => word >>> 24);
     expect(alphas.every((alpha, i) => i === 0 || alpha <= (alphas[i - 1] ?? 0))).toBe(true);
+  });
+
+  test("shares have a digit, however small", () => {
+    const said = [0.5, 0.0412, 0.0002, 0].map((share) => shareText(share).replace("\u00a0", " "));
+    expect(said).toEqual(["50 %", "4.1 %", "0.02 %", "0 %"]);
   });
 
   test("outlines go round a group of boxes", () => {

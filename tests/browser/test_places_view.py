@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from attnwidget import HeadView
+from attnwidget import HeadView, save_page
 from attnwidget.widgets.pages.write_page import write_page
 from browser.axe import complaints
 from browser.notebook import OpenNotebook
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 FIGURE = ".attnw-places-figure"
 SETUP = """
 import numpy as np
-from attnwidget import Attention, HeadView
+from attnwidget import Attention, HeadGrid, HeadView, link
 from attnwidget.results import Box
 cells = [(r, c) for r in range(4) for c in range(4)]
 places = [None, *(Box(0, 20 * c, 10 * r, 20 * c + 20, 10 * r + 10) for r, c in cells)]
@@ -28,6 +28,8 @@ names = ["[CLS]", *(f"r{r}c{c}" for r, c in cells)]
 weights = np.random.default_rng(0).dirichlet(np.full(17, 0.3), size=(2, 3, 17))
 attention = Attention.from_weights(weights, names, places=places, pictures=[picture])
 view = HeadView(attention)
+grid = HeadGrid(attention)
+linked = link(grid, view)
 """
 
 
@@ -116,6 +118,7 @@ def test_a_locked_patch_reaches_the_kernel(in_lab: OpenNotebook, tmp_path: Path)
     expect(page.locator(FIGURE)).to_be_visible()
     page.locator(FIGURE).click(position=patch(page, 1, 1))
     notebook.wait_for_value("view.tokens", [("query", 6)])
+    notebook.wait_for_value("grid._thumbnails['row']['of']", 6)
     page.locator(FIGURE).focus()
     page.keyboard.press("x")
     notebook.wait_for_value("view.tokens", [("key", 6)])
@@ -153,4 +156,67 @@ def test_a_sound_is_painted_and_played_on_a_page(browser: Browser, tmp_path: Pat
         page.keyboard.press("p")
         page.wait_for_function("() => window.started.length === 2")
         assert complaints(page) == []
+        there.assert_quiet()
+
+
+def cell(page: Page, layer: int, head: int) -> dict[str, float]:
+    """The middle of the cell of a head, from the corner of the grid."""
+    layout = json.loads(page.locator("canvas.attnw-grid").get_attribute("data-layout") or "{}")
+    pitch = layout["cell"] + layout["gap"]
+    return {
+        "x": layout["x0"] + head * pitch + layout["cell"] / 2,
+        "y": layout["y0"] + layout["band"] + layer * pitch + layout["cell"] / 2,
+    }
+
+
+def blue(page: Page, layer: int, head: int, row: int, column: int) -> int:
+    """How much bluer than grey a patch is in the cell of a head: the ink of its weight."""
+    middle = cell(page, layer, head)
+    layout = json.loads(page.locator("canvas.attnw-grid").get_attribute("data-layout") or "{}")
+    # The picture is twice as wide as high, and stands in the middle of its cell.
+    at = {
+        "x": middle["x"] + layout["cell"] * ((column + 0.5) / 4 - 0.5),
+        "y": middle["y"] + layout["cell"] / 2 * ((row + 0.5) / 4 - 0.5),
+    }
+    red, _, strong = page.locator("canvas.attnw-grid").evaluate(
+        """(canvas, { x, y }) => [...canvas.getContext("2d")
+          .getImageData(x * devicePixelRatio, y * devicePixelRatio, 1, 1).data].slice(0, 3)""",
+        at,
+    )
+    return int(strong - red)
+
+
+def test_all_heads_show_the_row_of_the_patch_that_is_locked(
+    browser: Browser, tmp_path: Path
+) -> None:
+    attention = picture_attention()
+    path = save_page(attention, tmp_path / "page.html")
+    with watched(browser) as there:
+        page = there.page
+        page.goto(path.as_uri())
+        caption = page.locator(".attnw-grid-caption")
+        expect(caption).to_contain_text("cells: where [CLS] looks, painted on the picture")
+        expect(caption).to_contain_text("contains the picture of the input")
+        page.locator(FIGURE).click(position=patch(page, 2, 1))
+        page.mouse.move(0, 0)
+        expect(caption).to_contain_text("cells: where r2c1 looks")
+        weights = attention.weights()[:, :, 1 + 2 * 4 + 1, 1:].reshape(2, 3, 4, 4)
+        for layer, head in ((0, 0), (1, 2)):
+            shown = weights[layer, head]
+            strong = divmod(int(shown.argmax()), 4)
+            weak = divmod(int(shown.argmin()), 4)
+            assert blue(page, layer, head, *strong) > blue(page, layer, head, *weak) + 20
+        # The view shows the row of the head that the pointer is on.
+        page.locator(".attnw-grid-box").hover(position=cell(page, 1, 2))
+        view = page.get_by_role("region", name="one head")
+        expect(view).to_contain_text("L1 H2: attention between tokens")
+        expect(view).to_contain_text("from r2c1")
+        page.mouse.move(0, 0)
+        page.get_by_role("combobox", name="thumbnails").select_option("maps")
+        expect(caption).not_to_contain_text("painted on the picture")
+        page.get_by_role("combobox", name="thumbnails").select_option("places")
+        expect(caption).to_contain_text("cells: where r2c1 looks")
+        assert complaints(page) == []
+        page.emulate_media(forced_colors="active")
+        expect(caption).to_contain_text("cells: where r2c1 looks")
         there.assert_quiet()

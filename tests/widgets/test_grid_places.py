@@ -92,7 +92,8 @@ def test_the_row_is_that_of_cls_then_of_the_locked_token() -> None:
     assert_close(thumbnails["row"], weights[:, :, 7])
     strongest = array(thumbnails["strongest"])
     assert (strongest[..., 0] == 7).all()
-    shown = weights[:, :, 7] * [kind not in grid.hidden for kind in attention.special]
+    axis = attention.stacks["self"].key
+    shown = weights[:, :, 7] * [place is not None for place in axis.places]
     assert (strongest[..., 1] == shown.argmax(-1)).all()
     np.testing.assert_allclose(array(thumbnails["maxima"]), shown.max(-1))
     grid.tokens = [("key", 5)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -176,9 +176,9 @@ def rounded_rows(
 
 
 def strongest_of_rows(
-    values: Float32Array, token: PaintedToken, axis: Tokens, hidden: Collection[str]
+    values: Float32Array, token: PaintedToken, axis: Tokens
 ) -> tuple[Float32Array, NDArray[np.int32]]:
-    """Return the value farthest from 0 among visible tokens, [L, H], and its pair [L, H, 2].
+    """Return the value farthest from 0 among tokens with a place, [L, H], and its pair [L, H, 2].
 
     The pair is (query, key). The query of the mean row is -1.
 
@@ -186,21 +186,23 @@ def strongest_of_rows(
         values: Rows or columns of all heads, float32 [L, H, n].
         token: The token of the rows or columns.
         axis: The painted tokens.
-        hidden: Kinds of tokens that are hidden.
 
     Example:
+        >>> from dataclasses import replace
         >>> import numpy as np
+        >>> from attnwidget.results import Span
         >>> from attnwidget.text.tokens import Tokens
         >>> from attnwidget.widgets.shared.painted_rows import strongest_of_rows
-        >>> row = np.array([[[0.2, 0.8]]], np.float32)
-        >>> strongest_of_rows(row, ("query", 0), Tokens.plain(["a", "b"]), ())
+        >>> axis = Tokens.plain(["0.0", "0.1"])
+        >>> axis = replace(axis, places=(Span(0, 0, 0.1), Span(0, 0.1, 0.2)))
+        >>> strongest_of_rows(np.array([[[0.2, 0.8]]], np.float32), ("query", 0), axis)
         (array([[0.8]], dtype=float32), array([[[0, 1]]], dtype=int32))
     """
     side, of = token
-    shown = np.array([kind not in hidden for kind in axis.special])
-    sizes = np.where(shown, np.abs(np.nan_to_num(values)), -1)
-    at = sizes.argmax(axis=-1)
-    farthest: Float32Array = np.take_along_axis(np.nan_to_num(values), at[..., None], -1)[..., 0]
+    placed = np.array([place is not None for place in axis.places])
+    known = np.nan_to_num(values)
+    at = np.where(placed, np.abs(known), -1).argmax(axis=-1)
+    farthest: Float32Array = np.take_along_axis(known, at[..., None], -1)[..., 0]
     pair = np.stack([np.full_like(at, -1 if of is None else of), at], axis=-1)
     return farthest, (pair if side == "query" else pair[..., ::-1]).astype(np.int32)
 

@@ -103,7 +103,11 @@ export function gridControls(
       change: (thumbnail) => save(model, { thumbnail }),
       print: (value) => (value === "maps" ? "maps" : state._placed_on || value),
     }),
-    hideControl(model, (kind) => specialName(state._axes, kind)),
+    {
+      ...hideControl(model, (kind) => specialName(state._axes, kind)),
+      // Special tokens have no place on a picture.
+      hidden: Boolean(maps?.row),
+    },
     ...drawnControls(model),
     {
       kind: "tick",

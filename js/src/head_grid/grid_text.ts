@@ -13,6 +13,7 @@ import { barTexts } from "../shared/colour_bar.js";
 import { FAMILIES } from "../shared/families.js";
 import { labelOf, quoted, specialName } from "../shared/labels.js";
 import { counted, figures } from "../shared/numbers.js";
+import { shareText } from "../shared/percent_text.js";
 import { barPrinter, printValue, quantityName, signedValue, symbolOf } from "../shared/quantity.js";
 import type { Axes, Axis, Head, Special } from "../shared/types.js";
 import { WITH_WORD } from "./answer_paint.js";
@@ -180,7 +181,7 @@ export function captionOf(scene: Scene): Caption {
     quantity: quantity.filter(Boolean).join(" · "),
     scale: `${scaleWords(state.scale, state.quantity, isPlain)}, ${range}`,
     notes: [
-      names && `${names} hidden`,
+      names && !scene.look.rows ? `${names} hidden` : "",
       state.unit === "words" ? MERGED : "",
       pooled(scene),
       ...paintedNotes(scene),
@@ -209,17 +210,18 @@ function askedNote({ asked, layout, state: { _axes: axes } }: Scene): string {
 }
 
 /** What a caption says of rows that are painted on pictures, and of what cells leave out. */
-function paintedNotes({ asked, look: { rows }, state }: Scene): string[] {
+function paintedNotes({ asked, look: { rows }, maps, state }: Scene): string[] {
   if (!rows || asked) return [];
   const { _axes: axes, _media: media } = state;
   const pictures = rows.plates.filter(({ picture }) => picture).length;
   const of = rows.of ?? -1;
   const row = rowWords(rows, of < 0 ? "" : labelOf(axes[rows.side], of));
   const held = media?.pictures.length ?? 0;
-  const even = rows.even === undefined ? "" : figures(rows.even);
+  const { even } = rows;
+  const share = even === undefined ? "" : maps?.times_keys ? "1×" : shareText(even);
   return [
     `cells: ${row}, ${pictures ? "painted on the picture" : "along the sound"}`,
-    even && `tick on the bar: even attention, ${even}`,
+    share && `tick on the bar: even share ${share}`,
     "shares on tokens without a place are not drawn",
     rows.isTiled ? "tiles only: tokens of the whole picture are not drawn" : "",
     held ? `contains ${held > 1 ? `${held} pictures` : "the picture"} of the input` : "",

@@ -113,7 +113,7 @@ const paintedOf = (
   token: NonNullable<ReturnType<typeof paintedToken>>,
   of: Pick<Thumbnails, "stack" | "unit" | "quantity" | "hidden">,
   timesKeys: boolean,
-) => ({ ...rowOf(maps, token, of.hidden, timesKeys), ...of, times_keys: timesKeys });
+) => ({ ...rowOf(maps, token, timesKeys), ...of, times_keys: timesKeys });
 
 /** Painted rows that are 0 in heads that are off. */
 function withEmptyRows<T extends ReturnType<typeof paintedOf>>(drawn: T, off: Head[]): T {

@@ -54,7 +54,6 @@ function meanRow(map: Uint8Array, maximum: number, queries: number, keys: number
 export function rowOf(
   { values, maxima, shape, axes }: EmbeddedMaps,
   { side, of }: PaintedToken,
-  hidden: string[],
   timesKeys: boolean,
 ) {
   const [layers, heads, queries, keys] = shape;
@@ -63,7 +62,7 @@ export function rowOf(
   const largest = new Float32Array(layers * heads);
   const most = new Float32Array(layers * heads);
   const strongest = new Int32Array(layers * heads * 2).fill(-1);
-  const { special } = axes[side === "query" ? "key" : "query"];
+  const { placed } = axes[side === "query" ? "key" : "query"];
   for (let head = 0; head < layers * heads; head++) {
     const map = values.subarray(head * queries * keys, (head + 1) * queries * keys);
     const row = rows.subarray(head * count, (head + 1) * count);
@@ -77,7 +76,7 @@ export function rowOf(
     if (timesKeys) largest[head] = (largest[head] ?? 0) * row.filter((byte) => byte > 0).length;
     let best = -1;
     for (const [i, byte] of row.entries())
-      if (byte && !hidden.includes(special[i] ?? "") && byte > (row[best] ?? 0)) best = i;
+      if (byte && placed?.[i] && byte > (row[best] ?? 0)) best = i;
     if (best < 0) continue;
     most[head] = decodedByte(row[best] ?? 0, largest[head] ?? 0);
     strongest.set(side === "query" ? [of ?? -1, best] : [best, of ?? -1], 2 * head);

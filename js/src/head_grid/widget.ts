@@ -158,6 +158,8 @@ function render(context: RenderContext<GridState>): void {
   /** The offer to hide, or to show, special tokens on which much attention rests. */
   function offerView({ state }: Scene) {
     if (!maps || !areCurrent(maps, state) || !state._axes.query) return nothing;
+    // Special tokens have no place on a picture.
+    if (maps.row) return nothing;
     return hideOffer(model, state._axes, state._source);
   }
 

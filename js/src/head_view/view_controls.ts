@@ -67,12 +67,14 @@ export function viewControls(model: Model<ViewState>, { axes, leavesOut }: Contr
       change: (sentences) => save(model, { sentences }),
       print: sentencesName,
     }),
-    hideControl(model, (kind) => {
+    {
+      ...hideControl(model, (kind) => {
+        const names = present.get(kind);
+        return kind === "first" && names ? "first token" : names?.join(" ");
+      }),
       // On a picture special tokens stand beside it.
-      if (model.get("mode") === "places") return undefined;
-      const names = present.get(kind);
-      return kind === "first" && names ? "first token" : names?.join(" ");
-    }),
+      hidden: model.get("mode") === "places",
+    },
     choice<Arrangement>({
       name: "heads",
       place: "bar",

@@ -12,7 +12,7 @@ import { barTexts, wedgeTexts } from "../shared/colour_bar.js";
 import { type HeadNaming, shortName } from "../shared/head_names.js";
 import { labelOf, quoted } from "../shared/labels.js";
 import { counted, digits } from "../shared/numbers.js";
-import { percentText } from "../shared/percent_text.js";
+import { shareText } from "../shared/percent_text.js";
 import { barPrinter, type Print, printValue, quantityName, symbolOf } from "../shared/quantity.js";
 import { offNote } from "../shared/strike.js";
 import {
@@ -171,7 +171,7 @@ export function legendOf(scene: Scene, { maximum, of }: LineRange, quantity: str
   const { state, map } = scene;
   const isLines = state.mode === "lines";
   const printWhole = map.signed ? printValue(quantity) : barPrinter(quantity, state.scale);
-  const print = map.tiles ? scene.print : printWhole;
+  const print = map.tiles && state.mode !== "places" ? scene.print : printWhole;
   const texts = (isLines ? wedgeTexts : barTexts)(state.scale, maximum, print);
   const words = [
     isLines ? "thickness" : state.mode === "places" ? placesLegend(scene) : "",
@@ -186,7 +186,7 @@ export function legendOf(scene: Scene, { maximum, of }: LineRange, quantity: str
 function placesLegend(scene: Scene): string {
   const even = scene.map.signed ? undefined : evenOf(shownRow(scene));
   if (even === undefined) return "";
-  const print = scene.state.quantity === "weights" ? percentText : scene.print;
+  const print = scene.state.quantity === "weights" ? shareText : scene.print;
   return `tick: even share ${print(even)}`;
 }
 

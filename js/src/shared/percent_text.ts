@@ -1,6 +1,16 @@
 const SPACE = "\u00a0";
 
 /**
+ * A share as readers of a picture need it: whole from 10 % on, one decimal below, and one digit of
+ * the smallest shares.
+ */
+export function shareText(share: number): string {
+  if (share >= 0.0995 || !(share > 0)) return percentText(share);
+  const percent = 100 * share;
+  return `${percent < 0.05 ? Number(percent.toPrecision(1)) : percent.toFixed(1)}${SPACE}%`;
+}
+
+/**
  * A share in per cent: whole numbers from 1 % on, one decimal below. The space before the sign does
  * not break.
  */

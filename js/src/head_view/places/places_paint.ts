@@ -23,6 +23,8 @@ import { paintSound } from "./sound_paint.js";
 
 /** From so many times the even share on, a token has an outline. */
 export const OUTLINED = 3;
+/** Lower weights have no outline: among many keys, three even shares are next to nothing. */
+export const LEAST_OUTLINED = 0.01;
 const DARK = "#000000";
 const LIGHT = "#ffffff";
 
@@ -31,9 +33,16 @@ const brightness = (word: number) =>
   0.2126 * (word & 255) + 0.7152 * ((word >> 8) & 255) + 0.0722 * ((word >> 16) & 255);
 
 /** Whether a value stands out. */
-export const standsOut = ({ values, even }: ShownRow, position: number): boolean => {
+export const standsOut = (
+  { state }: Pick<Scene, "state">,
+  { values, even }: ShownRow,
+  position: number,
+): boolean => {
   const value = values[position] ?? 0;
-  return even !== undefined && value > 0 && value >= OUTLINED * (even[position] ?? 1);
+  const least = state.quantity === "weights" ? LEAST_OUTLINED : 0;
+  return (
+    even !== undefined && value > 0 && value >= Math.max(least, OUTLINED * (even[position] ?? 1))
+  );
 };
 
 /** The level of a value in the colour tables of a scene, and the head whose colour it has. */
@@ -103,7 +112,7 @@ function rimmed(pen: Pen, colour: string, rim: string, width: number, draw: () =
 
 function paintOutlines(pen: Pen, scene: Scene, row: ShownRow, plate: Plate): void {
   const { forced, text, background } = scene.theme;
-  const edges = edgesRound(plate.spots.filter(({ position }) => standsOut(row, position)));
+  const edges = edgesRound(plate.spots.filter(({ position }) => standsOut(scene, row, position)));
   if (!edges.length) return;
   // A sound is drawn on the ground of the page, a picture on a dark one.
   const isOnPage = forced || plate.sound !== undefined;
@@ -192,7 +201,7 @@ function paintChip(pen: Pen, { scene, row }: PlacesPanel, chip: Chip): void {
   const isMarked = isChosen || locked[side].has(position);
   const isPointed =
     active[side] === position || (places?.isOneText && pointedOf(scene) === position);
-  const isOut = isPainted && standsOut(row, position);
+  const isOut = isPainted && standsOut(scene, row, position);
   const line = isMarked ? 2 : isOut ? 1.5 : 1;
   pen.lineWidth = line;
   pen.strokeStyle = isMarked || isPointed ? theme.accent : isOut ? theme.text : theme.hairline;

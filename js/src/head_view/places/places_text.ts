@@ -1,14 +1,14 @@
 import type { Table } from "../../shared/caption.js";
 import { labelOf } from "../../shared/labels.js";
 import { counted } from "../../shared/numbers.js";
-import { percentText } from "../../shared/percent_text.js";
+import { percentText, shareText } from "../../shared/percent_text.js";
 import type { TokenPlace } from "../../shared/places/token_places.js";
 import { signedValue } from "../../shared/quantity.js";
 import { headName } from "../../shared/types.js";
 import { listName, tokenName } from "../aside/token_name.js";
 import type { Scene } from "../scene.js";
 import { indicesOf, type PlacesPanels } from "./places_layout.js";
-import { OUTLINED } from "./places_paint.js";
+import { LEAST_OUTLINED, OUTLINED } from "./places_paint.js";
 import { pointedOf, type ShownRow, shownRow } from "./shown_row.js";
 
 const ACROSS = ["left", "", "right"];
@@ -27,10 +27,6 @@ export function placeWords(place: TokenPlace, { _media: media }: Scene["state"])
   const where = across && down ? `${down} ${across}` : across || ALONE[down] || "centre";
   return (media?.pictures.length ?? 0) > 1 ? `${where} of picture ${place.medium + 1}` : where;
 }
-
-/** A share as tables of readers print it: whole from 10 % on, one decimal below. */
-const shareText = (share: number): string =>
-  share >= 0.0995 || share < 0.0005 ? percentText(share) : `${(100 * share).toFixed(1)}\u00a0%`;
 
 const seconds = (time: number) => time.toFixed(2);
 
@@ -209,7 +205,7 @@ export function placesNotes({ panels }: PlacesPanels, scene: Scene): string[] {
   return [
     ...placesSaid(scene),
     pictures.length ? "upper half of the bar: on a picture, lower half: on a token beside it" : "",
-    map.signed ? "" : `outlined: at least ${OUTLINED} times the even share`,
+    map.signed ? "" : `outlined: at least ${OUTLINED} times the even share${leastText(scene)}`,
     layout.plates.some(({ level }) => level > 0)
       ? "each place has a token of a tile and one of the whole picture, drawn apart"
       : "",
@@ -223,6 +219,10 @@ export function placesNotes({ panels }: PlacesPanels, scene: Scene): string[] {
     contents(pictures.length, media?.sounds.length ?? 0),
   ].filter(Boolean);
 }
+
+/** The least weight of an outline. */
+const leastText = ({ state }: Scene): string =>
+  state.quantity === "weights" ? ` and ${percentText(LEAST_OUTLINED)}` : "";
 
 /** What a box or a span does not say. */
 function startNote(isPicture: boolean, hasLayers: boolean): string {
