@@ -111,8 +111,12 @@ def save_page(
             made.append(strip := MetricStrip(grid.metrics))
             strip.selected = [head for head in grid.selected if strip.has(head)]
         shown = [*made, *(widget for *_, widget in options if widget is not None)]
-        parts = {name: part for one in shown for name, part in one.page_content().parts.items()}
-        return write_linked(Page(parts), path, title=title, limit_mb=limit_mb, theme=theme)
+        pages = [one.page_content() for one in shown]
+        parts = {name: part for page in pages for name, part in page.parts.items()}
+        notes = tuple(dict.fromkeys(note for page in pages for note in page.notes))
+        return write_linked(
+            Page(parts, notes=notes), path, title=title, limit_mb=limit_mb, theme=theme
+        )
     finally:
         for one in made:
             one.close()
