@@ -95,7 +95,7 @@ lab: $(ENV)
 	$(BIN)/jupyter lab notebooks
 
 notebooks: $(ENV)
-	for notebook in notebooks/*.ipynb; do \
+	for notebook in notebooks/*.ipynb notebooks/lessons/*.ipynb; do \
 		OMP_NUM_THREADS=1 $(BIN)/python notebooks/execute.py --store $$notebook build/notebooks || exit 1; \
 	done
 

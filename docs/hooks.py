@@ -21,7 +21,11 @@ ROOT = Path(__file__).parents[1]
 PARTS = ROOT / "build" / "docs-parts"
 #: Python in the browser, if `make lite` has built it.
 LITE = ROOT / "build" / "lite"
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+#: The notebooks of each folder of pages.
+NOTEBOOKS = {
+    "tutorials": sorted((ROOT / "notebooks").glob("*.ipynb")),
+    "lessons": sorted((ROOT / "notebooks" / "lessons").glob("*.ipynb")),
+}
 
 _FIGURE = re.compile(
     r"^!\[(?P<alt>[^\]]*)\]\((?P<place>[^)]*/figures/[\w-]+)\.svg\)$", re.MULTILINE
@@ -40,8 +44,8 @@ _SECTION = re.compile(
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Fill the navigation."""
-    tutorials = [f"tutorials/{source.stem}.md" for source in NOTEBOOKS]
-    config.nav = navigation([*tutorials, "about/changelog.md", "about/licence.md"])
+    made = [f"{folder}/{source.stem}.md" for folder in NOTEBOOKS for source in NOTEBOOKS[folder]]
+    config.nav = navigation([*made, "about/changelog.md", "about/licence.md"])
     return config
 
 
@@ -57,16 +61,16 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
     for place, text in reference.pages().items():
         add(place, content=text)
-    for source in NOTEBOOKS:
-        page = tutorial(source)
-        add(f"tutorials/{source.stem}.md", content=page.markdown)
-        for name, picture in page.pictures.items():
-            add(f"tutorials/{name}", content=picture)
+    for folder, sources in NOTEBOOKS.items():
+        for page_name, page in ((source.stem, tutorial(source)) for source in sources):
+            add(f"{folder}/{page_name}.md", content=page.markdown)
+            for name, picture in page.pictures.items():
+                add(f"{folder}/{name}", content=picture)
     pages = [_part(name) for name in ("first-look.html", "atlas.html")]
     for path in [*PARTS.glob("figures/*"), *pages]:
         place = path.relative_to(PARTS)
-        folder = "" if place.parts[0] == "figures" else "assets/"
-        add(f"{folder}{place.as_posix()}", abs_src_path=str(path))
+        parent = "" if place.parts[0] == "figures" else "assets/"
+        add(f"{parent}{place.as_posix()}", abs_src_path=str(path))
     for path in LITE.rglob("*"):
         if path.is_file():
             add(f"lite/{path.relative_to(LITE).as_posix()}", abs_src_path=str(path))

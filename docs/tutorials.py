@@ -11,6 +11,7 @@ from typing import Any
 
 import nbformat
 
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -39,7 +40,8 @@ def tutorial(notebook: Path) -> Tutorial:
         parts.append(f"```python\n{cell.source}\n```")
         for place, output in enumerate(cell.outputs):
             parts.append(_output(output, f"{notebook.stem}-{number}-{place}", page))
-    note = f"This page is the notebook `notebooks/{notebook.name}`."
+    place = notebook.relative_to(NOTEBOOKS).as_posix()
+    note = f"This page is the notebook `notebooks/{place}`."
     heading, _, rest = "\n\n".join(filter(None, parts)).partition("\n")
     page.markdown = f"{heading}\n\n*{note}*\n{rest}\n"
     return page

@@ -1,4 +1,4 @@
-"""JupyterLite with a notebook of figures: `make lite` writes it to build/lite.
+"""JupyterLite with a notebook of figures and the first lesson: `make lite` writes it to build/lite.
 
 The page needs no server that runs Python, no installation and, once it is loaded, no network.
 """
@@ -20,6 +20,10 @@ from attnwidget import __version__, load_model
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "build" / "lite"
 NOTEBOOK = Path(__file__).parent / "heads.ipynb"
+LESSONS = ROOT / "notebooks" / "lessons"
+#: The lesson that needs no model, and the code that checks its answers.
+LESSON = "01_what_attention_is.ipynb"
+EXERCISES = ("__init__.py", "checking.py", "lesson_1.py")
 #: Model and text of each file of maps.
 MAPS = {
     "bert": (None, "The captain told his men that he would not leave the ship."),
@@ -79,6 +83,10 @@ def main() -> None:
     download_pure(["==".join(MANAGER)], extensions)
     write_maps(contents)
     shutil.copy(NOTEBOOK, contents)
+    shutil.copy(LESSONS / LESSON, contents)
+    (contents / "exercises").mkdir()
+    for name in EXERCISES:
+        shutil.copy(LESSONS / "exercises" / name, contents / "exercises")
     widgets = [pyodide / wheel_name("anywidget", FURTHER["anywidget"].version)]
     widgets += [extensions / wheel_name(*MANAGER)]
     build = {

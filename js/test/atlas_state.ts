@@ -23,6 +23,7 @@ const score = (behaviour: string, value: number, control: number, names: boolean
 export const card = (change: Partial<Card> = {}): Card => ({
   head: [1, 0, "self"],
   name: "previous token",
+  said: "the word before",
   runner_up: "rare words",
   named_by: 0,
   scores: [

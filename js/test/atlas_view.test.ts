@@ -135,10 +135,12 @@ test("a table with the card of the selected head", async () => {
   expect(find("[aria-sort]").textContent).toBe("strength▼");
   expect(find("[aria-pressed=true]").textContent).toBe("L1 H0");
   const region = find("[role=region]");
-  expect(region.textContent).toContain("L1 H0 (2-1) · previous token");
+  expect(region.textContent).toContain("L1 H0 (2-1) · the word before");
   expect(region.textContent).toContain("Score 0.92 against 0.10 by the keys beside it, p < 0.001.");
   expect(region.textContent).toContain("Also: rare words.");
-  expect(region.textContent).toContain("effect: primary cause");
+  expect(region.textContent).toContain(
+    "losing it hurts: yes, here, and more than any other tested head",
+  );
   expect(region.textContent).toContain("reads cat: promotes cats, dog; suppresses the");
   expect(find(".attnw-atlas-examples").textContent).toContain("self → <b>, 0.42: the <b> saw him");
   expect(el.querySelector("ol b")).toBeNull();
@@ -241,7 +243,15 @@ test("without a card it says what to do; a head without a name has a card", asyn
   const { find, model } = await show({ selected: [], _card: null });
   expect(find("[role=region]").textContent).toContain("Select a head");
   model.fromKernel({
-    _card: card({ name: "", named_by: null, effect: null, writes: [], feeds: [], examples: {} }),
+    _card: card({
+      name: "",
+      said: "",
+      named_by: null,
+      effect: null,
+      writes: [],
+      feeds: [],
+      examples: {},
+    }),
   });
   await frame();
   expect(find("[role=region]").textContent).toContain("no name");

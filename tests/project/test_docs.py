@@ -95,15 +95,25 @@ def test_the_navigation_has_every_page_and_no_other(
 ) -> None:
     monkeypatch.setitem(sys.modules, "reference_pages", reference)
     tutorials = [f"tutorials/{path.stem}.md" for path in sorted(NOTEBOOKS.glob("*.ipynb"))]
-    made = [*tutorials, *sorted(MADE - {"reference/index.md"})]
+    lessons = [f"lessons/{path.stem}.md" for path in sorted(NOTEBOOKS.glob("lessons/*.ipynb"))]
+    made = [*tutorials, *lessons, *sorted(MADE - {"reference/index.md"})]
     sections = _module("navigation").navigation(made)
     listed = list(_places(sections))
     assert len(set(listed)) == len(listed)
     assert set(listed) == {*map(_name, WRITTEN), *made, *reference.pages()}
     titles = [title for section in sections for title in section]
-    assert titles == ["Home", "Tutorials", "How-to guides", "Analyses", "Reference", "About"]
+    assert titles == [
+        "Home",
+        "Lessons",
+        "Tutorials",
+        "How-to guides",
+        "Analyses",
+        "Reference",
+        "About",
+    ]
     of = {title: list(_places(pages)) for section in sections for title, pages in section.items()}
     assert of["Tutorials"] == ["tutorials/index.md", *tutorials]
+    assert of["Lessons"] == ["lessons/index.md", *lessons, "lessons/teach.md"]
     first_guides = ["index.md", "cheat-sheet.md", "your-own-model.md"]
     assert of["How-to guides"][:3] == [f"how-to/{page}" for page in first_guides]
     assert of["About"] == sorted(of["About"])
@@ -129,15 +139,19 @@ def test_every_index_names_the_pages_of_its_folder() -> None:
 def test_every_tutorial_is_listed() -> None:
     listed = re.findall(r"\((\w+)\.md\)", (PAGES / "tutorials" / "index.md").read_text("utf-8"))
     assert listed == [source.stem for source in sorted(NOTEBOOKS.glob("*.ipynb"))]
+    listed = re.findall(r"\((\w+)\.md\)", (PAGES / "lessons" / "index.md").read_text("utf-8"))
+    assert listed == [p.stem for p in sorted(NOTEBOOKS.glob("lessons/*.ipynb"))] + ["teach"]
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=_name)
 def test_links_lead_to_pages(page: Path, reference: ModuleType) -> None:
     tutorials = {f"tutorials/{path.stem}.md" for path in NOTEBOOKS.glob("*.ipynb")}
+    tutorials |= {f"lessons/{path.stem}.md" for path in NOTEBOOKS.glob("lessons/*.ipynb")}
     images = {f"assets/{path.name}" for path in (DOCS / "images").iterdir()}
     known = {*map(_name, WRITTEN), *MADE, *reference.pages(), *tutorials, *images}
     known |= {"assets/first-look.html", "assets/atlas.html"}
     known |= {f"lite/notebooks/index.html?path={path.name}" for path in LITE.glob("*.ipynb")}
+    known.add("lite/notebooks/index.html?path=01_what_attention_is.ipynb")
     for found in _LINK.finditer(_NOT_TEXT.sub("", page.read_text("utf-8"))):
         place = (page.parent / (found["target"].partition("#")[0] or page.name)).resolve()
         target = place.relative_to(PAGES.resolve()).as_posix()

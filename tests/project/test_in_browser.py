@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,10 @@ import pytest
 
 from fixtures.script_answer import script_answer
 
+LESSONS = Path(__file__).parents[2] / "notebooks" / "lessons"
 SCRIPT = """
+import contextlib
+import io
 import json
 import sys
 import threading
@@ -47,6 +51,13 @@ sys.platform = "emscripten"
 from attnwidget import Attention, HeadGrid, HeadView, TokenLens, link, options, save_page
 
 folder = Path(sys.argv[1])
+lesson = folder / "01_what_attention_is.ipynb"
+sys.path.insert(0, str(folder))
+names = {}
+with contextlib.redirect_stdout(io.StringIO()) as printed:
+    for cell in json.loads(lesson.read_text("utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
 maps = np.load(folder / "maps.npy")
 attention = Attention.from_weights(maps, list("abcd"))
 metric = maps[..., -1].mean(axis=-1)
@@ -63,6 +74,8 @@ def from_page(widget, **state):
 from_page(grid, metric=jsnull, selected=[[0, 1, "self"]])
 answer = {
     "metric": grid.metric,
+    "checked": printed.getvalue().count("Write it in the place of the dots"),
+    "lesson": [names["text"]._error, names["view"]._error, str(names["view"].head)],
     "selected": [list(map(list, widget.selected)) for widget in (grid, view, lens)],
     "sent": [grid.get_state("metric")["metric"] is jsnull, None in lens.get_state().values()],
     "inner": lens.get_state("_lens")["_lens"]["decade"] is jsnull,
@@ -84,6 +97,11 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, An
     folder = tmp_path_factory.mktemp("in_browser")
     maps = np.random.default_rng(0).random((2, 3, 4, 4)).astype(np.float32)
     np.save(folder / "maps.npy", maps / maps.sum(axis=-1, keepdims=True))
+    # As `docs/lite/build.py` copies the lesson.
+    shutil.copy(LESSONS / "01_what_attention_is.ipynb", folder)
+    (folder / "exercises").mkdir()
+    for name in ("__init__.py", "checking.py", "lesson_1.py"):
+        shutil.copy(LESSONS / "exercises" / name, folder / "exercises")
     return folder, script_answer(SCRIPT, folder)
 
 
@@ -91,6 +109,12 @@ def test_figures_open_and_are_linked(answer: tuple[Path, dict[str, Any]]) -> Non
     _, said = answer
     assert said["selected"] == [[[0, 1, "self"]]] * 3
     assert said["errors"] == ["", "", ""]
+
+
+def test_the_first_lesson_runs_and_checks_answers(answer: tuple[Path, dict[str, Any]]) -> None:
+    _, said = answer
+    assert said["checked"] == 5
+    assert said["lesson"] == ["", "", "L0 H0"]
 
 
 def test_none_crosses_as_the_null_of_javascript(answer: tuple[Path, dict[str, Any]]) -> None:

@@ -237,9 +237,10 @@ def test_a_picture_has_the_table_and_the_evidence(atlas: Atlas) -> None:
     written = texts(view.figure(width=1200))
     card = atlas.card(2, 8)
     assert "72 of 72 heads, the first 24 are drawn" in written
-    assert any(text.startswith("L2 H8 (3-9)") for text in written)
+    assert "L2 H8 (3-9) · determiner to its noun" in written
     assert card.name in " ".join(written) and "scores" in written
-    assert card.effect is not None and f"effect: {card.effect.outcome}" in written
+    assert card.effect is not None and card.effect.outcome == "secondary cause"
+    assert "losing it hurts: yes, but as much elsewhere or without another head" in written
     assert "examples: strongest" in written
     assert view.caption.text().startswith("Atlas of attention heads · small BERT")
 

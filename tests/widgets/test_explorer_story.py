@@ -110,8 +110,8 @@ def test_a_comparison_opens_on_the_head_that_changed_most(model: AttentionModel)
     assert explorer.head is not None and explorer.head[:2] == most
     assert (explorer.grid.metric, explorer.view.versus) == ("change", explorer.grid.versus)
     line = explorer.caption.notes[0]
-    assert line.startswith(f"{explorer.head} differs by {changes.max():.3g} nats between A (")
-    assert line.endswith("most of 72 heads.")
+    assert line.startswith(f"{explorer.head} differs between A (")
+    assert line.endswith(f"most of 72 heads ({changes.max():.3g} nats).")
     # Another edit opens on the head that changed most again, unless a reader selected a head.
     from_page(explorer, {"versus_text": "The key to the cabinet was on the table."})
     changes = explorer.attention.changes(explorer.view.versus)
@@ -119,7 +119,7 @@ def test_a_comparison_opens_on_the_head_that_changed_most(model: AttentionModel)
     assert explorer.head[:2] == again and "most of 72 heads" in explorer.caption.notes[0]
     explorer.selected = [(0, 0)]
     from_page(explorer, {"versus_text": "The key to the drawer is on the table."})
-    assert explorer.head == Head(0, 0) and "L0 H0 differs by" in explorer.caption.notes[0]
+    assert explorer.head == Head(0, 0) and "L0 H0 differs between" in explorer.caption.notes[0]
     from_page(explorer, {"versus_text": None})
     assert explorer.view.versus is None
     assert explorer.caption.notes[0].startswith("In L0 H0, ")

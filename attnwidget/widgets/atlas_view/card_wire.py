@@ -10,6 +10,7 @@ from typing import Any
 from attnwidget.behaviours.atlas.head_card import HeadCard, HeadScore
 from attnwidget.behaviours.effects.head_effect import HeadEffect
 from attnwidget.behaviours.examples.example_link import ExampleLink
+from attnwidget.behaviours.registry import words_of
 
 #: Largest number of examples of each kind on the page.
 MOST_EXAMPLES = 20
@@ -24,6 +25,7 @@ def card_to_wire(card: HeadCard) -> dict[str, Any]:
     return {
         "head": [card.head.layer, card.head.head, card.head.stack],
         "name": card.name,
+        "said": words.said if (words := words_of(card.name)) else card.name,
         "runner_up": card.runner_up,
         "named_by": None if named is None else strongest.index(named),
         "scores": [_score(score) for score in strongest],

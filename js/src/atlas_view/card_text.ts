@@ -1,5 +1,6 @@
 import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared/caption.js";
 import { counted, printP } from "../shared/numbers.js";
+import { percentText } from "../shared/percent_text.js";
 import { headName, paperName } from "../shared/types.js";
 import { printed, type Row } from "./rows.js";
 import {
@@ -41,9 +42,9 @@ const number = (value: number | null): string =>
 const nats = (value: number | null): string =>
   value === null ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`;
 
-/** `L1 H3 (2-4) · det to governor`. */
-export const cardTitle = ({ head, name }: Card): string =>
-  `${headName(head)} (${paperName(head)}) · ${name || "no name"}`;
+/** `L2 H8 (3-9) · determiner to its noun`. */
+export const cardTitle = ({ head, said }: Card): string =>
+  `${headName(head)} (${paperName(head)}) · ${said || "no name"}`;
 
 /** The score that names the head, beside its control, in both halves of the data. */
 export function cardSentences(card: Card): string[] {
@@ -57,7 +58,10 @@ export function cardSentences(card: Card): string[] {
     named.held_out === null
       ? ""
       : `Held out: ${number(named.held_out)} against ${number(named.held_out_control)}.`;
-  const auc = named.auc === null ? "" : `AUC of predicted links: ${number(named.auc)}.`;
+  const auc =
+    named.auc === null
+      ? ""
+      : `A predicted link has more weight than another link in ${percentText(named.auc)} of pairs.`;
   const test = named.adjusted === null ? "" : `, ${printP(named.adjusted)}`;
   return [
     `${sentence(named.description)} Score ${number(named.score)} against ` +
@@ -123,10 +127,21 @@ export function effectRows(effect: Effect): EffectRow[] {
   return rows;
 }
 
-export const effectTitle = ({ outcome }: Effect): string => `effect: ${outcome || "too few texts"}`;
+/** The outcomes of an effect in words for readers. */
+const LOSING: Record<string, string> = {
+  "primary cause": "yes, here, and more than any other tested head",
+  "secondary cause": "yes, but as much elsewhere or without another head",
+  correlate: "yes, but as much elsewhere and without another head",
+  interferer: "no, the model predicts better without it",
+  null: "no measurable change",
+};
+
+export const effectTitle = ({ outcome }: Effect): string =>
+  `losing it hurts: ${outcome ? (LOSING[outcome] ?? outcome) : "unknown, too few texts"}`;
 
 export const effectNote = ({ n_places, n_texts }: Effect): string =>
-  `rise of the loss without the head, in nats, with the 95 % interval · ` +
+  `rise of the loss without the head, in nats (0.01: the right word is 1 % less probable), with ` +
+  `the 95 % interval · ` +
   `${counted(n_places, "place")} in ${counted(n_texts, "text")} · other heads: of the same layer`;
 
 /** An example in words: `he → captain, 0.59: …`. */

@@ -73,6 +73,8 @@ export interface Card {
   head: Head;
   /** "" for a head without a name. */
   name: string;
+  /** The name in words for readers, such as "determiner to its noun". */
+  said: string;
   runner_up: string;
   /** Index of the score that names the head. */
   named_by: number | null;
