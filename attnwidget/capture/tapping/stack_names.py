@@ -59,6 +59,11 @@ def _reads_of(parts: Sequence[str]) -> Reads:
     return ""
 
 
+def is_tower(stack: str) -> bool:
+    """Return whether a stack is a tower, without which the rest of a model can be read."""
+    return stack not in _RESERVED
+
+
 def is_cross(stack: str) -> bool:
     """Return whether the keys of a stack belong to another sequence than its queries.
 
