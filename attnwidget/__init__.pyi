@@ -53,6 +53,7 @@ from .widgets.head_map import HeadMap as HeadMap
 from .widgets.head_view.compare_view import CompareView as CompareView
 from .widgets.head_view.widget import HeadView as HeadView
 from .widgets.link_view.widget import LinkView as LinkView
+from .widgets.linked_text import LinkedText as LinkedText
 from .widgets.metric_strip import MetricStrip as MetricStrip
 from .widgets.prediction_view.widget import PredictionView as PredictionView
 from .widgets.relation_table import RelationTable as RelationTable

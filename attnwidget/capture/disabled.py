@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.default_method import default_method
+from attnwidget.capture.hub_model.media_input import is_media
 from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
@@ -211,7 +212,8 @@ def _referred(
     reference: object,
 ) -> dict[Head, Change]:
     """Return the outputs of heads on reference inputs, read by the intact model."""
-    many = isinstance(reference, Iterable) and not isinstance(reference, (str, Mapping))
+    is_one = isinstance(reference, (str, Mapping)) or is_media(reference)
+    many = isinstance(reference, Iterable) and not is_one
     listed: list[object] = list(reference) if many else [reference]  # type: ignore[call-overload]
     if not listed or (method == "patch" and len(listed) > 1):
         wanted = "one input" if method == "patch" else "at least one input"

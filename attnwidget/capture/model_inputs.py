@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attnwidget.capture.hub_model.generate import decoder_ids, translation
 from attnwidget.capture.hub_model.length_limit import LengthLimit
+from attnwidget.capture.hub_model.media_input import EncodedMedia, MediaInput, is_media, media_input
 from attnwidget.capture.hub_model.model_tensors import (
     TEXTS,
     given_inputs,
@@ -134,6 +135,36 @@ class ModelInputs:
         """Return the inputs of encoded texts, as `padded_inputs`."""
         return padded_inputs(encoded, self._hf_model, self._tokenizer)
 
+    def tensors_of(
+        self, given: MediaInput, decoded: Sequence[int] | None = None
+    ) -> dict[str, Tensor]:
+        """Return the inputs of pictures and sounds, a batch of one.
+
+        Args:
+            given: The pictures, sounds and text.
+            decoded: Ids that the decoder of an encoder-decoder reads; None = no decoder's inputs.
+
+        Raises:
+            ValueError, TypeError: As `of_media` and `of`.
+        """
+        inputs, _ = self.of(self.of_media(given.text, given.media))
+        if decoded is not None:
+            inputs["decoder_input_ids"] = self._row(decoded)
+        return inputs
+
+    def batch(self, encoded: Sequence[Encoded | EncodedMedia]) -> dict[str, Tensor]:
+        """Return the inputs of a batch of texts, or of pictures and sounds of one shape."""
+        texts = [item for item in encoded if isinstance(item, Encoded)]
+        if texts:
+            return self.padded(texts)
+        media = [item for item in encoded if isinstance(item, EncodedMedia)]
+        parts = [self.tensors_of(item.given, item.decoded) for item in media]
+        # Pictures of one input may have any first dimension, and follow each other in a batch.
+        return {
+            name: value if value.ndim == 0 else torch.cat([part[name] for part in parts])
+            for name, value in parts[0].items()
+        }
+
     def encoded_segment(self, segment: Segment) -> Encoded:
         """Return a segment with this model's special tokens.
 
@@ -158,7 +189,7 @@ class ModelInputs:
         return {**inputs, "decoder_input_ids": self._row(decoder_ids(self._hf_model, ids))}
 
     def of_reference(self, reference: object) -> tuple[dict[str, Tensor], str]:
-        """Return inputs and name of a text, a dict of inputs, a `Segment` or an `Attention`.
+        """Return inputs and name of a text, a picture, a sound, a dict, a `Segment` or `Attention`.
 
         Raises:
             ValueError: tokens that this model does not have; an attention without vocabulary ids.
@@ -172,6 +203,10 @@ class ModelInputs:
             return self.with_decoder(inputs), _shortened(
                 " ".join(reference.first + reference.second)
             )
+        if is_media(reference):
+            given = media_input(reference)
+            kind = "picture" if given.media.pictures else "sound"
+            return self.with_decoder(self.tensors_of(given)), kind
         if isinstance(reference, (str, Mapping)):
             inputs, tokens = self.of(reference)
             name = (
@@ -179,8 +214,8 @@ class ModelInputs:
             )
             return self.with_decoder(inputs), _shortened(name)
         raise TypeError(
-            "a reference is a text, an Attention, a Segment or a dict of inputs, or a list of "
-            f"these; got {type(reference).__name__}"
+            "a reference is a text, a picture, a sound, an Attention, a Segment or a dict of "
+            f"inputs, or a list of these; got {type(reference).__name__}"
         )
 
     def _of_attention(self, attention: Attention) -> tuple[dict[str, Tensor], str]:

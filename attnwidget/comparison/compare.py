@@ -27,9 +27,9 @@ from attnwidget.comparison.model_sources import Source, loaded_model, refuse_no_
 from attnwidget.comparison.one_model_in_memory import StoredMaps, Turn, read_one_at_a_time
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import one_of
-from attnwidget.corpus.model_reader import ModelReader
 from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.corpus.shards import Executor
+from attnwidget.corpus.study_inputs import reader_of
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure import accumulators_of, read_all
 from attnwidget.text.segments import Segment
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 ChosenMetrics = Sequence[str | Accumulator[Any]]
-Texts = Iterable[Segment] | Iterable[Sentence | Sequence[str]]
+Texts = Iterable[Segment] | Iterable[Sentence | Sequence[str]] | Iterable[Any]
 
 # A comparison locks several models, and two comparisons at once could block each other.
 _comparing = threading.Lock()
@@ -111,7 +111,8 @@ def compare(
         b: A second model with the same numbers of layers and heads, whose tokenizer has the same
             tokens; or a list of models.
         segments: Segments made with one of the models (`read_segments`, `make_segments`); with
-            `unit="words"`, sentences of a treebank or lists of words.
+            `unit="words"`, sentences of a treebank or lists of words; or pictures and sounds, as in
+            `measure`, which both models cut into the same tokens.
         metrics: Metrics of `measure`, by name, or unused accumulators: each model is measured, and
             the result has the difference (`b` minus `a`), with intervals for means over segments.
         seeds: Whether the models of `b` are seeds of one training; if True, seeds are compared with
@@ -182,6 +183,11 @@ def compare(
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
     _check_resident(sources, resident, maps_mb, resume, executor)
     texts = ComparedTexts(segments, unit)
+    if texts.are_media and (resident is not None or padded is not None):
+        raise ValueError(
+            "resident and padded are options of texts: pictures and sounds are compared by models "
+            "in memory, without padding"
+        )
     accumulators = deepcopy(accumulators_of(metrics)) if metrics else []
     for accumulator in accumulators:
         if isinstance(accumulator, SegmentMeans):
@@ -236,12 +242,12 @@ def compare(
     for model, measure in zip(models[1:], measures[1:], strict=True):
         earlier = [other.changes for other in kept.others] if seeds else []
         compared = changes([kept, *earlier], keep=seeds)
-        reader = ModelReader(model, [*measure, *compared], None, padded)
+        reader = reader_of(model, [*measure, *compared], texts.first, None, padded)
         kept.others.append(Other(reader, measure, compared[0]))
         kept.between += compared[1:]
     with _comparing:
         read_all(
-            ModelReader(models[0], [*measures[0], kept], None, padded),
+            reader_of(models[0], [*measures[0], kept], texts.first, None, padded),
             segments_of[0],
             len(texts),
             batch_size=batch_size,

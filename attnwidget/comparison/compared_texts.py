@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.hub_model.advised_error import AdvisedError, on_page
+from attnwidget.capture.hub_model.media_input import is_media
 from attnwidget.capture.hub_model.special_token_template import Template
 from attnwidget.comparison.map_changes import MapUnit
 from attnwidget.corpus.argument_checks import all_of, each_of
+from attnwidget.corpus.media_segments import MediaSegment, media_segments
 from attnwidget.corpus.segment_indices import with_index
 from attnwidget.text.running_text import RunningText
 from attnwidget.text.segments import Segment
@@ -33,8 +35,12 @@ class ComparedTexts:
     """Texts for several models that are read in turn. The models are not kept.
 
     Args:
-        given: Segments; with words, sentences of a treebank or lists of words.
+        texts: Segments, or pictures and sounds; with words, sentences of a treebank or lists of
+            words.
         unit: Unit of the compared maps, "tokens" or "words".
+
+    Attributes:
+        are_media: Whether the inputs are pictures and sounds.
 
     Raises:
         TypeError: texts of another kind.
@@ -46,16 +52,24 @@ class ComparedTexts:
         self._first: _Vocabulary | None = None
         self._segments: Sequence[Segment] = []
         self._words: list[RunningText] = []
+        self.are_media = False
         if unit == "words":
             self._words = list(_labelled(texts))
             return
-        segments = all_of(Segment, texts, _HOW)
+        items = list(each_of(texts, _HOW))
+        self.are_media = bool(items) and (isinstance(items[0], MediaSegment) or is_media(items[0]))
+        segments = all_of(Segment, media_segments(items) if self.are_media else items, _HOW)
         if not segments:
             raise ValueError("there are no segments to compare models over")
         self._segments = list(with_index(segments))
 
     def __len__(self) -> int:
         return len(self._words) or len(self._segments)
+
+    @property
+    def first(self) -> Segment | None:
+        """The first input of tokens, which says how all are read."""
+        return self._segments[0] if self._segments else None
 
     @property
     def documents(self) -> NDArray[np.int64] | None:
@@ -78,6 +92,8 @@ class ComparedTexts:
                     f"{on_page(error)}: leave the sentence out, or pass sentence.with_spaces() if "
                     "a token is part of several words"
                 ) from None
+        if self.are_media:
+            return self._segments  # the maps say whether both models have the same tokens
         vocabulary = _Vocabulary.of(model, self._segments)
         if self._first is None:
             self._first = vocabulary

@@ -24,14 +24,17 @@ from attnwidget.corpus.accumulator import (
     Subject,
     refuse_kept_maps,
 )
-from attnwidget.corpus.model_reader import ModelReader
+from attnwidget.corpus.media_segments import MediaSegment
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.resume_file import States
 from attnwidget.corpus.segment_indices import segment_indices
 from attnwidget.corpus.segment_means import SegmentMeans
+from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.kernels.divergence import js_between
 from attnwidget.kernels.map_pairs import map_cosines, map_divergences, pair_sums
+from attnwidget.text.places import Box, Place, Span
 from attnwidget.text.segments import Segment
+from attnwidget.text.tokens import Tokens
 from attnwidget.words.word_segments import WordAxes
 
 MapUnit: TypeAlias = Literal["tokens", "words"]
@@ -39,6 +42,8 @@ MapUnit: TypeAlias = Literal["tokens", "words"]
 MeasuredMaps: TypeAlias = list[tuple[HeadMetrics, list[HeadMetrics]]]
 # Smoothing as for entropy, which only avoids logarithms of 0.
 _SMOOTHING = 1e-4
+# Part of a patch by which equal places may differ, because they are measured.
+_SAME_PLACE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +74,9 @@ class MapAxes:
         """
         if unit == "tokens":
             special = batch.classes["[CLS]"] | batch.classes["[SEP]"]
+            if isinstance(batch.segments[0], MediaSegment):
+                kinds = [[bool(kind) for kind in tokens.special] for tokens in batch.tokens]
+                special = torch.tensor(kinds, dtype=torch.bool, device=batch.real.device)
             return cls(batch.real, special, batch.lengths, batch.lengths)
         axes = WordAxes(batch)
         counts = [segment.words[-1] + 1 for segment in axes.segments]
@@ -99,7 +107,7 @@ class Other:
         changes: The accumulator that compares it with the first model.
     """
 
-    reader: ModelReader
+    reader: StudyReader
     metrics: Sequence[Accumulator[Any]]
     changes: MapChanges
 
@@ -108,6 +116,7 @@ class MapSource(Protocol):
     """Accumulator that keeps the maps of a batch by layer, for comparison with another model."""
 
     maps: list[Tensor]
+    tokens: Sequence[Tokens]
     n_layers: int
     n_heads: int
     model_name: str
@@ -149,6 +158,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
         self._options = options
         self._several = several
         self.maps: list[Tensor] = []
+        self.tokens: Sequence[Tokens] = ()
         self._places: list[Tensor] = []
         self.others: list[Other] = []
         self.between: list[MapChanges] = []
@@ -166,6 +176,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
         """Keep the layer's maps until the other models have read the batch."""
         if layer.layer == 0:
             self._axes = MapAxes.of(layer.batch, self._unit)
+            self.tokens = layer.batch.tokens
         maps = self._axes.maps(layer.weights)
         if layer.layer == 0:
             held = sum(place.nbytes for place in self._places)
@@ -259,6 +270,7 @@ class MapChanges(Accumulator[ModelComparison]):
         self._across_layers = across_layers
         self._keep = keep or across_layers
         self.maps: list[Tensor] = []
+        self.tokens: Sequence[Tokens] = ()
 
     def start(self, subject: Subject) -> None:
         super().start(subject)
@@ -284,6 +296,9 @@ class MapChanges(Accumulator[ModelComparison]):
             self.maps = []
             self._places = segment_indices(layer.batch.segments)
             self._axes = MapAxes.of(layer.batch, self._unit)
+            self.tokens = layer.batch.tokens
+            if isinstance(layer.batch.segments[0], MediaSegment):
+                self._refuse_other_tokens()
         map_of_first = self._first.maps[layer.layer]
         axes = self._axes
         others = axes.maps(layer.weights).to(map_of_first.device)
@@ -310,6 +325,22 @@ class MapChanges(Accumulator[ModelComparison]):
         if self._matches:
             for first, second in self._cropped([map_of_first], [others]):
                 self.sums["pairs"][layer.layer] += _between(first, second)
+
+    def _refuse_other_tokens(self) -> None:
+        """Raise ValueError if two models cut a picture or a sound into different tokens."""
+        names = f"{self._first.model_name} and {self.model_name}"
+        for number, one, other in zip(self._places, self._first.tokens, self.tokens, strict=True):
+            if len(one) != len(other):
+                raise ValueError(
+                    f"{names} make {len(one)} and {len(other)} tokens of input {number}: compare "
+                    "models that read pictures and sounds as the same tokens, such as a model and "
+                    "its fine-tuned copy"
+                )
+            if one.special != other.special or not _near(one.places, other.places):
+                raise ValueError(
+                    f"{names} make tokens of other places of input {number}, because their "
+                    "processors cut or scale it in other ways: load both models with one processor"
+                )
 
     def end_batch(self, batch: Batch) -> None:
         if self._across_layers:
@@ -353,6 +384,28 @@ class MapChanges(Accumulator[ModelComparison]):
             [torch.cat([layer[i, :, :m, :n].cpu() for layer in side]) for side in (first, others)]
             for i, (m, n) in enumerate(zip(rows, columns, strict=True))
         ]
+
+
+def _near(first: Sequence[Place | None], second: Sequence[Place | None]) -> bool:
+    """Return whether places are equal, up to a small part of a patch."""
+    if len(first) != len(second):
+        return False
+    return all(
+        one == other or (one is not None and other is not None and _is_near(one, other))
+        for one, other in zip(first, second, strict=True)
+    )
+
+
+def _is_near(one: Place, other: Place) -> bool:
+    if isinstance(one, Box) and isinstance(other, Box):
+        a, b = ((box.left, box.top, box.right, box.bottom) for box in (one, other))
+        allowed = _SAME_PLACE * min(one.right - one.left, one.bottom - one.top)
+        return one.picture == other.picture and bool(np.allclose(a, b, rtol=0, atol=allowed))
+    if isinstance(one, Span) and isinstance(other, Span):
+        start, end = ((span.start, span.end) for span in (one, other))
+        allowed = _SAME_PLACE * one.seconds
+        return one.sound == other.sound and bool(np.allclose(start, end, rtol=0, atol=allowed))
+    return False
 
 
 def _flat(states: Iterable[States]) -> dict[str, NDArray[Any]]:

@@ -26,6 +26,7 @@ from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.corpus.resume_file import States
 from attnwidget.corpus.segment_indices import segment_indices
 from attnwidget.text.segments import Segment
+from attnwidget.text.tokens import Tokens
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -37,6 +38,7 @@ class StoredMaps(Accumulator[Any]):
     Attributes:
         batches: The maps of each batch by layer.
         maps: The maps of the batch that another model reads next.
+        tokens: The tokens of texts, which are not kept.
     """
 
     name: ClassVar[str] = "stored maps"
@@ -45,6 +47,7 @@ class StoredMaps(Accumulator[Any]):
         self._unit: MapUnit = unit
         self.batches: list[list[Tensor]] = []
         self.maps: list[Tensor] = []
+        self.tokens: Sequence[Tokens] = ()
 
     def update(self, layer: LayerBatch) -> None:
         if layer.layer == 0:

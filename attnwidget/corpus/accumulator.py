@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -128,6 +128,9 @@ class LayerBatch:
             arbitrary but finite. For long segments, only the rows of some queries, [B, H, r, n].
         seen: The record of the tap: query, key, value, module...; None if there are only maps.
         first: The query of the first row; 0 if all rows are present.
+        norms: Function that returns the lengths of the transported vectors, ||a f(x)||, of the
+            shape of `weights`; None if `seen` or nothing tells them. Raises ValueError with the
+            reason if the model has no f(x).
 
     Example:
         >>> from attnwidget import load_model, measure_attention
@@ -150,6 +153,7 @@ class LayerBatch:
     weights: Tensor
     seen: LayerAttention | None
     first: int = 0
+    norms: Callable[[], Tensor] | None = None
 
     @property
     def row_weights(self) -> Tensor:
@@ -366,7 +370,7 @@ def refuse_raster(accumulators: Iterable[Accumulator[Any]], tokens: Tokens, stac
     """
     names = [accumulator.name for accumulator in accumulators]
     refused = [accumulator.name for accumulator in accumulators if accumulator.along_line]
-    if tokens.is_line or not refused:
+    if tokens.are_along_line or not refused:
         return
     others = [name for name in names if name not in refused] or ["entropy", "confidence"]
     raise ValueError(

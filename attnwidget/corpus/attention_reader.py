@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -133,8 +134,13 @@ def add_attention(
                     accumulator.update(LayerBatch(batch, index, rows[None], None, first))
             continue
         weights = torch.from_numpy(attention.weights(number, stack=stack.name))[None]
-        layer = LayerBatch(batch, index, weights, None)
+        norms = partial(_norms, attention, number, stack.name)
+        layer = LayerBatch(batch, index, weights, None, norms=norms)
         for accumulator in accumulators:
             accumulator.update(layer)
     for accumulator in accumulators:
         accumulator.end_batch(batch)
+
+
+def _norms(attention: Attention, layer: int, stack: str) -> torch.Tensor:
+    return torch.from_numpy(attention.norms(layer, stack=stack))[None]

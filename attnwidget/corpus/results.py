@@ -141,3 +141,14 @@ def heads_frame(heads: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
     frame = pd.concat(frames, ignore_index=True)
     measured = frame.groupby("layer")["value"].transform(lambda values: values.notna().any())
     return frame[measured].reset_index(drop=True) if measured.any() else frame
+
+
+def in_stack(model_name: str, stack: str) -> str:
+    """Return the name of a model in captions, with the stack of the heads if it is not "self".
+
+    Example:
+        >>> from attnwidget.corpus.results import in_stack
+        >>> in_stack("Whisper", "cross"), in_stack("BERT", "self")
+        ('Whisper, cross', 'BERT')
+    """
+    return model_name if stack == "self" else f"{model_name}, {stack}"

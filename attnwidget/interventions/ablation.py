@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.hub_model.example import TextExample
+from attnwidget.capture.hub_model.example import StudyExample
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.replay import Changes, Replay
 from attnwidget.corpus.argument_checks import refuse_no_model
@@ -27,7 +27,7 @@ from attnwidget.interventions.scores import (
     scored_words,
 )
 from attnwidget.interventions.unit_scores import read_unit_scores, unit_scores_of_inputs
-from attnwidget.interventions.units import scores_by_place, units_of
+from attnwidget.interventions.units import scores_by_place, studied_stack, units_of
 from attnwidget.kernels.plain_torch import in_plain_torch
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def ablate(
     score: Score,
     method: EditMethod | None = None,
     heads: Literal["all", "layers"] | Iterable[Sequence[int]] = "all",
+    stack: str | None = None,
     reference: object = None,
     batch_size: int = 32,
     resume: str | Path | None = None,
@@ -58,12 +59,16 @@ def ablate(
     layers cannot run alone, every head takes a whole pass, and the `note` of the result says so.
 
     Args:
-        model: A model with one stack and a prediction head; heads may be off already.
-        examples: Examples of one kind: (text, label), (text, second text, label), `MinimalPair` or
-            `Segment`. The label is a class, by name or number; for a masked language model, the
+        model: A model with a prediction head; heads may be off already.
+        examples: Examples of one kind: (text, label), (text, second text, label), `MinimalPair`,
+            `Segment`, or (picture, label) and (sound, label) with pictures and sounds as in
+            `measure`. The label is a class, by name or number; for a masked language model, the
             word at the single mask token of the text; for a causal model, the next token. In a
             `Segment`, a masked language model predicts 15 % of the tokens, masked as in the
-            training of BERT, and a causal model predicts every next token.
+            training of BERT, and a causal model predicts every next token. The label of a question
+            about a picture, {"image": picture, "text": question}, is the next token. The label of a
+            model that writes what it hears, such as Whisper, is the written text, and each of its
+            tokens is a question.
         score: "accuracy" (right answers), "loss" (cross entropy in nats) or "kl" (divergence from
             the intact model's predictions, in nats), each as the mean over the questions of an
             example; "minimal pair" (whether the acceptable sentence is likelier, as in
@@ -74,16 +79,18 @@ def ablate(
             or "mean" with a `reference`. The `method` of the result names it.
         heads: "all" switches off each head, and all heads of each layer together. "layers" switches
             off only whole layers. A list of heads is [(layer, head), ...].
+        stack: Stack of the heads; None = the only stack, or the language model beside its towers.
+            An encoder-decoder has "encoder", "decoder" and "cross".
         reference: Reference of the method "mean", as in `disabled`.
-        batch_size: Number of inputs in one pass. They have equal lengths, without padding.
+        batch_size: Number of inputs in one pass. They have equal shapes, without padding.
         resume: An .npz file that keeps finished work. If it exists, the study continues from
             it.
         progress: Whether to show a progress bar.
         executor: Executor whose workers read all batches except the first, as in `measure`.
 
     Raises:
-        TypeError: `model` is not a model, has two stacks or no prediction head; or `examples` has
-            another type.
+        TypeError: `model` is not a model, has no prediction head, or is an encoder-decoder and the
+            examples are texts; or `examples` has another type.
         ValueError: no examples, examples of several kinds, or a label that does not fit; a score
             that does not apply to the examples; no such head or method; a resume file of another
             study.
@@ -105,12 +112,13 @@ def ablate(
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
     if method == "patch":
         raise ValueError("'patch' is of one input, and not of many examples: method='mean'")
+    stack = studied_stack(model, stack)
     inputs = encode_examples(
-        model, examples, answered=not callable(score), words=scored_words(score)
+        model, examples, answered=not callable(score), words=scored_words(score), stack=stack
     )
     check_score(score, inputs)
     with model.lock:
-        units, shape = units_of(model, heads)
+        units, shape = units_of(model, heads, stack=stack)
         off = sorted({head for unit in units for head in unit.heads})
         with model.disabled(off, method=method, reference=reference):
             edits = model.edits
@@ -146,6 +154,7 @@ def ablate(
         examples=tuple(originals[index] for index in kept),
         complete=complete,
         note=note,
+        stack=stack,
         model_name=model.name,
     )
 
@@ -163,7 +172,7 @@ class AblatedScores:
     score: Score
 
     def __call__(
-        self, model: AttentionModel, replay: Replay, examples: Sequence[TextExample]
+        self, model: AttentionModel, replay: Replay, examples: Sequence[StudyExample]
     ) -> NDArray[np.float64]:
         """Return the scores, [1 + units, B], the intact model first."""
         return unit_scores_of_inputs(replay, batch_of(model, examples), self.units, self.score)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.results import HeadMetrics, HeadResult, in_stack
 from attnwidget.interventions.score_changes import ScoreChanges, are_right_or_wrong, table_of_heads
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.counted import counted
@@ -51,6 +51,7 @@ class Ablation(HeadResult):
         layer_scores: Scores with all heads of a layer off, float64 [L, N]; NaN for layers that were
             not switched off.
         examples: The N examples with scores.
+        stack: Stack of the heads.
         complete: False if the study was interrupted before the last example.
         note: The reason why each head took a pass of the whole model, or "".
         model_name: Name of the model.
@@ -70,6 +71,7 @@ class Ablation(HeadResult):
     head_scores: Float64Array
     layer_scores: Float64Array
     examples: tuple[Any, ...]
+    stack: str = "self"
 
     @cached_property
     def of_heads(self) -> ScoreChanges:
@@ -126,7 +128,7 @@ class Ablation(HeadResult):
         name = _NAMES.get(self.score, self.score)
         return head_heatmap(
             self.of_heads.difference,
-            title=f"{name} without each head ({self.method}): {self.model_name}\n"
+            title=f"{name} without each head ({self.method}): {self._model}\n"
             f"intact {self.intact.mean():.3g}, {counted(len(self.intact), 'example')}{tested}",
             value_title=", ".join(
                 filter(None, [f"change of {self.score}", _UNITS.get(self.score, "")])
@@ -142,10 +144,14 @@ class Ablation(HeadResult):
         stopped = "" if self.complete else ", interrupted"
         note = f"; {self.note}" if self.note else ""
         return (
-            f"Ablation({self.model_name}, {self.method}, {counted(len(self.intact), 'example')}"
+            f"Ablation({self._model}, {self.method}, {counted(len(self.intact), 'example')}"
             f"{stopped}: {self.score} {self.intact.mean():.3g} intact, "
             f"{self._range()}{note})"
         )
+
+    @property
+    def _model(self) -> str:
+        return in_stack(self.model_name, self.stack)
 
     def _range(self) -> str:
         heads = self.of_heads if self.heads() else self.of_layers

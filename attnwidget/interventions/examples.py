@@ -7,12 +7,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from attnwidget.capture.hub_model.answer_places import labelled_places
-from attnwidget.capture.hub_model.example import Example, ExampleBatch, TextExample
+from attnwidget.capture.hub_model.example import (
+    Example,
+    ExampleBatch,
+    StudyExample,
+    TextExample,
+)
 from attnwidget.capture.hub_model.losses import masked_ids
 from attnwidget.capture.hub_model.mask_token import mask_places
+from attnwidget.capture.hub_model.media_input import MediaInput, is_media
 from attnwidget.capture.hub_model.text_encoder import Encoded
 from attnwidget.capture.predict import prediction_task
 from attnwidget.corpus.argument_checks import each_of
+from attnwidget.interventions.answer_ids import answer_id
+from attnwidget.interventions.media_examples import media_examples
 from attnwidget.interventions.pair_sentences import PairWords, sentences_of
 from attnwidget.text.minimal_pairs import MinimalPair
 from attnwidget.text.segments import Segment
@@ -20,7 +28,10 @@ from attnwidget.text.segments import Segment
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
-HOW = "examples are (text, label), (text, text, label), MinimalPair or Segment, all of one kind"
+HOW = (
+    "examples are (text, label), (text, text, label), (picture, label), (sound, label), "
+    "MinimalPair or Segment, all of one kind"
+)
 
 
 def encode_examples(
@@ -29,7 +40,8 @@ def encode_examples(
     *,
     answered: bool = True,
     words: PairWords | None = None,
-) -> list[TextExample]:
+    stack: str | None = None,
+) -> list[StudyExample]:
     """Return the inputs of the model with their questions, the shortest first.
 
     Args:
@@ -37,28 +49,34 @@ def encode_examples(
         examples: The user's examples.
         answered: Whether the model's head answers; if not, no token of the input is masked.
         words: The scored words of minimal pairs, as in `score_pairs`.
+        stack: Stack whose heads are studied; None = the default stack.
 
     Raises:
-        TypeError: an encoder-decoder, a model without a prediction head, or examples of an unknown
-            kind.
+        TypeError: texts for an encoder-decoder, a model without a prediction head, or examples of
+            an unknown kind.
         ValueError: no examples, examples of several kinds, or a label that does not fit.
     """
     listed = list(each_of(examples, HOW))
     if not listed:
         raise ValueError(f"there are no examples: {HOW}")
     name = type(model.hf_model).__name__
-    if model.inputs.encodes_apart:
-        raise TypeError(f"models of one stack are studied so, {name} is an encoder-decoder")
     kinds = {_kind(example, index) for index, example in enumerate(listed)}
     if len(kinds) > 1:
         raise ValueError(f"the examples are of several kinds: {HOW}")
+    if kinds == {MediaInput}:
+        of_media: list[StudyExample] = [*media_examples(model, listed, answered, stack)]
+        return _sorted(of_media)
+    if model.inputs.encodes_apart:
+        raise TypeError(
+            f"models of one stack are studied so over texts, {name} is an encoder-decoder"
+        )
     pairs = kinds == {MinimalPair}
     if pairs and not answered:
         raise ValueError(
             "a score that is a function takes no minimal pairs: pass score='minimal pair' or 'kl'"
         )
     if pairs:
-        inputs = sentences_of(model, listed, words)
+        inputs: list[StudyExample] = [*sentences_of(model, listed, words)]
     else:
         task = prediction_task(model.hf_model) if answered else None
         if task == "span":
@@ -71,24 +89,34 @@ def encode_examples(
             replace(read(model, task, index, example), index=index, original=example)
             for index, example in enumerate(listed)
         ]
-    return sorted(inputs, key=lambda example: len(example.encoded.ids))
+    return _sorted(inputs)
 
 
-def originals_of(examples: Iterable[TextExample]) -> list[Any]:
+def _sorted(examples: Iterable[StudyExample]) -> list[StudyExample]:
+    """Return the shortest first, with inputs of one shape side by side."""
+    return sorted(
+        examples, key=lambda example: (example.encoded.n_tokens, repr(example.encoded.shape))
+    )
+
+
+def originals_of(examples: Iterable[StudyExample]) -> list[Any]:
     """Return the user's examples in their order, each once."""
     originals = {example.index: example.original for example in examples}
     return [originals[index] for index in sorted(originals)]
 
 
-def batch_of(model: AttentionModel, examples: Sequence[TextExample]) -> ExampleBatch:
-    """Return examples of equal length as a batch."""
-    inputs = model.inputs.padded([example.encoded for example in examples])
+def batch_of(model: AttentionModel, examples: Sequence[StudyExample]) -> ExampleBatch:
+    """Return examples of one shape as a batch."""
+    inputs = model.inputs.batch([example.encoded for example in examples])
     return ExampleBatch(inputs, tuple(examples))
 
 
 def _kind(example: Any, index: int) -> type:
     if isinstance(example, (MinimalPair, Segment)):
         return type(example)
+    is_labelled = isinstance(example, tuple) and len(example) == 2
+    if is_media(example) or (is_labelled and is_media(example[0])):
+        return MediaInput
     if isinstance(example, tuple) and len(example) in (2, 3):
         return tuple
     raise TypeError(f"example {index} is {example!r:.80}: {HOW}")
@@ -123,7 +151,7 @@ def _of_label(
         return Example(encoded)
     if task == "label":
         return _of_labels(model, index, encoded, label)
-    target = _label(model, task, label, index)
+    target = answer_id(model, task, label, index)
     if task == "class":
         return Example(encoded, (), (target,))
     if task == "next":
@@ -146,25 +174,5 @@ def _of_labels(model: AttentionModel, index: int, encoded: Encoded, labels: Any)
             f"example {index} needs a list of {len(places)} labels for the tokens "
             f"in model.predict(text).positions, got {got}"
         )
-    targets = tuple(_label(model, "class", label, index) for label in labels)
+    targets = tuple(answer_id(model, "class", label, index) for label in labels)
     return Example(encoded, tuple(places), targets)
-
-
-def _label(model: AttentionModel, task: str, label: object, index: int) -> int:
-    """Return the index of an answer, from its name or number."""
-    config = model.hf_model.config
-    if task == "class":
-        names = [str(config.id2label.get(i, i)) for i in range(config.num_labels)]
-        allowed = f"a class, {', '.join(map(repr, names[:12]))}, or its number"
-        count = len(names)
-        answer = names.index(label) if label in names else None
-    else:
-        allowed = "a vocabulary entry, as the vocabulary spells it, or its id"
-        count = int(config.get_text_config().vocab_size)
-        known = model.tokenizer.get_vocab() if isinstance(label, str) else {}
-        answer = known.get(label)
-    if answer is None and hasattr(label, "__index__") and not isinstance(label, bool):
-        answer = label.__index__()
-    if answer is None or not 0 <= answer < count:
-        raise ValueError(f"example {index} has the label {label!r}: a label is {allowed}")
-    return answer

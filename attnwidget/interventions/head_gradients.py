@@ -44,9 +44,11 @@ def head_gradients(
         ValueError: No gradient reaches a layer's weights; no such stack.
     """
     task = LossTask("score", inputs, score)
-    numbers, scores = gradient_numbers(hf_model, task, number_of, without_cache(hf_model))
+    numbers, scores = gradient_numbers(
+        hf_model, task, number_of, without_cache(hf_model), stack=stack
+    )
     # The layers of a model may be on several devices.
-    rows = [row.to(scores.device) for (own, _), row in numbers.items() if own == stack]
+    rows = [row.to(scores.device) for row in numbers.values()]
     if not rows:
         raise ValueError(f"there is no stack {stack!r} in {type(hf_model).__name__}")
     by_layer: Float64Array = torch.stack(rows, -2).cpu().numpy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -11,17 +12,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.example import TextExample
+from attnwidget.capture.hub_model.example import StudyExample
 from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.corpus.argument_checks import one_of, refuse_no_model
 from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
-from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.results import HeadMetrics, HeadResult, in_stack
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
 from attnwidget.interventions.examples import batch_of, encode_examples
 from attnwidget.interventions.head_gradients import head_gradients, output_times_gradient
 from attnwidget.interventions.scores import check_score, question_scores
+from attnwidget.interventions.units import studied_stack
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
@@ -46,6 +48,7 @@ class HeadImportance(HeadResult):
         variant: "paper", "released" or "bertology".
         loss: Mean loss of the examples in nats.
         n_examples: Number of examples.
+        stack: Stack of the heads.
         model_name: Name of the model.
 
     Example:
@@ -64,6 +67,7 @@ class HeadImportance(HeadResult):
     variant: ImportanceVariant
     loss: float
     n_examples: int
+    stack: str = "self"
 
     def heads(self) -> HeadMetrics:
         """Return the importance within each layer: float64 [L, H] by title."""
@@ -79,7 +83,8 @@ class HeadImportance(HeadResult):
 
         return head_heatmap(
             self.values,
-            title=f"Importance of heads by gradients ({self.variant}): {self.model_name}\n"
+            title=f"Importance of heads by gradients ({self.variant}): "
+            f"{in_stack(self.model_name, self.stack)}\n"
             f"{counted(self.n_examples, 'example')}, loss {self.loss:.3g} nats; "
             "each layer divided by its length",
             value_title="importance",
@@ -93,6 +98,7 @@ def head_importance(
     examples: Iterable[Any],
     *,
     variant: ImportanceVariant = "paper",
+    stack: str | None = None,
     batch_size: int = 32,
     resume: str | Path | None = None,
     progress: bool = True,
@@ -118,9 +124,10 @@ def head_importance(
     `score_pairs`.
 
     Args:
-        model: A model with one stack and a prediction head; heads may be off.
+        model: A model with a prediction head; heads may be off.
         examples: With a label, `MinimalPair`, or `Segment` for a language model, as in `ablate`.
         variant: The sum of t: "paper", "released" or "bertology".
+        stack: Stack of the heads, as in `ablate`.
         batch_size: Number of examples of equal length in one pass; for "bertology", the number of
             examples, in the given order, whose mean loss is differentiated.
         resume: An .npz file that keeps finished work. If it exists, the study continues from
@@ -144,17 +151,20 @@ def head_importance(
     one_of("variant", variant, VARIANTS)
     if batch_size < 1:
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
-    inputs = encode_examples(model, examples)
+    stack = studied_stack(model, stack)
+    inputs = encode_examples(model, examples, stack=stack)
     signs = np.array([example.sign for example in inputs], dtype=np.float64)
     if (signs > 0).all():
         check_score("loss", inputs)
     batches = list(of_one_length(inputs, batch_size))
     about = {"inputs": digest_of(inputs), "batch_size": batch_size}
+    if stack != "self":
+        about["stack"] = stack
     numbers, complete = input_numbers(
         "head importance",
         about,
         model,
-        ReadInputs(model, input_sums).results(batches, executor),
+        ReadInputs(model, partial(input_sums, stack=stack)).results(batches, executor),
         batches,
         resume=resume,
         progress=progress,
@@ -162,7 +172,7 @@ def head_importance(
     if not complete:
         raise KeyboardInterrupt
     signed, absolute, losses = np.moveaxis(numbers, -1, 1)  # [N inputs, L, H] each
-    tokens = sum(len(example.encoded.ids) for example in inputs)
+    tokens = sum(example.encoded.n_tokens for example in inputs)
     # A minimal pair has several inputs: two sentences, or one input for each masked token.
     example_of = [example.index for example in inputs]
     n_examples = max(example_of) + 1
@@ -186,12 +196,15 @@ def head_importance(
         variant=variant,
         loss=float(loss_sums.mean()),
         n_examples=n_examples,
+        stack=stack,
         model_name=model.name,
     )
 
 
-def input_sums(model: AttentionModel, examples: Sequence[TextExample]) -> Float64Array:
-    """Return sums of t and of |t| over tokens, and the loss, of inputs of one length: [3, L, H, B].
+def input_sums(
+    model: AttentionModel, examples: Sequence[StudyExample], *, stack: str = "self"
+) -> Float64Array:
+    """Return sums of t and of |t| over tokens, and the loss, of inputs of one shape: [3, L, H, B].
 
     The loss is the same for all heads. For a minimal pair, it is minus the log probability.
     """
@@ -211,7 +224,9 @@ def input_sums(model: AttentionModel, examples: Sequence[TextExample]) -> Float6
         sums = batch.per_input(losses)
         return sums if of_pairs else sums / batch.per_input(torch.ones_like(losses))
 
-    numbers, losses = head_gradients(model.hf_model, batch.inputs, loss, importance_in_layer)
+    numbers, losses = head_gradients(
+        model.hf_model, batch.inputs, loss, importance_in_layer, stack=stack
+    )
     both = np.moveaxis(numbers, 1, -1)  # [2, L, H, B]
     of_inputs = np.broadcast_to(losses.double().cpu().numpy(), both.shape[1:])
     return np.concatenate([both, of_inputs[None]])

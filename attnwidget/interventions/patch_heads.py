@@ -20,7 +20,7 @@ from attnwidget.interventions.patch_results import HeadPatches
 from attnwidget.interventions.patched_passes import PatchedScores
 from attnwidget.interventions.scores import PATCH_SCORES, PatchScore, check_name, score_name
 from attnwidget.interventions.unit_scores import read_unit_scores
-from attnwidget.interventions.units import scores_by_place, units_of
+from attnwidget.interventions.units import scores_by_place, studied_stack, units_of
 from attnwidget.kernels.plain_torch import in_plain_torch
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def patch_heads(
     into: Into = "corrupted",
     heads: Literal["all", "layers"] | Iterable[Sequence[int]] = "all",
     positions: bool = False,
+    stack: str | None = None,
     resume: str | Path | None = None,
     progress: bool = True,
     executor: Executor | None = None,
@@ -50,9 +51,10 @@ def patch_heads(
     checked against passes of the whole model, to 1e-5 in float32.
 
     Args:
-        model: A model of one stack with a head that answers.
-        clean: (text, answer), (text, second text, answer), or a list of these. The answer is a
-            class, the word at the one mask token, or the next token, as in `ablate`.
+        model: A model with a head that answers.
+        clean: (text, answer), (text, second text, answer), (picture, answer), (sound, answer), or a
+            list of these, with pictures and sounds as in `measure`. The answer is a class, the word
+            at the one mask token, or the next token, as in `ablate`.
         corrupted: The inputs to compare with, of as many tokens each, with their own answers.
         score: "logit difference" of the clean answer minus the corrupted answer; "loss" of the
             clean answer, both in nats; "accuracy" (the clean answer is the likeliest); or a
@@ -61,12 +63,13 @@ def patch_heads(
             enough for the clean answer. "clean": the reverse shows what the clean answer needs.
         heads: "all" heads, and each layer as a whole; "layers" only; or [(layer, head), ...].
         positions: Patch every head at every token by itself too; the pairs then have equal lengths.
+        stack: Stack of the heads, as in `ablate`.
         resume: An .npz file that keeps what is done. If it exists, the study goes on there.
         progress: Show a progress bar.
         executor: Executor whose workers read all pairs except the first, as in `measure`.
 
     Raises:
-        TypeError: No model, an encoder-decoder, no head that answers, or other examples.
+        TypeError: No model, texts for an encoder-decoder, no head that answers, or other examples.
         ValueError: Pairs whose numbers of tokens or answers do not fit; no such score, run or head;
             a model that does not show the values of its heads; a resume file of another study.
         RuntimeError: The model was closed, or changed meanwhile.
@@ -86,6 +89,7 @@ def patch_heads(
     """
     refuse_no_model(model)
     check_name(score, PATCH_SCORES)
+    stack = studied_stack(model, stack)
     pairs = patch_pairs_of(
         model,
         clean,
@@ -93,6 +97,7 @@ def patch_heads(
         answered=not callable(score),
         different=score == "logit difference",
         into=into,
+        stack=stack,
     )
     longest, shortest = longest_and_shortest(pairs)
     if positions and longest > shortest:
@@ -102,7 +107,8 @@ def patch_heads(
         )
     with model.lock:
         model.check_open()
-        units, shape = units_of(model, heads, positions=longest if positions else None)
+        of_tokens = longest if positions else None
+        units, shape = units_of(model, heads, positions=of_tokens, stack=stack)
         about = {
             "units": digest_of(units),
             "score": score_name(score),
@@ -113,7 +119,7 @@ def patch_heads(
             "patching",
             about,
             model,
-            PatchedScores(units, score, into),
+            PatchedScores(units, score, into, stack),
             [[pair] for pair in pairs],
             resume=resume,
             progress=progress,
@@ -131,9 +137,10 @@ def patch_heads(
         head_scores=of_heads,
         layer_scores=of_layers,
         position_scores=of_positions if positions else None,
-        tokens=pairs[0].tokens,
+        tokens=pairs[0].tokens(model, stack),
         examples=tuple(pairs[place].originals for place in np.flatnonzero(done)),
         complete=complete,
         note=note,
+        stack=stack,
         model_name=model.name,
     )

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from attnwidget.capture.hub_model.example import ExampleBatch, TextExample
+from attnwidget.capture.hub_model.example import ExampleBatch, StudyExample
+from attnwidget.capture.hub_model.media_input import EncodedMedia, is_media
 from attnwidget.capture.hub_model.text_encoder import Encoded
 from attnwidget.corpus.argument_checks import each_of, one_of
 from attnwidget.interventions.examples import batch_of, encode_examples
+from attnwidget.interventions.media_examples import attention_of
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
 
 Into = Literal["corrupted", "clean"]
 HOW = (
-    "clean and corrupted are examples with the right answer to each, [(text, answer), ...], pair "
-    "by pair of as many tokens"
+    "clean and corrupted are examples with the right answer to each, [(text, answer), ...] or "
+    "[(picture, answer), ...], pair by pair of as many tokens"
 )
 
 
@@ -31,19 +33,18 @@ class PatchPair:
         corrupted: The corrupted input.
     """
 
-    clean: TextExample
-    corrupted: TextExample
+    clean: StudyExample
+    corrupted: StudyExample
 
     @property
-    def encoded(self) -> Encoded:
+    def encoded(self) -> Encoded | EncodedMedia:
         """The clean input."""
         return self.clean.encoded
 
-    @property
-    def tokens(self) -> tuple[str, ...]:
-        """The tokens of the clean input; where the inputs differ, "clean / corrupted"."""
-        texts = zip(self.clean.encoded.tokens.text, self.corrupted.encoded.tokens.text, strict=True)
-        return tuple(a if a == b else f"{a} / {b}" for a, b in texts)
+    def tokens(self, model: AttentionModel, stack: str) -> tuple[str, ...]:
+        """Return the tokens of the clean input; where the inputs differ, "clean / corrupted"."""
+        sides = [_names(model, example, stack) for example in (self.clean, self.corrupted)]
+        return tuple(a if a == b else f"{a} / {b}" for a, b in zip(*sides, strict=True))
 
     @property
     def originals(self) -> tuple[Any, Any]:
@@ -65,19 +66,22 @@ def patch_pairs_of(
     answered: bool,
     different: bool,
     into: str,
+    stack: str | None = None,
 ) -> list[PatchPair]:
     """Read the examples pair by pair.
 
     Args:
         model: A model of one stack with a head that answers.
-        clean: (text, answer) or (text, second text, answer), or a list of them.
+        clean: (text, answer), (text, second text, answer), (picture, answer) or (sound, answer), or
+            a list of them.
         corrupted: As many, of as many tokens each.
         answered: Whether the score asks for the answers.
         different: Whether the answers of a pair must differ.
         into: The run that is patched, which is checked only.
+        stack: Stack whose heads are patched; None = the default stack.
 
     Raises:
-        TypeError: An encoder-decoder, no head that answers, or other examples.
+        TypeError: Texts for an encoder-decoder, no head that answers, or other examples.
         ValueError: No examples, or pairs whose numbers of tokens or answers do not fit.
     """
     one_of("into", into, get_args(Into))
@@ -86,7 +90,9 @@ def patch_pairs_of(
         raise ValueError(
             f"every clean example has a corrupted one, got {len(listed[0])} and {len(listed[1])}"
         )
-    sides = [encode_examples(model, examples, answered=answered) for examples in listed]
+    sides = [
+        encode_examples(model, examples, answered=answered, stack=stack) for examples in listed
+    ]
     by_index = [sorted(side, key=lambda example: example.index) for side in sides]
     pairs = []
     for own, other in zip(*by_index, strict=True):
@@ -97,8 +103,10 @@ def patch_pairs_of(
 
 
 def _listed(examples: Iterable[Any]) -> list[Any]:
-    if isinstance(examples, tuple) and examples and not isinstance(examples[0], tuple):
-        examples = [examples]
+    if isinstance(examples, tuple) and examples:
+        first = examples[0]
+        if is_media(first) or not isinstance(first, tuple):
+            examples = [examples]
     listed = list(each_of(examples, HOW))
     for example in listed:
         if not isinstance(example, tuple):
@@ -106,13 +114,20 @@ def _listed(examples: Iterable[Any]) -> list[Any]:
     return listed
 
 
-def _check(clean: TextExample, corrupted: TextExample, *, different: bool) -> None:
-    lengths = [len(example.encoded.ids) for example in (clean, corrupted)]
+def _check(clean: StudyExample, corrupted: StudyExample, *, different: bool) -> None:
+    lengths = [example.encoded.n_tokens for example in (clean, corrupted)]
     if lengths[0] != lengths[1]:
+        advice = "write texts of as many tokens (attend(text).tokens lists them)"
+        if isinstance(clean.encoded, EncodedMedia):
+            advice = "pass pictures of one size, with texts of as many tokens"
         raise ValueError(
             f"pair {clean.index} has {counted(lengths[0], 'clean token')} and {lengths[1]} "
-            "corrupted ones: outputs are patched token by token, so write texts of as many tokens "
-            "(attend(text).tokens lists them)"
+            f"corrupted ones: outputs are patched token by token, so {advice}"
+        )
+    if isinstance(clean.encoded, EncodedMedia) and max(map(_n_answers, (clean, corrupted))) > 1:
+        raise ValueError(
+            f"pair {clean.index} has answers of several tokens, and the runs would read different "
+            "tokens before the last one: pass answers of one token"
         )
     if different and clean.targets == corrupted.targets:
         raise ValueError(
@@ -122,7 +137,17 @@ def _check(clean: TextExample, corrupted: TextExample, *, different: bool) -> No
         )
 
 
+def _n_answers(example: StudyExample) -> int:
+    return len(example.targets)
+
+
+def _names(model: AttentionModel, example: StudyExample, stack: str) -> tuple[str, ...]:
+    if isinstance(example.encoded, EncodedMedia):
+        return attention_of(model, example.encoded).stacks[stack].query.text
+    return example.encoded.tokens.text
+
+
 def longest_and_shortest(pairs: Sequence[PatchPair]) -> tuple[int, int]:
     """The most and the fewest tokens of an input."""
-    lengths = [len(pair.encoded.ids) for pair in pairs]
+    lengths = [pair.encoded.n_tokens for pair in pairs]
     return max(lengths), min(lengths)

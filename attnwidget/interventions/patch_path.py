@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.disabled import changed, intact_edits
+from attnwidget.capture.hub_model.media_input import EncodedMedia
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.maps.keep_layer import Shared, keep_layer
 from attnwidget.capture.maps.kept_layer import KeptLayer
@@ -174,6 +175,11 @@ def patch_path(
         different=score == "logit difference",
         into=into,
     )
+    if any(isinstance(pair.encoded, EncodedMedia) for pair in pairs):
+        raise TypeError(
+            "paths are patched over texts: patch_heads(model, clean, corrupted) patches single "
+            "heads over pictures and sounds"
+        )
     counts = intact_edits(model.hf_model).heads_of["self"]
     first, last = (
         named_head(head, {"self": (len(counts), max(counts))}) for head in (sender, receiver)

@@ -10,7 +10,7 @@ import numpy as np
 
 from attnwidget.capture.result import Result
 from attnwidget.corpus.argument_checks import one_of
-from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.results import HeadMetrics, HeadResult, in_stack
 from attnwidget.interventions.patch_pairs import Into
 from attnwidget.interventions.score_changes import ScoreChanges, are_right_or_wrong, table_of_heads
 from attnwidget.kernels.arrays import Float64Array
@@ -88,6 +88,7 @@ class HeadPatches(PatchedRuns, HeadResult):
             `positions=True`.
         tokens: Q tokens of the first pair, "clean / corrupted" where they differ.
         examples: The N pairs of examples.
+        stack: Stack of the heads.
         complete: False if the study was interrupted before the last pair.
         note: "", or why every patch took a pass of the whole model.
         model_name: What was studied.
@@ -107,6 +108,7 @@ class HeadPatches(PatchedRuns, HeadResult):
     position_scores: Float64Array | None
     tokens: tuple[str, ...]
     examples: tuple[tuple[Any, Any], ...]
+    stack: str = "self"
 
     @cached_property
     def of_heads(self) -> ScoreChanges:
@@ -177,7 +179,7 @@ class HeadPatches(PatchedRuns, HeadResult):
                 "clean and corrupted runs have the same score: there is no gap to show"
             )
         into = f"{self.score.capitalize()} recovered, patched into the {self.into} run"
-        title = f"{into}: {self.model_name}\n{self._runs()}"
+        title = f"{into}: {in_stack(self.model_name, self.stack)}\n{self._runs()}"
         if by == "positions":
             return self._position_chart(title, width=width)
         from attnwidget.charts.head_heatmap import head_heatmap
@@ -229,7 +231,7 @@ class HeadPatches(PatchedRuns, HeadResult):
         stopped = "" if self.complete else ", interrupted"
         note = f"; {self.note}" if self.note else ""
         return (
-            f"HeadPatches({self.model_name}, into {self.into}, "
+            f"HeadPatches({in_stack(self.model_name, self.stack)}, into {self.into}, "
             f"{counted(len(self.clean), 'pair')}{stopped}: {self.score} clean "
             f"{self.clean.mean():.3g}, corrupted {self.corrupted.mean():.3g}{self._best()}{note})"
         )

@@ -31,16 +31,26 @@ def patch(output: Tensor, queries: tuple[int, ...] = ()) -> Change:
     return Change("patch", "patched", output=output, queries=queries)
 
 
-def outputs_of_heads(hf_model: Any, inputs: Mapping[str, Tensor]) -> tuple[dict[Head, Tensor], Any]:
-    """Return the outputs [Q, Dv] of all heads over one input, and the output of the model.
+def outputs_of_heads(
+    hf_model: Any, inputs: Mapping[str, Tensor], stack: str = "self"
+) -> tuple[dict[Head, Tensor], Any]:
+    """Return the outputs [Q, Dv] of all heads of a stack over one input, and the model's output.
 
     Raises:
-        ValueError: A layer does not show its values, or an edit replaces outputs.
+        ValueError: A layer does not show its values, reads the input in several parts, or an edit
+            replaces outputs.
     """
     outputs: dict[Head, Tensor] = {}
 
     def keep(seen: LayerAttention) -> None:
+        if seen.stack != stack:
+            return
         name = type(seen.module).__name__
+        if len(seen.weights) != 1:
+            raise ValueError(
+                f"{name} reads an input as {len(seen.weights)} tiles or windows, so the outputs of "
+                "its heads cannot be patched token by token; ablate(model, ...) switches them off"
+            )
         if seen.value is None:
             raise ValueError(
                 f"{name} shows its attention weights, but not the values, so the outputs of its "
@@ -68,11 +78,13 @@ class PatchedScores:
         units: What is patched in turn.
         score: The score.
         into: The run that is patched.
+        stack: Stack of the heads.
     """
 
     units: Sequence[Unit]
     score: PatchScore
     into: Into
+    stack: str = "self"
 
     def __call__(
         self, model: AttentionModel, replay: Replay, pairs: Sequence[PatchPair]
@@ -84,7 +96,7 @@ class PatchedScores:
         """
         (pair,) = pairs
         base, source = pair.batches(model, self.into)
-        outputs, source_output = outputs_of_heads(model.hf_model, source.inputs)
+        outputs, source_output = outputs_of_heads(model.hf_model, source.inputs, self.stack)
         of_source = input_scores(
             self.score, output_scores(self.score, source_output, source), source
         )

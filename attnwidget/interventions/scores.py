@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.hub_model.example import ExampleBatch, TextExample
+from attnwidget.capture.hub_model.example import ExampleBatch, StudyExample
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.interventions.pair_sentences import PairWords
 
@@ -42,7 +42,7 @@ def check_name(score: str | ScoreFunction, names: Sequence[str]) -> None:
         one_of("score", score, names)
 
 
-def check_score(score: str | ScoreFunction, examples: Sequence[TextExample]) -> None:
+def check_score(score: str | ScoreFunction, examples: Sequence[StudyExample]) -> None:
     """Raise ValueError for a score that `ablate` does not have, or that these examples lack."""
     check_name(score, SCORES)
     pairs = any(example.sign < 0 for example in examples)
@@ -146,7 +146,7 @@ def input_scores(score: str | ScoreFunction, numbers: Tensor, batch: ExampleBatc
 
 
 def example_scores(
-    score: Score, numbers: NDArray[np.float64], inputs: Sequence[TextExample]
+    score: Score, numbers: NDArray[np.float64], inputs: Sequence[StudyExample]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Return the scores of the examples that are done, and the indices of these examples.
 

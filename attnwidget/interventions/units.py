@@ -10,6 +10,7 @@ import numpy as np
 
 from attnwidget.capture.disabled import chosen_heads, intact_edits
 from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.kernels.arrays import Float64Array
 
 if TYPE_CHECKING:
@@ -31,28 +32,63 @@ class Unit:
     whole: bool = False
 
 
+def studied_stack(model: AttentionModel, stack: str | None = None) -> str:
+    """Return the stack whose heads are studied.
+
+    Args:
+        model: The model.
+        stack: Name of the stack; None = the only stack, or the language model beside its towers.
+
+    Raises:
+        ValueError: There is no such stack, or the caller must choose among several.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.interventions.units import studied_stack
+        >>> studied_stack(load_model())
+        'self'
+    """
+    stacks = intact_edits(model.hf_model).heads_of
+    chosen = default_stack(stacks) if stack is None else stack
+    if chosen is None or chosen not in stacks:
+        listed = ", ".join(map(repr, stacks))
+        got = "" if stack is None else f"; got {stack!r}"
+        raise ValueError(
+            f"{type(model.hf_model).__name__} has the stacks {listed}: pass one as stack=...{got}"
+        )
+    return chosen
+
+
 def units_of(
-    model: AttentionModel, heads: Any, *, positions: int | None = None
+    model: AttentionModel,
+    heads: Any,
+    *,
+    positions: int | None = None,
+    stack: str | None = None,
 ) -> tuple[list[Unit], tuple[int, int]]:
     """Return what is changed in turn, layer by layer, and the numbers of layers and heads.
 
     Args:
-        model: A model of one stack.
+        model: The model.
         heads: "all" heads and each layer as a whole; "layers" only; or [(layer, head), ...].
         positions: The number of tokens, to change every head at every token too.
+        stack: Stack of the heads, as in `studied_stack`.
 
     Raises:
         ValueError: There is no such head, no head is named, or a head is named twice.
     """
     intact = intact_edits(model.hf_model)
-    counts = intact.heads_of["self"]
+    stack = studied_stack(model, stack)
+    counts = intact.heads_of[stack]
     if isinstance(heads, str):
         if heads not in ("all", "layers"):
             raise ValueError(f"heads is 'all', 'layers' or [(layer, head), ...], got {heads!r}")
-        chosen = [Head(layer, head) for layer, n in enumerate(counts) for head in range(n)]
+        chosen = [Head(layer, head, stack) for layer, n in enumerate(counts) for head in range(n)]
         whole = [layer for layer, n in enumerate(counts) if n > 1 or (n and heads == "layers")]
     else:
-        chosen = sorted(chosen_heads(intact, list(heads), None, None))
+        chosen = sorted(chosen_heads(intact, list(heads), None, stack))
+        if other := [head for head in chosen if head.stack != stack]:
+            raise ValueError(f"{other[0]} is in another stack than the studied {stack!r}")
         whole = []
     units: list[Unit] = []
     for layer, count in enumerate(counts):
@@ -60,7 +96,7 @@ def units_of(
         if heads != "layers":
             units += [Unit((head,)) for head in own]
         if layer in whole:
-            whole_layer = tuple(Head(layer, head) for head in range(count))
+            whole_layer = tuple(Head(layer, head, stack) for head in range(count))
             units.append(Unit(whole_layer, whole=True))
         if positions is not None and heads != "layers":
             units += [Unit((head,), query) for head in own for query in range(positions)]

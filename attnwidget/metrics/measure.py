@@ -15,15 +15,12 @@ from attnwidget.corpus.argument_checks import each_of, refuse_no_model
 from attnwidget.corpus.attention_reader import read_attention
 from attnwidget.corpus.batches import HOW, TokenTypes, batched
 from attnwidget.corpus.file_lock import one_writer
-from attnwidget.corpus.model_reader import ModelReader
-from attnwidget.corpus.picture_reader import PictureReader
-from attnwidget.corpus.picture_segments import is_picture, picture_segments
 from attnwidget.corpus.progress_bar import OnProgress, progress_bar
 from attnwidget.corpus.read_batches import read_by, workers_of
 from attnwidget.corpus.results import Measurements
 from attnwidget.corpus.resume_file import Progress, ResumeFile, States, keeping
-from attnwidget.corpus.segmenting import rows_as_segments
 from attnwidget.corpus.shards import Executor
+from attnwidget.corpus.study_inputs import reader_of, study_inputs
 from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.segments import Segment
@@ -57,10 +54,10 @@ def measure(
         model: A model from `load_model`.
         segments: Segments made with this model (`read_segments`, `make_segments`), or a
             `datasets.Dataset` of Hugging Face with texts in "text", chats in "messages", or tokens
-            in "first" and "second". For models with a processor of pictures, a list of pictures:
-            PIL images, paths (`pathlib.Path`), arrays [height, width, 3], or dicts with a picture
-            in "image" or several in "images", and a text in "text". An iterator is read during the
-            pass.
+            in "first" and "second". For models with a processor of pictures or sounds, a list of
+            these: PIL images, paths (`pathlib.Path`) of pictures and WAV files, arrays [height,
+            width, 3], pairs (samples, rate), or dicts with a picture in "image", several in
+            "images", a sound in "audio", and a text in "text". An iterator is read during the pass.
         metrics: Names of the metrics in `attnwidget.metrics`, such as "norms", "patterns" or
             "sinks" ("roles" is for chats); or metrics with options, such as `Position([-2, 2])`.
             The error about an unknown name lists all names.
@@ -97,18 +94,10 @@ def measure(
     """
     refuse_no_model(model)
     accumulators = accumulators_of(metrics)
-    items = iter(each_of(segments, HOW))
-    first = list(islice(items, 1))
-    items = chain(first, items)
-    reader: StudyReader
-    inputs: Iterable[Segment]
-    if first and is_picture(first[0]):
-        if token_types is not None:
-            raise ValueError(f"token_types are of texts: pictures take None, got {token_types!r}")
-        reader, inputs = PictureReader(model, accumulators), picture_segments(items)
-    else:
-        reader = ModelReader(model, accumulators, token_types)
-        inputs = rows_as_segments(items, model)
+    inputs = study_inputs(each_of(segments, HOW), model)
+    first = next(inputs, None)
+    reader = reader_of(model, accumulators, first, token_types)
+    inputs = chain(() if first is None else (first,), inputs)
     n_segments = len(segments) if isinstance(segments, Sized) else None
     done, complete = read_all(
         reader,

@@ -156,6 +156,12 @@ class SharedAxis:
             is_line=self.first.is_line and self.second.is_line,
             roles=tuple(source.roles[i] for source, i in sources if are_chats),
             turns=tuple(source.turns[i] for source, i in sources if are_chats),
+            # Places of the second text are in pictures of its own.
+            places=tuple(
+                source.places[i] if source is self.first else None
+                for source, i in sources
+                if self.first.places
+            ),
             **fields,
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
-from attnwidget.text.places import Place
+from attnwidget.text.places import Box, Place
 
 #: The role of tokens that a chat template writes around the messages.
 TEMPLATE = "template"
@@ -104,6 +104,14 @@ class Tokens:
 
     def __len__(self) -> int:
         return len(self.text)
+
+    @property
+    def are_along_line(self) -> bool:
+        """Whether distances along the axis have a meaning for every token.
+
+        False for the patches of a picture, also within the text of a language model.
+        """
+        return self.is_line and not any(isinstance(place, Box) for place in self.places)
 
     def word_groups(self) -> list[list[int]]:
         """Return the token indices of each word, in order: a partition of all tokens.

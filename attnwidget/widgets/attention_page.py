@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from attnwidget.widgets.coreference_view.widget import CoreferenceView
     from attnwidget.widgets.dependency_arcs.sentence_arcs import SentenceArcs
     from attnwidget.widgets.head_map import HeadMap
+    from attnwidget.widgets.linked_text import LinkedText
     from attnwidget.widgets.relation_table import RelationTable
 
 
@@ -36,6 +37,7 @@ def save_page(
     relations: RelationTable | None = None,
     arcs: SentenceArcs | None = None,
     coreference: CoreferenceView | None = None,
+    linked_text: LinkedText | None = None,
     title: str | None = None,
     limit_mb: float = 20.0,
     theme: Literal["light", "dark"] | None = None,
@@ -57,6 +59,7 @@ def save_page(
         relations: A table of relations.
         arcs: A sentence with arcs.
         coreference: A document with mentions.
+        linked_text: A text whose links select heads and tokens. It stands above the grid.
         title: The title of the page.
         limit_mb: Maximum size of the file in megabytes (10^6 bytes).
         theme: "light", "dark", or None for the theme of the reader.
@@ -87,6 +90,7 @@ def save_page(
         ("relation_table", "RelationTable", relations),
         ("dependency_arcs", "DependencyArcs", arcs),
         ("coreference_view", "CoreferenceView", coreference),
+        ("linked_text", "LinkedText", linked_text),
     ]
     for kind, class_name, widget in options:
         if widget is not None and getattr(type(widget), "kind", None) != kind:
@@ -107,8 +111,12 @@ def save_page(
             made.append(strip := MetricStrip(grid.metrics))
             strip.selected = [head for head in grid.selected if strip.has(head)]
         shown = [*made, *(widget for *_, widget in options if widget is not None)]
-        parts = {name: part for one in shown for name, part in one.page_content().parts.items()}
-        return write_linked(Page(parts), path, title=title, limit_mb=limit_mb, theme=theme)
+        pages = [one.page_content() for one in shown]
+        parts = {name: part for page in pages for name, part in page.parts.items()}
+        notes = tuple(dict.fromkeys(note for page in pages for note in page.notes))
+        return write_linked(
+            Page(parts, notes=notes), path, title=title, limit_mb=limit_mb, theme=theme
+        )
     finally:
         for one in made:
             one.close()

@@ -13,17 +13,34 @@ from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.maps.thumbnails import Thumbnails, draw_thumbnails
+from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.alignment import SharedAxis
-from attnwidget.widgets.pages.attention_maps import all_maps
+from attnwidget.text.places import Media
+from attnwidget.widgets.pages.attention_maps import UNITS, all_maps
 from attnwidget.widgets.pages.encoding import as_json_value
-from attnwidget.widgets.pages.page_part import Part
+from attnwidget.widgets.pages.page_part import Page, Part
 from attnwidget.widgets.shared.attention_widget import Edit, attention_shapes
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.metric_choice import MetricChoice, checked_metrics
 from attnwidget.widgets.shared.metric_table import Metrics
 from attnwidget.widgets.shared.metrics_over_training import SteppedMetrics
+from attnwidget.widgets.shared.painted_rows import (
+    PaintedToken,
+    is_on_picture,
+    painted_token,
+    painted_values,
+    rows_to_wire,
+    start_of,
+    strongest_of_rows,
+)
+from attnwidget.widgets.shared.places import (
+    contents_note,
+    has_places,
+    places_to_wire,
+    small_media_to_wire,
+)
 from attnwidget.widgets.shared.versus import OF_TWO, Versus, as_the_page_has_it
-from attnwidget.widgets.wire.values import axes_to_wire, in_unit, to_wire
+from attnwidget.widgets.wire.values import axes_in, axes_to_wire, in_unit, to_wire
 
 #: The number of a head that says how far its maps are from those compared with.
 CHANGE = "change"
@@ -39,7 +56,9 @@ class HeadGrid(MetricChoice, Versus):
     """Layers x heads of thumbnails: click to select a head, step through the layers, compare.
 
     Each thumbnail is a head's map, max-pooled to at most 64 x 64 cells: no strong weight is lost,
-    and every head costs the page 4 kB for any input length.
+    and every head costs the page 4 kB for any input length. Where keys have places in a picture
+    (`Tokens.places`), each thumbnail is the picture instead, painted with the row of the locked
+    token in this head (`thumbnail`).
 
     `metrics` are numbers per head: arrays [layers, heads] by title, or an object with a `heads()`
     method such as the result of `measure`; with several stacks, by stack. Each is shown as a bar
@@ -47,9 +66,9 @@ class HeadGrid(MetricChoice, Versus):
     `similar()` finds heads whose numbers are alike. With a result of `measure_checkpoints`, a
     slider shows the numbers of each checkpoint (`step`). Further options are the traits below, as
     keywords: `selected`, `layer`, `stack`, `scale`, `times_keys`, `hidden`, `unit`,
-    `quantity`, `disabled`, `method`, `versus`, `of_two`, `cells`. Unknown options raise TypeError,
-    values out of range and metrics of a wrong shape traitlets.TraitError, a missing quantity
-    ValueError.
+    `thumbnail`, `quantity`, `disabled`, `method`, `versus`, `of_two`, `cells`. Unknown options
+    raise TypeError, values out of range and metrics of a wrong shape traitlets.TraitError, a
+    missing quantity ValueError.
 
     Example:
         >>> from attnwidget import HeadGrid, load_model
@@ -92,6 +111,15 @@ class HeadGrid(MetricChoice, Versus):
         'or the "second".',
     ).tag(sync=True, option=True)
 
+    thumbnail: traitlets.Enum[Any] = traitlets.Enum(
+        ["maps", "places"],
+        None,
+        allow_none=True,
+        help='What a thumbnail is: the whole map ("maps"), or the row of the locked token, painted '
+        'on the picture or along the sound that the keys come from ("places"). Without a locked '
+        "token, the row is that of [CLS] or of the last word. None = places for pictures.",
+    ).tag(sync=True, option=True)
+
     cells = traitlets.Enum(
         ["answers", "maps"],
         "answers",
@@ -107,6 +135,9 @@ class HeadGrid(MetricChoice, Versus):
 
     # What `prepare` has compared: both attentions with a stack, and the changes of their heads.
     _prepared: tuple[object, NDArray[np.float32]] = None, np.zeros((0, 0), np.float32)
+
+    # The pictures that were last sent, and what was sent: switched heads do not change them.
+    _small: tuple[Media, dict[str, Any]] | None = None
 
     # By stack, of the two that they are between: hiding tokens changes nothing in them.
     _changed: tuple[tuple[Attention, Attention], dict[str, NDArray[np.float32]]] | None = None
@@ -155,6 +186,81 @@ class HeadGrid(MetricChoice, Versus):
     def _axes(self) -> dict[str, Any]:
         return axes_to_wire(self._shown_attention().stacks[self.stack], self.unit)
 
+    @traitlets.validate("thumbnail")
+    def _check_thumbnail(self, proposal: dict[str, Any]) -> str | None:
+        wish: str | None = proposal["value"]
+        if wish == "places" and not any(map(self._can_paint, self.attention.stacks)):
+            raise traitlets.TraitError(
+                "'thumbnail' cannot be 'places': no keys have places in a picture or a sound. Read "
+                "a picture or a sound, or give places with Attention.from_weights(weights, tokens, "
+                "places=…, pictures=…)"
+            )
+        return wish
+
+    @when_open("attention")
+    def _fit_thumbnail(self, change: object) -> None:
+        """Draw maps of an input without places."""
+        if self.thumbnail == "places" and not any(map(self._can_paint, self.attention.stacks)):
+            self.thumbnail = None
+
+    def _can_paint(self, stack: str) -> bool:
+        return has_places(self.attention.stacks[stack].key)
+
+    def _compared_with(self) -> Attention | None:
+        """The attention that the thumbnails are the difference from; None for none."""
+        return self._other() if self.of_two == "difference" else None
+
+    @computed("attention", "versus", "stack", "unit", "tokens", "thumbnail", sync=False)
+    def _painted(self) -> PaintedToken | None:
+        """The token whose row the thumbnails show; None for thumbnails of maps."""
+        axes = self.attention.stacks[self.stack]
+        wish = self.thumbnail or ("places" if is_on_picture(axes.key) else "maps")
+        if wish == "maps":
+            return None
+        if isinstance(self.versus, Attention):
+            other = self.versus.stacks[self.stack]
+            if other.query != axes.query or other.key != axes.key:
+                # A token of one input is not a token of the other.
+                return None
+        return painted_token(self.attention, self.stack, self.unit, self.tokens)
+
+    @computed("_painted", sync=False)
+    def _paints(self) -> bool:
+        return self._painted is not None
+
+    @computed("attention", "stack")
+    def _placed_on(self) -> str:
+        """What the shown stack can be painted on: "pictures" or "sounds"; "" for nothing."""
+        if not self._can_paint(self.stack):
+            return ""
+        return "pictures" if is_on_picture(self.attention.stacks[self.stack].key) else "sounds"
+
+    @computed("attention", "stack", "unit", "_paints", page_computes=True)
+    def _places(self) -> dict[str, Any] | None:
+        """Where the tokens come from; None for thumbnails of maps."""
+        return self._places_of(self.stack, self.unit) if self._paints else None
+
+    def _places_of(self, stack: str, unit: str) -> dict[str, Any]:
+        n_pictures = len(self.attention.pictures)
+        query, key = axes_in(self.attention.stacks[stack], unit)
+        return {
+            "stack": stack,
+            "unit": unit,
+            "start": None if self.attention.is_long else start_of(self.attention, stack, unit),
+            "query": places_to_wire(query.places, n_pictures),
+            "key": places_to_wire(key.places, n_pictures),
+        }
+
+    @computed("attention", "_paints")
+    def _media(self) -> dict[str, Any] | None:
+        """The pictures at the size of thumbnails; None for thumbnails of maps."""
+        if not self._paints:
+            return None
+        media = self.attention.media
+        if self._small is None or self._small[0] is not media:
+            self._small = media, small_media_to_wire(media)
+        return self._small[1]
+
     # `disabled` and `method` change the attention.
     @computed(
         "attention",
@@ -162,22 +268,29 @@ class HeadGrid(MetricChoice, Versus):
         "of_two",
         "stack",
         "unit",
+        "_painted",
         "hidden",
         "quantity",
         "times_keys",
         page_computes=True,
     )
     def _thumbnails(self) -> dict[str, Any]:
-        minus = self._other() if self.of_two == "difference" else None
+        minus = self._compared_with()
         shown = self._shown_attention()
         times_keys = self.times_keys and minus is None and self.quantity == "weights"
-        drawn = self._draw(shown, minus, times_keys)
-        thumbnails = replace(drawn, values=drawn.values.copy(), maxima=drawn.maxima.copy())
-        if shown is self.attention:
-            # A disabled head has neither weights nor a change, so its thumbnail is empty.
-            off = self._off(self.stack)
+        # A disabled head has neither weights nor a change, so its thumbnail is empty.
+        off = self._off(self.stack) if shown is self.attention else ([], [])
+        row: dict[str, Any] | None = None
+        if self._painted is None:
+            drawn = self._draw(shown, minus, times_keys)
+            thumbnails = replace(drawn, values=drawn.values.copy(), maxima=drawn.maxima.copy())
             thumbnails.values[off] = 0 if minus is None else 128
             thumbnails.maxima[off] = 0
+        else:
+            values = self._row_values(self._painted, shown, minus, times_keys)
+            values[off] = 0
+            row = rows_to_wire(values, self._painted, signed=minus is not None)
+            thumbnails = self._without_maps(values, self._painted)
         compares = self._reference() is not self.attention
         return {
             "stack": self.stack,
@@ -195,16 +308,37 @@ class HeadGrid(MetricChoice, Versus):
             "signed": minus is not None,
             "common": None if minus is None else self._common(minus),
             "changes": to_wire(self._changes(self.stack)) if compares else None,
+            "row": row,
         }
 
+    def _row_values(
+        self, token: PaintedToken, shown: Attention, minus: Attention | None, times_keys: bool
+    ) -> Float32Array:
+        """Return what the thumbnails paint, float32 [L, H, n], NaN where masked."""
+        values = painted_values(shown, self.stack, self.unit, self.quantity, token)
+        if minus is not None:
+            values = values - painted_values(minus, self.stack, self.unit, self.quantity, token)
+        if times_keys:
+            values = values * np.count_nonzero(~np.isnan(values), axis=-1)[..., None]
+        return values.astype(np.float32)
+
+    def _without_maps(self, values: Float32Array, token: PaintedToken) -> Thumbnails:
+        """Return thumbnails of rows: the strongest link of each, and no maps."""
+        axes = axes_in(self._shown_attention().stacks[self.stack], self.unit)
+        axis = axes[1 if token[0] == "query" else 0]
+        maxima, strongest = strongest_of_rows(values, token, axis, self.hidden)
+        return Thumbnails(np.zeros((*maxima.shape, 0, 0), np.uint8), maxima, strongest)
+
     # `disabled` and `method` change the attention.
-    @computed("attention", "versus", "stack", "unit", "quantity", "tokens")
+    @computed("attention", "versus", "stack", "unit", "quantity", "tokens", "_paints")
     def _rows(self) -> dict[str, Any] | None:
         """The values of the last locked query to all keys in every head, float32 [L, H, K].
 
         NaN where masked, and 0 in heads that are off. None without a locked query, in comparisons,
-        and in long inputs.
+        in long inputs, and where thumbnails show the row, unless a key is locked too.
         """
+        if self._paints and all(side != "key" for side, _ in self.tokens):
+            return None
         shown = in_unit(self.attention, self.unit)
         axes = shown.stacks[self.stack]
         queries = [i for side, i in self.tokens if side == "query" and i < len(axes.query)]
@@ -247,7 +381,7 @@ class HeadGrid(MetricChoice, Versus):
         return drawn
 
     def prepare(self, attention: Attention, edit: Edit) -> None:
-        if self.of_two == "second":
+        if self.of_two == "second" or self._paints:
             return
         with self._preparing:
             reference = self.versus if isinstance(self.versus, Attention) else attention.intact
@@ -271,6 +405,12 @@ class HeadGrid(MetricChoice, Versus):
         What was off stays off: the page has the changes, and the difference if it is shown.
         """
         part = super().page_part()
+        places = [
+            as_json_value(self._places_of(name, unit))
+            for name in self.attention.stacks
+            for unit in UNITS
+            if self._can_paint(name)
+        ]
         # The page refuses to switch heads off by itself.
         state = {name: value for name, value in part.state.items() if name != "_refused"}
         state["_source"] = {**self._source, "fixed": NEEDS_A_KERNEL}
@@ -290,9 +430,18 @@ class HeadGrid(MetricChoice, Versus):
                     for stack, values in changes.items()
                 ],
                 "difference": as_json_value(thumbnails) if thumbnails["signed"] else None,
+                "places": places,
             },
             holdings=holdings,
         )
+
+    def page_content(self) -> Page:
+        """Return what a page without a kernel holds; a note says that it contains pictures."""
+        page = super().page_content()
+        media = self.attention.media
+        if not self._paints or not media.pictures:
+            return page
+        return replace(page, notes=(*page.notes, contents_note(Media(media.pictures))))
 
     def _metrics_of_all(self) -> list[Any]:
         """Return the metrics of every stack, at every checkpoint of a training, for a page."""

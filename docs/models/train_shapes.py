@@ -96,8 +96,13 @@ def print_scores(model: Any, drawn: DrawnShapes) -> None:
         print(f"    lift: {', '.join(heads)}", flush=True)
 
 
-def train(model: Any, *, steps: int, minutes: float, batch: int, learning_rate: float) -> None:
-    """Train `model` in place, for the steps or until the minutes have passed."""
+def train(
+    model: Any, *, steps: int, minutes: float, batch: int, learning_rate: float, every: int
+) -> None:
+    """Train `model` in place, for the steps or until the minutes have passed.
+
+    Scores are printed after each `every` steps.
+    """
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.02
     )
@@ -119,7 +124,7 @@ def train(model: Any, *, steps: int, minutes: float, batch: int, learning_rate: 
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        if step % 250 == 249:
+        if (step + 1) % every == 0:
             seconds = time.monotonic() - begin
             print(f"step {step + 1}, {seconds:.0f} s, loss {loss.item():.3f}", flush=True)
             print_scores(model, held_out)
@@ -143,6 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--minutes", type=float, default=60, help="end of the training, if the steps take longer")
     add("--batch", type=int, default=64, help="pictures of a step")
     add("--learning-rate", type=float, default=3e-3, help="at its peak")
+    add("--every", type=int, default=250, help="steps between two prints of the scores")
     add("--seed", type=int, default=0, help="of the weights")
     options = parser.parse_args(arguments)
 
@@ -155,6 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         minutes=options.minutes,
         batch=options.batch,
         learning_rate=options.learning_rate,
+        every=options.every,
     )
     save(model, options.out)
     print_scores(model.half().float(), drawn_shapes(HELD_OUT, seed=1))

@@ -129,6 +129,7 @@ describe("pixels", () => {
     signed: false,
     common: null,
     changes: null,
+    row: null,
   });
 
   test("of differences the one farthest from 0 survives, on a scale with grey in the middle", () => {

@@ -1,6 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { placeLevels } from "../src/head_view/places/place_levels.js";
-import { coverOf } from "../src/head_view/places/places_colours.js";
 import { arrangePlaces } from "../src/head_view/places/places_layout.js";
 import { edgesRound } from "../src/head_view/places/places_paint.js";
 import { placesLine, placesTable } from "../src/head_view/places/places_text.js";
@@ -15,6 +13,8 @@ import headView from "../src/head_view/widget.js";
 import { base64 } from "../src/shared/encoded_picture.js";
 import { tableRuler } from "../src/shared/labels.js";
 import { FONT } from "../src/shared/picture/sheet.js";
+import { coverOf } from "../src/shared/places/picture_cover.js";
+import { placeLevels } from "../src/shared/places/place_levels.js";
 import { THEMES } from "../src/shared/theme.js";
 import { fakeModel } from "./fake_model.js";
 import { viewState } from "./view_state.js";
@@ -195,9 +195,9 @@ describe("the layout", () => {
 });
 
 describe("the colours", () => {
-  test("dim a picture to a third where no weight falls, and reveal it where all does", () => {
+  test("dim a picture to a quarter where no weight falls, and reveal it where all does", () => {
     const cover = coverOf(THEMES.light);
-    expect((cover[0] ?? 0) >>> 24).toBe(170);
+    expect((cover[0] ?? 0) >>> 24).toBe(191);
     expect((cover[255] ?? 0) >>> 24).toBeLessThan(60);
     const alphas = [...cover].map((word) => word >>> 24);
     expect(alphas.every((alpha, i) => i === 0 || alpha <= (alphas[i - 1] ?? 0))).toBe(true);
@@ -338,6 +338,21 @@ describe("a sound", () => {
       ["query", "cat"],
     ]);
     expect(layout.headings.map(({ text }) => text)).toEqual(["from: 2 tokens"]);
+  });
+
+  test("labels the rows of a decoder by the tokens that they write", () => {
+    const places = floats(spans(() => [Number.NaN, Number.NaN]));
+    const of = { stack: "self", unit: "tokens", start: null, query: null, key: places };
+    const written = { _places: { ...of, writes: true } };
+    const { layout } = plateOf(written);
+    expect(layout.chips.map(({ text }) => text)).toEqual(["→ cat", "→ …"]);
+    expect(layout.headings.map(({ text }) => text)).toEqual([
+      "rows, by the token that each writes: 2 tokens",
+    ]);
+    const locked = heard({ ...written, tokens: [["query", 0]] });
+    expect(placesLine(locked)).toMatch(/^from the, which writes cat: /);
+    const last = heard({ ...written, tokens: [["query", 1]] });
+    expect(placesLine(last)).toMatch(/^from cat: /);
   });
 
   test("is a plane where spans have frequencies, high ones above", () => {

@@ -64,7 +64,7 @@ def test_a_patch_is_pointed_at_locked_and_turned_on_a_page(
         expect(readout).to_contain_text("from [CLS]")
         expect(caption).to_contain_text("contains the picture of the input")
         expect(page.locator("header")).to_contain_text("contains 1 picture of the input")
-        # The left half of the picture is light: dimmed to about a third, and no darker.
+        # The left half of the picture is light: dimmed to about a quarter, and no darker.
         page.wait_for_function(
             """() => { const canvas = document.querySelector("canvas.attnw-places");
               return canvas.getContext("2d").getImageData(4, 4, 1, 1).data[0] > 60; }"""

@@ -43,6 +43,7 @@ KINDS = (
     "CompareView",
     "TokenLens",
     "MetricStrip",
+    "LinkedText",
     "HeadMap",
     "RelationTable",
     "DependencyArcs",

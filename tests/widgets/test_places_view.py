@@ -21,7 +21,7 @@ from attnwidget import Attention, CompareView, HeadView
 from attnwidget.results import Box, Sound, Span
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
-from attnwidget.widgets.head_view.places import first_query, media_to_wire, places_to_wire
+from attnwidget.widgets.shared.places import first_query, media_to_wire, places_to_wire
 from fixtures.pictures import PICTURE, picture_attention, sound_attention
 from fixtures.recording import from_page, on_page, updates
 from references.formula_attention import FormulaAttention
@@ -302,3 +302,12 @@ def test_a_query_of_another_axis_starts_with_the_mean() -> None:
     assert "from all 3 queries on average" in view.caption.text()
     mean = view.weights.mean(axis=0)
     assert view.figure().table["token"][0] == f"{np.argmax(mean) / 10:.1f}"
+
+
+def test_rows_over_a_sound_are_labelled_by_what_they_write() -> None:
+    view = HeadView(sound_attention(), tokens=[("query", 0)])
+    assert on_page(view, "places")["writes"]
+    assert "from the, which writes cat" in view.caption.text()
+    view.unit = "words"
+    assert not on_page(view, "places")["writes"]
+    assert not on_page(HeadView(picture_attention()), "places")["writes"]

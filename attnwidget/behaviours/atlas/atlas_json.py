@@ -15,11 +15,10 @@ from attnwidget.behaviours.examples.example_link import ExampleLink
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.tokens import Tokens
+from attnwidget.text.tokens_json import tokens_from_json, tokens_to_json
 
 FORMAT = "attnwidget atlas"
 VERSION = 1
-_KNOWN = "words_known"
-_REMARK = "remark"
 
 
 Examples = Mapping[Head, Mapping[str, Sequence[ExampleLink]]]
@@ -63,7 +62,7 @@ def encoded_parts(
         "n_segments": table.n_segments,
         "left_out": dict(table.left_out),
         "scores": [_score_to_json(score) for score in table.scores],
-        "texts": [_tokens_to_json(tokens) for tokens in texts],
+        "texts": [tokens_to_json(tokens) for tokens in texts],
         "examples": listed,
         "effects": {_name(h): _plain(asdict(effect)) for h, effect in effects.items()},
         "writes": {_name(h): [asdict(item) for item in items] for h, items in writes.items()},
@@ -85,7 +84,7 @@ def decoded_parts(stored: Mapping[str, Any]) -> dict[str, Any]:
             f"expected {FORMAT!r}, version {VERSION}, got {stored.get('format')!r}, version "
             f"{stored.get('version')!r}"
         )
-    texts = [_tokens_from_json(tokens) for tokens in stored["texts"]]
+    texts = [tokens_from_json(tokens) for tokens in stored["texts"]]
     return {
         "table": BehaviourTable(
             scores=tuple(_score_from_json(score) for score in stored["scores"]),
@@ -137,30 +136,6 @@ def _name(head: Head) -> str:
 def _head(name: str) -> Head:
     layer, head = name.split(",")
     return Head(int(layer), int(head))
-
-
-def _tokens_to_json(tokens: Tokens) -> dict[str, Any]:
-    """Return the fields of tokens, without fields that have their default."""
-    stored = asdict(tokens)
-    # An atlas is of texts, so every axis is a line.
-    del stored["is_line"]
-    for name in ("pieces", "roles", "turns", "places", _REMARK):
-        if not stored[name]:
-            del stored[name]
-    if tokens.words_known:
-        del stored[_KNOWN]
-    return stored
-
-
-def _tokens_from_json(stored: Mapping[str, Any]) -> Tokens:
-    values: dict[str, Any] = {
-        name: tuple(value) for name, value in stored.items() if name not in (_KNOWN, _REMARK)
-    }
-    return Tokens(
-        **values,
-        words_known=bool(stored.get(_KNOWN, True)),
-        remark=str(stored.get(_REMARK, "")),
-    )
 
 
 def _number(value: float) -> float | str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from attnwidget.text.places import Place
 from attnwidget.text.tokens import Tokens
 
 _CONTEXT = 5
@@ -42,8 +43,23 @@ class ExampleLink:
     strength: float
 
     @property
+    def query_place(self) -> Place | None:
+        """Where the query was in a picture or a sound; None for texts and special tokens."""
+        return self.tokens.places[self.query] if self.tokens.places else None
+
+    @property
+    def key_place(self) -> Place | None:
+        """Where the key was in a picture or a sound; None for texts and special tokens."""
+        return self.tokens.places[self.key] if self.tokens.places else None
+
+    @property
     def sentence(self) -> str:
-        """The words of the text around the link, with the query and the key in brackets."""
+        """The words of the text around the link, with the query and the key in brackets.
+
+        A picture or a sound has no words: the number of the input.
+        """
+        if self.tokens.places and not self.tokens.ids:
+            return f"input {self.segment}"
         groups = self.tokens.word_groups()
         ends = [
             number

@@ -66,7 +66,9 @@ class ExampleLinks(PlaceSample[HeadExamples]):
 
     def start(self, subject: Subject) -> None:
         super().start(subject)
-        self._projections = HeadProjections(subject.needed_model(self.name), self.stack)
+        model = subject.model
+        self._projections = None if model is None else HeadProjections(model, self.stack)
+        self._no_strength = "" if self._projections is None else self._projections.refused
 
     def nothing(self) -> dict[str, NDArray[Any]]:
         heads = self.n_layers, self.n_heads
@@ -85,9 +87,7 @@ class ExampleLinks(PlaceSample[HeadExamples]):
     def add_layer(self, layer: LayerBatch) -> None:
         weights = layer.weights
         real = layer.batch.real
-        strengths = weights
-        if not self._projections.refused:
-            strengths = weights * self._projections.norms(layer)[:, :, None]
+        strengths = self._strengths(layer)
         lists = [
             strongest_links(values, real, self._order, self.n_listed)
             for values in (strengths, weights)
@@ -114,6 +114,19 @@ class ExampleLinks(PlaceSample[HeadExamples]):
         for number in range(len(self._rules)):
             if heads := self._heads_with(number, layer.layer):
                 self._keep_missed(layer, strengths, number, heads)
+
+    def _strengths(self, layer: LayerBatch) -> Tensor:
+        """Return the lengths of the transported vectors, or weights if the model has no f(x)."""
+        if self._projections is not None:
+            if self._projections.refused:
+                return layer.weights
+            return layer.weights * self._projections.norms(layer)[:, :, None]
+        if layer.norms is not None and not self._no_strength:
+            try:
+                return layer.norms()
+            except ValueError as error:
+                self._no_strength = str(error)
+        return layer.weights
 
     def _heads_with(self, rule: int, layer: int) -> list[int]:
         """Return the heads of a layer that have a rule."""
@@ -160,8 +173,8 @@ class ExampleLinks(PlaceSample[HeadExamples]):
             "weight": np.where(is_link, weights, 0),
             "strength": np.where(is_link, strengths, 0),
         }
-        for column, values in columns.items():
-            self.found[f"{name} {column}"][layer, :, :size] = values
+        for column, numbers in columns.items():
+            self.found[f"{name} {column}"][layer, :, :size] = numbers
 
     def _keep_missed(
         self, layer: LayerBatch, strengths: Tensor, rule: int, heads: Sequence[int]
@@ -209,7 +222,7 @@ class ExampleLinks(PlaceSample[HeadExamples]):
             k=self.n_listed,
             seed=self._seed,
             rules=tuple(rule.name for rule in self._rules),
-            no_strength=self._projections.refused,
+            no_strength=self._no_strength,
             n_segments=int(self.sums["segments"]),
             model_name=self.model_name,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -16,6 +16,7 @@ from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.counted import counted
+from attnwidget.text.places import Box, Span
 from attnwidget.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -149,12 +150,15 @@ class HeadExamples(HeadResult):
         """Return one row per example.
 
         Columns: layer, head, kind, number (from 0), segment, query, key (token indices), from and
-        to (tokens), weight, strength. `attrs["model"]` is the name of the model.
+        to (tokens), weight, strength. For pictures, the columns left, top, right and bottom have
+        the box of the key in pixels, and for sounds start and end have its seconds; empty for keys
+        without a place. `attrs["model"]` is the name of the model.
         """
         import pandas as pd
 
         kinds = [kind for kind in KINDS if kind != "missed" or self.rules]
         shape = self.arrays["heaviest rank"].shape[:2]
+        edges = _edges(self.texts.values())
         rows = [
             (
                 layer,
@@ -168,13 +172,14 @@ class HeadExamples(HeadResult):
                 example.tokens.text[example.key],
                 example.weight,
                 example.strength,
+                *(getattr(example.key_place, edge, np.nan) for edge in edges),
             )
             for layer, head in np.ndindex(*shape)
             for kind in kinds
             for number, example in enumerate(self.of(layer, head, kind))
         ]
         names = "layer head kind number segment query key from to weight strength"
-        return pd.DataFrame(rows, columns=names.split())
+        return pd.DataFrame(rows, columns=[*names.split(), *edges])
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
         """Draw the mean weight of the k heaviest links of every head; `width` in pixels."""
@@ -185,3 +190,14 @@ class HeadExamples(HeadResult):
             value_title="mean weight",
             width=width,
         )
+
+
+def _edges(texts: Iterable[Tokens]) -> tuple[str, ...]:
+    """Return the names of the edges of all places; none for texts."""
+    places = [place for tokens in texts for place in tokens.places]
+    boxes = ("left", "top", "right", "bottom")
+    spans = ("start", "end")
+    return (
+        *(boxes if any(isinstance(place, Box) for place in places) else ()),
+        *(spans if any(isinstance(place, Span) for place in places) else ()),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sized
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from attnwidget.behaviours.examples.example_links import ExampleLinks
 from attnwidget.behaviours.examples.example_results import HeadExamples
@@ -12,11 +12,10 @@ from attnwidget.behaviours.link_rule import LinkRule
 from attnwidget.corpus.argument_checks import each_of, refuse_no_model
 from attnwidget.corpus.batches import HOW, TokenTypes
 from attnwidget.corpus.segment_indices import with_index
-from attnwidget.corpus.segmenting import rows_as_segments
 from attnwidget.corpus.shards import Executor
+from attnwidget.corpus.study_inputs import study_inputs
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure import measure
-from attnwidget.text.segments import Segment
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 @in_plain_torch
 def head_examples(
     model: AttentionModel,
-    segments: Iterable[Segment],
+    segments: Iterable[Any],
     k: int = 20,
     *,
     rule: LinkRule | None = None,
@@ -47,7 +46,8 @@ def head_examples(
 
     Args:
         model: A model from `load_model`.
-        segments: Segments, as in `measure`; an iterator is read during the pass.
+        segments: Segments, pictures or sounds, as in `measure`; an iterator is read during the
+            pass. The examples of pictures have the boxes of query and key, `ExampleLink.key_place`.
         k: Largest number of examples of each kind.
         rule: A rule that predicts links from the tokens, such as a behaviour of the atlas. The
             result then has queries for which a head misses the predicted link.
@@ -73,7 +73,7 @@ def head_examples(
         [2, 2, 2]
     """
     refuse_no_model(model)
-    rows = with_index(rows_as_segments(each_of(segments, HOW), model))
+    rows = with_index(study_inputs(each_of(segments, HOW), model))
     metric = ExampleLinks(k, seed=seed, rules=() if rule is None else [rule])
     measured = measure(
         model,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,10 +13,16 @@ from numpy.typing import NDArray
 from attnwidget.capture.hub_model.token_axes import token_axis
 from attnwidget.corpus.accumulator import Batch, State
 from attnwidget.text.tokens import Tokens
+from attnwidget.text.tokens_json import tokens_from_json, tokens_to_json
 
 #: Names of the arrays of texts in a state: the numbers of the S segments, their numbers of tokens,
-#: and the vocabulary id and sentence of all their tokens, one segment after the other.
+#: and the vocabulary id and sentence of all their tokens, one segment after the other. Tokens with
+#: places in pictures and sounds are kept as bytes of JSON in place of ids, and the sentence of a
+#: byte is -1.
 TEXT_ARRAYS = ("text index", "text length", "text ids", "text sentence")
+
+
+_BYTE = -1
 
 
 def no_texts() -> dict[str, NDArray[Any]]:
@@ -32,12 +40,12 @@ def texts_of(batch: Batch, indices: NDArray[np.int64]) -> dict[str, NDArray[Any]
     """
     texts = no_texts()
     order = np.argsort(indices)
-    axes = [batch.tokens[int(item)] for item in order]
+    axes = [_stored(batch.tokens[int(item)]) for item in order]
     columns = (
         indices[order],
-        [len(axis) for axis in axes],
-        [token for axis in axes for token in axis.ids],
-        [sentence for axis in axes for sentence in axis.segments],
+        [len(ids) for ids, _ in axes],
+        [token for ids, _ in axes for token in ids],
+        [sentence for _, sentences in axes for sentence in sentences],
     )
     return {
         name: np.asarray(column, dtype=texts[name].dtype)
@@ -75,14 +83,28 @@ def parted(state: State) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any
 
 
 def text_axes(state: State, tokenizer: Any) -> dict[int, Tokens]:
-    """Return the tokens of every kept segment by its number in the corpus."""
+    """Return the tokens of every kept segment by its number in the corpus.
+
+    `tokenizer` is None for pictures and sounds.
+    """
     index, length, ids, sentence = (state[name] for name in TEXT_ARRAYS)
     stops = np.cumsum(length)
     axes = {}
     for number, start, stop in zip(index, stops - length, stops, strict=True):
         tokens: Sequence[int] = ids[start:stop].tolist()
+        if sentence[start] == _BYTE:
+            axes[int(number)] = tokens_from_json(json.loads(zlib.decompress(bytes(tokens))))
+            continue
         axes[int(number)] = token_axis(tokenizer, tokens, segments=sentence[start:stop].tolist())
     return axes
+
+
+def _stored(axis: Tokens) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the ids and sentences of tokens, or the bytes of tokens that have no ids or places."""
+    if axis.ids and not axis.places:
+        return axis.ids, axis.segments
+    written = zlib.compress(json.dumps(tokens_to_json(axis)).encode())
+    return list(written), [_BYTE] * len(written)
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -65,7 +65,8 @@ class PlaceSample(Accumulator[R]):
 
     def start(self, subject: Subject) -> None:
         super().start(subject)
-        self._tokenizer = subject.needed_model(self.name).tokenizer
+        # The tokens of pictures and sounds are known without a model.
+        self._tokenizer = None if subject.model is None else subject.model.tokenizer
         self._nothing = {
             **self.nothing(),
             "sample rank": np.full(self.n_sampled, NEVER),

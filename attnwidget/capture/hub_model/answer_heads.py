@@ -27,6 +27,7 @@ def answer_head(hf_model: Any) -> AnswerHead | None:
         "class": (
             auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
             auto.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES,
+            auto.MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING_NAMES,
         ),
     }
     names = {base.__name__ for base in type(hf_model).__mro__}

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.hub_model.answer_logits import TokenSpan, answer_logits, span_logits
+from attnwidget.capture.hub_model.media_input import EncodedMedia
 from attnwidget.capture.hub_model.text_encoder import Encoded
 
-#: An input in ids: an `Encoded` text, or the tensors of a batch of one.
+#: An input: an `Encoded` text, `EncodedMedia`, or the tensors of a batch of one.
 Input = TypeVar("Input")
 
 
@@ -22,8 +23,8 @@ class Example(Generic[Input]):
     """An input with the places, targets and sign of a question to the model.
 
     Attributes:
-        encoded: The input with its mask tokens: an `Encoded` text of a study, or the tensors of an
-            input that the model has read.
+        encoded: The input with its mask tokens: an `Encoded` text or `EncodedMedia` of a study, or
+            the tensors of an input that the model has read.
         places: Tokens whose logits have the answers; empty = the class of the whole input, or a
             span.
         targets: Id of the answer for each place, or for the whole input; empty without answers.
@@ -51,8 +52,10 @@ class Example(Generic[Input]):
     original: Any = field(default=None, repr=False)
 
 
-#: An example of a study, in the form in which studies keep it and send it to workers.
+#: A text of a study, in the form in which studies keep it and send it to workers.
 TextExample: TypeAlias = Example[Encoded]
+#: An example of a study: a text, or pictures and sounds.
+StudyExample: TypeAlias = Example[Encoded] | Example[EncodedMedia]
 #: A question about an input that the model has read.
 ReadExample: TypeAlias = Example[Mapping[str, Tensor]]
 

@@ -30,6 +30,14 @@ _MASKED = 0.8
 _RANDOM = 0.1
 # The losses of models that predict no words: minus the log probability of their own answer.
 _OWN_ANSWERS = {"label": "own labels", "class": "own class", "span": "own span"}
+# Models that write words about pictures or sounds; the releases of transformers differ.
+_BESIDE_MEDIA = (
+    "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES",
+    "MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES",
+    "MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES",
+    "MODEL_FOR_VISION_2_SEQ_MAPPING_NAMES",
+)
+_PLACEHOLDERS = ("image_token_id", "image_token_index", "video_token_id", "audio_token_id")
 _IN_NATS = ("masked-LM", "causal-LM", *_OWN_ANSWERS.values())
 
 
@@ -99,10 +107,11 @@ def task_for(
         if head is not None:
             return _own_answer(head, tokenizer, inputs)
     kind = _kind(hf_model) if loss == "auto" else loss
-    if "input_ids" not in inputs:
+    written = ("input_ids", "decoder_input_ids") if kind == "causal" else ("input_ids",)
+    if inputs.keys().isdisjoint(written):
         raise ValueError(f"a {kind} loss is of token ids; the inputs are {', '.join(inputs)}")
     if kind == "causal":
-        return _causal(inputs)
+        return _causal(hf_model, inputs)
     changed, selected = masked_ids(hf_model, tokenizer, inputs, seed)
     targets = inputs["input_ids"]
     return LossTask(
@@ -202,8 +211,11 @@ def masked_ids(
     return changed, selected
 
 
-def _causal(inputs: Mapping[str, Tensor]) -> LossTask:
-    """Cross entropy of each next token; in an encoder-decoder, of the decoder's tokens."""
+def _causal(hf_model: Any, inputs: Mapping[str, Tensor]) -> LossTask:
+    """Cross entropy of each next token; in an encoder-decoder, of the decoder's tokens.
+
+    Tokens that stand for pictures and sounds are not predicted.
+    """
     prefix = "decoder_" if "decoder_input_ids" in inputs else ""
     ids = inputs[f"{prefix}input_ids"]
     real = _real(inputs, prefix)
@@ -216,6 +228,10 @@ def _causal(inputs: Mapping[str, Tensor]) -> LossTask:
     following[:, -1] = length
     targets = ids.gather(-1, following.clamp_max(length - 1))
     counted = real & (following < length)
+    for name in _PLACEHOLDERS:
+        placeholder = getattr(hf_model.config, name, None)
+        if isinstance(placeholder, int):
+            counted = counted & (targets != placeholder)
     return LossTask(
         "causal-LM",
         inputs,
@@ -241,6 +257,7 @@ def language_model_head(hf_model: Any) -> Literal["masked", "causal"] | None:
         "causal": (
             auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
             auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
+            *(getattr(auto, name) for name in _BESIDE_MEDIA if hasattr(auto, name)),
         ),
     }
     if not getattr(hf_model.config, "is_encoder_decoder", False):

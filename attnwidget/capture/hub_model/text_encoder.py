@@ -50,6 +50,16 @@ class Encoded:
     tokens: Tokens
     chat: ChatText | None = None
 
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens."""
+        return len(self.ids)
+
+    @property
+    def shape(self) -> object:
+        """The number of tokens; inputs of the same shape share a batch."""
+        return len(self.ids)
+
     def continued(self, whole: Tokens) -> Tokens:
         """Return the tokens of this text and of its continuation, with roles in a chat."""
         if self.chat is not None:

@@ -29,6 +29,8 @@ def gradient_numbers(
     task: LossTask,
     number_of: Callable[[LayerAttention, Tensor], Tensor],
     options: Mapping[str, Any] | None = None,
+    *,
+    stack: str | None = None,
 ) -> tuple[dict[LayerPlace, Tensor], Tensor]:
     """Return numbers from dL/da of every layer, in order of computation, and the losses, [B].
 
@@ -41,6 +43,9 @@ def gradient_numbers(
         number_of: Function of a layer's attention and of dL/da, [B, H, Q, K] in the dtype of the
             model.
         options: Further arguments of the model.
+        stack: Stack whose layers are read; None = all stacks. If the loss depends on the first
+            layers of a named stack only, as in models that read a tower before its last layer, the
+            numbers of the last layers are 0.
 
     Raises:
         ValueError: as `attention_gradients`.
@@ -62,6 +67,8 @@ def gradient_numbers(
     maps = GraphMaps()
 
     def follow(seen: LayerAttention) -> None:
+        if stack not in (None, seen.stack):
+            return
         weights_of = maps.release(seen)
         # A reference to the weights would keep them.
         light = replace(seen, weights=seen.weights.new_empty(0))
@@ -90,6 +97,10 @@ def gradient_numbers(
             losses = losses_of(task, output)
             if losses.requires_grad and sources:
                 torch.autograd.grad(losses.sum(), sources, allow_unused=True)
+    if stack is not None and found:
+        last = max(found)
+        unused = [place for seen in layers if (place := (seen.stack, seen.layer)) > last]
+        found |= {place: torch.zeros_like(found[last]) for place in unused}
     for seen in layers:
         if (seen.stack, seen.layer) not in found:
             refuse_no_gradient(seen, hf_model)

@@ -45,7 +45,7 @@ def text_metrics(attention: Attention) -> dict[str, Metrics]:
     measured: dict[str, Metrics] = {}
     for name, stack in attention.stacks.items():
         if stack.query == stack.key:
-            along_line = ("position",) if stack.query.is_line else ()
+            along_line = ("position",) if stack.query.are_along_line else ()
             names = ("entropy", *along_line, "confidence", "classes")
             heads = measure_attention(attention, names, stack=name).heads()
         else:

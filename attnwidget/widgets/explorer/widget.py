@@ -67,6 +67,7 @@ from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.background_answers import BackgroundAnswers
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.widgets.shared.places import contents_note
 
 #: Seconds that a file waits for measurements.
 _PATIENCE = 120
@@ -849,6 +850,8 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
                 own = {**part.own, "follows": True} if panel == "arcs" else part.own
                 parts[name] = replace(part, remark=self._status.note_of(panel), own=own)
         notes = ["the page has no model: another text needs a notebook"]
+        if self.attention.media:
+            notes.append(contents_note(self.attention.media))
         waits = [panel for panel in self.progress if panel in self.panels]
         if waits:
             names = ", ".join(TAB_NAMES.get(panel, panel) for panel in waits)

@@ -13,7 +13,7 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.long_maps import LongMaps, next_of, places_of, shown_places
-from attnwidget.widgets.head_view.map_cells import MapCells, axes_in, cells_of
+from attnwidget.widgets.head_view.map_cells import MapCells, cells_of
 from attnwidget.widgets.head_view.parted_map import HeadParts, PartedMap, ShownParts
 from attnwidget.widgets.head_view.several import MOST_HEADS, heads_together
 from attnwidget.widgets.head_view.two_maps import TwoMaps
@@ -21,6 +21,7 @@ from attnwidget.widgets.pages.encoding import state_of
 from attnwidget.widgets.pages.page_part import Page
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.versus import Versus
+from attnwidget.widgets.wire.values import axes_in
 
 #: The only quantity that a long input cannot have, and why: no part of its maps can be computed.
 NOT_BY_PARTS = {"gradients": "the loss is followed back through the whole map"}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.tokens import Tokens
@@ -193,27 +192,6 @@ def whole_of(cells: MapCells) -> Float32Array:
     """All cells of a map."""
     n_query, n_key = cells.size
     return cells(np.arange(n_query), np.arange(n_key))
-
-
-def axes_in(stack: Stack, unit: str) -> tuple[Tokens, Tokens]:
-    """Queries and keys of a stack, in tokens or in words.
-
-    Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.widgets.head_view.map_cells import axes_in
-        >>> query, key = axes_in(load_model().attend("The otters purred.").stacks["self"], "words")
-        >>> len(query)
-        6
-    """
-    if unit == "tokens":
-        return stack.query, stack.key
-    return _words(stack.query), _words(stack.key)
-
-
-@lru_cache(maxsize=8)
-def _words(tokens: Tokens) -> Tokens:
-    """The words of an axis: spelt once, and not for every part that is asked for."""
-    return tokens.to_words()
 
 
 def _tokens_of(starts: CellPlaces, words: CellPlaces) -> tuple[CellPlaces, CellPlaces]:

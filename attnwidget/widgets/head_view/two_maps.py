@@ -19,13 +19,12 @@ from attnwidget.widgets.head_view.map_cells import (
     DifferenceCells,
     MapCells,
     SharedCells,
-    axes_in,
     cells_of,
 )
 from attnwidget.widgets.pages.attention_maps import UNITS, heads_of, in_bytes
 from attnwidget.widgets.pages.encoding import AS_TEXT
 from attnwidget.widgets.pages.page_part import Holding
-from attnwidget.widgets.wire.values import axes_to_wire, masked_map, to_wire
+from attnwidget.widgets.wire.values import axes_in, axes_to_wire, masked_map, to_wire
 
 
 @lru_cache(maxsize=16)

@@ -13,28 +13,28 @@ from numpy.typing import NDArray
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.tapping.head import Head
-from attnwidget.text.counted import counted
 from attnwidget.text.places import Media
 from attnwidget.widgets.head_view.generation_steps import generation_steps
 from attnwidget.widgets.head_view.highlighted import highlighted
 from attnwidget.widgets.head_view.long_traits import LongInputFigure
-from attnwidget.widgets.head_view.map_cells import axes_in, cells_of, whole_of
-from attnwidget.widgets.head_view.places import (
-    first_query,
-    has_places,
-    media_to_wire,
-    places_to_wire,
-)
+from attnwidget.widgets.head_view.map_cells import cells_of, whole_of
 from attnwidget.widgets.head_view.several import ARRANGEMENTS, drawn_heads, maps_to_wire
 from attnwidget.widgets.head_view.two_maps import TwoMaps
 from attnwidget.widgets.pages.attention_maps import UNITS, all_maps, maps_of
 from attnwidget.widgets.pages.encoding import as_json_value
 from attnwidget.widgets.pages.page_part import Holding, Page, Part
 from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.shared.painted_rows import start_of, writes_over_sound
+from attnwidget.widgets.shared.places import (
+    contents_note,
+    has_places,
+    media_to_wire,
+    places_to_wire,
+)
 from attnwidget.widgets.shared.token_size import TokenSize
 from attnwidget.widgets.shared.traits import WindowTrait
 from attnwidget.widgets.shared.versus import OF_TWO
-from attnwidget.widgets.wire.values import axes_to_wire, in_unit, masked_map, to_wire
+from attnwidget.widgets.wire.values import axes_in, axes_to_wire, in_unit, masked_map, to_wire
 
 #: Above so many tokens a view opens as a matrix.
 MOST_AS_LINES = 60
@@ -256,19 +256,16 @@ class HeadView(TokenSize, LongInputFigure):
         query, key = axes_in(stack, unit)
         two = self._two()
         shared = two.axes(name, unit) if two else (None, None)
-        n_prompt = self.attention.n_prompt if name == "self" and unit == "tokens" else None
-
-        def sees_others(row: int) -> bool:
-            head = Head(stack.layers.nearest(0), 0, name)
-            cells = cells_of(self.attention, head, "weights", unit)
-            values = cells(np.array([row]), np.arange(len(key)))
-            return bool(np.count_nonzero(~np.isnan(values)) > 1)
-
-        start = first_query(query, key, n_prompt, sees_others)
+        start = start_of(self.attention, name, unit)
         if start is not None and shared[0] is not None:
             start = shared[0].places[0][start]
         n_pictures = len(self.attention.pictures)
-        wire: dict[str, Any] = {"stack": name, "unit": unit, "start": start}
+        wire: dict[str, Any] = {
+            "stack": name,
+            "unit": unit,
+            "start": start,
+            "writes": writes_over_sound(stack, unit),
+        }
         for side, tokens, axis in zip(("query", "key"), (query, key), shared, strict=True):
             places = list(tokens.places)
             if places and axis is not None:
@@ -407,13 +404,7 @@ class HeadView(TokenSize, LongInputFigure):
         page = super().page_content()
         if self.mode != "places":
             return page
-        media = self.attention.media
-        held = [
-            counted(len(of), what)
-            for of, what in ((media.pictures, "picture"), (media.sounds, "sound"))
-            if of
-        ]
-        return replace(page, notes=(*page.notes, f"contains {' and '.join(held)} of the input"))
+        return replace(page, notes=(*page.notes, contents_note(self.attention.media)))
 
     def _choose_mode(self, change: object) -> None:
         self._mode_is_chosen = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,27 @@ def to_wire(array: NDArray[Any]) -> dict[str, Any]:
 def in_unit(attention: Attention, unit: str) -> Attention | WordAttention:
     """The attention itself, or its view between words if `unit` is "words"."""
     return attention.words if unit == "words" else attention
+
+
+def axes_in(stack: Stack, unit: str) -> tuple[Tokens, Tokens]:
+    """Queries and keys of a stack, in tokens or in words.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.widgets.wire.values import axes_in
+        >>> query, key = axes_in(load_model().attend("The otters purred.").stacks["self"], "words")
+        >>> len(query)
+        6
+    """
+    if unit == "tokens":
+        return stack.query, stack.key
+    return _words_of(stack.query), _words_of(stack.key)
+
+
+@lru_cache(maxsize=8)
+def _words_of(tokens: Tokens) -> Tokens:
+    """The words of an axis: spelt once, and not for every part that is asked for."""
+    return tokens.to_words()
 
 
 def masked_map(attention: Attention, quantity: str, head: Head, unit: str) -> NDArray[np.float32]:

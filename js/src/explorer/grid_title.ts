@@ -1,5 +1,5 @@
 import { html, type TemplateResult } from "lit-html";
-import type { GridState } from "../head_grid/state.js";
+import type { GridState, WireRow } from "../head_grid/state.js";
 import { pairCount } from "../head_grid/word_answers.js";
 import { percentText } from "../shared/percent_text.js";
 import { type Head, headName } from "../shared/types.js";
@@ -19,6 +19,18 @@ function colourHint(grid: GridState | undefined, isDark: boolean): string {
   return `${isDark ? "bright" : "dark"} = ${of}${scale}; rows look, columns are looked at`;
 }
 
+/** What cells show that paint the row of one token. */
+function paintedTitle({ side, of }: WireRow, reading: Reading | undefined, count: number) {
+  const text = of === null ? undefined : reading?.words[side][of]?.text;
+  const token = html`<b class="attnw-ex-from-part">“${text}”</b>`;
+  const row = !text
+    ? html`Where all tokens look on average`
+    : side === "key"
+      ? html`Which tokens look at ${token}`
+      : html`Where ${token} looks`;
+  return html`<span>${row} in each of the ${count} heads</span>`;
+}
+
 /** What the cells of all heads show: the heads, where a word looks, or how they link two words. */
 export function gridTitle(
   reading: Reading | undefined,
@@ -30,11 +42,13 @@ export function gridTitle(
   const layers = (stack?.n_layers ?? 0) - (stack?.without_attention?.length ?? 0);
   const count = layers * (stack?.n_heads ?? 0);
   const rows = grid?._rows;
+  const painted = grid?._thumbnails?.row;
   const asks = grid?.cells === "answers" && rows && rows.stack === grid.stack;
   const lock = (side: "query" | "key") => grid?.tokens.filter(([of]) => of === side).at(-1)?.[1];
   const [from, to] = [lock("query"), lock("key")];
   if (!asks || !reading || from === undefined || from !== rows.query) {
     const plural = count === 1 ? "head" : "heads";
+    if (painted && !grid._thumbnails?.signed) return paintedTitle(painted, reading, count);
     return html`<span>All ${count} ${plural}</span>
       <span class="attnw-ex-muted">${colourHint(grid, isDark)}</span>`;
   }

@@ -8,6 +8,7 @@ import { drawnControls, hideControl, labelControl } from "../shared/shared_contr
 import { save } from "../shared/snapshot.js";
 import type { Model, RenderContext } from "../shared/types.js";
 import { legendOf, ofTwoText } from "./grid_text.js";
+import { rowsBar } from "./painted_rows.js";
 import type { Scene } from "./scene.js";
 import { type GridState, OF_TWO, type OfTwo } from "./state.js";
 import { headSwitch, type Switching } from "./switch_controls.js";
@@ -94,6 +95,14 @@ export function gridControls(
       value: state.stack,
       change: (name) => save(model, { stack: name }),
     },
+    choice<"places" | "maps">({
+      name: "thumbnails",
+      place: "bar",
+      values: state._placed_on ? ["places", "maps"] : [],
+      value: maps?.row ? "places" : "maps",
+      change: (thumbnail) => save(model, { thumbnail }),
+      print: (value) => (value === "maps" ? "maps" : state._placed_on || value),
+    }),
     hideControl(model, (kind) => specialName(state._axes, kind)),
     ...drawnControls(model),
     {
@@ -112,14 +121,15 @@ export function gridControls(
 /** The row of controls under the grid, with the meaning of its colours. */
 export function controlRow(
   { state, maps, theme, look }: Scene,
-  bar: ReturnType<WithControls["bar"]>,
+  controls: ReturnType<WithControls["bar"]>,
   keysButton: unknown,
 ) {
   const { texts, words } = legendOf(state, maps);
+  const bar = (look.rows && rowsBar(look.rows, state.scale, look.end)) ?? strip(look.table);
   return html`<div class="attnw-controls attnw-grid-controls">
-    ${bar}
+    ${controls}
     <span class="attnw-grid-legend">
-      ${barView(theme, texts, strip(look.table))}<span>${words}</span>
+      ${barView(theme, texts, bar)}<span>${words}</span>
     </span>
     ${keysButton}
   </div>`;

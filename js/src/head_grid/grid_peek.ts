@@ -1,7 +1,9 @@
 import { type Cell, sameCell } from "../shared/cells.js";
 import { type Peeked, peekOut } from "../shared/peek.js";
+import { asFloat32, asUint8 } from "../shared/wire.js";
 import type { SmallMaps } from "./grid_pixels.js";
 import { headIn } from "./head_order.js";
+import { rowValue } from "./painted_rows.js";
 import type { Scene } from "./scene.js";
 
 /** A head as its thumbnail has it. */
@@ -17,7 +19,18 @@ function peeked(maps: SmallMaps, [row, col]: Cell): Peeked {
     cols: width,
     values: maps.values.subarray(head * height * width, (head + 1) * height * width),
     maximum: maps.maxima[head] ?? 0,
+    row: peekedRow(maps, head),
   };
+}
+
+/** The row that a thumbnail paints, with NaN where masked; undefined of a map. */
+function peekedRow({ row, signed }: SmallMaps, head: number): Peeked["row"] {
+  if (!row) return undefined;
+  const [, , count = 0] = row.values.shape;
+  const bytes = asUint8(row.values).subarray(head * count, (head + 1) * count);
+  const largest = asFloat32(row.largest)[head] ?? 0;
+  const values = Float32Array.from(bytes, (byte) => rowValue(byte, largest, signed));
+  return { side: row.side, of: row.of, values };
 }
 
 /** Returns a function that shows a head in the linked figures; whether a figure shows the head. */
@@ -26,7 +39,8 @@ function linkedPeek(signal: AbortSignal, circle: () => string) {
   let shown = false;
   const point = (maps: SmallMaps | null, head: Cell | undefined): boolean => {
     // A linked figure shows weights, and neither differences nor weights times their keys.
-    const isMap = maps?.values.length && !maps.signed && !maps.times_keys;
+    const hasMap = maps?.row || maps?.values.length;
+    const isMap = hasMap && !maps.signed && !maps.times_keys;
     const now = isMap && head ? ([maps, ...head] as const) : undefined;
     if (now?.every((value, i) => value === last?.[i])) return shown;
     if (now || last) shown = peekOut(circle(), now ? peeked(now[0], [now[1], now[2]]) : null);

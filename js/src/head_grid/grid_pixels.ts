@@ -4,7 +4,8 @@ import type { Raster } from "../shared/pen.js";
 import type { Scale } from "../shared/types.js";
 import { asFloat32, asInt32, asUint8 } from "../shared/wire.js";
 import { headIn, type Order } from "./head_order.js";
-import type { Edited, Thumbnails } from "./state.js";
+import { drawRow, type PaintedRows } from "./painted_rows.js";
+import type { Edited, Thumbnails, WireRow } from "./state.js";
 
 /** Decoded thumbnails of one stack: rows x cols heads of height x width cells. */
 export interface SmallMaps
@@ -20,6 +21,7 @@ export interface SmallMaps
   /** Largest value of all heads, whatever its sign. */
   maximum: number;
   changes: Float32Array | null;
+  row: WireRow | null;
 }
 
 export function decode(thumbnails: Thumbnails): SmallMaps {
@@ -33,6 +35,7 @@ export function decode(thumbnails: Thumbnails): SmallMaps {
     signed: false,
     times_keys: false,
     common: null,
+    row: null,
     ...thumbnails,
     changes: thumbnails.changes ? asFloat32(thumbnails.changes) : null,
     rows,
@@ -104,6 +107,8 @@ export interface Look {
   scale: Scale;
   /** The value at the end of the scale of all heads; null where each head has its own. */
   end: number | null;
+  /** What is painted on pictures in place of maps. */
+  rows?: PaintedRows | undefined;
 }
 
 /**
@@ -120,6 +125,12 @@ export function drawHead(
 ): void {
   const { height, width, values, signed } = maps;
   const head = row * maps.cols + col;
+  if (look.rows) {
+    const end = look.end ?? Math.abs(maps.maxima[head] ?? 0);
+    const { scale, ground = look.table[0] ?? 0 } = look;
+    drawRow(pixels, stride, offset, size, look.rows, head, { scale, end, signed, ground });
+    return;
+  }
   const share = look.end === null ? 1 : Math.abs(maps.maxima[head] ?? 0) / (look.end || 1);
   const colours = bytePixels(look.papers?.get(head) ?? look.table, look.scale, share, signed);
   const zero = signed ? NO_CHANGE : 0;

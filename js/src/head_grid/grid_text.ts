@@ -18,6 +18,7 @@ import type { Axes, Axis, Head, Special } from "../shared/types.js";
 import { WITH_WORD } from "./answer_paint.js";
 import { gridEnd, type SmallMaps } from "./grid_pixels.js";
 import { barRange, type Metric, type Order, orderHeads, passes } from "./head_order.js";
+import type { PaintedRows } from "./painted_rows.js";
 import type { Scene } from "./scene.js";
 import type { GridState, OfTwo } from "./state.js";
 import { stepNote } from "./training_step.js";
@@ -33,10 +34,11 @@ export function strongest(maps: SmallMaps, axes: Axes, [row, col]: Cell) {
   const head = row * maps.cols + col;
   const weight = maps.maxima[head] ?? 0;
   const [query = -1, key = -1] = maps.strongest.subarray(2 * head);
-  if (!(Math.abs(weight) > 0) || !(query in axes.query.text) || !(key in axes.key.text))
-    return undefined;
+  const isMean = maps.row?.of === null;
+  if (!(Math.abs(weight) > 0) || !(key in axes.key.text)) return undefined;
+  if (!isMean && !(query in axes.query.text)) return undefined;
   return {
-    query: labelOf(axes.query, query),
+    query: isMean ? "mean of all" : labelOf(axes.query, query),
     key: labelOf(axes.key, key),
     weight: printOf(maps)(weight),
   };
@@ -181,6 +183,7 @@ export function captionOf(scene: Scene): Caption {
       names && `${names} hidden`,
       state.unit === "words" ? MERGED : "",
       pooled(scene),
+      ...paintedNotes(scene),
       ...editNotes(scene),
       askedNote(scene),
       scene.families.size ? familyNote(scene) : labelNote(state),
@@ -205,6 +208,32 @@ function askedNote({ asked, layout, state: { _axes: axes } }: Scene): string {
     : `cells: where ${from} looks most, with its share in per cent`;
 }
 
+/** What a caption says of rows that are painted on pictures, and of what cells leave out. */
+function paintedNotes({ asked, look: { rows }, state }: Scene): string[] {
+  if (!rows || asked) return [];
+  const { _axes: axes, _media: media } = state;
+  const pictures = rows.plates.filter(({ picture }) => picture).length;
+  const of = rows.of ?? -1;
+  const row = rowWords(rows, of < 0 ? "" : labelOf(axes[rows.side], of));
+  const held = media?.pictures.length ?? 0;
+  const even = rows.even === undefined ? "" : figures(rows.even);
+  return [
+    `cells: ${row}, ${pictures ? "painted on the picture" : "along the sound"}`,
+    even && `tick on the bar: even attention, ${even}`,
+    "shares on tokens without a place are not drawn",
+    rows.isTiled ? "tiles only: tokens of the whole picture are not drawn" : "",
+    held ? `contains ${held > 1 ? `${held} pictures` : "the picture"} of the input` : "",
+  ].filter(Boolean);
+}
+
+/** "where “[CLS]” looks", "who looks at “r3c4”", "where all queries look on average". */
+export const rowWords = ({ side }: Pick<PaintedRows, "side">, token: string): string =>
+  side === "key"
+    ? `who looks at ${quoted(token)}`
+    : token
+      ? `where ${quoted(token)} looks`
+      : "where all queries look on average";
+
 /** What a caption says of the colours at the left of cells. */
 const familyNote = ({ families }: Scene): string => {
   const there = FAMILIES.filter((family) => [...families.values()].includes(family));
@@ -226,7 +255,8 @@ function editNotes(scene: Scene): string[] {
   if (off.size && maps?.signed) notes.push("no difference is drawn of what is off");
   if (changes) {
     const most = changes.reduce((a, b) => Math.max(a, b), 0);
-    const how = maps?.signed ? "" : scene.theme.forced ? "outlined: " : "orange paper: ";
+    const isOutlined = scene.theme.forced || scene.look.rows;
+    const how = maps?.signed ? "" : isOutlined ? "outlined: " : "orange paper: ";
     const upTo =
       `${how}changed against ` +
       `${state.versus === "other" ? "B" : "the intact model"}, Jensen-Shannon divergence up ` +
@@ -260,6 +290,7 @@ function lengths({ state: { _axes: axes }, stack }: Scene): string {
 function pooled({ maps, state: { _axes: axes, hidden } }: Scene): string {
   if (!maps || !axes.query) return "";
   const { height, width } = maps;
+  if (maps.row) return "";
   if (height * width === 0) return ALL_HIDDEN;
   const kept = ({ special }: Axis) =>
     special.filter((kind) => !hidden.includes(kind as Special)).length;

@@ -2,8 +2,10 @@ import type { Metrics } from "../shared/head_types.js";
 import { decodedByte, type EmbeddedMaps, mapsIn, wire } from "../shared/page/embedded_maps.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Kernel } from "../shared/page/page_data.js";
+import type { WirePlaces } from "../shared/places/place_types.js";
 import type { Head } from "../shared/types.js";
 import { asFloat32, asUint8, type WireArray } from "../shared/wire.js";
+import { paintedToken, rowOf } from "./page_row.js";
 import type { GridState, Thumbnails } from "./state.js";
 
 interface Own {
@@ -12,11 +14,18 @@ interface Own {
   changes: { stack: string; values: WireArray }[];
   /** The difference from the intact model that was shown: it is not computed here. */
   difference: Thumbnails | null;
+  /** Where the tokens of each stack come from, between tokens and between words. */
+  places?: WirePlaces[];
 }
 
 /** A grid that draws its thumbnails from the maps that the page holds. */
 export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
-  const model = localModel<GridState>({ ...state, _metrics: null, _thumbnails: null });
+  const model = localModel<GridState>({
+    ...state,
+    _metrics: null,
+    _thumbnails: null,
+    _places: null,
+  });
   const measure = () => {
     const label = model.get("step") ?? model.get("_steps")?.at(-1);
     const shown = own.metrics.find(
@@ -36,6 +45,10 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
       hidden: model.get("hidden"),
     };
     const { difference } = own;
+    const places = own.places?.find((of) => of.stack === stack && of.unit === now.unit);
+    model.set("_places", places ?? null);
+    // Pictures are on the page if the thumbnails were painted when the page was made.
+    if (!model.get("_media")) model.set("_placed_on", "");
     const isHeld =
       difference &&
       Object.entries(now).every(
@@ -51,17 +64,34 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
     const timesKeys = model.get("times_keys") && now.quantity === "weights";
     const differs = versus && isHeld && of_two === "difference";
     const off = other ? [] : edited.disabled.filter(([, , name]) => name === stack);
+    const shown = other ?? heldMaps;
+    const isOfBoth = String(shown.axes.key.text) === String(heldMaps.axes.key.text);
+    const token = isOfBoth ? paintedToken(model, places, shown.axes) : undefined;
     const made = differs
       ? difference
       : {
-          ...withoutInk(thumbnails(other ?? heldMaps, now.hidden, timesKeys), off),
+          ...(token
+            ? withEmptyRows(paintedOf(shown, token, now, timesKeys), off)
+            : withoutInk(thumbnails(shown, now.hidden, timesKeys), off)),
           signed: false,
           common: null,
         };
     model.set("_thumbnails", { ...made, ...edited, of_two, changes });
   };
-  const drawn = ["stack", "unit", "hidden", "quantity", "versus", "of_two", "times_keys"];
+  const drawn = [
+    "thumbnail",
+    "stack",
+    "unit",
+    "hidden",
+    "quantity",
+    "versus",
+    "of_two",
+    "times_keys",
+  ];
   for (const name of drawn) model.on(`change:${name}`, draw);
+  model.on("change:tokens", () => {
+    if (model.get("_thumbnails")?.row) draw();
+  });
   model.on("change:step", measure);
   // As in the kernel, another metric starts without a range: it was one of the metric before.
   let metric = model.get("metric");
@@ -76,6 +106,28 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
   draw();
   return model;
 };
+
+/** Thumbnails that paint the row of a token. */
+const paintedOf = (
+  maps: EmbeddedMaps,
+  token: NonNullable<ReturnType<typeof paintedToken>>,
+  of: Pick<Thumbnails, "stack" | "unit" | "quantity" | "hidden">,
+  timesKeys: boolean,
+) => ({ ...rowOf(maps, token, of.hidden, timesKeys), ...of, times_keys: timesKeys });
+
+/** Painted rows that are 0 in heads that are off. */
+function withEmptyRows<T extends ReturnType<typeof paintedOf>>(drawn: T, off: Head[]): T {
+  const [, heads = 0, count = 0] = drawn.row.values.shape;
+  const values = asUint8(drawn.row.values);
+  const maxima = asFloat32(drawn.maxima);
+  for (const [layer, head] of off) {
+    const at = layer * heads + head;
+    const row = values.subarray(at * count, (at + 1) * count);
+    row.set(row.map((byte) => Math.min(1, byte)));
+    maxima[at] = 0;
+  }
+  return drawn;
+}
 
 /** Thumbnails with nothing in the cells of heads that are off. */
 function withoutInk(drawn: Thumbnails, off: Head[]): Thumbnails {

@@ -76,14 +76,14 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
 
 /**
  * A line through disabled heads. Heads that this choice changes stand on another paper; with the
- * system's colours, they have an outline.
+ * system's colours, and on pictures, they have an outline.
  */
-function paintEdits(pen: Pen, { layout, theme, order, off, changes, maps }: Scene) {
+function paintEdits(pen: Pen, { layout, theme, order, off, changes, maps, look }: Scene) {
   for (const [i, head] of order.heads.entries()) {
     const at = [Math.floor(i / order.cols), i % order.cols] as const;
     if (off.has(head)) paintEmpty(pen, layout, at, theme);
     const width = head < 0 ? 0 : Math.round(3 * paperStrength(changes?.[head] ?? 0));
-    if (theme.forced && !maps?.signed && width)
+    if ((theme.forced || look.rows) && !maps?.signed && width)
       outline(pen, layout, at, theme.second, width, -width / 2);
   }
 }

@@ -5,6 +5,7 @@ import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
 import { decode } from "./grid_pixels.js";
 import { captionOf, legendOf, tableOf } from "./grid_text.js";
 import { paintGrid } from "./paint.js";
+import { rowsBar } from "./painted_rows.js";
 import { areCurrent, composed, sceneOf } from "./scene.js";
 import type { GridState } from "./state.js";
 
@@ -27,7 +28,9 @@ export const drawPicture: DrawPicture<GridState> = (state, request) => {
   sheet.reserve(sceneOf(state, maps, { ...sheet.look, density: FINE }).width);
   sheet.figure(scene.width, scene.height, (pen) => paintGrid(pen, scene, composed(scene)));
   const { texts, words } = legendOf(state, maps);
-  sheet.colourBar(texts, words, strip(scene.look.table));
+  const { look } = scene;
+  const bar = (look.rows && rowsBar(look.rows, state.scale, look.end)) ?? strip(look.table);
+  sheet.colourBar(texts, words, bar);
   sheet.notes(...said.notes);
   return { sheet, caption: said, table: tableOf(scene) };
 };

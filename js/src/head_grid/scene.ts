@@ -17,6 +17,7 @@ import {
   type Order,
   orderHeads,
 } from "./head_order.js";
+import { paintedRows } from "./painted_rows.js";
 import type { GridState } from "./state.js";
 
 /** All that a grid draws of a state. */
@@ -102,6 +103,7 @@ export function sceneOf(
   const snap = (x: number) => Math.round(x * density) / density;
   const table = maps?.signed ? diverging(page.theme) : ramp(page.theme);
   const changes = maps?.stack === state.stack ? maps.changes : null;
+  const painted = paintedRows(maps, state, page.theme);
   return {
     ...page,
     room,
@@ -128,6 +130,7 @@ export function sceneOf(
       line: word(page.theme.hairline),
       scale: state.scale,
       end: gridEnd(state.scale, maps),
+      rows: painted,
     },
     // Of two attentions that are compared, the heads of the second are on.
     off: new Set(
@@ -166,7 +169,7 @@ export const hasLabels = ({ metric, layout, labels, families }: Scene): boolean 
 
 /** The small maps as pixels; undefined where there are none to see. */
 export const composed = ({ maps, layout, order, look }: Scene): Raster | undefined =>
-  maps?.values.length ? compose(layout, maps, order, look) : undefined;
+  maps && (maps.values.length || look.rows) ? compose(layout, maps, order, look) : undefined;
 
 /** Whether the maps belong to the requested state. */
 export function areCurrent(maps: SmallMaps | null, state: GridState): maps is SmallMaps {
@@ -180,6 +183,15 @@ export function areCurrent(maps: SmallMaps | null, state: GridState): maps is Sm
     (!state.disabled.length || maps.method === state.method) &&
     maps.versus === (state.versus ?? null) &&
     maps.times_keys === (state.times_keys && state.quantity === "weights" && !maps.signed) &&
-    (!state._compared?.length || maps.of_two === state.of_two)
+    (!state._compared?.length || maps.of_two === state.of_two) &&
+    isOfLocked(maps, state)
   );
+}
+
+/** Whether a painted row is that of the last locked query, if one is locked. */
+function isOfLocked({ row }: SmallMaps, { tokens, thumbnail, _axes: axes }: GridState): boolean {
+  if (!row) return true;
+  const locked = tokens.filter(([side]) => side === "query").at(-1)?.[1];
+  const isThere = locked !== undefined && locked < (axes?.query.text.length ?? 0);
+  return thumbnail !== "maps" && (!isThere || (row.side === "query" && row.of === locked));
 }

@@ -1,5 +1,6 @@
 import type { Family } from "../shared/families.js";
-import type { Head, SharedState } from "../shared/types.js";
+import type { WirePlaces } from "../shared/places/place_types.js";
+import type { Head, SharedState, Side } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
 import type { MetricState } from "./head_order.js";
 
@@ -29,6 +30,25 @@ export interface Edited {
   changes: WireArray | null;
 }
 
+/** The row of a query, or the column of a key, in every head. */
+export interface WireRow {
+  side: Side;
+  /** The position of the token; null for the mean over all queries. */
+  of: number | null;
+  /** uint8 [L,H,n]: 0 masked, 1 + round(254 sqrt(value / largest)); differences about 128. */
+  values: WireArray;
+  /** float32 [L,H]: the largest size of a value in each row. */
+  largest: WireArray;
+}
+
+/** A picture at the size of a thumbnail, with its size as the user gave it. */
+export interface SmallPicture {
+  width: number;
+  height: number;
+  /** uint8 [rows, columns, 3]. */
+  pixels: WireArray;
+}
+
 export interface Thumbnails extends Partial<Edited> {
   stack: string;
   quantity: string;
@@ -40,6 +60,8 @@ export interface Thumbnails extends Partial<Edited> {
   maxima: WireArray;
   /** int32 [L,H,2]: query and key index of that value. */
   strongest: WireArray;
+  /** What is painted on pictures in place of maps, which have no cells then; null for maps. */
+  row?: WireRow | null;
 }
 
 /** The values of one query to all keys in every head. */
@@ -67,6 +89,13 @@ export interface GridState extends SharedState, MetricState {
   /** What was off when the metrics were given. */
   _metrics_of?: string;
   _thumbnails: Thumbnails | null;
+  /** What thumbnails are; null for places where keys are on pictures, else maps. */
+  thumbnail?: "maps" | "places" | null;
+  /** What thumbnails of the shown stack can be painted on; "" for nothing. */
+  _placed_on?: "pictures" | "sounds" | "";
+  /** Where the tokens come from, while thumbnails are painted. */
+  _places?: WirePlaces | null;
+  _media?: { pictures: SmallPicture[]; sounds: { seconds: number }[] } | null;
   /** What the cells show while a word is locked: where it looks in every head, or the maps. */
   cells?: "answers" | "maps";
   /** Of the locked query, in every head; null without one, and where there are too many numbers. */
@@ -101,6 +130,10 @@ export const WATCHED: (keyof GridState)[] = [
   "filter",
   "outside",
   "_thumbnails",
+  "thumbnail",
+  "_placed_on",
+  "_places",
+  "_media",
   "tokens",
   "cells",
   "_rows",

@@ -103,7 +103,11 @@ function render(context: RenderContext<GridState>): void {
   /** Compose the thumbnails again, but only where something they depend on has changed. */
   function compose(now: Scene): void {
     const { layout, order, look, theme } = now;
-    const of = [maps, JSON.stringify([layout, order.heads, look.scale, look.end, theme])];
+    const of = [
+      maps,
+      look.rows,
+      JSON.stringify([layout, order.heads, look.scale, look.end, theme]),
+    ];
     if (of.every((value, i) => value === rasterOf[i])) return;
     raster = composed(now);
     rasterOf = of;

@@ -1,8 +1,8 @@
 import { attentionMap, mapsIn, severalMaps, twoMaps } from "../shared/page/embedded_maps.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Kernel } from "../shared/page/page_data.js";
+import type { WirePlaces } from "../shared/places/place_types.js";
 import type { Model } from "../shared/types.js";
-import type { WirePlaces } from "./places/place_types.js";
 import type { ViewState } from "./state.js";
 
 /** Positions of highlighted words on the axes of a stack. */

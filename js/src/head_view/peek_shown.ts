@@ -33,6 +33,7 @@ export function peekShown(state: ViewState, last: Shown | null, peeked: Peeked) 
   if (isTwo(state)) return null;
   if (!last || last.axes.stack !== peeked.head[2] || last.axes.unit !== peeked.unit) return null;
   const { query, key } = last.axes;
+  if (peeked.row) return rowShown(state, last, peeked, peeked.row);
   const rows = kept(query, peeked.hidden);
   const cols = kept(key, peeked.hidden);
   const whole = rows.length === peeked.rows && cols.length === peeked.cols;
@@ -64,6 +65,39 @@ export function peekShown(state: ViewState, last: Shown | null, peeked: Peeked) 
   };
   const shared = { ...state, arrangement: "one", hidden: peeked.hidden } as ViewState;
   return { shown, state: whole ? shared : ({ ...shared, ...BLOCKS } as ViewState) };
+}
+
+/**
+ * The row of a head that another figure points at, where one row is painted; null in other modes,
+ * which show whole maps.
+ */
+function rowShown(state: ViewState, last: Shown, peeked: Peeked, row: NonNullable<Peeked["row"]>) {
+  const { query, key } = last.axes;
+  const counts = { query: query.text.length, key: key.text.length };
+  const isMap = last.values.length === counts.query * counts.key;
+  const painted = row.side === "query" ? "key" : "query";
+  if (state.mode !== "places" || !isMap || row.values.length !== counts[painted]) return null;
+  const values = last.values.map((value) => (Number.isNaN(value) ? value : 0));
+  if (row.side === "key")
+    for (const [i, value] of row.values.entries()) values[i * counts.key + (row.of ?? 0)] = value;
+  // Every row is the mean row, so that their mean is this row.
+  else if (row.of === null)
+    for (let i = 0; i < counts.query; i++) values.set(row.values, i * counts.key);
+  else values.set(row.values, row.of * counts.key);
+  const shown: Shown = {
+    head: peeked.head,
+    quantity: peeked.quantity,
+    unit: peeked.unit,
+    axes: last.axes,
+    values,
+    exact: false,
+    highlighted: last.highlighted,
+    rowSums: [1, 1],
+    mask: last.mask,
+    source: [peeked],
+    peek: "peek",
+  };
+  return { shown, state: { ...state, arrangement: "one" } as ViewState };
 }
 
 /** What is of tokens and not of blocks. */

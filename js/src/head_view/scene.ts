@@ -1,5 +1,6 @@
 import { labelFont, TOKEN_PIXELS, widestLabel } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
+import { type AxesPlaces, placesOf } from "../shared/places/token_places.js";
 import type { Print } from "../shared/quantity.js";
 import { sharePrinter } from "../shared/quantity.js";
 import type { Theme } from "../shared/theme.js";
@@ -7,7 +8,6 @@ import { type Axes, type Axis, type Head, type Side, sameHead } from "../shared/
 import { isWhole, type MapPart } from "../shared/window.js";
 import { isMany, printerOf } from "./aside/token_name.js";
 import type { Plot } from "./gestures.js";
-import { type AxesPlaces, placesOf } from "./places/token_places.js";
 import { headColours } from "./several/head_colours.js";
 import { type Several, severalMap, togetherMap } from "./several/several.js";
 import { scaledToSight } from "./source/colour_range.js";

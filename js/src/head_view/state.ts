@@ -1,6 +1,6 @@
 import type { TokenSize } from "../shared/labels.js";
+import type { WireMedia, WirePlaces } from "../shared/places/place_types.js";
 import type { AttentionMap, SharedState, Side } from "../shared/types.js";
-import type { WireMedia, WirePlaces } from "./places/place_types.js";
 import type { Arrangement, Maps, OfTwoMaps } from "./several/map_types.js";
 import type { ExactRow, LongMaps, NoHead, Sentences, Tile, TileRow } from "./source/tile_types.js";
 

@@ -1,4 +1,4 @@
-import type { Head } from "./types.js";
+import type { Head, Side } from "./types.js";
 
 /** A head that a figure points at, with the data on the page, for linked figures to preview. */
 export interface Peeked {
@@ -11,6 +11,11 @@ export interface Peeked {
   /** rows x cols: round(255 sqrt(value / maximum)). */
   values: Uint8Array;
   maximum: number;
+  /**
+   * The row of a query, or the column of a key, in place of a map, which has no cells then; `of` is
+   * null for the mean over all queries.
+   */
+  row?: { side: Side; of: number | null; values: Float32Array } | undefined;
 }
 
 interface Call {

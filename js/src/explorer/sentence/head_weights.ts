@@ -102,12 +102,18 @@ export function weightsOf(sources: Sources, head: Head): HeadWeights | undefined
     return { head, axes, row, isWhole: true, hasHidden: () => true };
   }
   const exact = rowOfGrid(sources, head);
+  const painted = peeked?.row;
   const isPeeked = peeked && sameHead(peeked.head, head) && peeked.unit === view.unit;
   const rough = isPeeked ? bytesOf(sources, peeked) : undefined;
   return {
     head,
     axes,
-    row: (query) => (exact?.query === query ? exact.values : rough?.(query)),
+    row: (query) =>
+      exact?.query === query
+        ? exact.values
+        : isPeeked && painted?.side === "query" && painted.of === query
+          ? painted.values
+          : rough?.(query),
     isWhole: rough !== undefined,
     hasHidden: (query) => exact?.query === query,
   };

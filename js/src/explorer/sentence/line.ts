@@ -205,7 +205,9 @@ const restPart = (reading: Reading): Part => ({
 /** The strongest drawn link of any head, by the thumbnails; undefined where one stands out. */
 function strongestOfAll(grid: GridState | undefined, reading: Reading) {
   const maps = grid?._thumbnails;
-  if (!maps || maps.signed || maps.times_keys || maps.stack !== reading.head[2]) return undefined;
+  // Painted rows are of one token.
+  if (!maps || maps.row || maps.signed || maps.times_keys || maps.stack !== reading.head[2])
+    return undefined;
   const maxima = asFloat32(maps.maxima);
   const places = asInt32(maps.strongest);
   const [, heads = 1] = maps.maxima.shape;

@@ -3,11 +3,11 @@ import { decode } from "../../shared/encoded_picture.js";
 import { fresh } from "../../shared/pen.js";
 import type { Figure, Scene } from "../scene.js";
 import type { Target } from "../source/target.js";
+import { picturesOf } from "./picture_files.js";
 import { arrangePlaces, type Chip, type PlacesPanels, topOf } from "./places_layout.js";
 import { elementsOf, paintPlaces } from "./places_paint.js";
 import { placesNotes } from "./places_text.js";
 import { chosenOf, directionOf } from "./shown_row.js";
-import { picturesOf } from "./token_places.js";
 
 /** The target of a token; where both axes have the same tokens, it is on the chosen side. */
 function targetOf(scene: Scene, { side, position }: Pick<Chip, "side" | "position">): Target {

@@ -7,6 +7,7 @@ import type { Scene } from "../scene.js";
 import { type HeadPanel, TITLE } from "../several/heads_side_by_side.js";
 import { absentIn, PLACES_OF_TWO } from "../several/two_maps.js";
 import { directionOf, otherSide, type ShownRow, shownRow } from "./shown_row.js";
+import { writtenLabel } from "./written_token.js";
 
 export const GAP = 12;
 const CHIP_GAP = 4;
@@ -263,7 +264,9 @@ function flow(
   let [x, y] = [left, top];
   for (const position of positions) {
     const most = Math.min(WIDEST_CHIP, room) - 2 * CHIP_PADDING;
-    const text = shorten(measure, labelOf(scene.axes[side], indices[position] ?? 0), most);
+    const index = indices[position] ?? 0;
+    const written = side === "query" ? writtenLabel(scene, index) : undefined;
+    const text = shorten(measure, written ?? labelOf(scene.axes[side], index), most);
     const width = Math.ceil(Math.max(CHIP_HEIGHT, measure(text) + 2 * CHIP_PADDING));
     if (x > left && x + width > left + room) [x, y] = [left, y + CHIP_HEIGHT + CHIP_GAP];
     chips.push({ side, position, text, x, y, width, height: CHIP_HEIGHT });
@@ -301,7 +304,9 @@ function placesLayout(scene: Scene, row: ShownRow, tallest: number): PlacesLayou
     layout.leftOut += leftOut;
     if (!positions.length) continue;
     if (sides.length > 1) {
-      const text = `${side === "query" ? "from" : "to"}: ${counted(positions.length, "token")}`;
+      const isWritten = side === "query" && places?.writes;
+      const from = isWritten ? "rows, by the token that each writes" : "from";
+      const text = `${side === "query" ? from : "to"}: ${counted(positions.length, "token")}`;
       layout.headings.push({ text, x: left, y: y + LABEL / 2 });
       y += LABEL;
     }

@@ -2,10 +2,11 @@ import { cssWord, levelOf } from "../../shared/colour_levels.js";
 import { paintPicture } from "../../shared/encoded_picture.js";
 import { drawToken, labelFont, write } from "../../shared/labels.js";
 import { type Pen, paintRaster, type Raster } from "../../shared/pen.js";
+import { coverOf, groundOf, unseen } from "../../shared/places/picture_cover.js";
 import type { Scene } from "../scene.js";
 import { LEVELS, tablesOf } from "../several/head_colours.js";
 import { paintNames } from "../several/heads_side_by_side.js";
-import { coverOf, groundOf, unseen } from "./places_colours.js";
+import { picturesOf } from "./picture_files.js";
 import {
   type Chip,
   headingFont,
@@ -19,7 +20,6 @@ import {
 } from "./places_layout.js";
 import { chosenOf, pointedOf, type ShownRow } from "./shown_row.js";
 import { paintSound } from "./sound_paint.js";
-import { picturesOf } from "./token_places.js";
 
 /** From so many times the even share on, a token has an outline. */
 export const OUTLINED = 3;

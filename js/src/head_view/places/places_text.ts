@@ -2,6 +2,7 @@ import type { Table } from "../../shared/caption.js";
 import { labelOf } from "../../shared/labels.js";
 import { counted } from "../../shared/numbers.js";
 import { percentText } from "../../shared/percent_text.js";
+import type { TokenPlace } from "../../shared/places/token_places.js";
 import { signedValue } from "../../shared/quantity.js";
 import { headName } from "../../shared/types.js";
 import { listName, tokenName } from "../aside/token_name.js";
@@ -9,7 +10,6 @@ import type { Scene } from "../scene.js";
 import { indicesOf, type PlacesPanels } from "./places_layout.js";
 import { OUTLINED } from "./places_paint.js";
 import { pointedOf, type ShownRow, shownRow } from "./shown_row.js";
-import type { TokenPlace } from "./token_places.js";
 
 const ACROSS = ["left", "", "right"];
 const DOWN = ["upper", "", "lower"];
@@ -49,7 +49,14 @@ export function rowName(scene: Scene, { side, of }: ShownRow): string {
     return index === undefined ? "to no token" : `to ${tokenName(scene.axes.key, index)}`;
   return index === undefined
     ? `from all ${counted(scene.map.rows.length, "query").replace("querys", "queries")} on average`
-    : `from ${tokenName(scene.axes.query, index)}`;
+    : `from ${tokenName(scene.axes.query, index)}${writtenText(scene, index)}`;
+}
+
+/** ", which writes cat"; "" of a row that is not labelled by what it writes. */
+function writtenText(scene: Scene, index: number): string {
+  const isLast = index + 1 >= scene.axes.query.text.length;
+  if (!scene.places?.writes || isLast) return "";
+  return `, which writes ${tokenName(scene.axes.query, index + 1)}`;
 }
 
 interface Valued {
@@ -211,6 +218,7 @@ export function placesNotes({ panels }: PlacesPanels, scene: Scene): string[] {
       ? `${counted(layout.leftOut, "weaker token")} without a place not drawn`
       : "",
     isPadded ? "padding is cut off" : "",
+    scene.places?.writes ? "→: the token that a row writes, which is the next one" : "",
     startNote(pictures.length > 0, hasLayers),
     contents(pictures.length, media?.sounds.length ?? 0),
   ].filter(Boolean);

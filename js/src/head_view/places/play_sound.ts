@@ -1,9 +1,9 @@
+import type { WireMedia } from "../../shared/places/place_types.js";
+import type { TokenPlace } from "../../shared/places/token_places.js";
 import { asUint8 } from "../../shared/wire.js";
 import type { Scene } from "../scene.js";
-import type { WireMedia } from "./place_types.js";
 import { indicesOf } from "./places_layout.js";
 import { chosenOf, shownRow } from "./shown_row.js";
-import type { TokenPlace } from "./token_places.js";
 
 type WireSound = WireMedia["sounds"][number];
 

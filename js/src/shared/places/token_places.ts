@@ -1,9 +1,7 @@
-import type { EncodedPicture } from "../../shared/encoded_picture.js";
-import type { Axes, Side } from "../../shared/types.js";
-import { asFloat32, asUint8, type WireArray } from "../../shared/wire.js";
-import type { ViewState } from "../state.js";
+import type { Axes, Side } from "../types.js";
+import { asFloat32, type WireArray } from "../wire.js";
 import { placeLevels } from "./place_levels.js";
-import type { WireMedia, WirePlaces } from "./place_types.js";
+import type { WirePlaces } from "./place_types.js";
 
 /** Where a token comes from: pixels of a picture, or seconds and hertz of a sound. */
 export interface TokenPlace {
@@ -19,6 +17,8 @@ type Places = (TokenPlace | undefined)[];
 /** The places of both axes, an entry for each token. */
 export interface AxesPlaces extends Record<Side, Places> {
   start: number | null;
+  /** Whether a query is labelled by the token that its row writes: the next one. */
+  writes: boolean;
   /** Whether both axes have the same tokens, so that a token is a query and a key. */
   isOneText: boolean;
   /** The level of each token: 0 for the smallest boxes, 1 for a picture below its tiles. */
@@ -43,7 +43,7 @@ const isSame = (a: TokenPlace | undefined, b: TokenPlace | undefined) =>
 const known = new WeakMap<WirePlaces, { axes: Axes; made: AxesPlaces }>();
 
 /** The places of tokens on these axes; undefined while the kernel has not sent them. */
-export function placesOf({ _places: wire }: Pick<ViewState, "_places">, axes: Axes) {
+export function placesOf({ _places: wire }: { _places?: WirePlaces | null }, axes: Axes) {
   if (!wire || wire.stack !== axes.stack || wire.unit !== axes.unit) return undefined;
   const fits = (array: WireArray | null, side: Side) =>
     !array || array.shape[0] === axes[side].text.length;
@@ -54,6 +54,7 @@ export function placesOf({ _places: wire }: Pick<ViewState, "_places">, axes: Ax
   const key = places(wire.key, axes.key.text.length);
   const made: AxesPlaces = {
     start: wire.start,
+    writes: wire.writes ?? false,
     query,
     key,
     isOneText:
@@ -64,20 +65,5 @@ export function placesOf({ _places: wire }: Pick<ViewState, "_places">, axes: Ax
     levels: { query: placeLevels(query), key: placeLevels(key) },
   };
   known.set(wire, { axes, made });
-  return made;
-}
-
-const files = new WeakMap<WireMedia, EncodedPicture[]>();
-
-/** The pictures of the input as files, read once from their bytes. */
-export function picturesOf({ _media: media }: Pick<ViewState, "_media">): EncodedPicture[] {
-  if (!media) return [];
-  const made =
-    files.get(media) ??
-    media.pictures.map(({ file, type, across }) => {
-      const bytes = asUint8(file) as Uint8Array<ArrayBuffer>;
-      return { bytes, type, across };
-    });
-  files.set(media, made);
   return made;
 }

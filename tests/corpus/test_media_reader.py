@@ -1,4 +1,4 @@
-"""Studies over pictures: equal to the mean over single attentions, resumed, by workers, refused."""
+"""Studies over pictures and sounds: equal to single attentions, resumed, by workers, refused."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import pytest
 from PIL import Image
 
 from attnwidget import AttentionModel, load_model, measure, measure_attention
+from attnwidget.capture.hub_model.media_input import is_media
 from attnwidget.capture.maps.kept_layer import KeptLayer
-from attnwidget.corpus.picture_segments import is_picture, picture_segments
+from attnwidget.corpus.media_segments import media_segments
 from attnwidget.demo import drawn_shapes
 from attnwidget.metrics import MassInPlaces
 
@@ -103,11 +104,15 @@ def test_long_inputs_have_the_same_numbers(
 
 
 def test_other_inputs_are_refused(model: AttentionModel) -> None:
-    with pytest.raises(TypeError, match="expected pictures, got str as number 1: a picture is a"):
+    with pytest.raises(
+        TypeError, match="expected pictures or sounds, got str as number 1: a picture is a"
+    ):
         numbers(model, [DRAWN.pictures[0], "a text"])
-    with pytest.raises(ValueError, match="row 0 has no picture in 'images'"):
+    with pytest.raises(ValueError, match="row 0 has no picture and no sound"):
         numbers(model, [{"images": []}])
-    with pytest.raises(ValueError, match="pictures take None, got 'zero'"):
+    with pytest.raises(
+        ValueError, match="option of texts: pictures and sounds take None, got 'zero'"
+    ):
         numbers(model, DRAWN.pictures, token_types="zero")
     with pytest.raises(ValueError, match="measure distances along a line"):
         measure(model, DRAWN.pictures, ["position"], progress=False)
@@ -120,10 +125,8 @@ def test_other_inputs_are_refused(model: AttentionModel) -> None:
 
 
 def test_pictures_are_known_by_their_content() -> None:
-    first, again, other = picture_segments(
-        [DRAWN.pictures[0], DRAWN.pictures[0], DRAWN.pictures[1]]
-    )
+    first, again, other = media_segments([DRAWN.pictures[0], DRAWN.pictures[0], DRAWN.pictures[1]])
     assert first.first == again.first != other.first and first.index == 0 and len(first) == 1
     rows = [{"images": DRAWN.pictures[0], "text": text} for text in ("what?", "where?")]
-    assert len({segment.first for segment in picture_segments(rows)}) == 2
-    assert not any(map(is_picture, ("text", ["list"], ("a", "b"), {"text": "a"}, 1)))
+    assert len({segment.first for segment in media_segments(rows)}) == 2
+    assert not any(map(is_media, ("text", ["list"], ("a", "b"), {"text": "a"}, 1)))

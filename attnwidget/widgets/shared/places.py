@@ -1,21 +1,30 @@
-"""Places of tokens, pictures and sounds, as the page of a HeadView gets them."""
+"""Places of tokens, pictures and sounds, as pages of figures get them."""
 
 from __future__ import annotations
 
 import io
 import wave
 from collections.abc import Callable, Sequence
-from typing import Any
+from math import ceil, sqrt
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.text.counted import counted
 from attnwidget.text.places import Box, Media, Place, Sound, Span
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.wire.values import to_wire
 
+if TYPE_CHECKING:
+    from PIL import Image
+
 #: Pixels that the longer side of a picture has on a page at most.
 LONGEST_SIDE = 1024
+#: Pixels that the longer side of the only picture of an input has in a thumbnail at most.
+LONGEST_SIDE_SMALL = 96
+# Each of many pictures has so many pixels at least.
+_LEAST_SIDE_SMALL = 24
 # A picture that needs more bytes without loss is sent as a JPEG.
 _LOSSLESS_BYTES = 200_000
 _JPEG_QUALITY = 85
@@ -32,7 +41,7 @@ def has_places(tokens: Tokens) -> bool:
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
-        >>> from attnwidget.widgets.head_view.places import has_places
+        >>> from attnwidget.widgets.shared.places import has_places
         >>> has_places(Tokens.plain(["The", "cat"]))
         False
     """
@@ -48,7 +57,7 @@ def places_to_wire(places: Sequence[Place | None], n_pictures: int) -> dict[str,
 
     Example:
         >>> from attnwidget.results import Box
-        >>> from attnwidget.widgets.head_view.places import places_to_wire
+        >>> from attnwidget.widgets.shared.places import places_to_wire
         >>> wire = places_to_wire([None, Box(0, 0, 0, 8, 8)], n_pictures=1)
         >>> wire["shape"]
         [2, 5]
@@ -87,7 +96,7 @@ def first_query(
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
-        >>> from attnwidget.widgets.head_view.places import first_query
+        >>> from attnwidget.widgets.shared.places import first_query
         >>> tokens = Tokens.plain(["[CLS]", "cats"])
         >>> first_query(tokens, tokens, None)
         0
@@ -103,6 +112,53 @@ def first_query(
     return None
 
 
+def small_media_to_wire(media: Media) -> dict[str, Any]:
+    """Return pictures as the pixels of thumbnails, and the lengths of sounds.
+
+    Thumbnails of all heads share one copy of the pictures. Pixels are uint8 [rows, columns, 3] of
+    at most 96 a side. Several pictures share the room of one picture.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.text.places import Media
+        >>> from attnwidget.widgets.shared.places import small_media_to_wire
+        >>> picture = np.zeros((400, 800, 3), np.uint8)
+        >>> (small,) = small_media_to_wire(Media(pictures=(picture,)))["pictures"]
+        >>> small["width"], small["pixels"]["shape"]
+        (800, [48, 96, 3])
+    """
+    side = max(_LEAST_SIDE_SMALL, LONGEST_SIDE_SMALL // max(1, ceil(sqrt(len(media.pictures)))))
+    return {
+        "pictures": [
+            {
+                "width": picture.shape[1],
+                "height": picture.shape[0],
+                "pixels": to_wire(np.asarray(_at_most(picture, side))),
+            }
+            for picture in media.pictures
+        ],
+        "sounds": [{"seconds": sound.seconds} for sound in media.sounds],
+    }
+
+
+def contents_note(media: Media) -> str:
+    """Return the note of a page that contains pictures and sounds.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.text.places import Media
+        >>> from attnwidget.widgets.shared.places import contents_note
+        >>> contents_note(Media(pictures=(np.zeros((8, 16, 3), np.uint8),)))
+        'contains 1 picture of the input'
+    """
+    held = [
+        counted(len(of), what)
+        for of, what in ((media.pictures, "picture"), (media.sounds, "sound"))
+        if of
+    ]
+    return f"contains {' and '.join(held)} of the input"
+
+
 def media_to_wire(media: Media) -> dict[str, Any]:
     """Return pictures as PNG or JPEG files, and sounds as waveforms and WAV files.
 
@@ -112,7 +168,7 @@ def media_to_wire(media: Media) -> dict[str, Any]:
     Example:
         >>> import numpy as np
         >>> from attnwidget.text.places import Media
-        >>> from attnwidget.widgets.head_view.places import media_to_wire
+        >>> from attnwidget.widgets.shared.places import media_to_wire
         >>> wire = media_to_wire(Media(pictures=(np.zeros((8, 16, 3), np.uint8),)))
         >>> wire["pictures"][0]["width"], wire["pictures"][0]["type"]
         (16, 'image/png')
@@ -123,15 +179,21 @@ def media_to_wire(media: Media) -> dict[str, Any]:
     }
 
 
-def _picture(pixels: NDArray[np.uint8]) -> dict[str, Any]:
+def _at_most(pixels: NDArray[np.uint8], longest: int) -> Image.Image:
+    """Return a picture with at most so many pixels along its longer side."""
     from PIL import Image
 
-    height, width = pixels.shape[:2]
     picture = Image.fromarray(pixels)
-    longest = max(width, height)
-    if longest > LONGEST_SIDE:
-        size = [max(1, round(side * LONGEST_SIDE / longest)) for side in (width, height)]
-        picture = picture.resize((size[0], size[1]), Image.Resampling.LANCZOS)
+    larger = max(picture.size) / longest
+    if larger <= 1:
+        return picture
+    width, height = (max(1, round(side / larger)) for side in picture.size)
+    return picture.resize((width, height), Image.Resampling.LANCZOS)
+
+
+def _picture(pixels: NDArray[np.uint8]) -> dict[str, Any]:
+    height, width = pixels.shape[:2]
+    picture = _at_most(pixels, LONGEST_SIDE)
     encoded = io.BytesIO()
     picture.save(encoded, "PNG")
     kind = "image/png"

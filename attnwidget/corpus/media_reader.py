@@ -1,14 +1,16 @@
-"""Reading pictures in turn, and adding their attention to accumulators."""
+"""Reading pictures and sounds in turn, and adding their attention to accumulators."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from attnwidget.capture.hub_model.generate import decoder_ids
+from attnwidget.capture.hub_model.media_input import MEDIA
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.corpus.accumulator import Accumulator, Subject
 from attnwidget.corpus.attention_reader import add_attention, measured_stack, subject_of
-from attnwidget.corpus.picture_segments import PICTURES, PictureSegment
+from attnwidget.corpus.media_segments import MediaSegment
 from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.text.segments import Segment
 
@@ -17,10 +19,10 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 
-class PictureReader(StudyReader):
-    """One model, and the accumulators that get its attention in pictures.
+class MediaReader(StudyReader):
+    """One model, and the accumulators that get its attention in pictures and sounds.
 
-    The first stack of the model is read: the language model beside towers, or the only stack.
+    The language model beside towers is read, the only stack, or the encoder of an encoder-decoder.
 
     Args:
         model: The model with its processor.
@@ -30,29 +32,30 @@ class PictureReader(StudyReader):
     def __init__(self, model: AttentionModel, accumulators: Sequence[Accumulator[Any]]) -> None:
         super().__init__(model, accumulators)
         self._first: tuple[Segment, Attention] | None = None
+        self._stack = "encoder" if model.inputs.encodes_apart else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         made = self.model, self._accumulators
         return type(self), made, {"worker_model": self.worker_model}
 
     def subject(self, segment: Segment) -> Subject:
-        """Return the numbers of layers and heads, for which the model reads the first picture.
+        """Return the numbers of layers and heads, for which the model reads the first input.
 
         Raises:
             ValueError: As `measure`.
         """
         with self.worker_model.reading():
             attention = self._attention(segment)
-        # The picture need not be read again for its numbers.
+        # The input need not be read again for its numbers.
         self._first = segment, attention
-        chosen = measured_stack(attention, self._accumulators)
+        chosen = measured_stack(attention, self._accumulators, self._stack)
         return subject_of(chosen, self.model.name, None)
 
     def add(self, segments: Sequence[Segment]) -> None:
         with self.worker_model.reading():
             for segment in segments:
                 attention = self._attention(segment)
-                chosen = measured_stack(attention, self._accumulators)
+                chosen = measured_stack(attention, self._accumulators, self._stack)
                 raw = chosen.query.raw
                 ids = chosen.query.ids or [raw.index(token) for token in raw]
                 add_attention(attention, chosen, self._accumulators, segment, ids)
@@ -62,16 +65,26 @@ class PictureReader(StudyReader):
             "model": type(self.model.hf_model).__name__,
             "weights": weights_digest(self.model.hf_model),
             "edits": self.model.edits.digest or None,
-            "inputs": "pictures",
+            "inputs": "pictures and sounds",
             "metrics": {
                 accumulator.name: accumulator.options for accumulator in self._accumulators
             },
         }
 
     def _attention(self, segment: Segment) -> Attention:
-        if not isinstance(segment, PictureSegment):
-            raise TypeError(f"expected pictures, got {type(segment).__name__}: {PICTURES}")
+        if not isinstance(segment, MediaSegment) or segment.given is None:
+            raise TypeError(f"expected pictures or sounds, got {type(segment).__name__}: {MEDIA}")
         first, self._first = self._first, None
         if first is not None and first[0] is segment:
             return first[1]
-        return self.model.attend(segment.text, images=list(segment.pictures))
+        media = segment.given.media
+        options: dict[str, Any] = {}
+        if self._stack is not None:
+            # The encoder alone is measured, so the decoder writes no text.
+            options["target"] = decoder_ids(self.model.hf_model, [])
+        return self.model.attend(
+            segment.given.text,
+            images=list(media.pictures) or None,
+            audio=list(media.sounds) or None,
+            **options,
+        )

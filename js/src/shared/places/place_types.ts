@@ -1,4 +1,4 @@
-import type { WireArray } from "../../shared/wire.js";
+import type { WireArray } from "../wire.js";
 
 /**
  * Where the tokens of both axes come from, float32 [tokens, 5]: the medium (pictures first, then
@@ -10,6 +10,8 @@ export interface WirePlaces {
   unit: string;
   /** The query of the first row that is shown; null for the mean over all queries. */
   start: number | null;
+  /** Whether queries are tokens of a decoder, each of which writes the next one. */
+  writes?: boolean;
   query: WireArray | null;
   key: WireArray | null;
 }

@@ -1,0 +1,44 @@
+"""Ids of the answers that users name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+
+def answer_id(model: AttentionModel, task: str, label: object, index: int) -> int:
+    """Return the index of an answer, from its name or number.
+
+    Args:
+        model: The model.
+        task: "class" for labels of a classifier; otherwise entries of the vocabulary.
+        label: Name or number of the answer.
+        index: Number of the example, for errors.
+
+    Raises:
+        ValueError: There is no such answer.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.interventions.answer_ids import answer_id
+        >>> answer_id(load_model("attnwidget/genre"), "class", "email", 0)
+        1
+    """
+    config = model.hf_model.config
+    if task == "class":
+        names = [str(config.id2label.get(i, i)) for i in range(config.num_labels)]
+        allowed = f"a class, {', '.join(map(repr, names[:12]))}, or its number"
+        count = len(names)
+        answer = names.index(label) if label in names else None
+    else:
+        allowed = "a vocabulary entry, as the vocabulary spells it, or its id"
+        count = int(config.get_text_config().vocab_size)
+        known = model.tokenizer.get_vocab() if isinstance(label, str) else {}
+        answer = known.get(label)
+    if answer is None and hasattr(label, "__index__") and not isinstance(label, bool):
+        answer = label.__index__()
+    if answer is None or not 0 <= answer < count:
+        raise ValueError(f"example {index} has the label {label!r}: a label is {allowed}")
+    return answer

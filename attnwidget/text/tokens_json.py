@@ -1,0 +1,56 @@
+"""The JSON form of the tokens of an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from attnwidget.text.places import Box, Place, Span
+from attnwidget.text.tokens import Tokens
+
+_KNOWN = "words_known"
+_REMARK = "remark"
+_LINE = "is_line"
+_PLACES = "places"
+
+
+def tokens_to_json(tokens: Tokens) -> dict[str, Any]:
+    """Return the fields of tokens, without fields that have their default.
+
+    Example:
+        >>> from attnwidget.text.tokens import Tokens
+        >>> from attnwidget.text.tokens_json import tokens_from_json, tokens_to_json
+        >>> tokens = Tokens.plain(["[CLS]", "cats", "[SEP]"])
+        >>> tokens_from_json(tokens_to_json(tokens)) == tokens
+        True
+    """
+    stored = asdict(tokens)
+    for name in ("pieces", "roles", "turns", _PLACES, _REMARK):
+        if not stored[name]:
+            del stored[name]
+    for name in (_KNOWN, _LINE):
+        if stored[name]:
+            del stored[name]
+    return stored
+
+
+def tokens_from_json(stored: Mapping[str, Any]) -> Tokens:
+    """Return the tokens of which `tokens_to_json` stored the fields."""
+    apart = (_KNOWN, _REMARK, _LINE, _PLACES)
+    values: dict[str, Any] = {
+        name: tuple(value) for name, value in stored.items() if name not in apart
+    }
+    return Tokens(
+        **values,
+        is_line=bool(stored.get(_LINE, True)),
+        words_known=bool(stored.get(_KNOWN, True)),
+        remark=str(stored.get(_REMARK, "")),
+        places=tuple(map(_place, stored.get(_PLACES, ()))),
+    )
+
+
+def _place(stored: Mapping[str, Any] | None) -> Place | None:
+    if stored is None:
+        return None
+    return Box(**stored) if "picture" in stored else Span(**stored)

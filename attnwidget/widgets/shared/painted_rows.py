@@ -1,0 +1,230 @@
+"""The row of one query, or the column of one key, in every head, as bytes of thumbnails."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.stack_axes import Stack
+from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.arrays import Float32Array
+from attnwidget.text.places import Box, Span
+from attnwidget.text.tokens import Tokens
+from attnwidget.widgets.shared.places import first_query, has_places
+from attnwidget.widgets.wire.values import axes_in, in_unit, masked_map, to_wire
+
+#: A token whose row or column is painted: its side and position; None for the mean row.
+PaintedToken = tuple[str, int | None]
+
+
+def is_on_picture(tokens: Tokens) -> bool:
+    """Whether any token has a place in a picture.
+
+    Example:
+        >>> from attnwidget.text.tokens import Tokens
+        >>> from attnwidget.widgets.shared.painted_rows import is_on_picture
+        >>> is_on_picture(Tokens.plain(["The", "cat"]))
+        False
+    """
+    return any(isinstance(place, Box) for place in tokens.places)
+
+
+def writes_over_sound(stack: Stack, unit: str) -> bool:
+    """Return whether queries are tokens of a decoder that writes while it attends to a sound.
+
+    The row of a token is the row that writes the next token, so figures label it by the next token.
+
+    Args:
+        stack: The stack.
+        unit: "tokens" or "words". A row between words is a mean over rows that write several words.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.widgets.shared.painted_rows import writes_over_sound
+        >>> writes_over_sound(load_model().attend("The cat sat.").stacks["self"], "tokens")
+        False
+    """
+    is_over_sound = any(isinstance(place, Span) for place in stack.key.places)
+    return stack.name == "cross" and unit == "tokens" and is_over_sound
+
+
+def start_of(attention: Attention, stack: str, unit: str) -> int | None:
+    """Return the query whose row figures show first; None for the mean over all queries.
+
+    Args:
+        attention: The attention.
+        stack: Name of the stack.
+        unit: "tokens" or "words".
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.widgets.shared.painted_rows import start_of
+        >>> start_of(load_model().attend("The cat sat."), "self", "tokens")
+        0
+    """
+    query, key = axes_in(attention.stacks[stack], unit)
+    n_prompt = attention.n_prompt if stack == "self" and unit == "tokens" else None
+    if attention.is_long and unit == "words":
+        return first_query(query, key, n_prompt)
+    first = attention.stacks[stack].layers.nearest(0)
+
+    def sees_others(row: int) -> bool:
+        values = in_unit(attention, unit).of_token("query", row, layer=first, stack=stack)
+        return bool(np.count_nonzero(~np.isnan(values[0])) > 1)
+
+    return first_query(query, key, n_prompt, sees_others)
+
+
+def painted_token(
+    attention: Attention, stack: str, unit: str, locked: Sequence[tuple[str, int]]
+) -> PaintedToken | None:
+    """Return the token whose row or column thumbnails show on a picture or a sound.
+
+    This is the last locked query, else the last locked key if queries have places, else the query
+    that figures show first. The result is None where keys have no places, and for the mean row of
+    a long input, which would need all maps.
+
+    Args:
+        attention: The attention.
+        stack: Name of the stack.
+        unit: "tokens" or "words".
+        locked: The locked tokens, as pairs of "query" or "key" and a position.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.widgets.shared.painted_rows import painted_token
+        >>> painted_token(load_model().attend("The cat sat."), "self", "tokens", [("query", 1)])
+    """
+    query, key = axes_in(attention.stacks[stack], unit)
+    if not has_places(key) or (attention.is_long and unit == "words"):
+        return None
+    queries = [at for side, at in locked if side == "query" and at < len(query)]
+    keys = [at for side, at in locked if side == "key" and at < len(key)]
+    if queries:
+        return "query", queries[-1]
+    if keys and has_places(query):
+        return "key", keys[-1]
+    start = start_of(attention, stack, unit)
+    return None if start is None and attention.is_long else ("query", start)
+
+
+def painted_values(
+    attention: Attention, stack: str, unit: str, quantity: str, token: PaintedToken
+) -> Float32Array:
+    """Return the row or the column of a token in every head, float32 [L, H, n], NaN where masked.
+
+    The mean row counts masked cells as 0.
+
+    Args:
+        attention: The attention.
+        stack: Name of the stack.
+        unit: "tokens" or "words".
+        quantity: "weights", "norms" or "gradients".
+        token: The token, as `painted_token` returns it.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.widgets.shared.painted_rows import painted_values
+        >>> attention = load_model().attend("The cat sat.")
+        >>> painted_values(attention, "self", "tokens", "weights", ("query", None)).shape
+        (6, 12, 6)
+    """
+    side, at = token
+    if at is not None:
+        return in_unit(attention, unit).of_token(side, at, stack=stack, quantity=quantity)
+    axes = attention.stacks[stack]
+    every = np.ndindex(axes.n_layers, axes.n_heads)
+    heads = [Head(layer, head, stack) for layer, head in every]
+    means = [_mean_row(masked_map(attention, quantity, head, unit)) for head in heads]
+    return np.stack(means).reshape(axes.n_layers, axes.n_heads, -1)
+
+
+def _mean_row(values: Float32Array) -> Float32Array:
+    mean: Float32Array = np.nan_to_num(values).mean(axis=0, dtype=np.float32)
+    mean[np.isnan(values).all(axis=0)] = np.nan
+    return mean
+
+
+def rounded_rows(
+    values: Float32Array, *, signed: bool = False
+) -> tuple[NDArray[np.uint8], Float32Array]:
+    """Return the rows of all heads as bytes [L, H, n], and the largest size of each row [L, H].
+
+    0 is masked (NaN), and 1 to 255 the rounded root of value / largest. Bytes of differences are
+    128 plus or minus the rounded root times 127.
+
+    Args:
+        values: Rows of all heads, float32 [L, H, n].
+        signed: Whether the values are differences.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.widgets.shared.painted_rows import rounded_rows
+        >>> rounded_rows(np.array([[[0.0, 0.125, 0.5, np.nan]]], "f4"))
+        (array([[[  1, 128, 255,   0]]], dtype=uint8), array([[0.5]], dtype=float32))
+    """
+    seen = ~np.isnan(values)
+    size = np.where(seen, np.abs(values), 0)
+    largest: Float32Array = size.max(axis=-1, initial=0)
+    share = np.sqrt(size / np.where(largest > 0, largest, 1)[..., None])
+    levels = 128 + np.sign(values) * np.rint(127 * share) if signed else 1 + np.rint(254 * share)
+    return np.where(seen, levels, 0).astype(np.uint8), largest
+
+
+def strongest_of_rows(
+    values: Float32Array, token: PaintedToken, axis: Tokens, hidden: Collection[str]
+) -> tuple[Float32Array, NDArray[np.int32]]:
+    """Return the value farthest from 0 among visible tokens, [L, H], and its pair [L, H, 2].
+
+    The pair is (query, key). The query of the mean row is -1.
+
+    Args:
+        values: Rows or columns of all heads, float32 [L, H, n].
+        token: The token of the rows or columns.
+        axis: The painted tokens.
+        hidden: Kinds of tokens that are hidden.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.text.tokens import Tokens
+        >>> from attnwidget.widgets.shared.painted_rows import strongest_of_rows
+        >>> row = np.array([[[0.2, 0.8]]], np.float32)
+        >>> strongest_of_rows(row, ("query", 0), Tokens.plain(["a", "b"]), ())
+        (array([[0.8]], dtype=float32), array([[[0, 1]]], dtype=int32))
+    """
+    side, of = token
+    shown = np.array([kind not in hidden for kind in axis.special])
+    sizes = np.where(shown, np.abs(np.nan_to_num(values)), -1)
+    at = sizes.argmax(axis=-1)
+    farthest: Float32Array = np.take_along_axis(np.nan_to_num(values), at[..., None], -1)[..., 0]
+    pair = np.stack([np.full_like(at, -1 if of is None else of), at], axis=-1)
+    return farthest, (pair if side == "query" else pair[..., ::-1]).astype(np.int32)
+
+
+def rows_to_wire(
+    values: Float32Array, token: PaintedToken, *, signed: bool = False
+) -> dict[str, Any]:
+    """Return the painted rows of all heads with their token, as the page gets them.
+
+    Args:
+        values: Rows or columns of all heads, float32 [L, H, n].
+        token: The token of the rows or columns.
+        signed: Whether the values are differences.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.widgets.shared.painted_rows import rows_to_wire
+        >>> rows_to_wire(np.ones((1, 2, 3), "f4"), ("query", 0))["values"]["shape"]
+        [1, 2, 3]
+    """
+    levels, largest = rounded_rows(values, signed=signed)
+    return {
+        "side": token[0],
+        "of": token[1],
+        "values": to_wire(levels),
+        "largest": to_wire(largest),
+    }

@@ -1,0 +1,264 @@
+// @vitest-environment happy-dom
+import { describe, expect, test } from "vitest";
+import { decode, drawHead } from "../src/head_grid/grid_pixels.js";
+import { captionOf, describe as spell, strongest } from "../src/head_grid/grid_text.js";
+import { rowOf } from "../src/head_grid/page_row.js";
+import { paintedRows, rowsBar } from "../src/head_grid/painted_rows.js";
+import { areCurrent, composed, sceneOf } from "../src/head_grid/scene.js";
+import type { GridState, Thumbnails } from "../src/head_grid/state.js";
+import { peekShown } from "../src/head_view/peek_shown.js";
+import type { Shown } from "../src/head_view/view_shown.js";
+import { captionText } from "../src/shared/caption.js";
+import { levelOf } from "../src/shared/colour_levels.js";
+import { tableRuler } from "../src/shared/labels.js";
+import { FONT } from "../src/shared/picture/sheet.js";
+import { coverOf } from "../src/shared/places/picture_cover.js";
+import { THEMES } from "../src/shared/theme.js";
+import { asFloat32, asUint8 } from "../src/shared/wire.js";
+import { gridState } from "./grid_state.js";
+import { stack, viewState } from "./view_state.js";
+import { wireOf } from "./wire_of.js";
+
+const text = ["[CLS]", "r0c0", "r0c1", "r1c0", "r1c1"];
+const axis = { text, raw: text, special: ["cls", "", "", "", ""], segments: [0, 0, 0, 0, 0] };
+const axes = { stack: "self", unit: "tokens", query: axis, key: axis };
+const NONE = [Number.NaN, Number.NaN, Number.NaN, Number.NaN, Number.NaN];
+const boxes = wireOf(
+  Float32Array.from(
+    [NONE, [0, 0, 0, 40, 20], [0, 40, 0, 80, 20], [0, 0, 20, 40, 40], [0, 40, 20, 80, 40]].flat(),
+  ),
+  [5, 5],
+);
+const places = { stack: "self", unit: "tokens", start: 0, query: boxes, key: boxes };
+/** The left half of the picture is white, the right half is black. */
+const pixels = wireOf(Uint8Array.from([255, 255, 255, 0, 0, 0]), [1, 2, 3]);
+const media = { pictures: [{ width: 80, height: 40, pixels }], sounds: [] };
+
+/** The byte of a weight in a row whose largest weight is 0.5. */
+const byte = (weight: number) => 1 + Math.round(254 * Math.sqrt(weight / 0.5));
+const row = [byte(0.3), byte(0.5), byte(0.03), byte(0.17), 0];
+
+const thumbnails = (patch: Partial<Thumbnails> = {}): Thumbnails => ({
+  stack: "self",
+  quantity: "weights",
+  unit: "tokens",
+  hidden: [],
+  versus: null,
+  values: wireOf(new Uint8Array(), [1, 2, 0, 0]),
+  maxima: wireOf(Float32Array.of(0.5, 0.25), [1, 2]),
+  strongest: wireOf(Int32Array.of(2, 1, 2, 4), [1, 2, 2]),
+  row: {
+    side: "query",
+    of: 2,
+    values: wireOf(Uint8Array.from([...row, ...row]), [1, 2, 5]),
+    largest: wireOf(Float32Array.of(0.5, 0.25), [1, 2]),
+  },
+  ...patch,
+});
+
+const stateOf = (patch: Partial<GridState> = {}): GridState =>
+  gridState({
+    tokens: [["query", 2]],
+    selected: [[0, 0, "self"]],
+    layer: 0,
+    _axes: axes,
+    _stacks: [{ ...stack, n_layers: 1, n_heads: 2, n_key_heads: 2, n_query: 5, n_key: 5 }],
+    _thumbnails: thumbnails(),
+    _placed_on: "pictures",
+    _places: places,
+    _media: media,
+    ...patch,
+  });
+
+const page = {
+  theme: THEMES.light,
+  width: 400,
+  density: 1,
+  font: FONT,
+  ruler: tableRuler,
+};
+
+function scene(patch: Partial<GridState> = {}, theme = THEMES.light) {
+  const state = stateOf(patch);
+  const maps = state._thumbnails && decode(state._thumbnails);
+  return sceneOf(state, maps, { ...page, theme });
+}
+
+/** The pixels of a head, `size` a side. */
+function drawn(size: number, patch: Partial<GridState> = {}, head = 0, theme = THEMES.light) {
+  const { maps, look } = scene(patch, theme);
+  const words = new Uint32Array(size * size);
+  if (maps) drawHead(words, size, 0, size, maps, [0, head], look);
+  return (x: number, y: number) =>
+    [0, 8, 16].map((shift) => ((words[y * size + x] ?? 0) >> shift) & 255);
+}
+
+describe("a painted cell", () => {
+  test("has the ink of each weight over a faint grey picture, in its own proportions", () => {
+    const at = drawn(80);
+    const table = coverOf(THEMES.light);
+    const ink = levelOf("absolute", 1);
+    for (const [weight, x, y, grey] of [
+      [0.5, 20, 30, 255],
+      [0.03, 60, 30, 0],
+      [0.17, 20, 50, 255],
+    ] as const) {
+      const colour = table[ink(weight)] ?? 0;
+      const expected = [0, 8, 16].map((shift) => 0.82 * ((colour >> shift) & 255) + 0.18 * grey);
+      for (const [channel, value] of at(x, y).entries())
+        expect(Math.abs(value - (expected[channel] ?? 0))).toBeLessThan(2.5);
+    }
+    // Above and below a wide picture is the ground of the page.
+    expect(at(40, 5)).toEqual([255, 255, 255]);
+    // What the token does not see is darker than a weight of 0.
+    const [masked = 0] = at(60, 50);
+    expect(masked).toBeLessThan(25);
+  });
+
+  test("shows equal weights alike in heads whose largest weights differ", () => {
+    const half = Uint8Array.from([
+      ...row.map(() => 1 + Math.round(254 * Math.sqrt(0.2))),
+      ...row.map(() => 1 + Math.round(254 * Math.sqrt(0.4))),
+    ]);
+    const { row: before } = thumbnails();
+    const of = { row: before && { ...before, values: wireOf(half, [1, 2, 5]) } };
+    const patch = { _thumbnails: thumbnails(of) };
+    const [first, second] = [drawn(40, patch, 0), drawn(40, patch, 1)];
+    for (const [channel, value] of first(10, 15).entries())
+      expect(Math.abs(value - (second(10, 15)[channel] ?? 0))).toBeLessThanOrEqual(2);
+  });
+
+  test("loses no strong weight where patches are smaller than pixels", () => {
+    const [red = 0, , blue = 0] = drawn(1)(0, 0);
+    expect(blue - red).toBeGreaterThan(40);
+  });
+
+  test("follows the system's colours", () => {
+    const theme = { ...THEMES.light, forced: true, background: "#000000", text: "#ffff00" };
+    const [red = 0, green = 0, blue = 0] = drawn(80, {}, 0, theme)(20, 30);
+    expect(Math.min(red, green) - blue).toBeGreaterThan(60);
+  });
+
+  test("of a sound is ink along the time, on the ground of the page", () => {
+    const spans = wireOf(
+      Float32Array.from(
+        [0, 1, 2, 3, 4].flatMap((i) => [0, i / 4, Number.NaN, (i + 1) / 4, Number.NaN]),
+      ),
+      [5, 5],
+    );
+    const at = drawn(80, {
+      _places: { ...places, query: null, key: spans },
+      _media: { pictures: [], sounds: [{ seconds: 1 }] },
+    });
+    expect(at(30, 10)).toEqual(at(30, 70));
+    const [, dark = 255] = at(30, 40);
+    const [, light = 0] = at(50, 40);
+    expect(light - dark).toBeGreaterThan(50);
+  });
+});
+
+describe("what is said of painted cells", () => {
+  test("names the row, what is left out, and the picture", () => {
+    const said = captionText(captionOf(scene()));
+    expect(said).toContain("cells: where r0c1 looks, painted on the picture");
+    expect(said).toContain("tick on the bar: even attention, 0.25");
+    expect(said).toContain("shares on tokens without a place are not drawn");
+    expect(said).toContain("contains the picture of the input");
+    expect(said).not.toContain("block maxima");
+    const { maps } = scene();
+    if (!maps) throw new Error("no maps");
+    expect(spell([0, 0], strongest(maps, axes, [0, 0]), "", false)).toContain(
+      "strongest r0c1 to r0c0",
+    );
+  });
+
+  test("the bar has a tick at the even share", () => {
+    const { look } = scene();
+    if (!look.rows) throw new Error("no rows");
+    const bar = rowsBar(look.rows, "absolute", 1);
+    const tick = Math.round(255 * 0.25 ** 0.6);
+    expect(bar?.words[tick]).toBe(0xffffffff);
+    expect(bar).toBe(rowsBar(look.rows, "absolute", 1));
+  });
+});
+
+describe("what is drawn", () => {
+  test("is a raster of all heads, and nothing before the places are there", () => {
+    expect(composed(scene())).toBeDefined();
+    expect(composed(scene({ _places: null }))).toBeUndefined();
+    expect(composed(scene({ _media: null }))).toBeUndefined();
+  });
+
+  test("is stale until the row of the locked token has come", () => {
+    const state = stateOf();
+    const maps = decode(thumbnails());
+    expect(areCurrent(maps, state)).toBe(true);
+    expect(areCurrent(maps, { ...state, tokens: [["query", 3]] })).toBe(false);
+    expect(areCurrent(maps, { ...state, thumbnail: "maps" })).toBe(false);
+    expect(areCurrent(maps, { ...state, tokens: [] })).toBe(true);
+  });
+
+  test("is remade only where the row, the places or the theme have changed", () => {
+    const state = stateOf();
+    const maps = decode(thumbnails());
+    const first = paintedRows(maps, state, THEMES.light);
+    expect(paintedRows(maps, state, { ...THEMES.light })).toBe(first);
+    expect(paintedRows(maps, state, THEMES.dark)).not.toBe(first);
+  });
+});
+
+describe("a page without a kernel", () => {
+  const maps = {
+    quantity: "weights",
+    axes,
+    shape: [1, 1, 5, 5] as [number, number, number, number],
+    maxima: [0.5],
+    values: Uint8Array.from({ length: 25 }, (_, i) => (i % 7) * 40),
+  };
+
+  test("takes rows and columns out of its maps", () => {
+    const found = rowOf(maps, { side: "query", of: 2 }, ["cls"], false);
+    expect([...asUint8(found.row.values)]).toEqual([...maps.values.subarray(10, 15)]);
+    expect(asFloat32(found.row.largest)[0]).toBe(0.5);
+    const column = rowOf(maps, { side: "key", of: 1 }, [], false);
+    expect([...asUint8(column.row.values)]).toEqual([1, 6, 11, 16, 21].map((i) => maps.values[i]));
+  });
+
+  test("makes the mean row", () => {
+    const { row: mean } = rowOf(maps, { side: "query", of: null }, [], false);
+    const value = (of: number) => (of ? 0.5 * ((of - 1) / 254) ** 2 : 0);
+    const first = [0, 5, 10, 15, 20].map((i) => value(maps.values[i] ?? 0));
+    const expected = first.reduce((a, b) => a + b, 0) / 5;
+    const largest = asFloat32(mean.largest)[0] ?? 0;
+    const level = asUint8(mean.values)[0] ?? 0;
+    expect(largest * ((level - 1) / 254) ** 2).toBeCloseTo(expected, 2);
+  });
+});
+
+test("a view of places shows the row of a head that the grid points at", () => {
+  const last = {
+    head: [0, 0, "self"],
+    axes,
+    values: new Float32Array(25).fill(0.2),
+    highlighted: { query: [], key: [] },
+    mask: "",
+  } as unknown as Shown;
+  const values = Float32Array.of(0.1, 0.2, 0.3, 0.4, 0);
+  const peeked = {
+    head: [0, 1, "self"] as [number, number, string],
+    quantity: "weights",
+    unit: "tokens",
+    hidden: [],
+    rows: 0,
+    cols: 0,
+    values: new Uint8Array(),
+    maximum: 0.4,
+    row: { side: "query" as const, of: 2, values },
+  };
+  const shown = peekShown(viewState({ mode: "places" }), last, peeked)?.shown;
+  expect([...(shown?.values.subarray(10, 15) ?? [])]).toEqual([...values]);
+  const column = { ...peeked, row: { ...peeked.row, side: "key" as const, of: 1 } };
+  const turned = peekShown(viewState({ mode: "places" }), last, column)?.shown.values;
+  expect([1, 6, 11, 16, 21].map((i) => turned?.[i])).toEqual([...values]);
+  expect(peekShown(viewState({ mode: "matrix" }), last, peeked)).toBe(null);
+});
