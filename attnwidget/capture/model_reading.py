@@ -74,14 +74,21 @@ def language_model(reading: Reading[Attention], what: str) -> AttentionModel:
         what: As in `reading_of`.
 
     Raises:
-        TypeError: It has no head, or classes; or it is an encoder-decoder.
+        TypeError: It has no head, or classes; or it is an encoder-decoder. A vision tower beside
+            the layers of the text is no obstacle.
     """
     model: Any = reading.model
     name = type(model.hf_model).__name__
-    if {site.stack for site in find_sites(model.hf_model)} != {"self"}:
+    stacks = {site.stack for site in find_sites(model.hf_model)}
+    if {"decoder", "cross"} & stacks:
         raise TypeError(
-            f"{what} is of models with one stack, and {name} is an encoder-decoder: its decoder "
-            "reads the encoder beside its own residual stream"
+            f"{what} is of models with one stack of text, and {name} is an encoder-decoder: its "
+            "decoder reads the encoder beside its own residual stream"
+        )
+    if "self" not in stacks:
+        raise TypeError(
+            f"{what} is of models whose layers read text, and the stacks of {name} are "
+            f"{', '.join(sorted(stacks))}"
         )
     if (task := prediction_task(model.hf_model)) not in ("masked", "next"):
         kinds = {"class": "classes", "label": "labels", "span": "spans"}

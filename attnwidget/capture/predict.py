@@ -139,6 +139,12 @@ def predictions_of(
         given, name = _read_on(hf_model, inputs, tokenizer, given, target)
         ids = given[name][0]
         logits = _logits(hf_model, given)
+        if logits.shape[1] != len(ids):
+            raise ValueError(
+                f"{type(hf_model).__name__} gives logits at {logits.shape[1]} places for "
+                f"{len(ids)} token ids, so their tokens are not known: pass an input whose ids "
+                "have one placeholder per place of a picture, as a recent processor gives"
+            )
         steps = next_token_log_probabilities(logits, ids[None])
         probability = float(steps.sum())
         positions = [len(ids)] if places is None else places

@@ -14,11 +14,10 @@ from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.collect_long import is_long, kept_of
-from attnwidget.capture.maps.readable_stacks import is_tower
 from attnwidget.capture.model import AttentionModel, HeadsSeen
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
-from attnwidget.capture.tapping.stack_names import is_cross
+from attnwidget.capture.tapping.stack_names import is_cross, is_tower
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
 from attnwidget.corpus.accumulator import (
     Accumulator,

@@ -21,6 +21,9 @@ _CELLS_AT_ONCE = 1024 * 1024
 _ROWS_ON_A_GPU = 256
 
 Rows = Callable[[slice, slice], Tensor]
+#: By the first and last query of a block and the side of blocks: the keys that some of the queries
+#: see, and the keys that not all of them see.
+Spans = dict[tuple[int, int, int], tuple[slice, slice]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +58,7 @@ def stream_attention(
     without_keys: Tensor | None = None,
     weight_without_keys: float = 0.0,
     sums: RowSums | None = None,
+    spans: Spans | None = None,
 ) -> tuple[Tensor, Streamed]:
     """The outputs of a layer's heads, [H, Q, Dv], and what its maps tell, without whole maps.
 
@@ -74,6 +78,8 @@ def stream_attention(
             `weight_without_keys`; None = these queries attend to all keys equally.
         weight_without_keys: Weight of every key for these queries, 0 or NaN.
         sums: Sums over the keys of every query that are filled; None = no sums.
+        spans: Spans that were found for the same `visible`, to which new spans are added; None =
+            find all spans. To find a span waits for a GPU.
 
     Example:
         >>> import torch
@@ -109,6 +115,7 @@ def stream_attention(
         without_keys=without_keys,
         weight_without_keys=weight_without_keys,
         sums=sums,
+        spans=spans,
     )
     # On a GPU, all heads are computed at once: a few large operations in place of many small ones.
     group = n_heads // len(key)
@@ -146,6 +153,7 @@ class _Given:
     without_keys: Tensor | None
     weight_without_keys: float
     sums: RowSums | None
+    spans: Spans | None
 
 
 def _stream_rows(
@@ -153,12 +161,9 @@ def _stream_rows(
 ) -> None:
     """Compute some rows of all heads; `together` heads at once, one or whole groups."""
     n_heads = len(stored.query)
-    n_key = stored.key.shape[1]
     block = streamed.block
     group = n_heads // len(stored.key)
-    seen = None if stored.visible is None else stored.visible(rows, slice(0, n_key))
-    keys, partly = _span(seen, n_key, block)
-    hidden = None if seen is None else ~seen[..., partly]
+    keys, partly, hidden = _keys_of(stored, rows, block)
     partly = slice(partly.start - keys.start, partly.stop - keys.start)
     bias = None if stored.bias is None else stored.bias(rows, keys)
     count = rows.stop - rows.start
@@ -178,7 +183,7 @@ def _stream_rows(
             scores.div_(stored.softcap).tanh_().mul_(stored.softcap)
         if bias is not None:
             scores += bias[heads] if len(bias) > 1 else bias
-        if hidden is not None and partly.stop > partly.start:
+        if hidden is not None:
             mask = hidden[heads] if len(hidden) > 1 else hidden
             scores[..., partly].masked_fill_(mask, torch.finfo(scores.dtype).min)
         torch.softmax(scores, -1, out=weights)
@@ -237,10 +242,26 @@ def _sum_values(weights: Tensor, value: Tensor, outputs: Tensor) -> None:
         outputs.copy_(torch.bmm(by_key_head, value).view(outputs.shape))
 
 
-def _span(seen: Tensor | None, n_key: int, block: int) -> tuple[slice, slice]:
+def _keys_of(stored: _Given, rows: slice, block: int) -> tuple[slice, slice, Tensor | None]:
+    """Return the span of some queries, and the hidden keys in its second part; None = no key."""
+    n_key = stored.key.shape[1]
+    if stored.visible is None:
+        return slice(0, n_key), slice(0, 0), None
+    place = (rows.start, rows.stop, block)
+    known = None if stored.spans is None else stored.spans.get(place)
+    if known is not None:
+        keys, partly = known
+        is_empty = partly.start == partly.stop
+        return keys, partly, None if is_empty else ~stored.visible(rows, partly)
+    seen = stored.visible(rows, slice(0, n_key))
+    keys, partly = _span(seen, n_key, block)
+    if stored.spans is not None:
+        stored.spans[place] = keys, partly
+    return keys, partly, None if partly.start == partly.stop else ~seen[..., partly]
+
+
+def _span(seen: Tensor, n_key: int, block: int) -> tuple[slice, slice]:
     """The keys that some of the rows see, from the edge of a block on, and those not all see."""
-    if seen is None:
-        return slice(0, n_key), slice(0, 0)
     flat = seen.flatten(0, -2)  # [rows, K]
     # One copy for all questions, because every copy waits for a GPU.
     facts = torch.cat([flat.any(0), flat.all(0), flat.any(-1).all()[None]]).cpu()

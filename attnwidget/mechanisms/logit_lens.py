@@ -223,7 +223,7 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
         ValueError: The layers are in no list, or what follows them does not run on earlier states.
     """
     name = type(hf_model).__name__
-    layers = layers_of(hf_model)
+    layers = layers_of(hf_model, "self")
     if layers is None:
         raise ValueError(
             f"{_WHAT} runs the head after every layer, and the layers of {name} are in no list"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +12,7 @@ from torch import nn
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.projection import projection_of
+from attnwidget.capture.tapping.stack_names import is_tower
 from attnwidget.mechanisms.norm_modules import norms_of
 
 WriterKind = Literal["embeddings", "positions", "token types", "head", "mlp", "biases"]
@@ -61,7 +62,11 @@ class StreamModules:
                 one.
         """
         model = uncompiled(hf_model)
-        sites = {site.module: site for site in find_sites(model)}
+        every = find_sites(model)
+        # Towers of pictures or sound run before the stream of the text, and write nothing to it.
+        towers = {site.module for site in every if is_tower(site.stack)}
+        towers = set() if len(towers) == len(every) else towers
+        sites = {site.module: site for site in every if site.module not in towers}
         projections = {}
         for module, site in sites.items():
             projection = projection_of(model, site)
@@ -72,26 +77,54 @@ class StreamModules:
                     "quantisation"
                 )
             projections[module] = projection
-        norms = tuple(norms_of(model))
+        apart = _tower_modules(model, sites, towers)
+        norms = tuple(norm for norm in norms_of(model) if norm not in apart)
         found = cls(sites, projections, norms, {}, {}, frozenset(opened))
-        found._sort(model, "", {*sites, *projections.values(), *norms, *opened}, in_layer=False)
+        inner = {*sites, *projections.values(), *norms, *opened}
+        found._sort(model, "", inner, apart, in_layer=False)
         return found
 
-    def _sort(self, module: nn.Module, path: str, inner: set[nn.Module], *, in_layer: bool) -> None:
-        """Sort the modules below `module`, those without `inner` modules, into their kinds."""
+    def _sort(
+        self,
+        module: nn.Module,
+        path: str,
+        inner: set[nn.Module],
+        apart: set[nn.Module],
+        *,
+        in_layer: bool,
+    ) -> None:
+        """Sort the modules below `module`, without those `apart`, into their kinds.
+
+        Modules with modules of `inner` inside are opened.
+        """
         for name, child in module.named_children():
+            if child in apart:
+                continue
             child_path = f"{path}.{name}" if path else name
             below = set(child.modules())
             if child in inner and child not in self.opened:
                 continue
             if not inner.isdisjoint(below):
                 layers = isinstance(module, nn.ModuleList) and not below.isdisjoint(self.sites)
-                self._sort(child, child_path, inner, in_layer=in_layer or layers)
+                self._sort(child, child_path, inner, apart, in_layer=in_layer or layers)
             elif in_layer:
                 if _has_parameters(child) and not _only_scales(child):
                     self.mlps[child] = name
             elif kind := _embedding_kind(child, child_path):
                 self.embeddings[child] = kind
+
+
+def _tower_modules(
+    model: nn.Module, sites: Mapping[nn.Module, Site], towers: set[nn.Module]
+) -> set[nn.Module]:
+    """Return the largest modules around the attention modules of towers, and all modules inside."""
+    apart: set[nn.Module] = set()
+    if towers:
+        for module in model.modules():
+            inside = set(module.modules())
+            if not inside.isdisjoint(towers) and inside.isdisjoint(sites):
+                apart |= inside
+    return apart
 
 
 def _embedding_kind(module: nn.Module, path: str) -> WriterKind | None:

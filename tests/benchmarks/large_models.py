@@ -2,22 +2,32 @@
 
 Run by `make bench`, on the GPU if there is one. Each line has the median of several runs after a
 warm-up, the ratio to a plain pass of the same input with fused attention (sdpa) in the same
-process, and the memory beyond the model's weights. The models are built on the device, because
-weights of random numbers need no file.
+process, the largest memory beyond what was held before, and on a GPU how often the CPU waits for
+numbers of the GPU. The models are built on the device, because weights of random numbers need no
+file.
 
     python tests/benchmarks/large_models.py [shape ...] [--device cuda] [--rounds 3]
+        [--json lines.json] [--seconds 200] [--alone]
 """
 
 from __future__ import annotations
 
 import argparse
+import cProfile
+import gc
+import json
 import platform
-import resource
+import pstats
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -25,7 +35,7 @@ import numpy as np
 import torch
 import transformers
 
-from attnwidget import HeadGrid, HeadView, Segment, load_model, measure
+from attnwidget import HeadGrid, HeadView, Segment, atlas, load_model, measure
 from attnwidget.behaviours import score_behaviours
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
@@ -98,7 +108,7 @@ class Shape:
 NEIGHBOURS = ("previous token", "current token", "next token")
 BF16, F32 = torch.bfloat16, torch.float32
 SHAPES = {
-    "7B": Shape(32, 32, 8, 4096, 14336, BF16, (64, 512, 2048)),
+    "7B": Shape(32, 32, 8, 4096, 14336, BF16, (128, 1024, 4096)),
     "7B float32": Shape(32, 32, 8, 4096, 14336, F32, (64, 512)),
     "96 layers": Shape(96, 8, 4, 512, 1408, BF16, (64, 512, 2048)),
     "BERT-large": Shape(24, 16, 16, 1024, 4096, F32, (64, 512), is_bert=True),
@@ -110,13 +120,19 @@ SHAPES = {
 
 
 class Clock:
-    """Times runs on a device, and prints one line for each."""
+    """Times runs on a device, and prints one line for each.
 
-    def __init__(self, device: torch.device, rounds: int) -> None:
+    Attributes:
+        rows: The numbers of each line: the shape, the step, seconds, ratio, MiB, waits.
+    """
+
+    def __init__(self, device: torch.device, rounds: int, seconds: float) -> None:
         self.device = device
         self.rounds = rounds
         self.on_gpu = device.type == "cuda"
-        self.rows: list[tuple[str, float, float, float]] = []
+        self.ends = time.monotonic() + seconds
+        self.shape = ""
+        self.rows: list[dict[str, Any]] = []
 
     def wait(self) -> None:
         """Wait until the device has done its work."""
@@ -141,25 +157,113 @@ class Clock:
             del result
         return median(times)
 
-    def line(self, name: str, run: Callable[[], object], beside: float, rounds: int = 0) -> None:
-        """Print the time of a run, its ratio to a plain pass, and its memory."""
+    def line(
+        self, name: str, run: Callable[[], object], beside: float | None, rounds: int = 0
+    ) -> float:
+        """Print and return the time of a run, beside a plain pass (None: it is one)."""
+        row: dict[str, Any] = {"shape": self.shape, "step": name}
+        self.rows.append(row)
+        if time.monotonic() > self.ends:
+            row["error"] = "no time was left"
+            print(f"  {name:<38} no time was left", flush=True)
+            return float("nan")
         try:
+            gc.collect()
             self.wait()
-            held = 0
-            if self.on_gpu:
-                torch.cuda.reset_peak_memory_stats()
-                held = torch.cuda.memory_allocated()
-            taken = self.seconds(run, rounds)
-            peak = (torch.cuda.max_memory_allocated() - held) / 2**20 if self.on_gpu else 0.0
-            host = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-            self.rows.append((name, taken, taken / beside, peak))
-            print(
-                f"  {name:<34} {taken * 1e3:9.1f} ms {taken / beside:8.2f} x  "
-                f"device +{peak:8.1f} MiB  host {host:8.0f} MiB",
-                flush=True,
-            )
+            with Memory(self.on_gpu) as memory:
+                taken = self.seconds(run, rounds)
+            row |= {"seconds": taken, "MiB": memory.peak / 2**20}
+            said = f"  {name:<38} {taken * 1e3:9.1f} ms "
+            if beside is not None:
+                row["ratio"] = taken / beside
+                said += f"{taken / beside:8.2f} x"
+            said += f"  +{memory.peak / 2**20:8.1f} MiB"
+            if self.on_gpu and beside is not None:
+                waits = Counter[str]()
+                with counted_waits(waits):
+                    run()
+                row |= {"waits": sum(waits.values()), "waits by line": waits.most_common(12)}
+                row["profile"] = profiled(run)
+                said += f"  {sum(waits.values()):5d} waits"
+            print(said, flush=True)
+            return taken
         except Exception as error:
-            print(f"  {name:<34} {type(error).__name__}: {str(error)[:300]}", flush=True)
+            row["error"] = traceback.format_exc()
+            print(f"  {name:<38} {type(error).__name__}: {str(error)[:300]}", flush=True)
+            return float("nan")
+
+
+@dataclass
+class Memory:
+    """The largest memory that a block takes beyond what is held before it.
+
+    On the CPU it is the memory of the process as Linux counts it, and 0 on another system.
+
+    Attributes:
+        on_gpu: Whether to count the memory of the GPU.
+        peak: Bytes.
+    """
+
+    on_gpu: bool
+    peak: int = 0
+    _held: int = field(default=0, repr=False)
+
+    def __enter__(self) -> Memory:
+        if self.on_gpu:
+            torch.cuda.reset_peak_memory_stats()
+            self._held = torch.cuda.memory_allocated()
+        elif _LINUX.exists():
+            Path("/proc/self/clear_refs").write_text("5")  # forget the largest so far
+            self._held = _of_process("VmRSS")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.on_gpu:
+            self.peak = torch.cuda.max_memory_allocated() - self._held
+        elif _LINUX.exists():
+            self.peak = max(0, _of_process("VmHWM") - self._held)
+
+
+_LINUX = Path("/proc/self/status")
+
+
+def _of_process(name: str) -> int:
+    """Return a number of bytes that Linux counts for this process."""
+    line = next(one for one in _LINUX.read_text().splitlines() if one.startswith(f"{name}:"))
+    return int(line.split()[1]) * 1024
+
+
+@contextmanager
+def counted_waits(waits: Counter[str]) -> Iterator[None]:
+    """Count by line of the package how often the CPU waits for the GPU in the block."""
+
+    def count(message: Any, *_: Any, **__: Any) -> None:
+        if "synchronizing" not in str(message):
+            return
+        stack = traceback.extract_stack()[:-1]
+        own = [frame for frame in stack if "/attnwidget/" in frame.filename.replace("\\", "/")]
+        frame = own[-1] if own else stack[-1]
+        file = frame.filename.replace("\\", "/").rpartition("/attnwidget/")[2]
+        waits[f"{file}:{frame.lineno} {frame.line}"] += 1
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = count
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            yield
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+
+def profiled(run: Callable[[], object]) -> list[tuple[str, int, float]]:
+    """Return the functions that take most time by themselves: name, calls, seconds."""
+    profile = cProfile.Profile()
+    profile.runcall(run)
+    found = []
+    for (file, line, name), (_, calls, own, _, _) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
+        found.append((f"{'/'.join(Path(file).parts[-2:])}:{line} {name}", calls, own))
+    return sorted(found, key=lambda one: -one[2])[:15]
 
 
 def kept_bytes(attention: Any) -> dict[str, int]:
@@ -187,30 +291,36 @@ def study(name: str, shape: Shape, clock: Clock) -> None:
     hf_model = shape.build(clock.device)
     model = load_model(hf_model, shape.tokenizer, max_tokens=4096)
     weights = sum(p.numel() * p.element_size() for p in hf_model.parameters())
+    clock.shape = name
     print(
         f"{name}: {shape.layers} layers x {shape.heads} heads ({shape.key_heads} of keys), width "
         f"{shape.width}, {str(shape.dtype)[6:]}, {weights / 2**30:.2f} GiB on {model.device}",
         flush=True,
     )
-    plain: dict[int, float] = {}
+    plain = {length: passes(model, shape, length, clock) for length in shape.lengths}
     for length in shape.lengths:
-        plain[length] = passes(model, shape, length, clock)
-    for length in shape.lengths:
-        text = {"input_ids": torch.tensor([shape.ids(length)])}
-        text = {key: value.to(model.device) for key, value in text.items()}
+        figures(model, shape, length, plain[length], clock)
+    questions(model, shape, plain, clock)
+    studies(model, shape, clock)
 
-        def attend(text: Any = text) -> Any:
-            return model.attend(text)
 
-        beside = plain[length]
-        clock.line(f"attend, {length} tokens", attend, beside)
-        attention = attend()
-        kept = ", ".join(
-            f"{size / 2**20:.1f} MiB on {d}" for d, size in kept_bytes(attention).items()
-        )
-        print(f"    keeps {kept}", flush=True)
-        clock.line(f"HeadGrid, {length} tokens", partial(grid_of, attention), beside)
-        clock.line(f"HeadView, {length} tokens", partial(view_of, attention, shape), beside)
+def figures(model: AttentionModel, shape: Shape, length: int, beside: float, clock: Clock) -> None:
+    """Print the cost of the attention of one input, and of figures of it."""
+    text = {"input_ids": torch.tensor([shape.ids(length)], device=model.device)}
+    clock.line(f"attend, {length} tokens", lambda: model.attend(text), beside)
+    if "error" in clock.rows[-1]:
+        return
+    attention = model.attend(text)
+    kept = kept_bytes(attention)
+    clock.rows[-1]["kept"] = kept
+    said = ", ".join(f"{size / 2**20:.1f} MiB on {device}" for device, size in kept.items())
+    print(f"    keeps {said}", flush=True)
+    clock.line(f"HeadGrid, {length} tokens", partial(grid_of, attention), beside)
+    clock.line(f"HeadView, {length} tokens", partial(view_of, attention, shape), beside)
+
+
+def questions(model: AttentionModel, shape: Shape, plain: dict[int, float], clock: Clock) -> None:
+    """Print the cost of questions about heads and answers."""
     short, middle = shape.lengths[:2]
     off = Head(shape.layers // 2, 1)
     text = shape.ids(middle, masked=True)
@@ -224,31 +334,26 @@ def study(name: str, shape: Shape, clock: Clock) -> None:
     brief = shape.ids(short, masked=True)
     attention = model.attend(brief)
     place = short // 2 if shape.is_bert else short
-    if not shape.is_bert:
-        clock.line(
-            f"direct_effects, {short} tokens",
-            lambda: direct_effects(attention, 11, 12),
-            plain[short],
-        )
-    clock.line(
-        f"gradient_effects, {short} tokens",
-        lambda: gradient_effects(attention, 11, 12),
-        plain[short],
-    )
     layer = [Head(off.layer, head) for head in range(shape.heads)]
-    clock.line(
-        f"exact effects of a layer, {short} tokens",
-        lambda: effects_of(attention.reading, 11, place, stack="self", only=layer),
-        plain[short],
-    )
     loss = "masked" if shape.is_bert else "causal"
-    clock.line(
-        f"attend with gradients, {short} tokens",
-        lambda: model.attend(brief, loss=loss),
-        plain[short],
-    )
-    clock.line(f"logit_lens, {short} tokens", lambda: logit_lens(attention), plain[short])
-    measures(model, shape, clock)
+    steps: dict[str, Callable[[], object]] = {}
+    if not shape.is_bert:
+        steps["direct_effects"] = lambda: direct_effects(attention, 11, 12)
+    steps |= {
+        "first-order effects": lambda: effects_of(
+            attention.reading, 11, place, stack="self", exact=False
+        ),
+        "gradient_effects": lambda: gradient_effects(attention, 11, 12),
+        "exact effects of a layer": lambda: effects_of(
+            attention.reading, 11, place, stack="self", only=layer
+        ),
+        "attend with gradients": lambda: model.attend(brief, loss=loss),
+        "logit_lens": lambda: logit_lens(attention),
+    }
+    if not shape.is_bert:
+        steps["generate 8 tokens"] = lambda: model.generate(brief, 8)
+    for step, run in steps.items():
+        clock.line(f"{step}, {short} tokens", run, plain[short])
     pair = [("the cat sat on the", "m"), ("the dog sat on the", "c")]
     if shape.is_bert:
         pair = [("the cat sat on the [MASK]", "house"), ("the dog sat on the [MASK]", "garden")]
@@ -270,9 +375,7 @@ def passes(model: AttentionModel, shape: Shape, length: int, clock: Clock) -> fl
         with torch.no_grad():
             model.hf_model(input_ids=ids, **options)
 
-    taken = clock.seconds(run, 5)
-    print(f"  {f'plain pass, {length} tokens':<34} {taken * 1e3:9.1f} ms", flush=True)
-    return taken
+    return clock.line(f"plain pass, {length} tokens", run, None, 5)
 
 
 def grid_of(attention: Any) -> HeadGrid:
@@ -291,7 +394,7 @@ def view_of(attention: Any, shape: Shape) -> HeadView:
     return view
 
 
-def measures(model: AttentionModel, shape: Shape, clock: Clock) -> None:
+def studies(model: AttentionModel, shape: Shape, clock: Clock) -> None:
     """Measure heads over random segments, beside passes of the model without its head."""
     length = min(128, shape.lengths[1])
     segments = shape.segments_of(shape.segments, length - 2 if shape.is_bert else length)
@@ -307,9 +410,8 @@ def measures(model: AttentionModel, shape: Shape, clock: Clock) -> None:
             for batch in ids:
                 model.hf_model.base_model(input_ids=batch, **options)
 
-    beside = clock.seconds(backbone)
     said = f"{shape.segments} segments of {length}"
-    print(f"  {f'plain passes, {said}':<34} {beside * 1e3:9.1f} ms", flush=True)
+    beside = clock.line(f"plain passes, {said}", backbone, None)
     clock.line(f"measure, {said}", lambda: measure(model, segments, progress=False), beside)
     clock.line(
         "measure, with norms and patterns",
@@ -319,6 +421,21 @@ def measures(model: AttentionModel, shape: Shape, clock: Clock) -> None:
     clock.line(
         "score_behaviours, neighbouring tokens",
         lambda: score_behaviours(model, segments, NEIGHBOURS, random_models=0, progress=False),
+        beside,
+        1,
+    )
+    clock.line(
+        "atlas, neighbouring tokens",
+        lambda: atlas(
+            model,
+            segments,
+            treebank=(),
+            documents=(),
+            behaviours=NEIGHBOURS,
+            random_models=0,
+            effect_texts=2,
+            progress=False,
+        ),
         beside,
         1,
     )
@@ -421,6 +538,9 @@ def main() -> None:
     parser.add_argument("shapes", nargs="*")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path, help="a file for the numbers of all lines")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no step after so long")
+    parser.add_argument("--alone", action="store_true", help="only the costs of the named shapes")
     options = parser.parse_args()
     transformers.logging.set_verbosity_error()
     device = torch.device(options.device)
@@ -429,13 +549,19 @@ def main() -> None:
     usual = ["7B", "7B float32", "96 layers", "BERT-large"]
     if device.type == "cpu":
         usual = ["32 x 32 narrow", "96 layers narrow"]
+    clock = Clock(device, options.rounds, options.seconds)
     for shape in options.shapes or usual:
-        study(shape, SHAPES[shape], Clock(device, options.rounds))
+        study(shape, SHAPES[shape], clock)
+        if options.json is not None:
+            options.json.write_text(json.dumps(clock.rows, indent=1))
+        gc.collect()
         if device.type == "cuda":
             torch.cuda.empty_cache()
+    if options.alone:
+        return
     agreement(SHAPES["tiny"], device)
+    placed(SHAPES["tiny"], device)
     if device.type == "cuda":
-        placed(SHAPES["tiny"], device)
         for shape in ("96 layers", "7B"):
             in_half_precision(shape, SHAPES[shape], device)
 

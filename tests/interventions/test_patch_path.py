@@ -99,5 +99,22 @@ def test_refusals_have_reasons() -> None:
     model = load_model(zoo.build("llama"), words())
     with pytest.raises(ValueError, match="receiver is in a later layer"):
         patch_path(model, CLEAN, CORRUPTED, (1, 0), (1, 1))
-    with pytest.raises(ValueError, match="do not follow from queries and keys"):
-        patch_path(load_model(zoo.build("bloom"), words()), CLEAN, CORRUPTED, SENDER, RECEIVER)
+    for dtype in (torch.float32, torch.bfloat16):
+        bloom = load_model(zoo.build("bloom", dtype=dtype), words())
+        with pytest.raises(ValueError, match="do not follow from queries and keys"):
+            patch_path(bloom, CLEAN, CORRUPTED, SENDER, RECEIVER)
+
+
+def test_heads_of_bloom_are_patched_in_bfloat16() -> None:
+    found = [
+        patch_heads(
+            load_model(zoo.build("bloom", dtype=dtype), words()),
+            CLEAN,
+            CORRUPTED,
+            heads=[SENDER, RECEIVER],
+            progress=False,
+        )
+        for dtype in (torch.float32, torch.bfloat16)
+    ]
+    whole, half = (patches.to_frame()["score"].to_numpy(float) for patches in found)
+    assert half == pytest.approx(whole, abs=0.05)

@@ -17,7 +17,7 @@ from attnwidget.behaviours.examples.place_sample import PlaceSample
 from attnwidget.behaviours.link_rule import LinkRule, visible_keys
 from attnwidget.corpus.accumulator import LayerBatch, Subject
 from attnwidget.corpus.head_projections import HeadProjections
-from attnwidget.kernels.strongest_links import StrongestLinks, strongest_links
+from attnwidget.kernels.strongest_links import strongest_links
 
 #: Number of links in the random sample for each example: its tenths have 10 k links.
 SAMPLED = 100
@@ -88,14 +88,29 @@ class ExampleLinks(PlaceSample[HeadExamples]):
         weights = layer.weights
         real = layer.batch.real
         strengths = self._strengths(layer)
-        for name, values in (("strongest", strengths), ("heaviest", weights)):
-            found = strongest_links(values, real, self._order, self.n_listed)
-            self._keep(name, layer.layer, found, weights, strengths)
-        places = torch.from_numpy(self._sampled).to(weights.device)
-        at = (places[:, 0], slice(None), places[:, 1], places[:, 2])
-        size = len(places)
-        self.found["sample weight"][layer.layer, :, :size] = weights[at].T.cpu().numpy()
-        self.found["sample strength"][layer.layer, :, :size] = strengths[at].T.cpu().numpy()
+        lists = [
+            strongest_links(values, real, self._order, self.n_listed)
+            for values in (strengths, weights)
+        ]
+        numbers: list[Tensor] = []
+        for found in lists:
+            at = (found.items, self._heads, found.queries, found.keys)
+            numbers += [found.values, weights[at], strengths[at]]
+        of_sample = (
+            self._sampled[:, 0],
+            slice(None),
+            self._sampled[:, 1],
+            self._sampled[:, 2],
+        )
+        numbers += [weights[of_sample].T, strengths[of_sample].T]
+        places = [torch.stack([found.items, found.queries, found.keys], -1) for found in lists]
+        read = _copied(numbers)
+        read_places = _copied(places)
+        for number, name in enumerate(("strongest", "heaviest")):
+            columns = read[3 * number : 3 * number + 3]
+            self._keep(name, layer.layer, read_places[number], *columns)
+        for name, values in zip(self.of_sample, read[6:], strict=True):
+            self.found[name][layer.layer, :, : len(self._sampled)] = values
         for number in range(len(self._rules)):
             if heads := self._heads_with(number, layer.layer):
                 self._keep_missed(layer, strengths, number, heads)
@@ -122,7 +137,9 @@ class ExampleLinks(PlaceSample[HeadExamples]):
     def begin_batch(self, layer: LayerBatch) -> None:
         """Draw the sample of a batch, and find the links that the rules predict."""
         batch = layer.batch
-        self._order = torch.from_numpy(np.argsort(self.indices)).to(layer.weights.device)
+        device = layer.weights.device
+        self._order = torch.from_numpy(np.argsort(self.indices)).to(device)
+        self._heads = torch.arange(self.n_heads, dtype=torch.long, device=device)[:, None]
         n = batch.real.shape[1]
         priorities = place_priorities(self.indices, n, n, self._seed)
         real = batch.real.cpu().numpy()
@@ -132,29 +149,32 @@ class ExampleLinks(PlaceSample[HeadExamples]):
         size = min(self.n_sampled, int(visible.sum()))
         chosen = np.argpartition(priorities, size - 1)[:size]
         chosen = chosen[np.argsort(priorities[chosen])]
-        self._sampled = np.stack(np.unravel_index(chosen, visible.shape), -1)
-        self.keep_sample(self._sampled, priorities[chosen])
+        sampled = np.stack(np.unravel_index(chosen, visible.shape), -1)
+        self._sampled = torch.from_numpy(sampled).to(device)
+        self.keep_sample(sampled, priorities[chosen])
         self._links = [rule.visible_links(batch, causal=self.is_causal) for rule in self._rules]
         self._seen_keys = visible_keys(batch, causal=self.is_causal)
         self.found["segments"] += len(batch.segments)
 
     def _keep(
-        self, name: str, layer: int, found: StrongestLinks, weights: Tensor, strengths: Tensor
+        self,
+        name: str,
+        layer: int,
+        places: NDArray[Any],
+        values: NDArray[Any],
+        weights: NDArray[Any],
+        strengths: NDArray[Any],
     ) -> None:
-        heads = torch.arange(self.n_heads, dtype=torch.long, device=weights.device)[:, None]
-        at = (found.items, heads, found.queries, found.keys)
-        places = torch.stack([found.items, found.queries, found.keys], -1).cpu().numpy()
-        is_link = (found.values > 0).cpu().numpy()
+        is_link = values > 0
         size = is_link.shape[1]
-        rank = np.where(is_link, -found.values.cpu().numpy(), np.inf)
         columns = {
-            "rank": rank,
+            "rank": np.where(is_link, -values, np.inf),
             "place": np.where(is_link[..., None], self.in_corpus(places), -1),
-            "weight": np.where(is_link, weights[at].cpu().numpy(), 0),
-            "strength": np.where(is_link, strengths[at].cpu().numpy(), 0),
+            "weight": np.where(is_link, weights, 0),
+            "strength": np.where(is_link, strengths, 0),
         }
-        for column, values in columns.items():
-            self.found[f"{name} {column}"][layer, :, :size] = values
+        for column, numbers in columns.items():
+            self.found[f"{name} {column}"][layer, :, :size] = numbers
 
     def _keep_missed(
         self, layer: LayerBatch, strengths: Tensor, rule: int, heads: Sequence[int]
@@ -206,3 +226,12 @@ class ExampleLinks(PlaceSample[HeadExamples]):
             n_segments=int(self.sums["segments"]),
             model_name=self.model_name,
         )
+
+
+def _copied(tensors: Sequence[Tensor]) -> list[NDArray[Any]]:
+    """Return tensors of one type as arrays, by one copy, because every copy waits for a GPU."""
+    if tensors[0].device.type == "cpu":
+        return [tensor.numpy() for tensor in tensors]
+    whole = torch.cat([tensor.reshape(-1) for tensor in tensors]).cpu()
+    parts = whole.split([tensor.numel() for tensor in tensors])
+    return [part.reshape(one.shape).numpy() for part, one in zip(parts, tensors, strict=True)]

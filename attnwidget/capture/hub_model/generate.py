@@ -34,7 +34,8 @@ def continuation(
         0,
     )
     whole = _generate(hf_model, inputs, max_new_tokens, {"pad_token_id": pad} | options)
-    return [int(token_id) for token_id in whole[0]]
+    ids: list[int] = whole[0].tolist()
+    return ids
 
 
 def translation(

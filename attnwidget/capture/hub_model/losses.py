@@ -252,7 +252,7 @@ def language_model_head(hf_model: Any) -> Literal["masked", "causal"] | None:
     """Return the kind of the model's language-modelling head, or None without this head."""
     from transformers.models.auto import modeling_auto as auto
 
-    heads = {
+    heads: dict[str, tuple[Mapping[str, str], ...]] = {
         "masked": (auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,),
         "causal": (
             auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
@@ -260,9 +260,14 @@ def language_model_head(hf_model: Any) -> Literal["masked", "causal"] | None:
             *(getattr(auto, name) for name in _BESIDE_MEDIA if hasattr(auto, name)),
         ),
     }
+    if not getattr(hf_model.config, "is_encoder_decoder", False):
+        # Models that read pictures beside the text continue the text, as causal models do.
+        reads_pictures = getattr(auto, "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES", {})
+        heads["causal"] = (*heads["causal"], reads_pictures)
     names = {base.__name__ for base in type(hf_model).__mro__}
     # Some classes (BART's) are listed under both kinds; decoders are causal.
-    for kind in ("causal", "masked"):
+    kinds: tuple[Literal["causal"], Literal["masked"]] = ("causal", "masked")
+    for kind in kinds:
         if any(names & set(mapping.values()) for mapping in heads[kind]):
             return kind
     return "masked" if predicts_masked_words(hf_model.__class__) else None

@@ -15,12 +15,11 @@ from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.maps.block_layers import BlockLayers
 from attnwidget.capture.maps.block_probe import BlockProbe
 from attnwidget.capture.maps.input_length import refuse_longer, text_length
-from attnwidget.capture.maps.keep_layer import Shared, cut_map, keep_layer
+from attnwidget.capture.maps.keep_layer import Shared, all_agree, cut_map, keep_layer
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.readable_stacks import (
     attends_apart,
-    is_tower,
     leave_out_unreadable,
 )
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
@@ -28,7 +27,7 @@ from attnwidget.capture.tapping.gradients import LayerGradient
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.projection import Projections
-from attnwidget.capture.tapping.stack_names import is_cross
+from attnwidget.capture.tapping.stack_names import is_cross, is_tower
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
 
 _TWICE = "run twice, once in each direction between two sequences, so their maps are of two kinds"
@@ -91,12 +90,16 @@ class Collected:
             keys = unpadded if is_cross(site.stack) else queries
             self._positions.setdefault(site.stack, (queries, keys))
         ran = self._read(hf_model, inputs, options, projections, sites)
+        if not all_agree(self._shared):
+            # The maps of some layers are gone that do not follow from queries and keys.
+            ran = self._read(hf_model, inputs, options, projections, sites, at_once=True)
         if len(ran) < len(sites):
             now = find_sites(self._hf_model)
             if {site.module for site in now} != {site.module for site in sites}:
                 # BigBird replaces its sparse attention by full attention when an input is short.
                 sites = now
-                ran = self._read(hf_model, inputs, options, Projections(hf_model), sites)
+                projections = Projections(hf_model)
+                ran = self._read(hf_model, inputs, options, projections, sites, at_once=True)
         hidden = self._hidden(ran)
         left_out = leave_out_unreadable(self.items, self._unreadable, self._hf_model, sites)
         self._refuse_partly_hidden(hidden)
@@ -116,10 +119,16 @@ class Collected:
         options: Mapping[str, Any],
         projections: Projections,
         sites: Sequence[Site],
+        *,
+        at_once: bool = False,
     ) -> dict[nn.Module, str]:
-        """Fill `items` in one forward pass; return the attention modules that ran, with stacks."""
+        """Fill `items` in one forward pass; return the attention modules that ran, with stacks.
+
+        On a GPU, `all_agree` says afterwards whether the weights of all layers follow from queries
+        and keys, unless every layer is asked `at_once`.
+        """
         self.items: list[dict[str, list[KeptLayer]]] = [{} for _ in range(self._batch)]
-        self._shared = [Shared() for _ in range(self._batch)]
+        self._shared = [Shared(agreed=None if at_once else []) for _ in range(self._batch)]
         self._shown: set[nn.Module] = set()
         self._unreadable: dict[str, str] = {}
         self._latest: nn.Module | None = None
@@ -140,7 +149,12 @@ class Collected:
             torch.no_grad(),
             projections.checking(),
             self._blocks.watching(),
-            tap(hf_model, self._keep, on_again=self._keep_again if self._batch == 1 else None),
+            tap(
+                hf_model,
+                self._keep,
+                on_again=self._keep_again if self._batch == 1 else None,
+                sites=sites,
+            ),
         ):
             self.output = hf_model(**inputs, **options)
         self._unreadable |= self._blocks.finish(self.items[0])

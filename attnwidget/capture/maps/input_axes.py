@@ -16,11 +16,10 @@ from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.layer_blocks import LayerBlocks
 from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe
 from attnwidget.capture.maps.picture_axes import PictureAxes
-from attnwidget.capture.maps.readable_stacks import is_tower
 from attnwidget.capture.maps.sound_axes import SoundAxes
 from attnwidget.capture.maps.sound_probe import SoundProbe
 from attnwidget.capture.tapping.attention_sites import Site
-from attnwidget.capture.tapping.stack_names import is_cross
+from attnwidget.capture.tapping.stack_names import is_cross, is_tower
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 

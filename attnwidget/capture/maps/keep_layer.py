@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import torch
@@ -13,7 +13,7 @@ from attnwidget.capture.maps.products import Products
 from attnwidget.capture.tapping.of_latest import OfLatest
 from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.capture.tapping.torch_functions import visible_in
-from attnwidget.capture.tapping.weights_agree import spread_rows, weights_agree
+from attnwidget.capture.tapping.weights_agree import agreement, spread_rows
 
 _ROWS_CHECKED = 12
 
@@ -25,20 +25,28 @@ class _Hidden:
     Attributes:
         mask: Bool [1 or H, Q, K]; None = every query may see every key.
         bias: Numbers added to the scores, [1 or H, Q, K], or None.
-        without_keys: Some of the queries that may see no key.
+        rows: Numbers of the queries whose weights are compared, int64 on the device of the layer.
+            Among them are some of the queries that may see no key.
     """
 
     mask: Tensor | None
     bias: Tensor | None
-    without_keys: Sequence[int]
+    rows: Tensor
 
 
 @dataclass(eq=False)
 class Shared:
-    """Masks and biases that several layers of a model have in common, each stored once."""
+    """Masks and biases that several layers of a model have in common, each stored once.
+
+    Attributes:
+        hidden: The masks and biases of the latest layers.
+        agreed: Answers on a GPU that wait to be read: whether the weights of each layer follow from
+            its queries and keys. None = every answer is read at once.
+    """
 
     _stored: list[Tensor] = field(default_factory=list)
     hidden: OfLatest[_Hidden] = field(default_factory=OfLatest)
+    agreed: list[Tensor] | None = None
 
     def __call__(self, tensor: Tensor) -> Tensor:
         """`tensor`, or an equal one stored before."""
@@ -65,14 +73,16 @@ def keep_layer(
         item: index in the batch.
         queries: indices of the queries to keep (the others are padding); None = all.
         keys: indices of the keys to keep; None = all.
-        shared: masks and biases of the layers kept before.
+        shared: masks and biases of the layers kept before. On a GPU, its answers may wait until the
+            pass has ended.
         moved: [B, K, H, H], inner products of the heads' transformed vectors; None = not known.
     """
     maps = cut_map(seen.weights[item].detach(), queries, keys)  # [H, Q, K]
     n_heads, n_query, n_key = maps.shape
     if moved is not None:
         moved = _copy(moved[item] if keys is None else moved[item, keys])
-    about = (seen.mask, seen.kwargs.get("position_bias"), item, queries, keys, n_query, n_key)
+    bias = seen.kwargs.get("position_bias")
+    about = (seen.mask, bias, item, queries, keys, n_query, n_key, maps.device)
     hidden = shared.hidden(about, lambda: _hidden(seen, item, queries, keys, shared))
     mask = hidden.mask
     if seen.query is not None and seen.key is not None and seen.scaling is not None:
@@ -91,15 +101,15 @@ def keep_layer(
         layer = KeptLayer(
             n_heads, key.shape[0], n_query, n_key, products=products, mask=mask, moved=moved
         )
-        if _reproduces(layer, maps, hidden.without_keys):
+        if _reproduces(layer, maps, hidden.rows, shared.agreed):
             return layer
     return KeptLayer(n_heads, n_heads, n_query, n_key, kept=_copy(maps), mask=mask, moved=moved)
 
 
-def _reproduces(layer: KeptLayer, maps: Tensor, without_keys: Sequence[int]) -> bool:
-    """Whether the layer's own formula gives the model's `maps` [H, Q, K], on a few rows.
+def _reproduces(layer: KeptLayer, maps: Tensor, rows: Tensor, waiting: list[Tensor] | None) -> bool:
+    """Return whether the layer's own formula gives the model's `maps` [H, Q, K] in some rows.
 
-    Implementations disagree about the weights of queries `without_keys`.
+    On a GPU, the answer is added to `waiting`, and counts as true until the pass has ended.
     """
     assert layer.products is not None
     query = layer.products.query
@@ -108,12 +118,22 @@ def _reproduces(layer: KeptLayer, maps: Tensor, without_keys: Sequence[int]) -> 
         return False
     if not query.shape[0] or query.shape[0] % key.shape[0] or not maps.numel():
         return False
-    rows = sorted({*spread_rows(layer.n_query, _ROWS_CHECKED), *without_keys})
     try:
         computed = layer.weights(slice(0, layer.n_heads), rows)
     except (RuntimeError, IndexError):
         return False  # a mask or bias laid out in a way the formula does not know
-    return weights_agree(computed, maps[:, rows])
+    agree = agreement(computed, maps[:, rows])
+    if waiting is None or agree.device.type == "cpu":
+        return bool(agree)
+    waiting.append(agree)
+    return True
+
+
+def all_agree(shared: Iterable[Shared]) -> bool:
+    """Return whether all answers are true that the passes over some inputs left on a GPU."""
+    answers = [answer for one in shared for answer in one.agreed or ()]
+    # One copy for all layers, because every copy waits for a GPU.
+    return not answers or bool(torch.stack([a.to(answers[0].device) for a in answers]).all())
 
 
 def _hidden(
@@ -127,7 +147,10 @@ def _hidden(
     mask, bias = _mask_and_bias(seen, item, queries, keys)
     mask = shared(mask) if mask is not None else None
     bias = shared(bias) if bias is not None else None
-    return _Hidden(mask, bias, _rows_without_keys(mask))
+    # Implementations disagree about the weights of queries that may see no key.
+    n_query = seen.weights.shape[-2] if queries is None else len(queries)
+    rows = sorted({*spread_rows(n_query, _ROWS_CHECKED), *_rows_without_keys(mask)})
+    return _Hidden(mask, bias, torch.tensor(rows, dtype=torch.long, device=seen.weights.device))
 
 
 def _rows_without_keys(mask: Tensor | None) -> list[int]:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from attnwidget.capture.tapping.lazy_rows import Index, LazyRows
 from attnwidget.kernels.array_library import Array
 
-AxisPart: TypeAlias = slice | list[int]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+AxisPart: TypeAlias = "slice | list[int] | Tensor"
 
 
 def place_of(index: Index | None) -> AxisPart:
     """Return indices in a form that tensors and arrays accept; None = all."""
     if index is None:
         return slice(None)
-    return index if isinstance(index, slice) else list(index)
+    # A tensor stays on its device: torch copies lists to a GPU, and waits for all work there.
+    return list(index) if isinstance(index, Sequence) else index
 
 
 def part_of(

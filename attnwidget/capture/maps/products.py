@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from attnwidget.capture.maps.layer_parts import part_of, place_of
+from attnwidget.capture.maps.layer_parts import AxisPart, part_of, place_of
 from attnwidget.capture.tapping.lazy_rows import Index, LazyRows
 from attnwidget.capture.tapping.torch_functions import additive
 from attnwidget.kernels.streaming import Streamed
@@ -83,7 +82,7 @@ class Products:
             key = self.key[shared]
         else:
             key = self.key[first // group : last // group]
-        seen: slice | list[int] = slice(None)
+        seen: AxisPart = slice(None)
         if self.streamed is not None:
             seen, key = among, key[:, among]
         visible = part_of(mask, heads, pick, seen)
@@ -104,24 +103,29 @@ class Products:
         )
         return _streamed_weights(scores, top, largest, visible)
 
-    def row_of_each_head(self, queries: Sequence[int], mask: Tensor | LazyRows | None) -> Tensor:
-        """Return one row of every map of a streamed layer, [H, K]: the row of `queries[h]`."""
+    def row_of_each_head(self, queries: Tensor, mask: Tensor | LazyRows | None) -> Tensor:
+        """Return one row of every map of a streamed layer, [H, K]: the row of `queries[h]`.
+
+        Args:
+            queries: The query of each head, int64 [H] on the device of the layer.
+            mask: As in `weights`.
+        """
         assert self.streamed is not None
-        every = list(range(len(self.query)))
+        every = torch.arange(len(self.query), dtype=torch.long, device=self.query.device)
         group = len(self.query) // len(self.key)
         own = slice(None)
 
         def of_heads(array: Tensor | LazyRows | None) -> Tensor | None:
             """Return the row of each head of a mask or bias, [H, 1, K]."""
-            rows = part_of(array, own, list(queries), own)
+            rows = part_of(array, own, queries, own)
             if rows is None:
                 return None
-            heads = every if len(rows) > 1 else [0] * len(every)
+            heads = every if len(rows) > 1 else torch.zeros_like(every)
             of_each: Tensor = rows[heads, every][:, None]
             return of_each
 
         # Heads are grouped by their key head: [Hkv, group, D], as the queries of one head.
-        query = self.query[every, list(queries)].view(len(self.key), group, -1)
+        query = self.query[every, queries].view(len(self.key), group, -1)
         bias = of_heads(self.bias)
         scores = attention_scores(
             query,
@@ -131,7 +135,7 @@ class Products:
             position_bias=None if bias is None else bias.view(len(self.key), group, -1),
         ).float()
         top, largest = (
-            row_numbers[every, list(queries)][:, None, None]
+            row_numbers[every, queries][:, None, None]
             for row_numbers in (self.streamed.top, self.streamed.largest)
         )
         scores = scores.reshape(len(every), 1, -1)

@@ -8,16 +8,13 @@ from torch import nn
 
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.tapping.attention_sites import Site
-from attnwidget.capture.tapping.stack_names import default_stack, is_cross
-from attnwidget.capture.tapping.stages import tower_of
+from attnwidget.capture.tapping.stack_names import default_stack, is_cross, is_tower
 
 _NO_MAPS = (
     "{} computed no attention map over all tokens: {} calls neither an attention function of "
     "transformers nor torch's softmax over the scores of all tokens (windows in a layout of its "
     "own, or integers)"
 )
-# Stacks that a model cannot be read without; the others are towers beside them.
-_MAIN = ("self", "encoder", "decoder", "cross")
 
 
 def attends_apart(n_parts: int, n_inputs: int, why: str = "") -> str:
@@ -34,11 +31,6 @@ def attends_apart(n_parts: int, n_inputs: int, why: str = "") -> str:
         "inputs exist only where every layer attends to all of them, or where the tokens of every "
         "window are known"
     )
-
-
-def is_tower(stack: str) -> bool:
-    """Return whether a stack is a tower, without which the rest of a model can be shown."""
-    return tower_of(stack) not in _MAIN
 
 
 def leave_out_unreadable(

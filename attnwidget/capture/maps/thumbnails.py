@@ -207,22 +207,22 @@ def _of_long(
     step = -(-max(len(rows), len(columns)) // SIDE)
     values = []
     maxima = []
-    strongest: list[tuple[int, int]] = []
+    strongest: list[Array] = []
     for layer in shown.layers:
         # Layers of combined heads have no products, and nothing was kept of their maps.
         products = layer.products if are_kept else None
         if products and products.streamed:
             blocks = products.streamed.blocks
-            queries = products.streamed.largest.argmax(-1).tolist()
-            keys = products.row_of_each_head(queries, layer.mask).argmax(-1).tolist()
-            strongest += zip(queries, keys, strict=True)
+            queries = products.streamed.largest.argmax(-1)
+            keys = products.row_of_each_head(queries, layer.mask).argmax(-1)
+            strongest.append(library_of(queries).stack([queries, keys], -1))
         else:
             found = [
                 pooled_places(layer, head, rows, columns, step, quantity, times_keys=times_keys)
                 for head in range(shape[1])
             ]
             blocks = library_of(found[0][0]).stack([pooled for pooled, _ in found])
-            strongest += [link for _, link in found]
+            strongest.append(np.array([link for _, link in found]))
         small, largest = quantise(blocks)
         values.append(small)
         maxima.append(largest)
@@ -230,5 +230,5 @@ def _of_long(
     return Thumbnails(
         all_values.reshape(*shape, *all_values.shape[1:]),
         joined(maxima).reshape(shape),
-        np.array(strongest, np.int32).reshape(*shape, 2),
+        joined(strongest).astype(np.int32).reshape(*shape, 2),
     )

@@ -130,13 +130,15 @@ def count_heads(module: nn.Module, config: object = None) -> int | None:
 
 
 def _route(module: nn.Module, path: str) -> Route | None:
+    # Most modules end here: a question for a missing attribute of a module is slow.
+    names = _names_used(type(module))  # type: ignore[arg-type]
+    is_interface = "ALL_ATTENTION_FUNCTIONS" in names
+    if not is_interface and not names & _PROBABILITY_OPS:
+        return None
     if hasattr(module, "set_attn_implementation"):
         return None  # a whole model, not one of its layers
-    names = _names_used(type(module))  # type: ignore[arg-type]
-    if "ALL_ATTENTION_FUNCTIONS" in names:
+    if is_interface:
         return "interface"
-    if not names & _PROBABILITY_OPS:
-        return None
     called_attention = _ATTENTION.search(type(module).__name__)
     placed_as_attention = _ATTENTION.search(path.rsplit(".", 1)[-1])
     projects = any(_is_projection(child) for child in module.children())

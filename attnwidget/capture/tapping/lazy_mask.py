@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attnwidget.capture.tapping.lazy_rows import Index, LazyRows
 from attnwidget.capture.tapping.torch_functions import visible_in
+from attnwidget.kernels.streaming import Spans
 
 _COMPUTES_WITH_MASK = (
     "this model computes with its attention mask before its attention function gets it, so it "
@@ -30,6 +31,8 @@ class LazyMask:
         first_key: Position of the first key.
         n_key: Number of keys.
         real: False at padding, bool [B, n]; None = no padding.
+        spans: Spans of the queries of each input, as `stream_attention` finds them: a model passes
+            one mask to many layers.
     """
 
     rule: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -37,6 +40,7 @@ class LazyMask:
     first_key: int
     n_key: int
     real: Tensor | None
+    spans: dict[int, Spans] = field(default_factory=dict)
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> LazyMask:

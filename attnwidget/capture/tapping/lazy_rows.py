@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from torch import Tensor
 
-Index: TypeAlias = slice | Sequence[int]
+# Numbers of queries or keys. Tensors are int64, on the device of the indexed tensor.
+Index: TypeAlias = "slice | Sequence[int] | Tensor"
 
 
 @dataclass(frozen=True, eq=False)

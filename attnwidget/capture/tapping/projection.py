@@ -15,7 +15,7 @@ from attnwidget.capture.hub_model.weight_placement import weight_of
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
-from attnwidget.capture.tapping.weights_agree import spread_rows
+from attnwidget.capture.tapping.weights_agree import spread_row_numbers
 from attnwidget.kernels.norms import (
     head_projections,
     projection_factors,
@@ -162,7 +162,8 @@ class Projections:
         elif self._takes_values(seen.module, n_heads, seen.value.shape[-1]):
             value = seen.value[0].detach().float()  # [Hkv, K, Dv]
             value = value.repeat_interleave(n_heads // value.shape[0], dim=0)
-            rows = seen.weights[0, :, spread_rows(n_query, _ROWS_CHECKED)].detach().float()
+            chosen = spread_row_numbers(n_query, _ROWS_CHECKED, seen.weights.device)
+            rows = seen.weights[0, :, chosen].detach().float()
             self._latest[seen.module] = _SummedValues(n_inputs, n_query, rows @ value)
 
     def see_long(self, seen: LongAttention) -> None:
@@ -171,7 +172,8 @@ class Projections:
         first = seen.items[0].output
         n_heads, n_query, width = first.shape
         if self._is_unchecked(seen.module) and self._takes_values(seen.module, n_heads, width):
-            rows = first[:, spread_rows(n_query, _ROWS_CHECKED)].detach().float()
+            chosen = spread_row_numbers(n_query, _ROWS_CHECKED, first.device)
+            rows = first[:, chosen].detach().float()
             self._latest[seen.module] = _SummedValues(len(seen.items), n_query, rows)
 
     def _is_unchecked(self, module: nn.Module) -> bool:
@@ -219,7 +221,7 @@ class Projections:
         if not isinstance(output, Tensor):
             self._why_not[module] = f"{self._where(module)} gives more than a tensor (quantised)"
             return
-        rows = spread_rows(summed.n_query, _ROWS_CHECKED)
+        rows = spread_row_numbers(summed.n_query, _ROWS_CHECKED, output.device)
         got = output.detach().reshape(-1, weight.shape[0])
         if len(got) != summed.n_inputs * summed.n_query:
             self._why_not[module] = f"{self._where(module)} takes more than the values"

@@ -364,9 +364,17 @@ def replaying(hf_model: Any, outer: Edits, edits: Edits) -> Iterator[Replay]:
         yield replay
 
 
-def layers_of(hf_model: nn.Module) -> list[tuple[nn.Module, nn.Module]] | None:
-    """Return each layer with its attention module, if a list has exactly one layer per module."""
-    attentions = [site.module for site in find_sites(hf_model)]
+def layers_of(
+    hf_model: nn.Module, stack: str | None = None
+) -> list[tuple[nn.Module, nn.Module]] | None:
+    """Return each layer with its attention module, if a list has exactly one layer per module.
+
+    Args:
+        hf_model: The model.
+        stack: Only the layers of this stack; None = all stacks.
+    """
+    sites = find_sites(hf_model)
+    attentions = [site.module for site in sites if stack in (None, site.stack)]
     for module in hf_model.modules():
         if not isinstance(module, nn.ModuleList) or len(module) != len(attentions):
             continue

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from attnwidget.capture.tapping.stages import tower_of
+
 #: What the layers of a stack read; "" if the module paths do not say.
 Reads = Literal["text", "picture", "sound", ""]
 
@@ -57,6 +59,11 @@ def _reads_of(parts: Sequence[str]) -> Reads:
         if len(kinds) == 1:
             return kinds[0]
     return ""
+
+
+def is_tower(stack: str) -> bool:
+    """Return whether a stack is a tower, without which the rest of a model can be read."""
+    return tower_of(stack) not in _RESERVED
 
 
 def is_cross(stack: str) -> bool:

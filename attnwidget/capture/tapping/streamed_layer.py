@@ -13,7 +13,7 @@ from attnwidget.capture.tapping.lazy_mask import LazyMask, split_mask
 from attnwidget.capture.tapping.lazy_rows import LazyRows
 from attnwidget.capture.tapping.rows_without_keys import rows_without_keys, weight_without_keys
 from attnwidget.capture.tapping.torch_functions import additive
-from attnwidget.capture.tapping.weights_agree import spread_rows, weights_agree
+from attnwidget.capture.tapping.weights_agree import agreement, spread_row_numbers
 from attnwidget.kernels.row_sums import RowQuestions, RowSums
 from attnwidget.kernels.streaming import Streamed, stream_attention
 from attnwidget.kernels.weights import attention_weights
@@ -66,8 +66,12 @@ def stream_layer(
     mask: LazyMask | Tensor | None,
     *args: Any,
     **kwargs: Any,
-) -> tuple[Tensor, list[StreamedItem]]:
+) -> tuple[Tensor, list[StreamedItem], list[Tensor]]:
     """Return the output of an attention function, [B, Q, H, Dv], and every input of the batch.
+
+    The third result has the answers that wait on a GPU, bool []: whether the weights follow from
+    queries and keys in a known way. If one is false, raise `unknown_weights`. Answers on the CPU
+    are read at once.
 
     The arguments are the arguments of the attention function. `eager` is the model's own function,
     with which some rows of the map are compared. `implementation` names the attention
@@ -88,11 +92,20 @@ def stream_layer(
         kwargs["position_bias"] = _of_every_query(kwargs["position_bias"], query.shape[-2])
     outputs = []
     items = []
+    waiting = []
     for number in range(len(query)):
         seen, bias = _mask_and_bias(mask, kwargs.get("position_bias"), number)
         formula: dict[str, Any] = {"scaling": scaling, "softcap": softcap, "sinks": sinks}
         states = (query, key, value)
-        _check(module, eager, states, number, seen, bias, formula, args, kwargs)
+        agree = _agreement(module, eager, states, number, seen, bias, formula, args, kwargs)
+        if agree.device.type != "cpu":
+            waiting.append(agree)
+        elif not bool(agree):
+            raise unknown_weights(module)
+        # A bias may hide keys too, and belongs to its layer.
+        spans = None
+        if isinstance(mask, LazyMask) and kwargs.get("position_bias") is None:
+            spans = mask.spans.setdefault(number, {})
         empty_rows = None
         weight = None
         if isinstance(mask, Tensor):
@@ -111,6 +124,7 @@ def stream_layer(
             without_keys=None if weight is None else empty_rows,
             weight_without_keys=weight or 0.0,
             sums=sums,
+            spans=spans,
         )
         outputs.append(output)
         items.append(
@@ -126,7 +140,7 @@ def stream_layer(
                 sums=sums,
             )
         )
-    return torch.stack(outputs).transpose(1, 2).contiguous(), items
+    return torch.stack(outputs).transpose(1, 2).contiguous(), items, waiting
 
 
 def _mask_and_bias(
@@ -170,7 +184,7 @@ def _joined(
     return LazyRows(heads, lambda rows, keys: how(first.part(rows, keys), other.part(rows, keys)))
 
 
-def _check(
+def _agreement(
     module: nn.Module,
     eager: Callable[..., tuple[Tensor, Tensor]],
     states: tuple[Tensor, Tensor, Tensor],
@@ -180,10 +194,10 @@ def _check(
     formula: Mapping[str, Any],
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
-) -> None:
-    """Raise an error if a layer's function gives different weights in some checked rows."""
+) -> Tensor:
+    """Return whether a layer's function gives the same weights in some rows, bool []."""
     query, key, value = (state[item : item + 1] for state in states)
-    rows = spread_rows(query.shape[-2], _ROWS_CHECKED)
+    rows = spread_row_numbers(query.shape[-2], _ROWS_CHECKED, query.device)
     keys = slice(0, key.shape[-2])
     query = query[:, :, rows]
     visible = None if seen is None else seen.part(rows, keys)
@@ -203,13 +217,17 @@ def _check(
         expected = attention_weights(query, key, **formula, position_bias=added, mask=mask)
         group = query.shape[1] // value.shape[1]
         summed = expected.to(value.dtype) @ value.repeat_interleave(group, 1)
-        allowed = _OUTPUT_TOLERANCE.get(query.dtype, 3e-1) * max(1.0, float(summed.abs().max()))
+        largest = summed.abs().max().float().nan_to_num(nan=1.0, posinf=torch.inf).clamp(min=1.0)
+        allowed = _OUTPUT_TOLERANCE.get(query.dtype, 3e-1) * largest
         difference = (output.transpose(1, 2) - summed).nan_to_num().abs().max()
-        agree = weights_agree(expected, weights) and float(difference) <= allowed
+        return agreement(expected, weights) & (difference.float() <= allowed)
     except (RuntimeError, IndexError, TypeError, AttributeError) as error:
-        raise ValueError(_UNKNOWN.format(type(module).__name__, f" ({error})")) from error
-    if not agree:
-        raise ValueError(_UNKNOWN.format(type(module).__name__, ""))
+        raise unknown_weights(module, f" ({error})") from error
+
+
+def unknown_weights(module: nn.Module, why: str = "") -> ValueError:
+    """Return the error that says that the weights of a layer do not follow in a known way."""
+    return ValueError(_UNKNOWN.format(type(module).__name__, why))
 
 
 _UNKNOWN = (

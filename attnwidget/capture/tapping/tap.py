@@ -29,7 +29,7 @@ from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.of_latest import OfLatest
 from attnwidget.capture.tapping.rows_without_keys import rows_without_keys
 from attnwidget.capture.tapping.stack_names import is_cross
-from attnwidget.capture.tapping.streamed_layer import StreamedItem, stream_layer
+from attnwidget.capture.tapping.streamed_layer import StreamedItem, stream_layer, unknown_weights
 from attnwidget.capture.tapping.torch_functions import FunctionWatch, Seen, additive, summed_values
 from attnwidget.kernels.row_sums import RowQuestions
 
@@ -136,6 +136,8 @@ class _Tap:
     masks: OfLatest[_Masks] = field(default_factory=OfLatest)
     # Number of inputs of a pass that reads pictures or sounds; None for texts.
     n_inputs: int | None = None
+    # Answers on a GPU that wait to be read: whether the weights of a long layer are known.
+    unconfirmed: list[tuple[nn.Module, Tensor]] = field(default_factory=list)
 
     def start_pass(
         self, stacks: Set[str], part: nn.Module, _: object, named: Mapping[str, Any]
@@ -224,6 +226,16 @@ class _Tap:
             site = self.sites[module]
             report(LongAttention(self.layer_of[module], site.stack, module, items))
 
+    def confirm(self) -> None:
+        """Read all answers that wait, in one copy; ValueError if weights are not known."""
+        waiting, self.unconfirmed = self.unconfirmed, []
+        if waiting:
+            device = waiting[0][1].device
+            answers = torch.stack([answer.to(device) for _, answer in waiting]).tolist()
+            for (module, _), agree in zip(waiting, answers, strict=True):
+                if not agree:
+                    raise unknown_weights(module)
+
     def _is_first(self, module: nn.Module) -> bool:
         # The second call in one layer repeats the first map (the two halves of the values in
         # DiffLlama).
@@ -286,6 +298,7 @@ def tap(
     on_long: OnLong | None = None,
     questions: Sequence[RowQuestions] = (),
     on_again: OnAgain | None = None,
+    sites: Sequence[Site] | None = None,
 ) -> Iterator[None]:
     """Pass every attention layer of `model` to `on_layer` during forward passes in the block.
 
@@ -306,10 +319,12 @@ def tap(
             input; not of cross-attention.
         on_again: Callback for further calls of the attention function in one run of a module: the
             next blocks of its tokens, or the first map once more.
+        sites: The attention modules of `model`, if they are known; None = find them.
 
     Raises:
         TypeError: the model has no attention module that can be tapped.
-        ValueError: `on_long` with a model that shows only its weights.
+        ValueError: `on_long` with a model that shows only its weights. On a GPU, weights that do
+            not follow from queries and keys are an error at the end of the block.
         ValueError: in a forward pass, if an edit is impossible.
 
     Example:
@@ -323,7 +338,7 @@ def tap(
         (6, (1, 12, 6, 6))
     """
     whole, model = model, uncompiled(model)
-    sites = find_sites(model)
+    sites = list(sites) if sites is not None else find_sites(model)
     if not sites:
         raise TypeError(
             f"{type(model).__name__} has no softmax attention module to tap; attention can be read "
@@ -356,6 +371,7 @@ def tap(
             new.watch = FunctionWatch(new.hand_over, new, getattr(model, "config", None))
             undo.enter_context(new.watch)
         yield
+        new.confirm()
 
 
 def _tensors(named: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -372,7 +388,8 @@ def _whole_stacks(model: nn.Module, sites: list[Site]) -> Iterator[tuple[nn.Modu
     layers below the prediction head.
     """
     for part in model.modules():
-        if part is model or hasattr(part, "set_attn_implementation"):
+        # The class is asked, because modules search all their parts for a missing attribute.
+        if part is model or hasattr(type(part), "set_attn_implementation"):
             inside = set(part.modules())
             outside = {site.stack for site in sites if site.module not in inside}
             yield part, {site.stack for site in sites} - outside
@@ -396,6 +413,8 @@ def _configs(model: nn.Module) -> list[Any]:
     """Return every config inside `model` that names the attention function of its modules."""
     configs = {}
     for module in model.modules():
+        if "config" not in vars(module) and not hasattr(type(module), "config"):
+            continue
         config: Any = getattr(module, "config", None)
         if hasattr(config, _IMPLEMENTATION):
             configs[id(config)] = config
@@ -504,7 +523,8 @@ def _streamed(
         )
     own = taps[-1]
     questions = () if is_cross(own.sites[module].stack) else own.questions
-    output, items = stream_layer(module, eager, implementation, questions, *args, **kwargs)
+    output, items, agree = stream_layer(module, eager, implementation, questions, *args, **kwargs)
+    own.unconfirmed += [(module, answer) for answer in agree]
     for open_tap in taps:
         open_tap.hand_over_long(module, items)
     return output, None

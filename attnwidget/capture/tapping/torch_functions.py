@@ -255,7 +255,9 @@ def summed_values(seen: Seen) -> Tensor:
     """Return the outputs of the heads, [B, H, Q, Dv]: the values summed by the weights."""
     assert seen.value is not None
     groups = seen.weights.shape[-3] // seen.value.shape[-3]
-    return seen.weights @ seen.value.repeat_interleave(groups, dim=-3)
+    # BLOOM computes its softmax in float32, and sums values by weights of the type of the values.
+    weights = seen.weights.to(seen.value.dtype)
+    return weights @ seen.value.repeat_interleave(groups, dim=-3)
 
 
 def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:

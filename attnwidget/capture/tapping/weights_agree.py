@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor
 
@@ -26,14 +28,37 @@ def weights_agree(computed: Tensor, expected: Tensor) -> bool:
         >>> weights_agree(flat, flat), weights_agree(flat, flat + 0.001)
         (True, False)
     """
+    return bool(agreement(computed, expected))
+
+
+def agreement(computed: Tensor, expected: Tensor) -> Tensor:
+    """Return the answer of `weights_agree` as a bool tensor [] on the device of the maps.
+
+    Example:
+        >>> import torch
+        >>> agreement(torch.ones(1, 1), torch.ones(1, 1))
+        tensor(True)
+    """
     allowed = _TOLERANCE.get(expected.dtype, 1e-5)
     if computed.shape != expected.shape:
-        return False
+        return torch.zeros((), dtype=torch.bool, device=expected.device)
     alike = computed.isnan() == expected.isnan()
     computed, expected = computed.float().nan_to_num(), expected.float().nan_to_num()
     difference = (computed - expected).abs().amax(-1, keepdim=True)
-    # One answer for both questions, because every answer waits for a GPU.
-    return bool((alike & (difference <= allowed * expected.abs().amax(-1, keepdim=True))).all())
+    return (alike & (difference <= allowed * expected.abs().amax(-1, keepdim=True))).all()
+
+
+@lru_cache(maxsize=32)
+def spread_row_numbers(n_rows: int, count: int, device: torch.device) -> Tensor:
+    """Return `spread_rows` as a tensor, int64 on a device, without a copy for every layer.
+
+    Example:
+        >>> import torch
+        >>> spread_row_numbers(300, 4, torch.device("cpu"))
+        tensor([  0, 100, 199, 299])
+    """
+    with torch.inference_mode(False):  # a pass with gradients may index by it later
+        return torch.tensor(spread_rows(n_rows, count), dtype=torch.long, device=device)
 
 
 def spread_rows(n_rows: int, count: int) -> list[int]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from attnwidget import HeadView
+from attnwidget.mechanisms import direct_effects, logit_lens
 from fixtures.vision_language import llava_model
 
 PICTURE = np.random.default_rng(0).integers(0, 256, (90, 140, 3), dtype=np.uint8)
@@ -72,3 +74,21 @@ def test_a_text_alone_has_no_places(llava):
     attention = llava.attend("what is it?")
     assert attention.stacks["self"].key.places == ()
     assert attention.pictures == ()
+
+
+def test_words_after_a_picture_are_predicted_and_attributed(llava):
+    attention = llava.attend("<image> the cat", images=PICTURE)
+    with torch.no_grad():
+        logits = llava.hf_model(**attention.reading.inputs).logits[0, -1]
+    expected = torch.log_softmax(logits, -1).numpy()
+    words = llava.predict("<image> the cat", images=PICTURE)
+    np.testing.assert_allclose(np.log(words.probabilities[0]), expected, atol=1e-5)
+    lens = logit_lens(attention)
+    assert lens.log_probabilities.shape[:2] == (3, 1)  # layers of the text only
+    np.testing.assert_allclose(lens.log_probabilities[-1, 0], expected, atol=1e-5)
+    for position in (None, 10):  # the word after the text, and what follows a patch
+        effects = direct_effects(attention, 11, 12, position=position)
+        assert effects.head_effects.shape == (2, 4)
+        assert effects.to_frame()["direct"].sum() == pytest.approx(
+            effects.logit_difference, abs=1e-5
+        )
