@@ -238,6 +238,6 @@ def test_pairs_of_pictures_have_as_many_tokens(
     with pytest.raises(ValueError, match="answers of several tokens"):
         patch_heads(whisper, first, second, "loss", stack="cross", progress=False)
     with pytest.raises(TypeError, match="paths are patched over texts"):
-        patch_path(llava, clean, (corrupted[0], 3), (0, 0), (1, 0), progress=False)
+        patch_path(llava, clean, (corrupted[0], 3), (0, 0), (1, 0))
     found = patch_heads(whisper, (first[0], [7]), (second[0], [9]), stack="encoder", progress=False)
     assert found.head_scores.shape == (1, 4, 1) and found.layer_scores[0] != found.base
