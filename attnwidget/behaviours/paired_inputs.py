@@ -1,4 +1,4 @@
-"""Behaviours that are scored on inputs of ids, each beside an input that is its control."""
+"""Behaviours that are scored on inputs of ids, with a control for each input."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class InputPair(NamedTuple):
 
     Attributes:
         ids: Tokens with a repetition.
-        other_ids: As many tokens, where other tokens are in the place of one copy.
+        other_ids: As many tokens, with different tokens in the place of a copy.
         first: Index of the first token of the first copy.
     """
 
@@ -56,7 +56,7 @@ class PairedScore(NamedTuple):
 
 
 class PairedInputs(StudyBehaviour):
-    """Behaviours with a number for each map, scored on inputs that have a control each.
+    """Behaviours with a number for each map, scored on inputs with a control for each input.
 
     Both inputs of a pair are read at the same places. Every second pair scores heads, and the other
     pairs check the result. The test is Student's t over pairs, of score minus control. The score of

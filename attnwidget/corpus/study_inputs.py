@@ -24,7 +24,7 @@ def study_inputs(items: Iterable[Any], model: AttentionModel) -> Iterator[Segmen
     """Return the inputs of a study as segments: all texts, or all pictures and sounds.
 
     Args:
-        items: Inputs as in `measure`; the first one says what all are.
+        items: Inputs as in `measure`; the first input decides between texts and media.
         model: The model that reads them.
 
     Raises:

@@ -21,7 +21,7 @@ _FORMS = "'L1 H3', 'L1 H3: he -> captain', 'he -> captain' or 'he'"
 
 
 class LinkedText(AttentionWidget):
-    """A text whose words select a head, or lock tokens, in the figures that it is linked to.
+    """A text with words that select a head, or lock tokens, in linked figures.
 
     A link is written as in Markdown, and names a head, a token that attends, a token that is
     attended to, or all three: `[she](L1 H3: he -> captain)`. Without a head, the selected head

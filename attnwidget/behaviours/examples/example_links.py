@@ -229,7 +229,7 @@ class ExampleLinks(PlaceSample[HeadExamples]):
 
 
 def _copied(tensors: Sequence[Tensor]) -> list[NDArray[Any]]:
-    """Return tensors of one type as arrays, by one copy, because every copy waits for a GPU."""
+    """Return tensors of the same type as arrays, in a single copy from the GPU."""
     if tensors[0].device.type == "cpu":
         return [tensor.numpy() for tensor in tensors]
     whole = torch.cat([tensor.reshape(-1) for tensor in tensors]).cpu()

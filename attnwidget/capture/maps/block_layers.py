@@ -107,7 +107,7 @@ class BlockLayers:
     def add_again(self, module: nn.Module, stack: str, parts: Sequence[KeptLayer]) -> None:
         """Add the next blocks of the layer that was recorded last.
 
-        Qwen2-VL attends to each picture, or to each window of a picture, in a call of its own. If
+        Qwen2-VL attends to every picture, or to every window of a picture, in a separate call. If
         the blocks would be more than the tokens of the layer, the call repeats a map.
 
         Args:

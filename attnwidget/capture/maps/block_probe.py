@@ -1,4 +1,4 @@
-"""Which tokens are in each block of a layer that computes its attention in blocks."""
+"""The tokens of each block, in layers that compute their attention in blocks."""
 
 from __future__ import annotations
 
@@ -110,12 +110,12 @@ class _Stop(Exception):  # noqa: N818  it ends a layer before its attention
 class BlockProbe:
     """Finder of the tokens of each block; the result is stored for each layer and size.
 
-    The layer runs again with random states, and some tokens change from run to run. The states that
-    reach its attention module then show which token each entry of a block is. Entries that never
-    change are padding. Two checks follow. Tokens with equal states must have equal values in the
-    attention. If the outputs of the attention are replaced by random vectors of a few kinds, tokens
-    with vectors of one kind must leave the layer with equal states. No table of architectures is
-    needed.
+    The layer runs again with random states, and some tokens change from run to run. The states
+    that reach its attention module then show the token of every entry of a block. Entries that
+    never change are padding. Two checks follow. Tokens with equal states must have equal values in
+    the attention. If the outputs of the attention are replaced by random vectors of a few kinds,
+    tokens with vectors of one kind must leave the layer with equal states. No table of
+    architectures is needed.
 
     Args:
         hf_model: A transformers model.

@@ -44,7 +44,7 @@ class TokenWatch:
         return (found - self._base).abs().amax(-1) > _CHANGED * scale
 
     def codes(self, numbers: Tensor, count: int) -> list[int]:
-        """Return the number that each state depends on, or -1 for a state that never changes.
+        """Return the number behind each state, or -1 for a state that never changes.
 
         Args:
             numbers: The number of each token or patch, int64.

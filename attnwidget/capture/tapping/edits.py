@@ -98,7 +98,7 @@ class LayerChanges:
         return torch.stack(rows, 1)
 
     def _refuse_in_blocks(self) -> None:
-        """Refuse changes that name single tokens, which a block counts in its own order."""
+        """Refuse changes of single tokens: blocks count tokens in another order."""
         for change in self.heads.values():
             if change.method in _OF_TOKENS:
                 raise ValueError(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from torch import nn
+if TYPE_CHECKING:
+    from torch import nn
 
 _STAGE = re.compile(r"(?:(.*) )?stage \d+")
 
@@ -13,7 +15,7 @@ _STAGE = re.compile(r"(?:(.*) )?stage \d+")
 def stage_names(
     stacks: Sequence[str], paths: Sequence[str], modules: Sequence[nn.Module]
 ) -> list[str]:
-    """Return the names of stacks, in which each stage of a model is a stack of its own.
+    """Return the names of stacks, with a stack for every stage of a model.
 
     The first number in the path of an attention module counts stages if further numbers count the
     layers, and if layers have the same width exactly where they have the same first number.

@@ -1,4 +1,4 @@
-"""The row of one query, or the column of one key, in every head, as bytes of thumbnails."""
+"""The row of a query, or the column of a key, in every head, as bytes of thumbnails."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ function colourHint(grid: GridState | undefined, isDark: boolean): string {
   return `${isDark ? "bright" : "dark"} = ${of}${scale}; rows look, columns are looked at`;
 }
 
-/** What cells show that paint the row of one token. */
+/** The title of cells that paint the row of a token. */
 function paintedTitle({ side, of }: WireRow, reading: Reading | undefined, count: number) {
   const text = of === null ? undefined : reading?.words[side][of]?.text;
   const token = html`<b class="attnw-ex-from-part">“${text}”</b>`;

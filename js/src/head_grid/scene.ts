@@ -188,7 +188,7 @@ export function areCurrent(maps: SmallMaps | null, state: GridState): maps is Sm
   );
 }
 
-/** Whether a painted row is that of the last locked query, if one is locked. */
+/** Whether a painted row belongs to the last locked query; true without a locked query. */
 function isOfLocked({ row }: SmallMaps, { tokens, thumbnail, _axes: axes }: GridState): boolean {
   if (!row) return true;
   const locked = tokens.filter(([side]) => side === "query").at(-1)?.[1];

@@ -104,7 +104,7 @@ export const captionOf = (state: TextState): Caption =>
     notes: [state._source.note],
   });
 
-/** The words of each link, and what they select. */
+/** The words of the links, with the selected heads and tokens. */
 export function tableOf(state: TextState): Table {
   const words = new Map<number, string>();
   for (const [text, link] of state._paragraphs.flat()) if (link !== null) words.set(link, text);
