@@ -946,6 +946,11 @@ def _() -> Any:
     return [public.wavelength_shares(repeated(), layer) for layer in range(2)]
 
 
+@study("norms of tokens")
+def _() -> Any:
+    return [public.token_norms(masked()), public.token_norms(repeated())]
+
+
 @study("biplot")
 def _() -> Any:
     return [

@@ -23,6 +23,8 @@ def token_heatmap(
     *,
     title: str,
     value_title: str,
+    row_title: str = "attending token",
+    column_title: str = "attended token",
     width: int = WIDTH,
 ) -> alt.Chart:
     """Draw non-negative values between tokens: a row per query, a column per key.
@@ -36,6 +38,8 @@ def token_heatmap(
         key: the K tokens of the columns.
         title: what is shown; further lines become the subtitle.
         value_title: quantity and unit, over the colour bar.
+        row_title: meaning of the rows.
+        column_title: meaning of the columns.
         width: pixels of the whole figure.
 
     Raises:
@@ -67,9 +71,9 @@ def token_heatmap(
         .encode(
             x=alt.X(
                 "column:O",
-                axis=named_axis(key, step, "attended token", labelAngle=-90, orient="top"),
+                axis=named_axis(key, step, column_title, labelAngle=-90, orient="top"),
             ),
-            y=alt.Y("row:O", axis=named_axis(query, step, "attending token")),
+            y=alt.Y("row:O", axis=named_axis(query, step, row_title)),
             color=alt.Color(
                 "value:Q",
                 title=value_title,

@@ -11,4 +11,5 @@ from .key_biplot import key_biplot as key_biplot
 from .logit_lens import logit_lens as logit_lens
 from .score_at_distances import score_at_distances as score_at_distances
 from .score_sources import score_sources as score_sources
+from .token_norms import token_norms as token_norms
 from .wavelength_shares import wavelength_shares as wavelength_shares
