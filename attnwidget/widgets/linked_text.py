@@ -44,9 +44,9 @@ class LinkedText(AttentionWidget):
     page_label = "text with links"
     page_title = "A text with links to heads"
 
-    text = traitlets.Unicode(help="The text, with links such as [she](L1 H3: he -> captain).").tag(
-        option=True
-    )
+    text = traitlets.Unicode(
+        help="The text, with links such as `[she](L1 H3: he -> captain)`."
+    ).tag(option=True)
 
     def __init__(self, attention: Attention, text: str, **traits: Any) -> None:
         if not isinstance(text, str):

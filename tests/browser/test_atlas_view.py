@@ -163,7 +163,7 @@ def test_a_saved_atlas_searches_sorts_and_opens_the_card_of_its_anchor(
     page.goto(f"{saved}#L1H3")
     root = page.locator(".attnw-root")
     card = root.get_by_role("region", name="card of the head")
-    expect(card).to_contain_text("L1 H3 (2-4) · pronoun to person")
+    expect(card).to_contain_text("L1 H3 (2-4) · pronoun to its person")
     row(root, "L2 H8").click()
     expect(card).to_contain_text("det to governor")
     expect(page).to_have_url(f"{saved}#L2H8")
