@@ -40,6 +40,7 @@ def studied_stack(model: AttentionModel, stack: str | None = None) -> str:
         stack: Name of the stack; None = the only stack, or the language model beside its towers.
 
     Raises:
+        TypeError: An encoder-decoder without a processor, which reads texts alone.
         ValueError: There is no such stack, or the caller must choose among several.
 
     Example:
@@ -48,6 +49,11 @@ def studied_stack(model: AttentionModel, stack: str | None = None) -> str:
         >>> studied_stack(load_model())
         'self'
     """
+    if model.inputs.encodes_apart and model.processor is None:
+        raise TypeError(
+            "models of one stack are studied so over texts, "
+            f"{type(model.hf_model).__name__} is an encoder-decoder"
+        )
     stacks = intact_edits(model.hf_model).heads_of
     chosen = default_stack(stacks) if stack is None else stack
     if chosen is None or chosen not in stacks:
