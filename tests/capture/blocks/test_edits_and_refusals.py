@@ -91,6 +91,9 @@ def test_gradients_are_those_of_the_weights_in_windows(swin: BlockModel) -> None
     assert gradients[seen].any() and not gradients[~seen].any()
 
 
+@pytest.mark.skipif(
+    zoo.TRANSFORMERS_4, reason="the reference reads modules by their names in transformers 5"
+)
 def test_norms_are_lengths_of_the_vectors_that_weights_scale(
     swin: BlockModel, attention: Any
 ) -> None:

@@ -13,6 +13,7 @@ from torch import Tensor
 from attnwidget.capture.maps.skipped_layers import layer_of
 from attnwidget.capture.tapping.attention_sites import find_sites
 from fixtures.block_models import BlockModel, build_blocks
+from fixtures.zoo import TRANSFORMERS_4
 
 SMALL = 1e-6
 
@@ -121,6 +122,8 @@ REFERENCES = {
 @torch.no_grad()
 @pytest.mark.parametrize("name", REFERENCES)
 def test_a_whole_map_is_the_map_of_a_slow_reference(name: str) -> None:
+    if TRANSFORMERS_4 and name.startswith("Swin"):
+        pytest.skip("the reference reads modules by their names in transformers 5")
     reference, last_norm, shapes = REFERENCES[name]
     family = built(name)
     attention = read(name)
