@@ -8,7 +8,7 @@ import pandas as pd
 from attnwidget.charts.frame_columns import checked, in_order, inline
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, publication, text_width
+from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, ink_scale, publication, text_width
 from attnwidget.text.xml_text import xml_texts
 
 _WIDTH = 96
@@ -58,7 +58,7 @@ def answer_grid(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.L
         color=alt.Color(
             "value:Q",
             title="probability",
-            scale=alt.Scale(domain=[0.0, 1.0], range=list(LIGHT.ramp), interpolate="rgb"),
+            scale=ink_scale(),
         )
     )
     names = max(map(text_width, rows))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from attnwidget.charts.frame_columns import inline
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LIGHT, WIDTH, panel_width, publication
+from attnwidget.charts.theme import WIDTH, ink_scale, panel_width, publication
 from attnwidget.text.places import Box
 
 _BESIDE = 110
@@ -80,11 +80,7 @@ def box_values(
             color=alt.Color(
                 "value:Q",
                 title=value_title,
-                scale=alt.Scale(
-                    domain=[0.0, float(numbers.max()) or 1.0],
-                    range=list(LIGHT.ramp),
-                    interpolate="rgb",
-                ),
+                scale=ink_scale(float(numbers.max())),
             ),
             tooltip=[alt.Tooltip("value:Q", title=value_title, format=NUMBER)],
         )

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from attnwidget.charts.frame_columns import inline, row_names
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, panel_width, publication
+from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, ink_scale, panel_width, publication
 
 _CELL = 40
 _SMALL_CELL = 20
@@ -212,7 +212,7 @@ def _panel(name: str, array: NDArray[np.float64], value_title: str, room: float)
         color=alt.Color(
             "value:Q",
             legend=None,
-            scale=alt.Scale(domain=[0.0, top or 1.0], range=list(LIGHT.ramp), interpolate="rgb"),
+            scale=ink_scale(top),
         ),
         tooltip=[
             alt.Tooltip("name:N", title="head"),

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from attnwidget.charts.frame_columns import inline, row_names
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LIGHT, WIDTH, publication, text_width
+from attnwidget.charts.theme import LIGHT, WIDTH, ink_scale, publication, text_width
 
 _TEXT = 10
 _LINE = _TEXT + 1
@@ -78,7 +78,7 @@ def named_heads(
         color=alt.Color(
             "strength:Q",
             title="strength",
-            scale=alt.Scale(domain=[0.0, 1.0], range=list(LIGHT.ramp), interpolate="rgb"),
+            scale=ink_scale(),
         )
     )
     colour = alt.condition("datum.light", alt.value(LIGHT.ground), alt.value(LIGHT.text))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from attnwidget.charts.frame_columns import inline
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, panel_width, publication
+from attnwidget.charts.theme import LABEL, WIDTH, ink_scale, panel_width, publication
 
 _COLUMNS = 4
 """Maps in a row."""
@@ -65,7 +65,7 @@ def offset_maps(
     columns = min(_COLUMNS, len(arrays))
     room = panel_width(width - _BAR, columns, gap=_GAP, axis=_PANEL)
     step = max(_SMALLEST, min(_LARGEST, int(room) // shape[1]))
-    scale = alt.Scale(domain=[0.0, top or 1.0], range=list(LIGHT.ramp), interpolate="rgb")
+    scale = ink_scale(top)
     panels = []
     for name, array in arrays.items():
         row, column = (index.ravel() for index in np.indices(shape))

@@ -165,6 +165,18 @@ def _wrapped(line: str, width: float, size: float) -> list[str]:
     return textwrap.wrap(line, max(1, int((width - 2 * PADDING) / letters)))
 
 
+def ink_scale(largest: float = 1.0) -> alt.Scale:
+    """Return the colours of values from 0, which is the page's ground, to the largest one.
+
+    Example:
+        >>> from attnwidget.charts.theme import ink_scale
+        >>> ink_scale(0.0).domain
+        [0.0, 1.0]
+    """
+    # A scale of which both ends are 0 has no colours.
+    return alt.Scale(domain=[0.0, largest or 1.0], range=list(LIGHT.ramp), interpolate="rgb")
+
+
 def in_dark(chart: C) -> C:
     """Return a chart of this package in the colours of the dark theme.
 

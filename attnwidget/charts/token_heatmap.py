@@ -13,7 +13,7 @@ from attnwidget.charts.frame_columns import inline
 from attnwidget.charts.grid_cells import cell_size, named_axis
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LIGHT, WIDTH, publication
+from attnwidget.charts.theme import WIDTH, ink_scale, publication
 
 
 def token_heatmap(
@@ -77,11 +77,7 @@ def token_heatmap(
             color=alt.Color(
                 "value:Q",
                 title=value_title,
-                scale=alt.Scale(
-                    domain=[0.0, float(cells.max()) or 1.0],
-                    range=list(LIGHT.ramp),
-                    interpolate="rgb",
-                ),
+                scale=ink_scale(float(cells.max())),
             ),
             tooltip=["query:N", "key:N", alt.Tooltip("value:Q", title=value_title, format=NUMBER)],
         )

@@ -32,6 +32,14 @@ class Unit:
     whole: bool = False
 
 
+def no_texts(model: AttentionModel) -> TypeError:
+    """Return the error about texts as examples of an encoder-decoder."""
+    return TypeError(
+        f"{type(model.hf_model).__name__} is an encoder-decoder: its examples are pictures or "
+        "sounds with the text that it writes, and texts are examples of models with one stack"
+    )
+
+
 def studied_stack(model: AttentionModel, stack: str | None = None) -> str:
     """Return the stack whose heads are studied.
 
@@ -50,10 +58,7 @@ def studied_stack(model: AttentionModel, stack: str | None = None) -> str:
         'self'
     """
     if model.inputs.encodes_apart and model.processor is None:
-        raise TypeError(
-            "models of one stack are studied so over texts, "
-            f"{type(model.hf_model).__name__} is an encoder-decoder"
-        )
+        raise no_texts(model)
     stacks = intact_edits(model.hf_model).heads_of
     chosen = default_stack(stacks) if stack is None else stack
     if chosen is None or chosen not in stacks:

@@ -184,7 +184,9 @@ def test_what_does_not_fit_is_refused_by_name(
         run(llava, asked(llava)[0], stack="audio")
     with pytest.raises(ValueError, match="is in another stack than the studied 'self'"):
         run(llava, asked(llava)[0], heads=[Head(0, 0, "vision")])
-    with pytest.raises(TypeError, match="over texts, WhisperForConditionalGeneration is an enc"):
+    with pytest.raises(
+        TypeError, match="WhisperForConditionalGeneration is an encoder-decoder: its examples are"
+    ):
         run(whisper, [("a text", "b")], stack="cross")
 
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.latest_values import LatestValues
+from attnwidget.capture.maps.first_states import tensors_before
 from attnwidget.capture.maps.token_watch import MixedTokens, TokenWatch
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.edits import Edits
@@ -101,12 +102,6 @@ class BlockTokens:
     n_padding: int
 
 
-class _Stop(Exception):  # noqa: N818  it ends a layer before its attention
-    def __init__(self, states: Tensor | None) -> None:
-        self.states = states
-        super().__init__("stopped before the attention")
-
-
 class BlockProbe:
     """Finder of the tokens of each block; the result is stored for each layer and size.
 
@@ -162,7 +157,8 @@ class BlockProbe:
 
         def entries(visible: Tensor) -> Tensor:
             given = torch.where(visible[:, None], shown, hidden).reshape(states.shape).to(states)
-            reached = _before_attention(site.module, call, given)
+            tensors = tensors_before(site.module, lambda: call.run(given)) or ()
+            reached = next(filter(_is_states, tensors), None)
             if reached is None or reached[..., 0].numel() != n_entries:
                 raise NotInBlocks("their entries are not what the attention module reads")
             return reached.reshape(n_entries, -1).float().cpu()
@@ -253,20 +249,6 @@ class BlockProbe:
         pairs = before * (n_kinds + 1) + after
         if not _depends_on(left.reshape(count, -1), pairs):
             raise NotInBlocks("their outputs go to other tokens than their entries")
-
-
-def _before_attention(attention: nn.Module, call: LayerCall, states: Tensor) -> Tensor | None:
-    """Return the states that reach the attention module of a layer."""
-
-    def stop(_: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-        raise _Stop(next(filter(_is_states, (*args, *named.values())), None))
-
-    with hooked([attention], before=stop):
-        try:
-            call.run(states)
-        except _Stop as reached:
-            return reached.states
-    return None
 
 
 def _entries(tensor: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -14,10 +14,37 @@ from attnwidget.capture.maps.skipped_layers import SkippedLayers
 from attnwidget.capture.tapping.hooked import hooked
 
 
-class _Stop(Exception):  # noqa: N818  it ends a pass before the first layer
-    def __init__(self, states: Tensor | None) -> None:
-        self.states = states
-        super().__init__("stopped before the first layer")
+class _Stop(Exception):  # noqa: N818  it ends a pass before a module
+    def __init__(self, tensors: list[Tensor]) -> None:
+        self.tensors = tensors
+        super().__init__("stopped before a module")
+
+
+def tensors_before(module: nn.Module, run: Callable[[], object]) -> list[Tensor] | None:
+    """Return the tensors that a module gets in a pass, which ends there; None if it has not run.
+
+    Args:
+        module: The module.
+        run: Function that runs the pass.
+
+    Example:
+        >>> import torch
+        >>> from torch import nn
+        >>> from attnwidget.capture.maps.first_states import tensors_before
+        >>> layers = nn.Sequential(nn.ReLU(), nn.Linear(1, 1))
+        >>> tensors_before(layers[1], lambda: layers(torch.tensor([[-2.0]])))
+        [tensor([[0.]])]
+    """
+
+    def stop(_: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+        raise _Stop([value for value in (*args, *named.values()) if isinstance(value, Tensor)])
+
+    with hooked([module], before=stop):
+        try:
+            run()
+        except _Stop as reached:
+            return reached.tensors
+    return None
 
 
 def states_before(
@@ -39,25 +66,16 @@ def states_before(
         skipped: Layers before the module that are skipped; None skips none.
         of_keys: Whether to return the states of the keys of cross-attention.
     """
-
-    def stop(_: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-        tensors = [value for value in (*args, *named.values()) if isinstance(value, Tensor)]
-        # Towers that read all pictures as one sequence have no dimension of a batch, and towers
-        # with windows may keep rows and columns apart.
-        states = sorted((t for t in tensors if t.ndim in (2, 3)), key=lambda t: -t.ndim)
-        states = states or [t for t in tensors if t.ndim == 4]
-        raise _Stop(next(iter(states[int(of_keys) :]), None))  # the queries stand before the keys
-
     with (
         plain_forward(model),
-        hooked([module], before=stop),
         nullcontext() if skipped is None else skipped.block(),
         torch.no_grad(),
     ):
-        try:
-            model(**inputs, **options)
-        except _Stop as reached:
-            if reached.states is None:
-                return None
-            return reached.states.detach().float().cpu().flatten(0, -2)
-    return None
+        tensors = tensors_before(module, lambda: model(**inputs, **options)) or []
+    # Towers that read all pictures as one sequence have no dimension of a batch, and towers with
+    # windows may keep rows and columns apart.
+    states = sorted((t for t in tensors if t.ndim in (2, 3)), key=lambda t: -t.ndim)
+    states = states or [t for t in tensors if t.ndim == 4]
+    # The queries stand before the keys.
+    found = next(iter(states[int(of_keys) :]), None)
+    return None if found is None else found.detach().float().cpu().flatten(0, -2)

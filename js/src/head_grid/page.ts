@@ -67,15 +67,13 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
     const shown = other ?? heldMaps;
     const isOfBoth = String(shown.axes.key.text) === String(heldMaps.axes.key.text);
     const token = isOfBoth ? paintedToken(model, places, shown.axes) : undefined;
-    const made = differs
-      ? difference
-      : {
-          ...(token
-            ? withEmptyRows(paintedOf(shown, token, now, timesKeys), off)
-            : withoutInk(thumbnails(shown, now.hidden, timesKeys), off)),
-          signed: false,
-          common: null,
-        };
+    const ofOne = () => {
+      const cells = token
+        ? withEmptyRows(paintedOf(shown, token, now, timesKeys), off)
+        : withoutInk(thumbnails(shown, now.hidden, timesKeys), off);
+      return { ...cells, signed: false, common: null };
+    };
+    const made = differs ? difference : ofOne();
     model.set("_thumbnails", { ...made, ...edited, of_two, changes });
   };
   const drawn = [

@@ -1,6 +1,7 @@
 import { type Caption, caption, type Table } from "../shared/caption.js";
 import { shortName } from "../shared/head_names.js";
 import type { Ruler } from "../shared/labels.js";
+import { counted } from "../shared/numbers.js";
 import type { Head, SharedState, Side } from "../shared/types.js";
 
 /** What a link selects: a head, tokens with their names, or both. */
@@ -100,7 +101,7 @@ export function linesOf(state: TextState, room: number, measure: ReturnType<Rule
 export const captionOf = (state: TextState): Caption =>
   caption(FIGURE, {
     model: state._source.model,
-    quantity: `${state._links.length} link${state._links.length === 1 ? "" : "s"}`,
+    quantity: counted(state._links.length, "link"),
     notes: [state._source.note],
   });
 
