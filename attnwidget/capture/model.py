@@ -28,7 +28,7 @@ from attnwidget.capture.hub_model.model_tensors import input_names, unpadded
 from attnwidget.capture.hub_model.pickled_model import SentModel, received_model
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.predictions import Predictions
-from attnwidget.capture.hub_model.processor import Processor, given_media
+from attnwidget.capture.hub_model.processor import MadeInputs, Processor, given_media
 from attnwidget.capture.hub_model.replayed_text import check_log_probabilities, generated_ids
 from attnwidget.capture.hub_model.text_encoder import Encoded, Text
 from attnwidget.capture.hub_model.text_ids import TextIds
@@ -515,6 +515,7 @@ class AttentionModel:
             text, images, audio, tools, add_generation_prompt, continues=True
         )
         encoded = None if isinstance(text, Mapping) else self.inputs.encoder(text)
+        chat = text.chat if isinstance(text, MadeInputs) else None
         arguments = {
             "text": said if media else text,
             "max_new_tokens": max_new_tokens,
@@ -551,6 +552,8 @@ class AttentionModel:
             whole = self.inputs.encoder.axis(ids)
             if encoded is None:
                 inputs = continued(inputs, ids)
+                if chat is not None and tokens is not None and tokens.roles:
+                    whole = chat.text.continued(tokens, whole)
             else:
                 inputs = self.inputs.padded([Encoded(ids, None, whole)])
                 whole = encoded.continued(whole)

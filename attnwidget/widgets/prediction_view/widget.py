@@ -36,8 +36,8 @@ from attnwidget.widgets.prediction_view.shown_question import (
     position_after,
     predicted_input,
     rows_to_wire,
-    what_is_read,
     stack_of_answers,
+    what_is_read,
 )
 from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.background_answers import BackgroundAnswers
@@ -290,7 +290,9 @@ class PredictionView(BackgroundAnswers, StackChoice):
         if position is None:
             return None
         if task == "class":
-            raise traitlets.TraitError("'position' is None: a classifier answers to the whole input")
+            raise traitlets.TraitError(
+                "'position' is None: a classifier answers to the whole input"
+            )
         first = int(task == "next")
         last = first + len(stack_of_answers(self.attention).query) - 1
         if not first <= position <= last:
