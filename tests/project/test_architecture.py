@@ -375,3 +375,15 @@ def test_importing_the_package_does_not_import_torch() -> None:
         cwd=PACKAGE.parent,
     )
     assert run.stdout.strip() == "[]"
+
+
+def test_charts_are_imported_where_they_are_drawn() -> None:
+    """Altair takes longer to import than a model to answer, and a figure may never be a chart."""
+    found = [
+        f"{source.relative_to(PACKAGE)}: {line}"
+        for source in sorted(PACKAGE.glob("**/*.py"))
+        if source.relative_to(PACKAGE).parts[0] != "charts"
+        for line in source.read_text("utf-8").splitlines()
+        if line.startswith(("from attnwidget.charts", "import attnwidget.charts", "import altair"))
+    ]
+    assert found == []
