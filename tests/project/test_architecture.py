@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
@@ -80,11 +81,20 @@ FOREIGN = {
 def imports(source: Path, package: Path) -> Iterator[str]:
     """Every module that a file names in an import, wherever in the file, as an absolute name."""
     parts = source.relative_to(package.parent).with_suffix("").parts
+    yield from _imports_of(source.read_text(encoding="utf-8"), parts)
 
+
+@cache
+def _imports_of(text: str, parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The imports of a text as the module of these parts; five tests ask for those of all files."""
+    return tuple(_found_imports(text, parts))
+
+
+def _found_imports(text: str, parts: tuple[str, ...]) -> Iterator[str]:
     def absolute(name: str, level: int) -> str:
         return ".".join(filter(None, [*parts[: -level or None], name])) if level else name
 
-    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
