@@ -36,6 +36,7 @@ from attnwidget.widgets.prediction_view.shown_question import (
     position_after,
     predicted_input,
     rows_to_wire,
+    what_is_read,
     stack_of_answers,
 )
 from attnwidget.widgets.shared.background import Job
@@ -289,7 +290,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         if position is None:
             return None
         if task == "class":
-            raise traitlets.TraitError("'position' is None: a classifier answers to the whole text")
+            raise traitlets.TraitError("'position' is None: a classifier answers to the whole input")
         first = int(task == "next")
         last = first + len(stack_of_answers(self.attention).query) - 1
         if not first <= position <= last:
@@ -380,6 +381,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         return rows_to_wire(
             self._answered,
             self._answered.rows(self.top),
+            reads=what_is_read(reading),
             off=[list(head) for head in self._edit[0]],
             method=self._method_used(),
             masks=self._answered.position not in masks,
