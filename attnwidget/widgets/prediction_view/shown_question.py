@@ -174,7 +174,7 @@ def ask(
     return reading.predict(heads, method, at=as_at(position))
 
 
-def rows_to_wire(answered: Answered, rows: Sequence[Row], **about: Any) -> dict[str, Any]:
+def answers_to_wire(answered: Answered, rows: Sequence[Row], **about: Any) -> dict[str, Any]:
     """The answers as the page has them."""
     return {
         "task": answered.before.task,

@@ -28,6 +28,7 @@ from attnwidget.widgets.prediction_view.effect_work import (
 from attnwidget.widgets.prediction_view.patched_effects import PatchedEffects, patched_effects
 from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
+    answers_to_wire,
     ask,
     default_position,
     id_of,
@@ -35,7 +36,6 @@ from attnwidget.widgets.prediction_view.shown_question import (
     masks_of,
     position_after,
     predicted_input,
-    rows_to_wire,
     stack_of_answers,
     what_is_read,
 )
@@ -380,7 +380,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
             return None
         reading, task = predicted_input(self.attention)
         masks = masks_of(reading) if task == "masked" else [self._answered.position]
-        return rows_to_wire(
+        return answers_to_wire(
             self._answered,
             self._answered.rows(self.top),
             reads=what_is_read(reading),
