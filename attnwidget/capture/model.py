@@ -200,11 +200,12 @@ class AttentionModel:
     @property
     def n_layers(self) -> int:
         """Number of layers of the model, or of its encoder in an encoder-decoder."""
-        stated = self.hf_model.config.get_text_config().num_hidden_layers
+        stated = getattr(self.hf_model.config.get_text_config(), "num_hidden_layers", None)
         sites = find_sites(uncompiled(self.hf_model))
         if isinstance(stated, int) and not is_stage(sites[0].stack):
             return stated
-        # LXMERT states a number for each of its stacks, and Swin the number of its stages.
+        # LXMERT states a number for each of its stacks, Swin the number of its stages, and SAM only
+        # the numbers of its parts.
         return sum(site.stack == sites[0].stack for site in sites)
 
     @property
@@ -212,9 +213,10 @@ class AttentionModel:
         """Number of attention heads per layer, in the first stage of a model with stages."""
         config = self.hf_model.config.get_text_config()
         first = find_sites(uncompiled(self.hf_model))[0]
-        if is_stage(first.stack):
+        stated = getattr(config, "num_attention_heads", None)
+        if is_stage(first.stack) or not isinstance(stated, int):
             return count_heads(first.module, config) or 0
-        return int(config.num_attention_heads)
+        return stated
 
     @property
     def default_method(self) -> EditMethod:
