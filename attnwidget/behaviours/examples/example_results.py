@@ -183,10 +183,10 @@ class HeadExamples(HeadResult):
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
         """Draw the mean weight of the k heaviest links of every head; `width` in pixels."""
-        title = f"The {counted(self.k, 'heaviest link')} of each head: {self.model_name}"
+        title = f"The {counted(self.k, 'heaviest link')} of each head\n{self.model_name}"
         return head_heatmap(
             self.heads()["weight of the heaviest links"],
-            title=f"{title}\n{counted(self.n_segments, 'segment')}",
+            title=f"{title}; {counted(self.n_segments, 'segment')}",
             value_title="mean weight",
             width=width,
         )
