@@ -14,7 +14,15 @@ from attnwidget.charts.colour_bar import colour_bar, colour_bar_width
 from attnwidget.charts.frame_columns import inline, row_names
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LABEL, LIGHT, PADDING, WIDTH, ink_scale, panel_width, publication
+from attnwidget.charts.theme import (
+    LABEL,
+    LIGHT,
+    PADDING,
+    WIDTH,
+    ink_scale,
+    panel_width,
+    publication,
+)
 
 _CELL = 40
 _SMALL_CELL = 20

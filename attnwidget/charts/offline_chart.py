@@ -75,7 +75,10 @@ class _Offline:
         spec = self.to_dict()
         png = draw_chart(spec, "png", vl_version=_VEGA_LITE, scale=_SCALE)
         with Image.open(io.BytesIO(png)) as picture:
-            size = {"width": round(picture.width / _SCALE), "height": round(picture.height / _SCALE)}
+            size = {
+                "width": round(picture.width / _SCALE),
+                "height": round(picture.height / _SCALE),
+            }
             data = {
                 _MIME: spec | {"$schema": _SCHEMA},
                 "image/png": base64.b64encode(_small_png(picture)).decode("ascii"),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-LONGEST_NAME = 40
-"""Characters of a word that are drawn: identifiers of sentences have more."""
-_KEPT_AT_END = 10
+from attnwidget.text.short_name import short_name
+
 _LONGEST_LINE = 2000
 """Characters of a line of a title that are drawn: names come from users, of any length."""
 _SEPARATORS = " \t·:;,|"
@@ -48,19 +47,6 @@ def title_lines(title: str) -> list[str]:
     if not lines:
         raise ValueError("the title is empty: say what the figure shows")
     return lines
-
-
-def short_name(name: str) -> str:
-    """Return a name of at most 40 characters: a longer name loses its middle.
-
-    Example:
-        >>> from attnwidget.charts.title_lines import short_name
-        >>> short_name("weblog-juancole.com_juancole_20051114075400_ENG_20051114_075400-0003")
-        'weblog-juancole.com_juancole_…75400-0003'
-    """
-    if len(name) <= LONGEST_NAME:
-        return name
-    return f"{name[: LONGEST_NAME - _KEPT_AT_END - 1]}…{name[-_KEPT_AT_END:]}"
 
 
 def _without_repetitions(parts: list[str], said: set[str]) -> str:

@@ -75,9 +75,7 @@ def training_curves(
         # All panels have one scale, so the first of a row names its values.
         is_first = number % columns == 0
         named = alt.Axis() if is_first else alt.Axis(labels=False, title=None)
-        value = alt.Y(
-            "value:Q", title=value_title if is_first else None, scale=scale, axis=named
-        )
+        value = alt.Y("value:Q", title=value_title if is_first else None, scale=scale, axis=named)
         means = rows.groupby("checkpoint", sort=False)["value"].mean().reset_index()
         heads = alt.Chart(inline(rows)).mark_line(
             strokeWidth=1, opacity=0.4, color=LIGHT.muted, point=marks

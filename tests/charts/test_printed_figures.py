@@ -65,9 +65,7 @@ def test_titles_say_nothing_twice_and_end_without_separators() -> None:
 def test_heat_maps_with_long_titles_of_their_colours_fit(width: int, tmp_path: Path) -> None:
     values = np.random.default_rng(0).normal(size=(6, 12))
     long = "change of the logit difference per head"
-    whole = head_heatmap(
-        values, title="Heads", value_title=long, layers=values[:, 0], width=width
-    )
+    whole = head_heatmap(values, title="Heads", value_title=long, layers=values[:, 0], width=width)
     named = signed_heatmap(
         values,
         [f"a long name of row {i}" for i in range(6)],
