@@ -50,7 +50,7 @@ class Result(ABC):
         """Return the numbers as a table. `attrs["model"]` is the name of the model."""
 
     def to_latex(self, *, digits: int = 3) -> str:
-        """Return `to_frame()` as a LaTeX table, with rules of the package booktabs.
+        r"""Return `to_frame()` as a LaTeX table, with rules of the package booktabs.
 
         Args:
             digits: Significant digits of numbers that are not integers.
@@ -62,7 +62,7 @@ class Result(ABC):
             >>> from attnwidget import load_model
             >>> answers = load_model().predict("The woman washed [MASK] hands.", top=1)
             >>> print(answers.to_latex().splitlines()[2])
-            question & answer & probability & log_probability \\\\
+            question & position & answer & token & id & probability & log\_probability \\
         """
         return as_latex(self.to_frame(), digits)
 
@@ -79,7 +79,7 @@ class Result(ABC):
             >>> from attnwidget import load_model
             >>> answers = load_model().predict("The woman washed [MASK] hands.", top=1)
             >>> print(answers.to_markdown().splitlines()[1])
-            | --- | --- | ---: | ---: |
+            | ---: | ---: | --- | --- | ---: | ---: | ---: |
         """
         return as_markdown(self.to_frame(), digits)
 

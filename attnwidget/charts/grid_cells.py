@@ -37,7 +37,7 @@ def cell_size(
     Example:
         >>> from attnwidget.charts.grid_cells import cell_size
         >>> cell_size((5, 8), ["cat"] * 5, "weight"), cell_size((100, 20), ["cat"] * 100, "weight")
-        (22, 4)
+        (22, 5)
     """
     names = min(_LONGEST_NAME, max(map(text_width, rows), default=0))
     room = width - 2 * PADDING - _AXIS - names - colour_bar_width(value_title)

@@ -227,7 +227,7 @@ def _panel(
     is_first: bool,
     is_last: bool,
 ) -> alt.Chart:
-    """Return a panel; the first one of a row names the layers, the last one of a column heads."""
+    """Return a panel. Layers are named at the left of a row, heads below a column."""
     layer, head = (index.ravel() for index in np.indices(array.shape))
     table = pd.DataFrame({"layer": layer, "head": head, "value": array.ravel()}).dropna()
     table = table.assign(name=row_names(table))

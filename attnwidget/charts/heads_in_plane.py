@@ -20,27 +20,26 @@ _MOST_MOVED = 9.0
 def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str, width: int = WIDTH) -> alt.Chart:
     """Draw heads at given positions by the numbers of their layers: Clark et al., Figure 6.
 
-        Only distances have a meaning: the axes of multidimensional scaling have no unit and no
-        direction, so the axes are hidden, and both directions have the same scale.
+    Only distances have a meaning: the axes of multidimensional scaling have no unit and no
+    direction, so the axes are hidden, and both directions have the same scale.
 
-        Args:
-            frame: columns layer and head (from 0), x, y, and the one that `color` names.
-            color: "layer", or a column of at most 6 names beside "other", which is grey.
-            title: what is shown; further lines become the subtitle.
-            width: pixels of the whole figure.
+    Args:
+        frame: columns layer and head (from 0), x, y, and the one that `color` names.
+        color: "layer", or a column of at most 6 names beside "other", which is grey.
+        title: what is shown; further lines become the subtitle.
+        width: pixels of the whole figure.
 
-        Raises:
-            ValueError: a column or every position is missing, or the groups outnumber the colours.
+    Raises:
+        ValueError: a column or every position is missing, or the groups outnumber the colours.
 
-        Example:
-            >>> import pandas as pd
-    from numpy.typing import NDArray
-            >>> from attnwidget.charts.heads_in_plane import heads_in_plane
-            >>> frame = pd.DataFrame(
-            ...     {"layer": [0, 0], "head": [0, 1], "x": [0, 1], "y": [1, 0], "does": ["a", "b"]}
-            ... )
-            >>> heads_in_plane(frame, color="does", title="Two heads").mark.type
-            'text'
+    Example:
+        >>> import pandas as pd
+        >>> from attnwidget.charts.heads_in_plane import heads_in_plane
+        >>> frame = pd.DataFrame(
+        ...     {"layer": [0, 0], "head": [0, 1], "x": [0, 1], "y": [1, 0], "does": ["a", "b"]}
+        ... )
+        >>> heads_in_plane(frame, color="does", title="Two heads").mark.type
+        'text'
     """
     table = checked(
         frame, list(dict.fromkeys(["layer", "head", "x", "y", color])), "heads_in_plane"

@@ -21,7 +21,7 @@ def spread_in_plane(
         most: Pixels that a label moves at most; in dense places labels can still touch.
 
     Returns:
-        Float64 [N, 2]. Labels that touch no other label stay where they are.
+        Float64 [N, 2]. Labels without an overlap keep their places.
 
     Example:
         >>> import numpy as np

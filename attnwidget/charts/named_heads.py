@@ -42,8 +42,7 @@ def named_heads(
 ) -> alt.LayerChart:
     """Draw one cell per head: its name, shaded by strength. Heads without a name are empty.
 
-    A name that does not fit in its cell is a letter there, and the subtitle says what the letter
-    means.
+    A letter replaces a name that does not fit in its cell. The subtitle explains the letters.
 
     Args:
         names: Name of each head, strings [L, H]; "" = no name.

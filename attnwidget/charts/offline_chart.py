@@ -125,7 +125,7 @@ class _Offline:
 
 
 def _check_scale(scale: float, options: dict[str, Any]) -> None:
-    """Refuse a scale that is no number above 0, or that stands beside Altair's name for it."""
+    """Refuse a scale that is not above 0, and a scale with `scale_factor` beside it."""
     if isinstance(scale, bool) or not math.isfinite(scale) or scale <= 0:
         raise ValueError(
             f"scale is a number above 0 (pixels of a PNG for each of the figure), got {scale!r}"

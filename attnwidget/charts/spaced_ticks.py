@@ -21,7 +21,7 @@ def spaced_ticks(labels: Sequence[str], places: Sequence[float]) -> list[int]:
 
     Example:
         >>> from attnwidget.charts.spaced_ticks import spaced_ticks
-        >>> spaced_ticks(["0", "100", "200", "4,000"], [0, 100, 110, 125])
+        >>> spaced_ticks(["0", "100", "200", "4,000"], [0, 60, 70, 125])
         [0, 1, 3]
         >>> spaced_ticks(["0"], [0])
         [0]

@@ -15,7 +15,7 @@ _LEAST_REPEATED = 6
 
 
 def title_lines(title: str) -> list[str]:
-    """Return the lines of a title as they are drawn.
+    r"""Return the lines of a title as they are drawn.
 
     - Separators at the ends of a line, which stand beside an empty part, are left out.
     - A part that an earlier line says already, such as the name of the model, is left out.
@@ -30,7 +30,7 @@ def title_lines(title: str) -> list[str]:
 
     Example:
         >>> from attnwidget.charts.title_lines import title_lines
-        >>> title_lines("Loss: small BERT\\nsmall BERT, 24 texts; ")
+        >>> title_lines("Loss: small BERT\nsmall BERT, 24 texts; ")
         ['Loss: small BERT', '24 texts']
     """
     said: set[str] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -115,7 +116,7 @@ def test_ticks_keep_the_last_label_and_do_not_touch() -> None:
     chosen = spaced_ticks(labels, places)
     assert chosen[0] == 0 and chosen[-1] == 7 and 6 not in chosen
     ends = [(places[i], text_width(labels[i]) / 2) for i in chosen]
-    for (left, half), (right, other) in zip(ends, ends[1:], strict=False):
+    for (left, half), (right, other) in pairwise(ends):
         assert left + half < right - other
 
 
