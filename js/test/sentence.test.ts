@@ -603,6 +603,7 @@ describe("the guess of the model", () => {
       _stacks: [STACK],
       _predictions: {
         task: "masked",
+        reads: "text",
         position: 5,
         followed: "he",
         name: "he",

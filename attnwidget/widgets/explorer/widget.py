@@ -849,7 +849,8 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
                 # Here arcs go to a sentence that has the relation chosen.
                 own = {**part.own, "follows": True} if panel == "arcs" else part.own
                 parts[name] = replace(part, remark=self._status.note_of(panel), own=own)
-        notes = ["the page has no model: another text needs a notebook"]
+        read = "input" if self.attention.media else "text"
+        notes = [f"the page has no model: another {read} needs a notebook"]
         if self.attention.media:
             notes.append(contents_note(self.attention.media))
         waits = [panel for panel in self.progress if panel in self.panels]
