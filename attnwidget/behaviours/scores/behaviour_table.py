@@ -156,7 +156,7 @@ class BehaviourTable(HeadResult):
             score = self[behaviour]
             return head_heatmap(
                 score.excess,
-                title=f"{behaviour}, score minus control: {self.model_name}\n"
+                title=f"{behaviour}, score minus control\n{self.model_name}; "
                 f"control: {score.control_name}; {counted(score.n, score.unit)}; "
                 "dots: the behaviour may name the head",
                 value_title="score - control",
@@ -164,11 +164,14 @@ class BehaviourTable(HeadResult):
                 diverging=True,
                 width=width,
             )
+        from attnwidget.behaviours.registry import words_of
+
         n_named = int((self.names != "").sum())
+        said = {str(name): words_of(str(name)).said for name in np.unique(self.names) if name}
         return named_heads(
-            self.names,
+            np.vectorize(lambda name: said.get(name, ""), otypes=[object])(self.names),
             self.strengths,
-            title=f"What the heads do: {self.model_name}\n"
+            title=f"What the heads do\n{self.model_name}; "
             f"{n_named} of {counted(self.names.size, 'head')} have a name; "
             f"{counted(self.n_segments, 'text')}",
             width=width,
