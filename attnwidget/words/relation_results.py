@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
-from attnwidget.charts.best_heads import best_heads
-from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.corpus.argument_checks import all_of
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
@@ -291,6 +289,9 @@ class RelationAccuracies(HeadResult):
         Raises:
             ValueError: the relation does not exist, or no relation has enough words.
         """
+        from attnwidget.charts.best_heads import best_heads
+        from attnwidget.charts.head_heatmap import head_heatmap
+
         if relation is not None:
             r = self._index(relation)
             words = counted(int(self.counts[r]), "word")

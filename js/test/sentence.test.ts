@@ -604,6 +604,7 @@ describe("the guess of the model", () => {
       unit: "words",
       _predictions: {
         task: "masked",
+        reads: "text",
         position: 5,
         followed: "he",
         name: "he",

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from attnwidget.behaviours.behaviour_score import BehaviourScore
 from attnwidget.behaviours.scores.head_names import RankedNames, head_names
-from attnwidget.charts.head_heatmap import head_heatmap
-from attnwidget.charts.named_heads import named_heads
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
@@ -150,6 +148,9 @@ class BehaviourTable(HeadResult):
         Raises:
             ValueError: The behaviour has no score.
         """
+        from attnwidget.charts.head_heatmap import head_heatmap
+        from attnwidget.charts.named_heads import named_heads
+
         if behaviour is not None:
             one_of("behaviour", behaviour, self.behaviours)
             score = self[behaviour]

@@ -854,7 +854,8 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
                 parts[name] = replace(part, remark="", own=own)
                 figures[panel] = name
         parts = {self.kind: page_part_of(self, super().page_part(), figures), **parts}
-        notes = ["the page has no model: another text needs a notebook"]
+        read = "input" if self.attention.media else "text"
+        notes = [f"the page has no model: another {read} needs a notebook"]
         if self.attention.media:
             notes.append(contents_note(self.attention.media))
         waits = [panel for panel in self.progress if panel in self.panels]

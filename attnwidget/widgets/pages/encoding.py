@@ -38,9 +38,9 @@ def rounded(values: NDArray[np.float32]) -> tuple[NDArray[np.uint8], float]:
 
 
 def rounding(values: NDArray[np.float32], levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """What `rounded` took from each byte of one map, as 128 + 256 times it.
+    """Return the rounding errors of the bytes of one map, as 128 + 256 times the error.
 
-    Both bytes together tell a value to four digits.
+    A byte and its rounding error give a value to four digits.
 
     Example:
         >>> import numpy as np

@@ -17,7 +17,7 @@ export interface Host {
 type Place = Pick<RenderContext<HeadsState>, "el" | "signal">;
 type Draw = (name: string, context: RenderContext<HeadsState>) => void;
 
-/** The names of all figures that others draw in their panels. */
+/** The names of the figures in panels of other figures. */
 export const namesInside = (figures: PageFigure[]): Set<string> =>
   new Set(figures.flatMap(({ children }) => Object.values(children ?? {})));
 
@@ -38,8 +38,8 @@ export function hostOf(figures: ModelledFigure[], draw: Draw): Host {
 }
 
 /**
- * Let the cells of all heads answer once a reader locks a word, wherever the word is clicked, as the
- * kernel of an explorer does.
+ * Let the cells of all heads answer once a reader locks a word in any figure. In a notebook, the
+ * kernel does this.
  */
 export function answerLocks(figures: ModelledFigure[]): void {
   for (const { figure, linked } of figures) {

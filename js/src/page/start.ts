@@ -19,7 +19,7 @@ const say = (place: HTMLElement, error: unknown) =>
   element(place, "p", { role: "alert", class: "attnw-page-alert" }, sentenceOf(error));
 
 interface PlacedFigure {
-  /** Not of a figure that another one draws in its panel. */
+  /** null for a figure in a panel of another figure. */
   section: HTMLElement | null;
   figure: PageFigure;
   linked: Linked;
@@ -44,7 +44,7 @@ function place(parent: HTMLElement, source: string): PlacedFigure[] {
       }
       placed.push({ section, figure, linked: pageModel(figure, held) });
     } catch (error) {
-      // The panel of a figure that is left out says so.
+      // A panel without its figure shows an error of its own.
       if (section) say(section, error);
     }
   }

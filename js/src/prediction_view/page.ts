@@ -4,7 +4,7 @@ import type { PredictionState } from "./state.js";
 
 type State = PredictionState & { tokens: unknown };
 
-/** What the page knows is about one word, so other words of linked figures are not asked about. */
+/** The page has the predictions for one word, and cannot ask the model about another word. */
 const FIXED = ["tokens", "unit"] as const;
 
 /** The predictions that were shown when the page was saved. */

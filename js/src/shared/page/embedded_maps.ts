@@ -11,7 +11,7 @@ export interface EmbeddedMaps {
   shape: [layers: number, heads: number, queries: number, keys: number];
   maxima: number[];
   values: Uint8Array;
-  /** What rounding took from each byte, as 128 + 256 times it; only if the page has room for it. */
+  /** The rounding error of each byte, as 128 + 256 times the error; null on a page without room. */
   fine?: Uint8Array | null;
   /** The head of the map, if the page has space for a single map. */
   only?: Head | null;
@@ -38,7 +38,7 @@ export function wire(array: Uint8Array | Float32Array | Int32Array, shape: numbe
   } as const;
 }
 
-/** What a cell stands for, by the scale of bytes: 0 if masked, else 1 to 255 with the fraction. */
+/** The byte of a cell with its rounding error: 0 if masked, else a number from 1 to 255. */
 export const levelAt = ({ values, fine }: EmbeddedMaps, at: number): number => {
   const byte = values[at] ?? 0;
   return byte && fine ? byte + ((fine[at] ?? 128) - 128) / 256 : byte;

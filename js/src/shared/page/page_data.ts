@@ -22,7 +22,7 @@ export interface PageFigure<S = HeadsState, Own = unknown> extends Limits {
   remark: string;
   /** Without what its kernel computes. */
   state: S;
-  /** The figures that it draws in its panels, by panel: they have no place of their own. */
+  /** The names of the figures in its panels, by panel. The page gives these figures no section. */
   children?: Record<string, string>;
   /** The source of its computed answers, beside the stored data. */
   own: Own;
