@@ -24,7 +24,7 @@ class MadeInputs(dict[str, Any]):
     """Inputs of a model that a processor made.
 
     Attributes:
-        chat: The chat that the processor wrote; None for inputs of other kinds.
+        chat: The chat that the processor wrote; None for other inputs.
     """
 
     chat: MediaChat | None = None
