@@ -59,7 +59,8 @@ help:
 	@echo "make lite         build a page that runs Python in the browser in build/lite; \`make docs\`"
 	@echo "                  then puts it into the documentation"
 	@echo "make build        rebuild the page bundles in attnwidget/widgets/static"
-	@echo "make bench        compare times and sizes with other tools"
+	@echo "make bench        measure times beside plain passes, and write the table of the page of"
+	@echo "                  speed in the documentation (about 15 minutes)"
 	@echo "make clean        remove what the targets above have made, but for the environments"
 
 # install(environment, constraints, extras)
@@ -220,25 +221,10 @@ docs: $(ENV)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f docs/mkdocs.yml
 	@echo "make docs: build/docs/index.html"
 
+# BENCH: names of some benchmarks, for example "surface compare"; the page keeps the other rows.
 bench: $(ENV)
 	$(BIN)/python $(INSTALL) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[bench]'
-	$(BIN)/python tests/benchmarks/first_light.py
-	$(BIN)/python tests/benchmarks/surface.py
-	$(BIN)/python tests/benchmarks/language.py
-	$(BIN)/python tests/benchmarks/display.py
-	$(BIN)/python tests/benchmarks/explorer.py
-	$(BIN)/python tests/benchmarks/waiting.py
-	$(BIN)/python tests/benchmarks/hover.py
-	$(BIN)/python tests/benchmarks/links.py
-	$(BIN)/python tests/benchmarks/long_view.py
-	$(BIN)/python tests/benchmarks/ablation.py
-	$(BIN)/python tests/benchmarks/compare.py
-	$(BIN)/python tests/benchmarks/long_inputs.py
-	$(BIN)/python tests/benchmarks/long_rows.py
-	$(BIN)/python tests/benchmarks/places.py
-	$(BIN)/python tests/benchmarks/mechanisms.py
-	$(BIN)/python tests/benchmarks/large_models.py
-	$(BIN)/python tests/benchmarks/cores.py
+	PYTHONPATH=.:tests OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.run $(BENCH)
 
 clean:
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from attnwidget.behaviours.link_rule import LinkRule
 from attnwidget.kernels.arrays import Float64Array
@@ -231,8 +231,8 @@ def t_interval(mean: Float64Array, square: Float64Array, n: int) -> ExcessTest:
     # Rounding leaves a variance of equal differences a little above or below 0.
     variance = np.maximum(np.asarray(square) - mean**2, 1e-18) * n / (n - 1)
     error = np.sqrt(variance / n)
-    reach = stats.t.ppf(0.975, n - 1) * error
-    p = np.asarray(stats.t.sf(mean / error, n - 1))
+    reach = scipy.stats.t.ppf(0.975, n - 1) * error
+    p = np.asarray(scipy.stats.t.sf(mean / error, n - 1))
     return ExcessTest(mean - reach, mean + reach, p)
 
 
@@ -295,4 +295,4 @@ def binomial_test(
     hits = np.nan_to_num(np.rint(score * n))
     low, high = wilson_interval(hits, n)
     expected = np.nan_to_num(np.clip(control, chance, 1.0))
-    return ExcessTest(low - control, high - control, stats.binom.sf(hits - 1, n, expected))
+    return ExcessTest(low - control, high - control, scipy.stats.binom.sf(hits - 1, n, expected))

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.model import AttentionModel
-from attnwidget.charts.head_heatmap import head_heatmaps
 from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.corpus.segment_means import SegmentMeans
@@ -55,6 +54,8 @@ class SharpenedEntropies(HeadResult):
 
     def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw one heat map for each exponent; `width` in pixels."""
+        from attnwidget.charts.head_heatmap import head_heatmaps
+
         return head_heatmaps(
             self.heads(), title="Entropy of sharpened maps", value_title="nats", width=width
         )

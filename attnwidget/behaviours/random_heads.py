@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from attnwidget.kernels.arrays import Float64Array
 
@@ -61,6 +61,6 @@ class RandomHeads:
         distance = (np.cbrt(score) - np.cbrt(control) - random.mean()) / max(spread, 1e-12)
         excess = score - control
         p: Float64Array = np.where(
-            excess > self.largest, stats.t.sf(distance, len(random) - 1), 1.0
+            excess > self.largest, scipy.stats.t.sf(distance, len(random) - 1), 1.0
         )
         return np.where(np.isnan(excess), np.nan, p)

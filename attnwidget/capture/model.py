@@ -28,7 +28,7 @@ from attnwidget.capture.hub_model.model_tensors import input_names, unpadded
 from attnwidget.capture.hub_model.pickled_model import SentModel, received_model
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.predictions import Predictions
-from attnwidget.capture.hub_model.processor import Processor, given_media
+from attnwidget.capture.hub_model.processor import MadeInputs, Processor, given_media
 from attnwidget.capture.hub_model.replayed_text import check_log_probabilities, generated_ids
 from attnwidget.capture.hub_model.text_encoder import Encoded, Text
 from attnwidget.capture.hub_model.text_ids import TextIds
@@ -200,11 +200,12 @@ class AttentionModel:
     @property
     def n_layers(self) -> int:
         """Number of layers of the model, or of its encoder in an encoder-decoder."""
-        stated = self.hf_model.config.get_text_config().num_hidden_layers
+        stated = getattr(self.hf_model.config.get_text_config(), "num_hidden_layers", None)
         sites = find_sites(uncompiled(self.hf_model))
         if isinstance(stated, int) and not is_stage(sites[0].stack):
             return stated
-        # LXMERT states a number for each of its stacks, and Swin the number of its stages.
+        # LXMERT states a number for each of its stacks, Swin the number of its stages, and SAM only
+        # the numbers of its parts.
         return sum(site.stack == sites[0].stack for site in sites)
 
     @property
@@ -212,9 +213,10 @@ class AttentionModel:
         """Number of attention heads per layer, in the first stage of a model with stages."""
         config = self.hf_model.config.get_text_config()
         first = find_sites(uncompiled(self.hf_model))[0]
-        if is_stage(first.stack):
+        stated = getattr(config, "num_attention_heads", None)
+        if is_stage(first.stack) or not isinstance(stated, int):
             return count_heads(first.module, config) or 0
-        return int(config.num_attention_heads)
+        return stated
 
     @property
     def default_method(self) -> EditMethod:
@@ -515,6 +517,7 @@ class AttentionModel:
             text, images, audio, tools, add_generation_prompt, continues=True
         )
         encoded = None if isinstance(text, Mapping) else self.inputs.encoder(text)
+        chat = text.chat if isinstance(text, MadeInputs) else None
         arguments = {
             "text": said if media else text,
             "max_new_tokens": max_new_tokens,
@@ -551,6 +554,8 @@ class AttentionModel:
             whole = self.inputs.encoder.axis(ids)
             if encoded is None:
                 inputs = continued(inputs, ids)
+                if chat is not None and tokens is not None and tokens.roles:
+                    whole = chat.text.continued(tokens, whole)
             else:
                 inputs = self.inputs.padded([Encoded(ids, None, whole)])
                 whole = encoded.continued(whole)

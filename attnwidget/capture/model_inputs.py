@@ -19,7 +19,7 @@ from attnwidget.capture.hub_model.model_tensors import (
     padded_inputs,
     unpadded,
 )
-from attnwidget.capture.hub_model.processor import Processor
+from attnwidget.capture.hub_model.processor import MadeInputs, Processor
 from attnwidget.capture.hub_model.text_encoder import Encoded, Encoder, Text
 from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.maps.attention import Attention
@@ -80,11 +80,12 @@ class ModelInputs:
             )
         made = self.processor(text, media, tools=tools, add_generation_prompt=add_generation_prompt)
         given = text if isinstance(text, Mapping) else {}
-        inputs = {
-            key: value
+        inputs = MadeInputs(
+            (key, value)
             for key, value in made.items()
             if (key in taken and key != "labels") or key in given
-        }
+        )
+        inputs.chat = made.chat
         pictures = inputs.get("pixel_values")
         several = len(media.pictures) > 1 and inputs.keys().isdisjoint(TEXTS)
         if several and getattr(pictures, "shape", (1,))[0] == len(media.pictures):
@@ -129,6 +130,9 @@ class ModelInputs:
                 types = None  # beside pictures, the types tell pictures from text
             segments = None if types is None else [min(kind, 1) for kind in types]
             tokens = self.encoder.axis(ids, segments=segments)
+            chat = text.chat if isinstance(text, MadeInputs) else None
+            if chat is not None:
+                tokens = chat.on(tokens, self.encoder.texts, self.encoder.axis)
         return inputs, tokens
 
     def padded(self, encoded: Sequence[Encoded]) -> dict[str, Tensor]:

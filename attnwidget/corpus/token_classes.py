@@ -50,14 +50,19 @@ class TokenClasses:
         self._order = (*STANDARD_CLASSES, *classes)
         self._begins = _first_known(vocabulary.tokenizer, "cls_token_id", "bos_token_id")
         self._ends = _first_known(vocabulary.tokenizer, "sep_token_id", "eos_token_id")
-        self._classes_of: dict[int, frozenset[str]] = {}
+        asked = frozenset(self._spelt.items()), self._begins, self._ends
+        self._classes_of = vocabulary.classes.setdefault(asked, {})
 
     def members(self, ids: Sequence[int], tokens: Callable[[], Tokens]) -> dict[str, list[bool]]:
         """Return one bool per id for each class; `tokens` makes the axis for functions."""
-        for token_id in set(ids) - self._classes_of.keys():
-            self._classes_of[token_id] = self._of(token_id)
-        classes = [self._classes_of[token_id] for token_id in ids]
-        flags = {name: [name in of_token for of_token in classes] for name in self._order}
+        flags = {name: [False] * len(ids) for name in self._order}
+        known = self._classes_of
+        for place, token_id in enumerate(ids):
+            # Not as a difference of sets, which would take the time of all known ids.
+            if token_id not in known:
+                known[token_id] = self._of(token_id)
+            for name in known[token_id]:
+                flags[name][place] = True
         flags["first token"][0] = True
         for name, function in self._functions.items():
             flags[name] = _told(name, function, tokens())

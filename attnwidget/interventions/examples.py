@@ -22,7 +22,7 @@ from attnwidget.corpus.argument_checks import each_of
 from attnwidget.interventions.answer_ids import answer_id
 from attnwidget.interventions.media_examples import media_examples
 from attnwidget.interventions.pair_sentences import PairWords, sentences_of
-from attnwidget.interventions.units import no_texts
+from attnwidget.interventions.units import texts_refused
 from attnwidget.text.minimal_pairs import MinimalPair
 from attnwidget.text.segments import Segment
 
@@ -68,7 +68,7 @@ def encode_examples(
         of_media: list[StudyExample] = [*media_examples(model, listed, answered, stack)]
         return _sorted(of_media)
     if model.inputs.encodes_apart:
-        raise no_texts(model)
+        raise texts_refused(model)
     pairs = kinds == {MinimalPair}
     if pairs and not answered:
         raise ValueError(

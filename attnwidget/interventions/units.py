@@ -32,7 +32,7 @@ class Unit:
     whole: bool = False
 
 
-def no_texts(model: AttentionModel) -> TypeError:
+def texts_refused(model: AttentionModel) -> TypeError:
     """Return the error about texts as examples of an encoder-decoder."""
     return TypeError(
         f"{type(model.hf_model).__name__} is an encoder-decoder: its examples are pictures or "
@@ -58,7 +58,7 @@ def studied_stack(model: AttentionModel, stack: str | None = None) -> str:
         'self'
     """
     if model.inputs.encodes_apart and model.processor is None:
-        raise no_texts(model)
+        raise texts_refused(model)
     stacks = intact_edits(model.hf_model).heads_of
     chosen = default_stack(stacks) if stack is None else stack
     if chosen is None or chosen not in stacks:

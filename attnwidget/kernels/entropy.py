@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import groupby
 
 import numpy as np
 import torch
@@ -36,11 +37,14 @@ def entropy(weights: Tensor, lengths: Tensor, *, smoothing: float = 1e-4, first:
     if weights.device.type != "cpu":
         return _by_torch(weights, lengths, smoothing, first)
     entropies = weights.new_zeros(weights.shape[:-1])
-    for document, n in enumerate(lengths.tolist()):
+    document = 0
+    # Short documents of equal length are read together, because a call takes longer than a map.
+    for n, same in groupby(lengths.tolist()):
+        documents = slice(document, document := document + len(list(same)))
         real = max(0, min(n - first, weights.shape[-2]))
         if real and n:
-            maps = weights[document : document + 1, :, :real, :n]
-            entropies[document, :, :real] = _by_numpy(maps, smoothing)[0]
+            maps = weights[documents, :, :real, :n]
+            entropies[documents, :, :real] = _by_numpy(maps, smoothing)
     return entropies.mul_(-math.log(2))
 
 

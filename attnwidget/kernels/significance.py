@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.stats import binom, norm
-from scipy.stats import t as student
 
 from attnwidget.kernels.arrays import Float64Array
 
@@ -29,7 +28,7 @@ def wilson_interval(
         >>> round(float(low), 3), round(float(high), 3)
         (0.596, 0.982)
     """
-    z = float(norm.ppf((1 + confidence) / 2))
+    z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
     hits, n = np.broadcast_arrays(np.asarray(successes, float), np.asarray(trials, float))
     p = np.divide(hits, n, out=np.full(hits.shape, 0.5), where=n > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -57,7 +56,7 @@ def better_than(only_first: ArrayLike, only_second: ArrayLike) -> Any:
     """
     first = np.asarray(only_first)
     second = np.asarray(only_second)
-    return binom.sf(first - 1, first + second, 0.5)
+    return scipy.stats.binom.sf(first - 1, first + second, 0.5)
 
 
 def holm(p_values: ArrayLike) -> Float64Array:
@@ -120,7 +119,9 @@ def differ(only_first: ArrayLike, only_second: ArrayLike) -> Any:
     """
     first = np.asarray(only_first)
     second = np.asarray(only_second)
-    return np.minimum(1.0, 2 * binom.cdf(np.minimum(first, second), first + second, 0.5))
+    return np.minimum(
+        1.0, 2 * scipy.stats.binom.cdf(np.minimum(first, second), first + second, 0.5)
+    )
 
 
 def bootstrap_interval(
@@ -212,7 +213,7 @@ def _studentised(
         _quantile_of_known(drawn, share) for share in ((1 + confidence) / 2, (1 - confidence) / 2)
     )
     error = np.sqrt(variance) / sizes.sum()
-    reach = np.sqrt(n / (n - 1)) * student.ppf((1 + confidence) / 2, n - 1)
+    reach = np.sqrt(n / (n - 1)) * scipy.stats.t.ppf((1 + confidence) / 2, n - 1)
     low = np.where(equal, means, means - np.maximum(upper, reach) * error)
     return low, np.where(equal, means, means - np.minimum(lower, -reach) * error)
 
@@ -249,8 +250,8 @@ def percentile_tails(n: int, *, confidence: float = 0.95) -> tuple[float, float]
         raise ValueError(
             f"an interval needs {FEWEST_UNITS} units or more, got {n}: give no interval"
         )
-    reach = np.sqrt(n / (n - 1)) * student.ppf((1 + confidence) / 2, n - 1)
-    return float(norm.cdf(-reach)), float(norm.cdf(reach))
+    reach = np.sqrt(n / (n - 1)) * scipy.stats.t.ppf((1 + confidence) / 2, n - 1)
+    return float(scipy.stats.norm.cdf(-reach)), float(scipy.stats.norm.cdf(reach))
 
 
 def bootstrap_ratio_interval(
@@ -315,7 +316,9 @@ def paired_interval(
         (np.asarray(only, np.float64) + 1) / size for only in (only_first, only_second)
     )
     difference = first - second
-    reach = norm.ppf((1 + confidence) / 2) * np.sqrt((first + second - difference**2) / size)
+    reach = scipy.stats.norm.ppf((1 + confidence) / 2) * np.sqrt(
+        (first + second - difference**2) / size
+    )
     low: Float64Array = np.maximum(difference - reach, -1)
     return low, np.minimum(difference + reach, 1)
 
@@ -337,7 +340,7 @@ def above_zero(values: ArrayLike) -> Float64Array:
         return np.full(sample.shape[:-1], np.nan)
     # Rounding leaves a variance of equal values a little above or below 0.
     error = np.sqrt(np.maximum(sample.var(-1, ddof=1), 1e-18) / n)
-    return np.asarray(student.sf(sample.mean(-1) / error, n - 1), np.float64)
+    return np.asarray(scipy.stats.t.sf(sample.mean(-1) / error, n - 1), np.float64)
 
 
 def sign_flip_test(values: ArrayLike, *, draws: int = 9999, seed: int = 0) -> Float64Array:

@@ -27,9 +27,9 @@ from attnwidget.widgets.shared.metrics_over_training import SteppedMetrics
 from attnwidget.widgets.shared.painted_rows import (
     PaintedToken,
     is_on_picture,
+    painted_to_wire,
     painted_token,
     painted_values,
-    rows_to_wire,
     start_of,
     strongest_of_rows,
 )
@@ -289,7 +289,7 @@ class HeadGrid(MetricChoice, Versus):
         else:
             values = self._row_values(self._painted, shown, minus, times_keys)
             values[off] = 0
-            row = rows_to_wire(values, self._painted, signed=minus is not None)
+            row = painted_to_wire(values, self._painted, signed=minus is not None)
             thumbnails = self._without_maps(values, self._painted)
         compares = self._reference() is not self.attention
         return {

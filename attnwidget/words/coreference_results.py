@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head
-from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.text.antecedents import BASELINES
 from attnwidget.text.counted import counted
@@ -246,6 +245,8 @@ class CoreferenceAccuracies(HeadResult):
             among: "words", or "mentions".
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.head_heatmap import head_heatmap
+
         best = self.best_head(among)
         value = self.accuracy[_variant(among), best.layer, best.head, 0]
         rules = ", ".join(

@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.charts.head_heatmap import head_heatmaps
 from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import all_of, each_once, one_of
 from attnwidget.corpus.results import HeadMetrics
@@ -236,6 +235,8 @@ class FeatureWeights(SentencesResult):
             from_first: Whether to draw the weights from [CLS].
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.head_heatmap import head_heatmaps
+
         values = self.from_first if from_first else self.weights
         where = f"from {self.first}" if from_first else "averaged over queries"
         return head_heatmaps(

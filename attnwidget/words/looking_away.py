@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.charts.curve_panels import curve_panels
 from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import all_of, one_of
 from attnwidget.corpus.results import HeadMetrics, heads_frame
@@ -250,6 +249,8 @@ class LookingAway(SentencesResult):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.curve_panels import curve_panels
+
         frames = []
         for j, target in enumerate(TARGETS):
             series = {name: self.weights[i, j] for i, name in enumerate(self._groups)}

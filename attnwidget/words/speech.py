@@ -14,8 +14,6 @@ import pandas as pd
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
-from attnwidget.charts.head_heatmap import head_heatmap
-from attnwidget.charts.spoken_words import spoken_words
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -302,9 +300,11 @@ class WordTimes(Result):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.spoken_words import spoken_words
+
         named = ", ".join(f"L{layer} H{head}" for layer, head in self.heads[:8])
         more = ", …" if len(self.heads) > 8 else ""
-        title = f"Times of words: {self.model_name}\n{named}{more}"
+        title = f"Times of words\n{self.model_name}; {named}{more}"
         return spoken_words(self.to_frame(), title=title, seconds=self.seconds, width=width)
 
     def __repr__(self) -> str:
@@ -355,10 +355,12 @@ class SpokenWordWeights(HeadResult):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.head_heatmap import head_heatmap
+
         left_out = f", {self.n_left_out} left out" if self.n_left_out else ""
         return head_heatmap(
             self.weights,
-            title=f"Weight in the word that is written: {self.model_name}\n"
+            title=f"Weight in the word that is written\n{self.model_name}; "
             f"{counted(self.n_words, 'word')}{left_out}",
             value_title="weight",
             width=width,

@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.charts.head_heatmap import head_heatmaps
 from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import all_of, one_of
 from attnwidget.corpus.results import HeadMetrics
@@ -256,6 +255,8 @@ class LinkWeights(SentencesResult):
             limit: Largest number of labels, including "all".
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.head_heatmap import head_heatmaps
+
         order = [i for i in np.argsort(-self.counts, kind="stable") if self.counts[i]][:limit]
         return head_heatmaps(
             {f"{self.labels[i]} ({self.counts[i]})": self.weights[i] for i in order},

@@ -8,6 +8,7 @@ import { timesOn } from "../src/head_view/places/sound_paint.js";
 import { turnedMarks } from "../src/head_view/places/turned_row.js";
 import { drawnState, sceneOf, visibleOf } from "../src/head_view/scene.js";
 import type { ViewState } from "../src/head_view/state.js";
+import { placesHint } from "../src/head_view/view_body.js";
 import { shownHeads } from "../src/head_view/view_shown.js";
 import headView from "../src/head_view/widget.js";
 import { base64 } from "../src/shared/encoded_picture.js";
@@ -339,6 +340,9 @@ describe("a sound", () => {
     expect(plate.spots.map(({ position }) => position)).toEqual([0, 1, 2]);
     expect(plate.spots[1]?.x).toBeCloseTo(plate.width / 3);
     expect(plate.sound?.hertz).toBe(0);
+    expect(placesHint(heard().state)).toMatch(/^Point at a time or a token/);
+    // The waveform stands above the weights, so that it does not change their colour.
+    expect(plate.sound?.strip).toBeLessThan(plate.height - 16);
     expect(layout.chips.map(({ side, text }) => [side, text])).toEqual([
       ["query", "the"],
       ["query", "cat"],

@@ -21,6 +21,7 @@ import { wireOf } from "./wire_of.js";
 
 const ANSWERED: Answered = {
   task: "masked",
+  reads: "text",
   position: 2,
   followed: "sat",
   name: "sat",
@@ -122,6 +123,8 @@ describe("what is shown", () => {
       "Which class is the text?",
       undefined,
     ]);
+    const ofPicture = { ...ANSWERED, task: "class", reads: "picture", position: -1 } as const;
+    expect(questionOf(state({ _predictions: ofPicture }))).toBe("Which class is the picture?");
   });
 
   test("effects in words, and how far they are known", () => {

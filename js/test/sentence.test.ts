@@ -601,8 +601,10 @@ describe("the guess of the model", () => {
     ({
       tokens: [["query", 5]],
       _stacks: [STACK],
+      unit: "words",
       _predictions: {
         task: "masked",
+        reads: "text",
         position: 5,
         followed: "he",
         name: "he",

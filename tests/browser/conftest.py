@@ -100,16 +100,18 @@ def screen_and_paper(browser: Browser) -> Iterator[tuple[Watched, Watched]]:
         yield screen, paper
 
 
-@pytest.fixture(params=["pairwise", pytest.param("whole", marks=pytest.mark.slow)])
+@pytest.fixture
 def desk(
     screen_and_paper: tuple[Watched, Watched], request: pytest.FixtureRequest
 ) -> Iterator[Desk]:
-    """The pages on which figures are compared, "pairwise" or at the "whole" matrix of looks."""
+    """The pages on which figures are compared, pairwise or, for "whole", at all looks."""
     screen, paper = screen_and_paper
     for page in screen_and_paper:
         page.forget()
-    turns = count(crc32(request.node.originalname.encode()))
-    desk = Desk(screen.page, paper.page, whole=request.param == "whole", turns=turns)
+    turns = count(crc32(request.node.name.encode()))
+    desk = Desk(
+        screen.page, paper.page, whole=getattr(request, "param", "pairwise") == "whole", turns=turns
+    )
     desk.lay()
     yield desk
     for page in screen_and_paper:

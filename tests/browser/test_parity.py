@@ -141,7 +141,6 @@ SOME = [(kind, INPUTS[i % len(INPUTS)]) for i, kind in enumerate(VIEWS)]
     ("desk", "kind", "name"),
     [
         *(("pairwise", *pair) for pair in SOME[:2]),
-        *(pytest.param("pairwise", *pair, marks=pytest.mark.slow) for pair in SOME[2:]),
         *(pytest.param("whole", *pair, marks=pytest.mark.slow) for pair in EVERY),
     ],
     indirect=["desk"],

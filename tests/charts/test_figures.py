@@ -190,7 +190,7 @@ SIXTEEN = [f"series number {i}" for i in range(16)]
 def test_sixteen_series_differ_by_colour_shape_or_dash_and_have_their_names_at_their_ends() -> None:
     frame = curve_frame(SIXTEEN)
     chart = layer_curves(frame, title="Sixteen", value_title="mean weight")
-    _, lines, knots, _ = chart.to_dict()["layer"]
+    _, lines, knots, _, _ = chart.to_dict()["layer"]
     looks = list(
         zip(
             *(lines["encoding"][channel]["scale"]["range"] for channel in ("color", "strokeDash")),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-pytestmark = pytest.mark.slow
 
 FOLDER = Path(__file__).parents[2] / "docs" / "models"
 PROGRAMS = sorted(
@@ -17,7 +16,21 @@ PROGRAMS = sorted(
 
 
 @pytest.mark.parametrize("script", PROGRAMS, ids=lambda script: script.stem)
-def test_a_script_shows_its_arguments(script: Path, tmp_path: Path) -> None:
+def test_a_script_shows_its_arguments(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In this process, whose path has the folder of the scripts, as that of a program has."""
+    monkeypatch.setattr(sys, "argv", [str(script), "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(script), run_name="__main__")
+    said = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert said.startswith("usage: ") and script.name in said
+
+
+@pytest.mark.slow
+def test_a_script_runs_as_a_program_from_another_folder(tmp_path: Path) -> None:
+    script = FOLDER / "evaluate.py"
     run = subprocess.run(
         [sys.executable, script, "--help"], capture_output=True, text=True, cwd=tmp_path
     )

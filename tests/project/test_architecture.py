@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
@@ -80,11 +81,20 @@ FOREIGN = {
 def imports(source: Path, package: Path) -> Iterator[str]:
     """Every module that a file names in an import, wherever in the file, as an absolute name."""
     parts = source.relative_to(package.parent).with_suffix("").parts
+    yield from _imports_of(source.read_text(encoding="utf-8"), parts)
 
+
+@cache
+def _imports_of(text: str, parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The imports of a text as the module of these parts; five tests ask for those of all files."""
+    return tuple(_found_imports(text, parts))
+
+
+def _found_imports(text: str, parts: tuple[str, ...]) -> Iterator[str]:
     def absolute(name: str, level: int) -> str:
         return ".".join(filter(None, [*parts[: -level or None], name])) if level else name
 
-    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -383,3 +393,25 @@ def test_importing_the_package_does_not_import_torch() -> None:
         cwd=PACKAGE.parent,
     )
     assert run.stdout.strip() == "[]"
+
+
+def test_charts_are_imported_where_they_are_drawn() -> None:
+    """Altair takes longer to import than a model to answer, and a figure may never be a chart."""
+    found = [
+        f"{source.relative_to(PACKAGE)}: {line}"
+        for source in sorted(PACKAGE.glob("**/*.py"))
+        if source.relative_to(PACKAGE).parts[0] != "charts"
+        for line in source.read_text("utf-8").splitlines()
+        if line.startswith(("from attnwidget.charts", "import attnwidget.charts", "import altair"))
+    ]
+    assert found == []
+
+
+def test_a_name_means_one_thing() -> None:
+    """No two modules define a function or class of one name that others may import."""
+    homes: dict[str, set[str]] = {}
+    for source in sorted(PACKAGE.glob("**/*.py")):
+        for node in ast.parse(source.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[:1] != "_":
+                homes.setdefault(node.name, set()).add(str(source.relative_to(PACKAGE)))
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}

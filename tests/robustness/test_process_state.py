@@ -8,7 +8,7 @@ import random
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,18 @@ def pandas_options(*options: Any) -> Iterator[None]:
             yield
 
 
+def together(*states: Callable[[], AbstractContextManager[Any]]) -> Callable[[], ExitStack]:
+    """States that change different things, at once."""
+
+    def entered() -> ExitStack:
+        with ExitStack() as stack:
+            for state in states:
+                stack.enter_context(state())
+            return stack.pop_all()
+
+    return entered
+
+
 STATES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "default dtype float64": lambda: default_dtype(torch.float64),
     "default dtype bfloat16": lambda: default_dtype(torch.bfloat16),
@@ -87,26 +99,30 @@ STATES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "device block": lambda: torch.device("meta"),
     "default device": lambda: setting(torch.set_default_device, "meta", None),
     "inference mode": torch.inference_mode,
-    "no grad": torch.no_grad,
-    "grad disabled": grad_disabled,
+    "no grad": together(torch.no_grad, grad_disabled),
     "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
-    "anomaly detection": lambda: setting(torch.autograd.set_detect_anomaly, True, False),
-    "deterministic": lambda: setting(torch.use_deterministic_algorithms, True, False),
-    "two threads": lambda: setting(torch.set_num_threads, 2, torch.get_num_threads()),
-    "matmul precision": lambda: setting(
-        torch.set_float32_matmul_precision, "medium", torch.get_float32_matmul_precision()
+    "checks and precision of torch": together(
+        lambda: setting(torch.autograd.set_detect_anomaly, True, False),
+        lambda: setting(torch.use_deterministic_algorithms, True, False),
+        lambda: setting(
+            torch.set_float32_matmul_precision, "medium", torch.get_float32_matmul_precision()
+        ),
     ),
-    "numpy raises": lambda: np.errstate(all="raise"),
-    "numpy prints": lambda: np.printoptions(precision=1, threshold=2),
-    "pandas display": lambda: pandas_options(
-        *("display.max_rows", 2, "display.max_columns", 2, "display.precision", 1)
+    "two threads": lambda: setting(torch.set_num_threads, 2, torch.get_num_threads()),
+    "errors of numpy, and warnings": together(
+        lambda: np.errstate(all="raise"), warnings_are_errors
+    ),
+    "prints of numpy and pandas": together(
+        lambda: np.printoptions(precision=1, threshold=2),
+        lambda: pandas_options(
+            *("display.max_rows", 2, "display.max_columns", 2, "display.precision", 1)
+        ),
+        lambda: pandas_options("mode.copy_on_write", True),
     ),
     "pandas strings": lambda: pandas_options(
         "future.infer_string", not pd.get_option("future.infer_string")
     ),
-    "pandas copies": lambda: pandas_options("mode.copy_on_write", True),
     "decimal comma": decimal_comma,
-    "warnings are errors": warnings_are_errors,
 }
 #: Sums over other groups of numbers round differently.
 TOLERANCES = {"two threads": 1e-5}

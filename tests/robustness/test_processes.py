@@ -81,12 +81,12 @@ WAYS = {
         import multiprocessing
         from concurrent.futures import ProcessPoolExecutor
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(2, mp_context=context) as pool:
+        with ProcessPoolExecutor(1, mp_context=context) as pool:
             list(pool.map(work, "ab"))
     """,
     "joblib": """
         from joblib import Parallel, delayed
-        Parallel(2)(delayed(work)(name) for name in "ab")
+        Parallel(2)([delayed(work)("a"), delayed(len)("b")])
     """,
     "Dask": """
         from distributed import Client

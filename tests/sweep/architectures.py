@@ -26,13 +26,21 @@ TASKS = {
 BESIDE_TEXT = (
     "beit",
     "clip_vision_model",
+    "data2vec-audio",
+    "data2vec-vision",
     "deit",
     "dinov2",
+    "dinov3_vit",
     "hubert",
+    "ijepa",
+    "pixtral",
+    "sam_vision_model",
     "siglip_vision_model",
     "swin",
     "vit",
+    "vit_msn",
     "wav2vec2",
+    "wav2vec2-conformer",
     "wavlm",
 )
 #: Inputs that a model of text alone does not take.

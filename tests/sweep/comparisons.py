@@ -30,6 +30,7 @@ from sweep.plain_references import (
 )
 from sweep.small_models import N_PADDED, Side, build, inputs_of
 from sweep.tower_models import READ_THE_TEXT
+from sweep.window_maps import in_token_order
 
 Outcome = Literal["equal", "refused", "not built", "different", "error"]
 #: The outcomes that fail the sweep.
@@ -349,7 +350,8 @@ def _norms(subject: _Subject) -> tuple[float, float, str]:
             with hooked(projection, occurrence, lambda given: taken.append(given)):  # noqa: B023
                 output_of(model, inputs)
             maps = expected[name][ordinal][0].double()  # [H, Q, K]
-            summed = taken[0].reshape(maps.shape[1], len(maps), -1).transpose(0, 1).double()
+            rows = in_token_order(model, module, taken[0].reshape(maps.shape[1], -1))
+            summed = rows.reshape(maps.shape[1], len(maps), -1).transpose(0, 1).double()
             if maps.shape[2] > maps.shape[1]:  # fewer queries than keys determine no values
                 continue
             if float(torch.linalg.cond(maps).max()) > _ILL_CONDITIONED:

@@ -16,6 +16,7 @@ from attnwidget.capture.hub_model.model_tensors import count_inputs
 from attnwidget.capture.tapping.attention_sites import find_sites
 from sweep.small_models import options_of
 from sweep.tower_models import returned_by_towers, tower_stacks
+from sweep.window_maps import maps_of_windows
 
 Maps = dict[str, list[Tensor]]
 _FIELDS = {
@@ -54,6 +55,7 @@ def returned_maps(model: Any, inputs: Mapping[str, Tensor]) -> tuple[Maps, list[
     with torch.no_grad():
         output = model(**inputs, **options_of(model), output_attentions=True)
     maps: Maps = returned_by_towers(model, output)
+    maps |= maps_of_windows(model, inputs)
     elsewhere: list[str] = []
     if maps:
         return maps, elsewhere

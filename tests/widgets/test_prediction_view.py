@@ -19,6 +19,7 @@ from attnwidget import (
     link,
     load_model,
 )
+from attnwidget.demo import drawn_shapes
 from attnwidget.interventions import patch_heads
 from attnwidget.mechanisms import direct_effects, logit_lens
 from capture.test_predict import words
@@ -158,8 +159,15 @@ def test_a_classifier_says_the_class() -> None:
     view.tokens = [("query", 1)]
     assert view.predictions is not None and view.predictions.positions == (-1,)
     assert view.wait() and view.effects is not None
-    with pytest.raises(traitlets.TraitError, match="whole text"):
+    with pytest.raises(traitlets.TraitError, match="whole input"):
         view.position = 1
+
+
+def test_a_classifier_of_pictures_says_the_class_of_the_picture() -> None:
+    model = load_model("attnwidget/shapes", device="cpu")
+    view = PredictionView(model.attend(images=drawn_shapes(1, seed=1).pictures[0]))
+    assert view.caption.quantity.startswith("Which class is the picture?")
+    view.close()
 
 
 def test_an_encoder_decoder_has_effects_of_each_stack() -> None:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from attnwidget.behaviours.examples.example_link import ExampleLink
 from attnwidget.behaviours.examples.place_priorities import NEVER
-from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
@@ -183,10 +182,12 @@ class HeadExamples(HeadResult):
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
         """Draw the mean weight of the k heaviest links of every head; `width` in pixels."""
-        title = f"The {counted(self.k, 'heaviest link')} of each head: {self.model_name}"
+        from attnwidget.charts.head_heatmap import head_heatmap
+
+        title = f"The {counted(self.k, 'heaviest link')} of each head\n{self.model_name}"
         return head_heatmap(
             self.heads()["weight of the heaviest links"],
-            title=f"{title}\n{counted(self.n_segments, 'segment')}",
+            title=f"{title}; {counted(self.n_segments, 'segment')}",
             value_title="mean weight",
             width=width,
         )

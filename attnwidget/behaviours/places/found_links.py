@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.behaviours.examples.example_link import ExampleLink
-from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.counted import counted
@@ -94,11 +93,13 @@ class FoundLinks(HeadResult):
         Raises:
             ValueError: No place fits the query.
         """
+        from attnwidget.charts.head_heatmap import head_heatmap
+
         if not self.n_places:
             raise ValueError(f"no place of the texts fits the query {self.query}")
         return head_heatmap(
             self.weights,
-            title=f"Weight at {self.query}: {self.model_name}\n"
+            title=f"Weight at {self.query}\n{self.model_name}; "
             f"{counted(self.n_places, 'place')}; even attention: {self.even:.2g}",
             value_title="mean weight",
             width=width,

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from attnwidget.behaviours.behaviour_score import t_test
 from attnwidget.capture.model import AttentionModel
-from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.each_input import numbers_of_each
 from attnwidget.corpus.results import HeadMetrics, HeadResult
@@ -81,9 +80,11 @@ class AlignmentScores(HeadResult):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.head_heatmap import head_heatmap
+
         return head_heatmap(
             self.score - self.control,
-            title=f"Alignment of cross-attention: {self.model_name}\n"
+            title=f"Alignment of cross-attention\n{self.model_name}; "
             f"control: the target of another pair; {counted(self.n_pairs, 'pair')}; "
             "dots: above the control",
             value_title="score - control",
@@ -242,7 +243,7 @@ def monotonicity(weights: NDArray[np.floating]) -> Float64Array:
     mass = values.sum(-1)
     position = values @ np.arange(n_keys, dtype=np.float64)
     mean = np.divide(position, mass, out=np.zeros_like(mass), where=mass > 0)
-    ranks = rankdata(mean.round(_DIGITS), axis=-1) - (n_queries + 1) / 2
+    ranks = scipy.stats.rankdata(mean.round(_DIGITS), axis=-1) - (n_queries + 1) / 2
     order = np.arange(n_queries) - (n_queries - 1) / 2
     size = np.sqrt((ranks**2).sum(-1) * (order**2).sum())
     found: Float64Array = np.divide(

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from attnwidget.behaviours.behaviour import LinkBehaviour, MapBehaviour
 from attnwidget.behaviours.examples.place_priorities import NEVER, place_priorities
-from attnwidget.charts.head_heatmap import head_heatmaps
 from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.corpus.resume_file import digest_of
@@ -64,6 +63,8 @@ class BehaviourMeans(HeadResult):
 
     def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw one heat map of the scores for each behaviour; `width` in pixels."""
+        from attnwidget.charts.head_heatmap import head_heatmaps
+
         return head_heatmaps(
             self.heads(), title="Scores of behaviours", value_title="score", width=width
         )

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from attnwidget.behaviours.behaviour_score import BehaviourScore
 from attnwidget.behaviours.scores.head_names import RankedNames, head_names
-from attnwidget.charts.head_heatmap import head_heatmap
-from attnwidget.charts.named_heads import named_heads
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
@@ -150,12 +148,15 @@ class BehaviourTable(HeadResult):
         Raises:
             ValueError: The behaviour has no score.
         """
+        from attnwidget.charts.head_heatmap import head_heatmap
+        from attnwidget.charts.named_heads import named_heads
+
         if behaviour is not None:
             one_of("behaviour", behaviour, self.behaviours)
             score = self[behaviour]
             return head_heatmap(
                 score.excess,
-                title=f"{behaviour}, score minus control: {self.model_name}\n"
+                title=f"{behaviour}, score minus control\n{self.model_name}; "
                 f"control: {score.control_name}; {counted(score.n, score.unit)}; "
                 "dots: the behaviour may name the head",
                 value_title="score - control",
@@ -163,11 +164,14 @@ class BehaviourTable(HeadResult):
                 diverging=True,
                 width=width,
             )
+        from attnwidget.behaviours.registry import words_of
+
         n_named = int((self.names != "").sum())
+        said = {str(name): words_of(str(name)).said for name in np.unique(self.names) if name}
         return named_heads(
-            self.names,
+            np.vectorize(lambda name: said.get(name, ""), otypes=[object])(self.names),
             self.strengths,
-            title=f"What the heads do: {self.model_name}\n"
+            title=f"What the heads do\n{self.model_name}; "
             f"{n_named} of {counted(self.names.size, 'head')} have a name; "
             f"{counted(self.n_segments, 'text')}",
             width=width,

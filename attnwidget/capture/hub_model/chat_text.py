@@ -378,8 +378,8 @@ def _check_message(number: int, message: Mapping[str, Any]) -> None:
             kind = part.get("type") if is_part else type(part).__name__
             raise ValueError(
                 f"the content of message {number} ({role}) has a part of the type {kind!r}: a chat "
-                'has parts {"type": "text", "text": "…"}; for pictures and sounds, pass the dict '
-                "of inputs of the model's processor to attend"
+                'has parts {"type": "text", "text": "…"}, and for models with a processor '
+                '{"type": "image", "image": picture} or {"type": "audio", "audio": sound}'
             )
 
 

@@ -17,7 +17,7 @@ from attnwidget.capture.hub_model.weight_placement import device_of
 
 # A text has one row. Pictures and sounds beside the text may have several rows.
 TEXTS = ("input_ids", "inputs_embeds")
-_BESIDE_TEXT = re.compile(r"pixel|visual|image|video|audio|input_features|spatial_shapes|grid")
+_BESIDE_TEXT = re.compile(r"pixel|visual|image|video|audio|feature|spatial_shapes|grid")
 
 
 def input_names(hf_model: Any) -> set[str]:

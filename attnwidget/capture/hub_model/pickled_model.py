@@ -91,7 +91,7 @@ class SentModel:
             CannotSendError: the model was passed as an object and cannot be pickled.
         """
         hf_model = model.hf_model
-        sent = cls(load, attention_of(hf_model), weights_digest(hf_model))
+        sent = cls(load, implementation_of(hf_model), weights_digest(hf_model))
         try:
             return pickle.dumps(sent)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
@@ -110,7 +110,7 @@ class SentModel:
             OSError: there is no model with this name or folder.
         """
         model = self.load()
-        if self.attention != attention_of(model.hf_model):
+        if self.attention != implementation_of(model.hf_model):
             model.hf_model.set_attn_implementation(self.attention)
         if weights_digest(model.hf_model) != self.weights:
             raise ValueError(
@@ -121,7 +121,7 @@ class SentModel:
         return model
 
 
-def attention_of(hf_model: Any) -> str | None:
+def implementation_of(hf_model: Any) -> str | None:
     """Return the attention implementation of transformers, such as "sdpa"."""
     return getattr(hf_model.config, "_attn_implementation", None)
 

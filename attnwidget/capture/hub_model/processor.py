@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from attnwidget.capture.hub_model.chat_text import is_chat
+from attnwidget.capture.hub_model.media_chat import PICTURES, SOUNDS, MediaChat
 from attnwidget.capture.hub_model.model_tensors import input_names
 from attnwidget.text.counted import counted
 from attnwidget.text.places import Media, Sound, picture_array
@@ -17,9 +18,16 @@ from attnwidget.text.sound_file import sound_of
 
 # Beginnings of the names of inputs that are made of pictures and sounds.
 _MEDIA_INPUTS = ("pixel_values", "input_features", "input_values", "image", "audio", "flattened")
-#: Parts of a chat message that stand for a picture or a sound, by the type of the part.
-_PICTURES = ("image", "image_url")
-_SOUNDS = ("audio", "audio_url")
+
+
+class MadeInputs(dict[str, Any]):
+    """Inputs of a model that a processor made.
+
+    Attributes:
+        chat: The chat that the processor wrote; None for other inputs.
+    """
+
+    chat: MediaChat | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +83,7 @@ class Processor:
         *,
         tools: Sequence[Any] | None = None,
         add_generation_prompt: bool | None = None,
-    ) -> dict[str, Any]:
+    ) -> MadeInputs:
         """Return the inputs of a model, a batch of one.
 
         A text without placeholders gets the placeholders of its pictures and sounds at its
@@ -95,7 +103,7 @@ class Processor:
         self._check(media)
         sounds = [self._at_rate(sound) for sound in media.sounds]
         if text is None or isinstance(text, Mapping):
-            return {**(text or {}), **self._apart(media, sounds)}
+            return MadeInputs({**(text or {}), **self._apart(media, sounds)})
         if not isinstance(text, str) and not is_chat(text):
             raise TypeError(
                 "beside pictures and sounds, the text is a string, a chat, or a dict with "
@@ -107,16 +115,18 @@ class Processor:
                 "processor, load_model(model, processor), or no text"
             )
         if is_chat(text):
-            written = self._chat(text, media, tools, add_generation_prompt)
+            written, chat = self._chat(text, media, tools, add_generation_prompt)
         else:
-            written = self._with_placeholders(text, media)
+            written, chat = self._with_placeholders(text, media)
         parts: dict[str, Any] = {}
         if media.pictures:
             parts["images"] = _images(media)
         if sounds:
             parts["audio"] = sounds if len(sounds) > 1 else sounds[0]
             parts["sampling_rate"] = self.sounds.sampling_rate
-        return dict(self.given(text=[written], return_tensors="pt", **parts))
+        made = MadeInputs(self.given(text=[written], return_tensors="pt", **parts))
+        made.chat = chat
+        return made
 
     def _check(self, media: Media) -> None:
         for kind, part, count in (
@@ -162,8 +172,8 @@ class Processor:
         media: Media,
         tools: Sequence[Any] | None,
         add_generation_prompt: bool | None,
-    ) -> str:
-        """Return the text of a chat, with placeholders for pictures and sounds."""
+    ) -> tuple[str, MediaChat | None]:
+        """Return the text of a chat, with placeholders for pictures and sounds, and its roles."""
         if not getattr(self.given, "chat_template", None):
             raise ValueError(
                 f"{type(self.given).__name__} has no chat template: pass the text of the chat as a "
@@ -172,25 +182,24 @@ class Processor:
         if add_generation_prompt is None:
             add_generation_prompt = messages[-1].get("role") != "assistant"
         options: dict[str, Any] = {} if tools is None else {"tools": list(tools)}
-        written: str = self.given.apply_chat_template(
-            _with_parts(messages, media),
-            tokenize=False,
-            add_generation_prompt=add_generation_prompt,
-            **options,
-        )
-        return written
+        options["add_generation_prompt"] = add_generation_prompt
+        with_parts = _with_parts(messages, media)
+        written: str = self.given.apply_chat_template(with_parts, tokenize=False, **options)
+        marks = (self._placeholder("boi_token", "image_token"), self._placeholder("audio_token"))
+        chat = MediaChat.of(self.given, with_parts, [mark for mark in marks if mark], options)
+        return written, chat if chat is not None and chat.text.text == written else None
 
-    def _with_placeholders(self, text: str, media: Media) -> str:
-        """Return a text with a placeholder for each picture and sound."""
+    def _with_placeholders(self, text: str, media: Media) -> tuple[str, MediaChat | None]:
+        """Return a text with a placeholder for each picture and sound, and the roles of a chat."""
         kinds = (
             (self._placeholder("boi_token", "image_token"), len(media.pictures)),
             (self._placeholder("audio_token"), len(media.sounds)),
         )
         if any(token and token in text for token, _ in kinds):
-            return text
+            return text, None
         if getattr(self.given, "chat_template", None):
             return self._chat([{"role": "user", "content": text}], media, None, True)
-        return "".join((token or "") * count for token, count in kinds) + text
+        return "".join((token or "") * count for token, count in kinds) + text, None
 
     def _placeholder(self, *names: str) -> str | None:
         for owner in (self.given, self.tokenizer):
@@ -299,7 +308,12 @@ def _in_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list
         for part in content:
             if not isinstance(part, Mapping):
                 continue
-            for place, kinds in enumerate((_PICTURES, _SOUNDS)):
+            if part.get("type") == "video":
+                raise ValueError(
+                    "a message has a video, and videos are not read: pass frames of the video as "
+                    'pictures, {"type": "image", "image": frame}'
+                )
+            for place, kinds in enumerate((PICTURES, SOUNDS)):
                 if part.get("type") not in kinds:
                     continue
                 names = (*kinds, "path")
@@ -331,8 +345,8 @@ def _with_parts(messages: Sequence[Mapping[str, Any]], media: Media) -> list[dic
         for part in message["content"] or ()
         if isinstance(part, Mapping)
     }
-    missing = [{"type": "image"}] * (0 if kinds & {*_PICTURES} else len(media.pictures))
-    missing += [{"type": "audio"}] * (0 if kinds & {*_SOUNDS} else len(media.sounds))
+    missing = [{"type": "image"}] * (0 if kinds & {*PICTURES} else len(media.pictures))
+    missing += [{"type": "audio"}] * (0 if kinds & {*SOUNDS} else len(media.sounds))
     if missing:
         of_user = [place for place, message in enumerate(written) if message.get("role") == "user"]
         if not of_user:

@@ -55,24 +55,33 @@ class InputAxes:
     @cached_property
     def picture_axes(self) -> PictureAxes:
         """The maker of the tokens of pictures."""
-        config = getattr(self.hf_model, "config", None)
-        names = ("image_token_id", "image_token_index")
-        ids = (getattr(config, name, None) for name in names)
         return PictureAxes(
             self.patch_probe,
             self.inputs,
             self.options,
             self.media or Media(),
             self.processor,
-            next((i for i in ids if isinstance(i, int)), None),
+            self._placeholder("image_token_id", "image_token_index"),
         )
 
     @cached_property
     def sound_axes(self) -> SoundAxes:
         """The maker of the tokens of sounds."""
         extractor = None if self.processor is None else self.processor.sounds
-        media = self.media or Media()
-        return SoundAxes(self.sound_probe, self.inputs, self.options, media, extractor)
+        return SoundAxes(
+            self.sound_probe,
+            self.inputs,
+            self.options,
+            self.media or Media(),
+            extractor,
+            self._placeholder("audio_token_id", "audio_token_index"),
+        )
+
+    def _placeholder(self, *names: str) -> int | None:
+        """Return the vocabulary id of a placeholder that the configuration of the model states."""
+        config = getattr(self.hf_model, "config", None)
+        ids = (getattr(config, name, None) for name in names)
+        return next((i for i in ids if isinstance(i, int)), None)
 
     @property
     def note(self) -> str:
@@ -131,7 +140,9 @@ class InputAxes:
         """Return `tokens` if they fit the axis of a map, else patches of a picture or positions."""
         site = next((site for site in self.sites if site.stack == stack), None)
         if tokens is not None and len(tokens) == length:
-            return tokens if site is None else self.picture_axes.in_text(stack, tokens)
+            if site is None:
+                return tokens
+            return self.sound_axes.in_text(stack, self.picture_axes.in_text(stack, tokens))
         if site is not None and site.reads in ("picture", ""):
             patches = self.picture_axes.patches(stack, length)
             if patches is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,8 @@ class SoundAxes:
         options: Further arguments of the pass.
         media: The user's sounds; none if the caller gave tensors.
         extractor: The feature extractor that made inputs of the sounds, or None.
+        sound_token: The vocabulary id of the tokens of a text that stand for parts of a sound, or
+            None.
         reasons: For each stack without spans, the reason.
     """
 
@@ -33,6 +35,7 @@ class SoundAxes:
     options: Mapping[str, Any]
     media: Media = field(default_factory=Media)
     extractor: Any = None
+    sound_token: int | None = None
     reasons: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -45,12 +48,9 @@ class SoundAxes:
 
     def frames(self, stack: str, length: int) -> Tokens | None:
         """Return the tokens of a stack that reads a sound; None if their times are not known."""
-        if not self.media.sounds:
+        sound = self._only_sound(stack)
+        if sound is None:
             return None
-        if len(self.media.sounds) > 1:
-            self.reasons[stack] = "several sounds are read together"
-            return None
-        sound = self.media.sounds[0]
         try:
             found = self.probe(
                 stack, length, self.inputs, self.options, self.extractor, sound.seconds
@@ -59,6 +59,29 @@ class SoundAxes:
             self.reasons[stack] = str(reason)
             return None
         return _placed(found, sound, length)
+
+    def in_text(self, stack: str, tokens: Tokens) -> Tokens:
+        """Return the tokens of a text, with the times of those that stand for parts of a sound."""
+        is_part = [i == self.sound_token for i in tokens.ids]
+        if self.sound_token is None or not any(is_part):
+            return tokens
+        sound = self._only_sound(stack)
+        if sound is None:
+            return tokens
+        try:
+            found = self.probe.in_text(
+                stack, is_part, self.inputs, self.options, self.extractor, sound.seconds
+            )
+        except NoPlaces as reason:
+            self.reasons[stack] = str(reason)
+            return tokens
+        return _placed_in(tokens, is_part, _placed(found, sound, sum(is_part)))
+
+    def _only_sound(self, stack: str) -> Sound | None:
+        """Return the sound if there is only one. Several sounds are a reason for missing times."""
+        if len(self.media.sounds) > 1:
+            self.reasons[stack] = "several sounds are read together"
+        return self.media.sounds[0] if len(self.media.sounds) == 1 else None
 
 
 def _placed(found: SoundTokens, sound: Sound, length: int) -> Tokens:
@@ -91,4 +114,35 @@ def _placed(found: SoundTokens, sound: Sound, length: int) -> Tokens:
         words=tuple(None if kind else token for token, kind in enumerate(special)),
         places=tuple(places),
         remark=found.remark,
+    )
+
+
+def _placed_in(tokens: Tokens, is_part: Sequence[bool], parts: Tokens) -> Tokens:
+    """Return the tokens of a text in which parts of a sound have names and times, and are words."""
+    text = list(tokens.text)
+    special = list(tokens.special)
+    pieces = list(tokens.added)
+    places: list[Place | None] = [None] * len(tokens)
+    words: list[int | None] = []
+    numbers: dict[tuple[str, int], int] = {}
+    of_sound = 0
+    for i, word in enumerate(tokens.words):
+        kind = "word"
+        if is_part[i]:
+            text[i] = pieces[i] = parts.text[of_sound]
+            special[i] = parts.special[of_sound]
+            places[i] = parts.places[of_sound]
+            of_sound += 1
+            kind, word = "part", i
+        if special[i]:
+            word = None
+        words.append(None if word is None else numbers.setdefault((kind, word), len(numbers)))
+    return replace(
+        tokens,
+        text=tuple(text),
+        special=tuple(special),
+        words=tuple(words),
+        pieces=tuple(pieces),
+        places=tuple(places),
+        remark=", ".join(filter(None, [tokens.remark, parts.remark])),
     )

@@ -14,7 +14,9 @@ from attnwidget.capture.hub_model.picture_places import NoPlaces, found_once
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.first_states import states_before
+from attnwidget.capture.maps.skipped_layers import SkippedLayers
 from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.stack_names import is_cross
 
 # Numbers of tokens whose times are kept.
 _KEPT = 64
@@ -31,6 +33,8 @@ _NOISE = 0.1
 _ENOUGH = 3.0
 # Seconds of noise for models that fill a window of fixed length.
 _LONGER = 8.0
+# Seconds of noise for models whose window is shorter.
+_SHORTER = 2.0
 # Largest difference between the stated and the measured stride, as a share.
 _SAME_STRIDE = 0.01
 
@@ -120,6 +124,55 @@ class SoundProbe:
             )
         return replace(found, steps=steps, remark=", ".join(remarks))
 
+    def in_text(
+        self,
+        stack: str,
+        is_part: Sequence[bool],
+        inputs: Mapping[str, Tensor],
+        options: Mapping[str, Any],
+        extractor: Any,
+        seconds: float,
+    ) -> SoundTokens:
+        """Return the times of the tokens of a text that stand for parts of a sound.
+
+        The attention of the audio tower is off, so that tokens of the tower stay apart.
+
+        Args:
+            stack: Name of the stack that reads the text.
+            is_part: Whether each token stands for a part of the sound.
+            inputs: As for a call.
+            options: As for a call.
+            extractor: As for a call.
+            seconds: Length of the sound.
+
+        Raises:
+            NoPlaces: The tokens are not made of pieces of the sound, or words depend on the sound.
+        """
+        if extractor is None:
+            raise NoPlaces("there is no feature extractor: pass it to load_model")
+        model = uncompiled(self._hf_model)
+        sites = find_sites(model)
+        towers = [site for site in sites if site.reads == "sound" and not is_cross(site.stack)]
+
+        def find() -> SoundTokens:
+            module = next(site.module for site in sites if site.stack == stack)
+            listener = _Listener(
+                model,
+                module,
+                inputs,
+                options,
+                extractor,
+                skipped=SkippedLayers(model, towers),
+                is_part=np.array(is_part),
+            )
+            # The text has as many tokens as this sound needs, and a longer noise needs others.
+            listener.hear(seconds)
+            first, step = _line(listener.changes, seconds, listener.steps, None)
+            return SoundTokens(0, first, step, listener.steps)
+
+        key = (stack, "text", sum(is_part), round(seconds, 3))
+        return found_once(self._known, key, find)
+
     def _find(
         self,
         stack: str,
@@ -138,15 +191,21 @@ class SoundProbe:
             raise NoPlaces("its tokens are no plane of times and frequencies")
         module = next(site.module for site in find_sites(model) if site.stack == stack)
         listener = _Listener(model, module, inputs, options, extractor, before, rows)
-        if stated is None:
-            listener.hear(_LONGER)
-            if before + rows * listener.steps != length:
-                listener.hear(seconds)
-            if before + rows * listener.steps != length:
-                raise NoPlaces("its first layer reads other tokens than the map shows")
-        else:
+        if stated is not None:
             listener.hear(min(seconds, _ENOUGH))
-        first, step = _line(listener.changes, listener.seconds, listener.steps, stated)
+            first, step = _line(listener.changes, listener.seconds, listener.steps, stated)
+            return SoundTokens(before, first, step, listener.steps, bands)
+        listener.hear(_LONGER)
+        if before + rows * listener.steps != length:
+            listener.hear(seconds)
+        if before + rows * listener.steps != length:
+            raise NoPlaces("its first layer reads other tokens than the map shows")
+        try:
+            first, step = _line(listener.changes, listener.seconds, listener.steps, None)
+        except NoPlaces:
+            # The window of the model may end before most of the noise.
+            listener.hear(min(_SHORTER, listener.seconds))
+            first, step = _line(listener.changes, listener.seconds, listener.steps, None)
         return SoundTokens(before, first, step, listener.steps, bands)
 
 
@@ -162,6 +221,9 @@ class _Listener:
         extractor: The feature extractor.
         before: Number of tokens before the first that has a time.
         rows: Number of bands of frequencies.
+        skipped: Layers of a tower before the module that are skipped; None skips none.
+        is_part: Whether each token of a text stands for a part of the sound, bool [n]; None if
+            there is no text.
         seconds: Length of the noise.
         steps: Number of tokens along the time.
     """
@@ -171,10 +233,13 @@ class _Listener:
     inputs: Mapping[str, Tensor]
     options: Mapping[str, Any]
     extractor: Any
-    before: int
-    rows: int
+    before: int = 0
+    rows: int = 1
+    skipped: SkippedLayers | None = None
+    is_part: NDArray[np.bool_] | None = None
     seconds: float = 0.0
     steps: int = 0
+    _words: NDArray[np.float64] | None = None
 
     def hear(self, seconds: float) -> None:
         """Read noise of this length, with which later changes are compared."""
@@ -182,6 +247,9 @@ class _Listener:
         noise = np.random.default_rng(0).standard_normal(count)
         self._samples: NDArray[np.float32] = (_NOISE * noise).astype(np.float32)
         self.seconds = seconds
+        if self.skipped is not None:  # the first pass finds the layers that later passes skip
+            self._states(self._samples)
+            self._words = None
         self._base = self._states(self._samples)
         self.steps = (len(self._base) - self.before) // self.rows
 
@@ -210,12 +278,23 @@ class _Listener:
         given = dict(self.inputs)
         for name, value in made.items():
             if name in given:
+                if self.is_part is not None and value.shape != given[name].shape:
+                    raise NoPlaces("its processor cuts the sound in another way")
                 given[name] = value.to(given[name].device, given[name].dtype)
-        found = states_before(self.model, self.module, given, self.options)
+        found = states_before(self.model, self.module, given, self.options, self.skipped)
         if found is None:
             raise NoPlaces("its first layer reads no tokens")
         states: NDArray[np.float64] = found.double().numpy()
-        return states
+        if self.is_part is None:
+            return states
+        if len(states) != len(self.is_part):
+            raise NoPlaces("its first layer reads other tokens than the map shows")
+        words = states[~self.is_part]
+        if self._words is None:
+            self._words = words
+        elif not np.array_equal(words, self._words):
+            raise NoPlaces("its words depend on the sound before the first layer")
+        return states[self.is_part]
 
 
 def _stated_step(model: Any, rate: int) -> float | None:

@@ -28,15 +28,15 @@ def weights_agree(computed: Tensor, expected: Tensor) -> bool:
         >>> weights_agree(flat, flat), weights_agree(flat, flat + 0.001)
         (True, False)
     """
-    return bool(agreement(computed, expected))
+    return bool(agreement_flag(computed, expected))
 
 
-def agreement(computed: Tensor, expected: Tensor) -> Tensor:
+def agreement_flag(computed: Tensor, expected: Tensor) -> Tensor:
     """Return the answer of `weights_agree` as a bool tensor [] on the device of the maps.
 
     Example:
         >>> import torch
-        >>> agreement(torch.ones(1, 1), torch.ones(1, 1))
+        >>> agreement_flag(torch.ones(1, 1), torch.ones(1, 1))
         tensor(True)
     """
     allowed = _TOLERANCE.get(expected.dtype, 1e-5)

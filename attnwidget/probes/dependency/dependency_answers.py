@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.treebank import Sentence
@@ -119,9 +118,11 @@ class HeadVotes(HeadResult):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.head_heatmap import head_heatmap
+
         return head_heatmap(
             self.values.sum(-1),
-            title=f"Votes of heads for {self.arc}: {self.model_name}",
+            title=f"Votes of heads for {self.arc}\n{self.model_name}",
             value_title="vote",
             width=width,
         )

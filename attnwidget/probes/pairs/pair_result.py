@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.charts.accuracy_bars import accuracy_bars
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.significance import FEWEST_UNITS, percentile_tails
@@ -151,6 +150,8 @@ class PairProbe(HeadResult):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.accuracy_bars import accuracy_bars
+
         frame = self.to_frame()
         frame["predictor"] = frame["predictor"].map(_NAMES)
         frame["task"] = frame["task"].map(
@@ -161,7 +162,7 @@ class PairProbe(HeadResult):
         )
         return accuracy_bars(
             frame,
-            title=f"Pairs of words by the attention between them: {self.model_name}\n"
+            title=f"Pairs of words by the attention between them\n{self.model_name}; "
             f"{' and '.join(self.directions)}; {counted(self.n_train, 'sentence')} to train, "
             f"{counted(self.n_dev, 'sentence')} scored\n"
             f"relations with at least {self.min_count:,} dependencies; 95 % intervals"

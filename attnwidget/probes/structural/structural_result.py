@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.result import Result
-from attnwidget.charts.score_panels import score_panels
 from attnwidget.corpus.argument_checks import all_of, one_of
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
@@ -246,6 +245,8 @@ class StructuralProbe(Result):
             rank: of the curves by layer; None = the largest.
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.score_panels import score_panels
+
         along = by or ("rank" if len(self.ranks) > 1 else "layer")
         one_of("by", along, ("layer", "rank"))
         layer, rank = self._chosen(layer, rank)

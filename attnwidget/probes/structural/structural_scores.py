@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
@@ -237,7 +237,7 @@ def spearman(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
         >>> spearman([[1.0, 5.0, 9.0], [9.0, 5.0, 1.0]], [2.0, 3.0, 7.0])
         array([ 1., -1.])
     """
-    ranks = [rankdata(np.asarray(values, float), axis=-1) for values in (first, second)]
+    ranks = [scipy.stats.rankdata(np.asarray(values, float), axis=-1) for values in (first, second)]
     a, b = (ranked - ranked.mean(-1, keepdims=True) for ranked in ranks)
     lengths = np.sqrt((a**2).sum(-1) * (b**2).sum(-1))
     correlations = np.full(np.broadcast_shapes(a.shape, b.shape)[:-1], np.nan)

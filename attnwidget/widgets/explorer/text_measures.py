@@ -31,7 +31,7 @@ from attnwidget.widgets.shared.metric_table import Metrics
 from attnwidget.widgets.token_lens.widget import TokenLens
 
 _NO_MAPS = "Distances between heads need whole maps, and a long input has none: shorten the text."
-_ALONE = "of this text alone"
+_ALONE = "of this {} alone"
 _NOT_ASKED = "The predictions belong to another text: this attention has no model to ask."
 #: Seconds before a text is measured. Its pictures, or the next text, come first.
 _PAUSE = 0.3
@@ -310,7 +310,8 @@ class TextMeasures:
 
 def _alone(attention: Attention) -> str:
     """Return the note for metrics that were measured on one input."""
-    return ", ".join(filter(None, [_ALONE, attention.edits]))
+    read = "input" if attention.media else "text"
+    return ", ".join(filter(None, [_ALONE.format(read), attention.edits]))
 
 
 def _distances_in(metrics: object) -> HeadDistances | None:

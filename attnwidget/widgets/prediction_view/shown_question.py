@@ -12,6 +12,7 @@ from attnwidget.capture.hub_model.mask_token import mask_places
 from attnwidget.capture.hub_model.predictions import Predictions, Task
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
+from attnwidget.capture.maps.patch_probe import PIXELS
 from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.model_reading import reading_of
 from attnwidget.capture.predict import prediction_task
@@ -44,6 +45,16 @@ def stack_of_answers(attention: Attention) -> Stack:
     """The stack of the tokens that can be asked about: the decoder if there is one."""
     stacks = attention.stacks
     return stacks["decoder"] if "decoder" in stacks else next(iter(stacks.values()))
+
+
+def what_is_read(reading: Reading[Attention]) -> str:
+    """What a class is the class of: "text", "picture" or "sound"."""
+    inputs = reading.inputs
+    if "input_ids" in inputs:
+        return "text"
+    if reading.media is not None and reading.media.sounds:
+        return "sound"
+    return "picture" if any(name in inputs for name in PIXELS) else "sound"
 
 
 def masks_of(reading: Reading[Attention]) -> list[int]:
@@ -163,7 +174,7 @@ def ask(
     return reading.predict(heads, method, at=as_at(position))
 
 
-def rows_to_wire(answered: Answered, rows: Sequence[Row], **about: Any) -> dict[str, Any]:
+def answers_to_wire(answered: Answered, rows: Sequence[Row], **about: Any) -> dict[str, Any]:
     """The answers as the page has them."""
     return {
         "task": answered.before.task,

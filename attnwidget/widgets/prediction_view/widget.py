@@ -28,6 +28,7 @@ from attnwidget.widgets.prediction_view.effect_work import (
 from attnwidget.widgets.prediction_view.patched_effects import PatchedEffects, patched_effects
 from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
+    answers_to_wire,
     ask,
     default_position,
     id_of,
@@ -35,8 +36,8 @@ from attnwidget.widgets.prediction_view.shown_question import (
     masks_of,
     position_after,
     predicted_input,
-    rows_to_wire,
     stack_of_answers,
+    what_is_read,
 )
 from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.background_answers import BackgroundAnswers
@@ -289,7 +290,9 @@ class PredictionView(BackgroundAnswers, StackChoice):
         if position is None:
             return None
         if task == "class":
-            raise traitlets.TraitError("'position' is None: a classifier answers to the whole text")
+            raise traitlets.TraitError(
+                "'position' is None: a classifier answers to the whole input"
+            )
         first = int(task == "next")
         last = first + len(stack_of_answers(self.attention).query) - 1
         if not first <= position <= last:
@@ -377,9 +380,10 @@ class PredictionView(BackgroundAnswers, StackChoice):
             return None
         reading, task = predicted_input(self.attention)
         masks = masks_of(reading) if task == "masked" else [self._answered.position]
-        return rows_to_wire(
+        return answers_to_wire(
             self._answered,
             self._answered.rows(self.top),
+            reads=what_is_read(reading),
             off=[list(head) for head in self._edit[0]],
             method=self._method_used(),
             masks=self._answered.position not in masks,

@@ -207,7 +207,7 @@ def strongest_of_rows(
     return farthest, (pair if side == "query" else pair[..., ::-1]).astype(np.int32)
 
 
-def rows_to_wire(
+def painted_to_wire(
     values: Float32Array, token: PaintedToken, *, signed: bool = False
 ) -> dict[str, Any]:
     """Return the painted rows of all heads with their token, as the page gets them.
@@ -219,8 +219,8 @@ def rows_to_wire(
 
     Example:
         >>> import numpy as np
-        >>> from attnwidget.widgets.shared.painted_rows import rows_to_wire
-        >>> rows_to_wire(np.ones((1, 2, 3), "f4"), ("query", 0))["values"]["shape"]
+        >>> from attnwidget.widgets.shared.painted_rows import painted_to_wire
+        >>> painted_to_wire(np.ones((1, 2, 3), "f4"), ("query", 0))["values"]["shape"]
         [1, 2, 3]
     """
     levels, largest = rounded_rows(values, signed=signed)

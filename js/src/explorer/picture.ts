@@ -159,7 +159,7 @@ function captionOf(
   const isMissing = tab !== null && tab in state.progress && state.panels.includes(tab);
   const of = drawn.grid?.caption ?? drawn.view?.caption;
   const figureNotes = of?.notes ?? [];
-  return caption("Attention to a text", {
+  return caption("Attention to one input", {
     model: state._source.model,
     head: of?.head ?? "",
     quantity: of?.quantity ?? "",
@@ -167,7 +167,7 @@ function captionOf(
     notes: [
       line,
       `panels: ${names(shown).join(", ") || "none"}`,
-      alone.length ? `${names(alone).join(" and ")} of this text alone` : "",
+      alone.length ? `${names(alone).join(" and ")} of this input alone` : "",
       isMissing ? `not measured yet: ${TITLES[tab]}` : "",
       ...figureNotes,
     ],

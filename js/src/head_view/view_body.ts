@@ -15,6 +15,7 @@ import type { Several } from "./several/several.js";
 import { besideFigure } from "./several/side_by_side_figure.js";
 import { barsOfTwo, DIFFERENCE, differenceScale } from "./several/two_maps.js";
 import type { Target } from "./source/target.js";
+import type { ViewState } from "./state.js";
 import { type Listed, legendOf } from "./view_text.js";
 
 /** About the time to read the text of a head. */
@@ -24,9 +25,11 @@ export const HINT = "Point at a token for its values, click to lock it.";
 /** Of what is zoomed: how, and how to get lines. */
 export const ZOOM_HINT =
   "Point at a cell for its weight, click to lock it, + and − zoom, drag to move; m shows lines.";
-/** Of a picture. */
-export const PLACES_HINT =
-  "Point at a patch or a token for its row, click to lock it; x turns to who looks there.";
+/** Of a picture or a sound. */
+export const placesHint = ({ _media }: Pick<ViewState, "_media">): string => {
+  const part = _media?.pictures.length ? "patch" : "time";
+  return `Point at a ${part} or a token for its row, click to lock it; x turns to who looks there.`;
+};
 
 /** Targets with their weights, under a heading. */
 interface Listing {

@@ -17,7 +17,7 @@ import type { QueryRow } from "./source/map_source.js";
 import { isEmpty, isPair } from "./source/target.js";
 import { sizeOf } from "./source/window_of.js";
 import type { ViewState } from "./state.js";
-import { type BodyState, HINT, legendView, PLACES_HINT, ZOOM_HINT } from "./view_body.js";
+import { type BodyState, HINT, legendView, placesHint, ZOOM_HINT } from "./view_body.js";
 import type { Shown } from "./view_shown.js";
 import {
   captionOf,
@@ -126,7 +126,7 @@ export class ViewWords {
     // What is locked is listed below, or stands beside the tokens.
     const isListed =
       (body.strongest || standsBeside(scene)) && isEmpty(scene.active) && !isPair(target);
-    const hint = scene.places ? PLACES_HINT : zooms ? ZOOM_HINT : HINT;
+    const hint = scene.places ? placesHint(scene.state) : zooms ? ZOOM_HINT : HINT;
     body.readout = (isListed && !scene.places ? "" : text) || hint;
     const heard = scene.places && playedPart(scene);
     body.play = heard ? playText(heard) : "";

@@ -27,10 +27,10 @@ export function chosenToken({ _predictions }: PredictionState): number | undefin
 
 /** The question in one sentence. */
 export function questionOf(state: PredictionState): string {
-  const { task = "masked", masks } = state._predictions ?? {};
+  const { task = "masked", masks, reads = "text" } = state._predictions ?? {};
   const index = chosenToken(state);
   if (task === "span") return "Which words answer the question?";
-  if (index === undefined) return task === "class" ? "Which class is the text?" : "";
+  if (index === undefined) return task === "class" ? `Which class is the ${reads}?` : "";
   const token = `“${tokenOf(state, index)}”`;
   if (task === "label") return `Which label has ${token} (token ${index})?`;
   if (task === "next") return `What follows ${token} (token ${index})?`;

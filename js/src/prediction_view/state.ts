@@ -13,6 +13,8 @@ export interface Answer {
 /** The model's answers to one question. */
 export interface Answered {
   task: "masked" | "next" | "label" | "class" | "span";
+  /** What a class is the class of. */
+  reads: "text" | "picture" | "sound";
   /** Of the token that is predicted; the number of tokens for the next one, -1 for a class. */
   position: number;
   /** The answer behind the effects, in the spelling of the vocabulary and as readers see it. */

@@ -219,3 +219,34 @@ def test_a_stage_of_one_layer_counts_from_zero() -> None:
     attention = family.reader.attend(family.pixels())
     assert [stack.n_layers for stack in attention.stacks.values()] == [1, 1]
     assert attention.weights(0, 0, stack="stage 2").any()
+
+
+@pytest.mark.skipif(zoo.TRANSFORMERS_4, reason="parts of the model have the names of version 5")
+def test_sam_names_the_part_that_can_be_read() -> None:
+    vision = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "image_size": 64,
+        "patch_size": 16,
+        "num_pos_feats": 8,
+        "window_size": 2,
+        "global_attn_indexes": [1],
+        "mlp_dim": 32,
+        "output_channels": 16,
+    }
+    prompts = {"hidden_size": 16, "image_size": 64, "patch_size": 16}
+    decoder = {"hidden_size": 16, "mlp_dim": 32, "num_attention_heads": 2, "num_hidden_layers": 2}
+    config = transformers.SamConfig(
+        vision_config=vision,
+        prompt_encoder_config=prompts,
+        mask_decoder_config={**decoder, "iou_head_hidden_dim": 16},
+    )
+    whole = transformers.SamModel(config).eval()
+    processor = transformers.ViTImageProcessor(size={"height": 64, "width": 64})
+    model = load_model(whole, processor)
+    assert "SamModel" in repr(model)
+    with pytest.raises(ValueError, match=r"load_model\(model.vision_encoder\)"):
+        model.attend(images=PICTURE)
+    part = load_model(whole.vision_encoder, processor).attend(images=PICTURE)
+    assert part.stacks["self"].n_layers == 2 and all(part.stacks["self"].key.places)

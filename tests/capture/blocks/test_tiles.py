@@ -206,3 +206,26 @@ def test_the_layer_and_its_attention_read_the_same_tokens(name: str) -> None:
     of_layer = axes.patches("vision", length, in_blocks=True)
     assert of_layer is not None and len(of_layer.places) == length
     assert of_layer == axes.patches("vision", length)
+
+
+@torch.no_grad()
+def test_a_mean_is_over_the_tokens_of_all_tiles() -> None:
+    family = built("Idefics3")
+    model = load_model(family.model)
+    inputs = family.inputs([drawn(*SIZES[0])])
+    attention = model.attend(dict(inputs))
+    n_tokens = len(attention.stacks["vision"].key)
+    site = next(site for site in find_sites(family.model) if site.stack == "vision")
+    read: list[Tensor] = []
+    with (
+        model.disabled((0, 1, "vision"), reference=dict(inputs)) as edited,
+        site.module.out_proj.register_forward_pre_hook(lambda _, args: read.append(args[0])),
+    ):
+        assert f"mean over {n_tokens} tokens" in edited.attend(dict(inputs)).model_name
+    after = read[-1].unflatten(-1, (4, -1))[:, :, 1].flatten(0, 1)
+    before: list[Tensor] = []
+    with site.module.out_proj.register_forward_pre_hook(lambda _, args: before.append(args[0])):
+        family.model(**inputs)
+    mean = before[0].unflatten(-1, (4, -1))[:, :, 1].flatten(0, 1).mean(0)
+    assert len(after) == n_tokens > 16
+    assert float((after - mean).abs().max()) < SMALL

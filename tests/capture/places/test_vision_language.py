@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from attnwidget import HeadView
+from attnwidget.capture.hub_model.media_chat import _places_of
 from attnwidget.mechanisms import direct_effects, logit_lens
 from fixtures.vision_language import llava_model
 
@@ -92,3 +93,62 @@ def test_words_after_a_picture_are_predicted_and_attributed(llava):
         assert effects.to_frame()["direct"].sum() == pytest.approx(
             effects.logit_difference, abs=1e-5
         )
+
+
+def roles_of(attention):
+    tokens = attention.stacks["self"].key
+    return list(zip(tokens.text, tokens.roles, tokens.turns, strict=True))
+
+
+def test_tokens_of_a_chat_with_pictures_have_the_role_of_their_message(llava):
+    picture = {"type": "image", "image": PICTURE}
+    chat = [
+        {"role": "user", "content": [picture, {"type": "text", "text": "one"}]},
+        {"role": "assistant", "content": "yes"},
+        {"role": "user", "content": [{"type": "text", "text": "two"}, picture]},
+    ]
+    marks = roles_of(llava.attend(chat))
+    assert marks[:6] == [
+        ("[BOS]", "template", None),
+        ("us", "template", None),
+        ("##e", "template", None),
+        ("##r", "template", None),
+        (":", "template", None),
+        ("p0 r0c0", "user", 0),
+    ]
+    parts = [(role, turn) for text, role, turn in marks if text.startswith("p")]
+    assert parts == [("user", 0)] * 16 + [("user", 2)] * 16
+    words = [mark for mark in marks if mark[1] != "template" and not mark[0].startswith("p")]
+    assert words == [
+        ("one", "user", 0),
+        ("y", "assistant", 1),
+        ("##e", "assistant", 1),
+        ("##s", "assistant", 1),
+        ("two", "user", 2),
+    ]
+
+
+def test_the_assistant_writes_the_answer_to_a_chat_with_a_picture(llava):
+    attention = llava.generate("what is it?", 3, images=PICTURE, min_new_tokens=3)
+    marks = roles_of(attention)
+    assert {mark[1:] for mark in marks[attention.n_prompt :]} == {("assistant", 1)}
+    question = [text for text, role, _ in marks if role == "user" and not text.startswith("r")]
+    assert question == ["what", "is", "it", "?"]
+
+
+def test_a_text_with_its_own_placeholder_has_no_roles(llava):
+    assert llava.attend("<image> what is it?", images=PICTURE).stacks["self"].key.roles == ()
+
+
+def test_places_of_words_between_pictures_are_told_only_if_there_is_one_way():
+    parts = [[1], [5], [2]]
+    assert _places_of(parts, [9, 1, 7, 7, 5, 7, 7, 2], [(1, 0), (0, 0)]) == [1, 4, 7]
+    assert _places_of(parts, [1, 7, 5, 7, 5, 7, 2], [(0, 0)]) is None, "5 stands in two places"
+    assert _places_of(parts, [1, 7, 6, 7, 2], [(0, 0)]) is None
+    assert _places_of([[], []], [7, 7], [(0, 0)]) == [0, 2], "a picture alone"
+
+
+def test_a_video_is_refused_with_what_to_do(llava):
+    video = {"type": "video", "video": "cat.mp4"}
+    with pytest.raises(ValueError, match="pass frames of the video as pictures"):
+        llava.attend([{"role": "user", "content": [video, {"type": "text", "text": "what"}]}])

@@ -26,10 +26,11 @@ const WIDEST_BESIDE = 320;
 /** A picture that is covered by its tiles is so much smaller. */
 const SMALLER = 0.4;
 const WIDEST_SOUND = 960;
-const STRIP = 64;
-/** Height of a waveform above a plane of time and frequency, of the plane, and of its labels. */
-const LOW_STRIP = 40;
+/** Height of a waveform, of the weights below it, and of a plane of time and frequency. */
+const STRIP = 40;
+const BAND = 32;
 const PLANE = 160;
+/** Room for the labels of a plane. */
 const HERTZ = 44;
 /** Below a sound: its seconds. */
 const TIMES = 20;
@@ -191,15 +192,14 @@ function soundIn(
   const indices = indicesOf(scene, side);
   const placeOf = (position: number) => scene.places?.[side][indices[position] ?? -1];
   const hertz = positions.reduce((most, at) => Math.max(most, placeOf(at)?.bottom || 0), 0);
-  const strip = hertz > 0 ? LOW_STRIP : STRIP;
   const x = hertz > 0 ? HERTZ : 0;
   const width = Math.round(Math.min(WIDEST_SOUND, room) - x);
-  const height = hertz > 0 ? strip + PLANE : strip;
+  const height = STRIP + (hertz > 0 ? PLANE : BAND);
   // The name of one of several sounds stands above it.
   const y = top + ((media?.sounds.length ?? 0) + (media?.pictures.length ?? 0) > 1 ? LABEL : 0);
   const { seconds, waveform } = sound;
   const plate: Plate = { medium, level, label: "", x, y, width, height, spots: [] };
-  plate.sound = { seconds, waveform, strip, hertz };
+  plate.sound = { seconds, waveform, strip: STRIP, hertz };
   plate.spots = positions.flatMap((position) => {
     const place = placeOf(position);
     // Padding lies behind the end of the sound.
@@ -209,7 +209,7 @@ function soundIn(
     const [low, high] =
       hertz > 0 && !Number.isNaN(place.bottom)
         ? [height - (PLANE * place.top) / hertz, height - (PLANE * place.bottom) / hertz]
-        : [height, hertz > 0 ? strip : 0];
+        : [height, hertz > 0 ? STRIP : 0];
     return [{ position, x: x + left, y: y + high, width: right - left, height: low - high }];
   });
   return plate;

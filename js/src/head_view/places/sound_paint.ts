@@ -9,8 +9,6 @@ import type { PlacesPanel, Plate, SoundPlate } from "./places_layout.js";
 /** Room between two labels of the time axis. */
 const TICK_ROOM = 56;
 const TICK = 4;
-/** The opacity of the waveform, through which the ink of weights is seen. */
-const OVER_INK = 0.55;
 const THOUSAND = 1000;
 
 /** Times of an axis: as many round ones as there is room for. */
@@ -63,9 +61,7 @@ function paintWaveform(pen: Pen, { theme }: Scene, plate: Plate, sound: SoundPla
   const columns = Math.max(1, Math.round(plate.width));
   const middle = plate.y + sound.strip / 2;
   const reach = sound.strip / 2 - 2;
-  pen.save();
   pen.strokeStyle = theme.muted;
-  pen.globalAlpha = OVER_INK;
   pen.lineWidth = 1;
   pen.beginPath();
   for (let column = 0; column < columns; column++) {
@@ -81,7 +77,6 @@ function paintWaveform(pen: Pen, { theme }: Scene, plate: Plate, sound: SoundPla
     pen.lineTo(x, middle - (low / loudest) * reach + 0.25);
   }
   pen.stroke();
-  pen.restore();
 }
 
 function paintTimes(pen: Pen, { theme, font }: Scene, plate: Plate, sound: SoundPlate): void {
@@ -109,11 +104,11 @@ function paintHertz(pen: Pen, { theme, font }: Scene, plate: Plate, sound: Sound
   write(pen, "0 Hz", [right, plate.y + plate.height - 6], theme.muted, "right");
 }
 
-/** A sound: weights as ink on the time line, and the waveform over them. */
+/** A sound: its waveform, and weights as ink below it, which the waveform would change. */
 export function paintSound(pen: Pen, panel: PlacesPanel, plate: Plate, sound: SoundPlate): void {
   const { scene } = panel;
   const { x, y, width, height } = plate;
-  const top = sound.hertz > 0 ? sound.strip : 0;
+  const top = sound.strip;
   pen.fillStyle = cssWord(tablesOf(scene).first[scene.map.signed ? 128 : 0]);
   pen.fillRect(x, y, width, height);
   paintRaster(pen, weightsRaster(panel, plate, top), x, y + top, width, height - top);
