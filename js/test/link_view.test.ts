@@ -178,7 +178,7 @@ describe("what is shown", () => {
     expect(carried?.below[0]).toBe("No words: no exact path (docs: Why a head attends).");
     expect(scene(refused)).toMatchObject({
       curve: null,
-      noCurve: "Other distances are not known: ask for layer 0.",
+      noCurve: "Other distances are not known: ask for layer 0 (docs: Why a head attends).",
     });
     expect(drawPicture(refused, request).sheet.pen.body).toContain("ask for layer 0");
   });

@@ -148,6 +148,7 @@ class BehaviourTable(HeadResult):
         Raises:
             ValueError: The behaviour has no score.
         """
+        from attnwidget.behaviours.registry import words_of
         from attnwidget.charts.head_heatmap import head_heatmap
         from attnwidget.charts.named_heads import named_heads
 
@@ -156,16 +157,14 @@ class BehaviourTable(HeadResult):
             score = self[behaviour]
             return head_heatmap(
                 score.excess,
-                title=f"{behaviour}, score minus control\n{self.model_name}; "
+                title=f"{words_of(behaviour).said}, score minus control\n{self.model_name}; "
                 f"control: {score.control_name}; {counted(score.n, score.unit)}; "
                 "dots: the behaviour may name the head",
-                value_title="score - control",
+                value_title="score − control",
                 marked=self.named.significant[self.behaviours.index(behaviour)],
                 diverging=True,
                 width=width,
             )
-        from attnwidget.behaviours.registry import words_of
-
         n_named = int((self.names != "").sum())
         said = {str(name): words_of(str(name)).said for name in np.unique(self.names) if name}
         return named_heads(

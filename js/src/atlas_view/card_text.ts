@@ -76,7 +76,7 @@ export function cardSentences(card: Card): string[] {
 const scoreAgainst = ({ score, control, control_name }: Score) =>
   `${number(score)} against ${number(control)} by ${control_name}`;
 
-/** Whether the card has more than its sentences: without a name, only if all scores are asked for. */
+/** Whether more than the sentences is shown: without a name, only if all scores are asked for. */
 export const isWhole = (card: Card, { all_scores }: Pick<AtlasState, "all_scores">): boolean =>
   card.named_by !== null || all_scores;
 

@@ -90,7 +90,7 @@ const restText = (parts: ScorePart[], [count, sum]: Rest): string =>
     : "";
 
 /** A reason in one line. */
-const reason = (problem: string): string =>
+export const reason = (problem: string): string =>
   `${problem.split(/[:;.] /)[0]?.replace(/\.$/, "")} (docs: Why a head attends).`;
 
 /** Why the head prefers the key to its rival. */
