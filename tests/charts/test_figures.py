@@ -432,7 +432,7 @@ def test_a_title_of_a_megabyte_is_cut() -> None:
     title = head_heatmap(np.eye(3), title=f"{long}\n{long} {long}", value_title="weight").title
     lines = [*title.text, *title.subtitle]
     assert sum(map(len, lines)) <= 4000 and all("…" in line for line in lines)
-    assert title.text[-1].endswith("…")
+    assert "…" in title.text[-1]
 
 
 def test_values_without_an_interval_are_drawn() -> None:
