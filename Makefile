@@ -1,7 +1,7 @@
 # `make demo` and `make lab` need Python alone; what builds or tests the pages needs Node 20 or later.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo lab notebooks test test-slow fuzz sweep test-compat test-hosts \
+.PHONY: help demo env lab notebooks test test-slow fuzz sweep test-compat test-hosts \
 	test-wrappers check docs lite bench build clean node browser check-python check-types check-pages check-rest test-pages test-python
 
 PYTHON ?= python3
@@ -40,6 +40,7 @@ times = $$(cat $(TIMES)/* | paste -sd, | sed 's/,/, /g')
 
 help:
 	@echo "make demo         run the first notebook; write a page that opens in any browser ($(DEMO))"
+	@echo "make env          install what the tests and the notebooks need into $(VENV)"
 	@echo "make lab          JupyterLab on the notebooks"
 	@echo "make notebooks    run all notebooks and store their outputs in them"
 	@echo "make test         checks and tests of every change (needs Node; browser tests need Chromium)"
@@ -58,7 +59,8 @@ help:
 	@echo "make lite         build a page that runs Python in the browser in build/lite; \`make docs\`"
 	@echo "                  then puts it into the documentation"
 	@echo "make build        rebuild the page bundles in attnwidget/widgets/static"
-	@echo "make bench        compare times and sizes with other tools"
+	@echo "make bench        measure times beside plain passes, and write the table of the page of"
+	@echo "                  speed in the documentation (about 15 minutes)"
 	@echo "make clean        remove what the targets above have made, but for the environments"
 
 # install(environment, constraints, extras)
@@ -90,6 +92,8 @@ $(MODULES): js/package.json js/package-lock.json | node
 
 demo: $(DEMO_ENV)
 	$(BIN)/python notebooks/execute.py notebooks/01_quickstart.ipynb $(DEMO)
+
+env: $(ENV)
 
 lab: $(ENV)
 	$(BIN)/jupyter lab notebooks
@@ -217,25 +221,10 @@ docs: $(ENV)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f docs/mkdocs.yml
 	@echo "make docs: build/docs/index.html"
 
+# BENCH: names of some benchmarks, for example "surface compare"; the page keeps the other rows.
 bench: $(ENV)
 	$(BIN)/python $(INSTALL) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[bench]'
-	$(BIN)/python tests/benchmarks/first_light.py
-	$(BIN)/python tests/benchmarks/surface.py
-	$(BIN)/python tests/benchmarks/language.py
-	$(BIN)/python tests/benchmarks/display.py
-	$(BIN)/python tests/benchmarks/explorer.py
-	$(BIN)/python tests/benchmarks/waiting.py
-	$(BIN)/python tests/benchmarks/hover.py
-	$(BIN)/python tests/benchmarks/links.py
-	$(BIN)/python tests/benchmarks/long_view.py
-	$(BIN)/python tests/benchmarks/ablation.py
-	$(BIN)/python tests/benchmarks/compare.py
-	$(BIN)/python tests/benchmarks/long_inputs.py
-	$(BIN)/python tests/benchmarks/long_rows.py
-	$(BIN)/python tests/benchmarks/places.py
-	$(BIN)/python tests/benchmarks/mechanisms.py
-	$(BIN)/python tests/benchmarks/large_models.py
-	$(BIN)/python tests/benchmarks/cores.py
+	PYTHONPATH=.:tests OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.run $(BENCH)
 
 clean:
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -65,7 +65,12 @@ class _Calling(tqdm):  # type: ignore[type-arg]
 
 
 def progress_bar(
-    total: int | None, unit: str, *, done: int = 0, shown: bool | OnProgress = True
+    total: int | None,
+    unit: str,
+    *,
+    done: int = 0,
+    shown: bool | OnProgress = True,
+    delay: float = 0,
 ) -> tqdm[Any]:
     """Return a progress bar that counts up to `total`.
 
@@ -74,6 +79,7 @@ def progress_bar(
         unit: Name of an input.
         done: Number of inputs that are read already.
         shown: Whether the bar is written; or a function that is called in place of this.
+        delay: Seconds of work before the bar is written.
 
     Example:
         >>> from attnwidget.corpus.progress_bar import progress_bar
@@ -85,6 +91,7 @@ def progress_bar(
     if callable(shown):
         return _Calling(total, done, shown)
     how: dict[str, Any] = {"total": total, "initial": done, "unit": unit, "disable": not shown}
+    how["delay"] = delay
     return tqdm(**how, file=_Line()) if shown and in_notebook() else bar_of_host(**how)
 
 

@@ -20,6 +20,9 @@ from attnwidget.text.segments import Segment
 from attnwidget.text.stored_arrays import stored_arrays, write_arrays
 
 _SECONDS_BETWEEN_SAVES = 5.0
+# Slower saves are made less often: the sums of some studies grow with the number of inputs. All
+# saves together take at most a twentieth of the time.
+_SECONDS_OF_A_SAVE = _SECONDS_BETWEEN_SAVES / 20
 #: Fields of `Progress` in a file in addition to the states, and their readers.
 _DONE: dict[str, Callable[[Any], Any]] = {
     "n_batches": as_index,
@@ -105,18 +108,21 @@ def keeping(file: ResumeFile | None, done: Progress) -> Iterator[Callable[[Progr
     """
     saved = latest = done
     saved_at = time.monotonic()
+    pause = _SECONDS_BETWEEN_SAVES
 
     def save() -> None:
-        nonlocal saved, saved_at
+        nonlocal saved, saved_at, pause
+        began = time.monotonic()
         if file is not None and latest is not saved:
             file.save(latest)
         saved = latest
         saved_at = time.monotonic()
+        pause = _SECONDS_BETWEEN_SAVES * max(1.0, (saved_at - began) / _SECONDS_OF_A_SAVE)
 
     def keep(progress: Progress) -> None:
         nonlocal latest
         latest = progress
-        if time.monotonic() - saved_at > _SECONDS_BETWEEN_SAVES:
+        if time.monotonic() - saved_at > pause:
             save()
 
     try:

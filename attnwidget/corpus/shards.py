@@ -25,6 +25,8 @@ TRIES = 3
 # part of an iterator in memory.
 _AHEAD = 128
 _SECONDS_BETWEEN_LOOKS = 1.0
+# Work of more bytes, such as a model that has no name, is sent to Dask's workers only once.
+_LARGE = 100_000
 
 
 class Executor(Protocol):
@@ -93,6 +95,7 @@ class Workers:
         _refuse_forks(executor)
         self._executor = executor
         self._work = _pickled(work)
+        self._sent_once: Any = None
         self._versions = study_versions()
 
     def each(
@@ -132,12 +135,23 @@ class Workers:
 
     def _send(self, sent: _Sent) -> None:
         try:
+            # A shard that failed may have lost what was sent once, with its worker.
+            work = self._work if sent.tries else self._shared_work()
             sent.future = self._executor.submit(
-                do_shard, self._versions, self._work, sent.arguments, sent.tries
+                do_shard, self._versions, work, sent.arguments, sent.tries
             )
         except Exception as error:
             raise WorkersError(f"the executor takes no more work ({_said(error)})") from error
         sent.tries += 1
+
+    def _shared_work(self) -> Any:
+        """Return the work; for Dask, a future of large work that all workers have received."""
+        client = getattr(self._executor, "_client", self._executor)
+        if len(self._work) < _LARGE or not hasattr(client, "scatter"):
+            return self._work
+        if self._sent_once is None:
+            self._sent_once = client.scatter(self._work, broadcast=True)
+        return self._sent_once
 
     def _found(self, sent: _Sent) -> Sequence[Any]:
         """Return the result of a shard, after several attempts if needed."""

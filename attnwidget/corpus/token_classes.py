@@ -50,7 +50,8 @@ class TokenClasses:
         self._order = (*STANDARD_CLASSES, *classes)
         self._begins = _first_known(vocabulary.tokenizer, "cls_token_id", "bos_token_id")
         self._ends = _first_known(vocabulary.tokenizer, "sep_token_id", "eos_token_id")
-        self._classes_of: dict[int, frozenset[str]] = {}
+        asked = frozenset(self._spelt.items()), self._begins, self._ends
+        self._classes_of = vocabulary.classes.setdefault(asked, {})
 
     def members(self, ids: Sequence[int], tokens: Callable[[], Tokens]) -> dict[str, list[bool]]:
         """Return one bool per id for each class; `tokens` makes the axis for functions."""

@@ -41,6 +41,7 @@ def measure(
     progress: bool | OnProgress = True,
     token_types: TokenTypes = None,
     executor: Executor | None = None,
+    total: int | None = None,
 ) -> Measurements:
     """Measure every head of a model over segments, in one pass.
 
@@ -72,11 +73,13 @@ def measure(
             *arguments)`, such as `concurrent.futures.ProcessPoolExecutor` or Dask's
             `client.get_executor()`. The result is the same to the last bit for any number of
             workers. Failed work is tried three times.
+        total: Number of segments of an iterator, with which progress shows the time left; it does
+            not limit the segments. None = the length of a list, and unknown for an iterator.
 
     Raises:
-        ValueError: an unknown or repeated metric, no segments, a segment of another model or too
-            long for this model, a model whose maps change with padding, or a resume file of another
-            study.
+        ValueError: an unknown or repeated metric; a negative `total`; no segments; a segment of
+            another model, or with too many tokens; a model whose maps change with padding; a resume
+            file of another study.
         TypeError: `executor` is not an executor, or the model or a metric cannot be pickled.
         RuntimeError: the model was closed or has changed; another run writes the resume file.
         OSError: the resume file cannot be written; the earlier resume file stays.
@@ -93,12 +96,14 @@ def measure(
         Measurements(small BERT (in the package), 2 segments: entropy, position)
     """
     refuse_no_model(model)
+    if total is not None and total < 0:
+        raise ValueError(f"total is the number of segments, or None; got {total}")
     accumulators = accumulators_of(metrics)
     inputs = study_inputs(each_of(segments, HOW), model)
     first = next(inputs, None)
     reader = reader_of(model, accumulators, first, token_types)
     inputs = chain(() if first is None else (first,), inputs)
-    n_segments = len(segments) if isinstance(segments, Sized) else None
+    n_segments = len(segments) if total is None and isinstance(segments, Sized) else total
     done, complete = read_all(
         reader,
         inputs,

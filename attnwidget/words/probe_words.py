@@ -50,7 +50,9 @@ def probe(
         TypeError: `model` does not come from `load_model`.
         ValueError: as `WordSegmenter.segments` and `measure`.
     """
-    segments, n_skipped = WordSegmenter(model).segments(texts, skip_unaligned)
+    segments, n_skipped = WordSegmenter(model).segments(
+        texts, skip_unaligned, progress=progress is True
+    )
     metric = accumulator(segments, n_skipped)
     measured = measure(
         model,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from attnwidget.capture.hub_model.given_words import WordTokens, read_words
 from attnwidget.capture.hub_model.text_encoder import refuse_half_characters
 from attnwidget.corpus.accumulator import Batch
 from attnwidget.corpus.argument_checks import refuse_no_model
+from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.text.counted import counted
 from attnwidget.text.running_text import RunningText
 from attnwidget.text.segments import Segment
@@ -23,6 +24,9 @@ from attnwidget.text.token_words import shared_token, words_without_tokens
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
+
+# Seconds of cutting before a bar is shown.
+_PATIENCE = 1.0
 
 
 @dataclass(frozen=True)
@@ -133,22 +137,27 @@ class WordSegmenter:
         return WordSegment(tuple(tokens), words=tuple(owners), index=index, before=self._before)
 
     def segments(
-        self, texts: Iterable[RunningText], skip_unaligned: bool
+        self, texts: Iterable[RunningText], skip_unaligned: bool, *, progress: bool = False
     ) -> tuple[list[WordSegment], int]:
         """Return the segments of `texts`, and the number of texts left out.
+
+        With `progress`, a bar shows the time left of work that takes longer than an instant.
 
         Raises:
             ValueError: without `skip_unaligned`, as for one text; or no text is left.
         """
         made = []
         n_skipped = 0
-        for index, text in enumerate(texts):
-            try:
-                made.append(self(text, index))
-            except ValueError:
-                if not skip_unaligned:
-                    raise
-                n_skipped += 1
+        total = len(texts) if isinstance(texts, Sized) else None
+        with progress_bar(total, "text cut", shown=progress, delay=_PATIENCE) as bar:
+            for index, text in enumerate(texts):
+                try:
+                    made.append(self(text, index))
+                except ValueError:
+                    if not skip_unaligned:
+                        raise
+                    n_skipped += 1
+                bar.update()
         if not made:
             raise ValueError(f"there are no texts to read; {n_skipped} were left out")
         return made, n_skipped

@@ -1,94 +1,46 @@
-"""What a display costs: the picture and the table that a notebook keeps, and the files for print.
-
-`python tests/benchmarks/display.py` measures this checkout; with the folder of another one as its
-argument both take turns, so that they share whatever else the machine was doing.
-"""
+"""Cost of a display: the picture and the table that a notebook keeps, and the files for print."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
-ROUNDS = 3
-HERE = Path(__file__).parents[2]
+from attnwidget import AttentionModel, HeadGrid, HeadView, load_model
+from benchmarks.rows import Row, Run, in_turns, rows_of
+from benchmarks.surface import random_bert
+
+FORWARD = "a forward pass of the same text"
 
 
-def least(run: Callable[[], object], times: int = 6) -> float:
-    milliseconds = []
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        milliseconds.append(1e3 * (time.perf_counter() - start))
-    return min(milliseconds)
-
-
-def costs() -> dict[str, float]:
-    """Milliseconds by what is displayed or saved, each the least of six, once warm."""
-    from attnwidget import HeadGrid, HeadView, MetricStrip, explore, load_model
-
-    model = load_model()
-    found: dict[str, float] = {}
-    start = time.perf_counter()
-    HeadView(model.attend("cats and dogs"), 2, 8)._repr_mimebundle_()
-    found["the first picture of a process"] = 1e3 * (time.perf_counter() - start)
-    for words in (4, 60, 250):
-        attention = model.attend("cats and " * words)
-        largest = {"largest": attention.weights().max((-2, -1))}
-        widgets = {
-            "grid": HeadGrid(attention),
-            "lines": HeadView(attention, 2, 8),
-            "matrix": HeadView(attention, 2, 8, mode="matrix"),
-            "strip": MetricStrip(largest, selected=[(2, 8)]),
-        }
-        for name, widget in widgets.items():
-            found[f"{name}, {len(attention.tokens)} tokens"] = least(widget._repr_mimebundle_)
-    explorer = explore(model)
-    explorer.wait()
-    others = {"map": explorer.head_map, "table": explorer.table, "arcs": explorer.arcs}
-    for name, widget in {**others, "explorer": explorer}.items():
-        found[name] = least(widget._repr_mimebundle_)
-    lines = HeadView(model.attend("cats and " * 250), 2, 8)
+def of_text(model: AttentionModel, words: int, suffixes: tuple[str, ...], rounds: int) -> list[Row]:
+    """Return the rows of figures of one text."""
+    attention = model.attend("cats and " * words)
+    figures = {
+        "grid": HeadGrid(attention),
+        "lines": HeadView(attention, 0, 0),
+        "matrix": HeadView(attention, 0, 0, mode="matrix"),
+    }
+    ids = model.tokenizer("cats and " * words, return_tensors="pt")
+    runs: dict[str, Run] = {FORWARD: lambda: model.hf_model(**ids)}
     with tempfile.TemporaryDirectory() as folder:
-        for suffix in (".svg", ".pdf", ".png"):
-            path = Path(folder) / f"lines{suffix}"
-            found[f"lines, 502 tokens, as {suffix}"] = least(lambda to=path: lines.save(to), 3)
-    return found
+        for name, widget in figures.items():
+            runs[f"{name}, display"] = widget._repr_mimebundle_
+            for suffix in suffixes:
+                path = Path(folder, f"figure.{suffix}")
+                runs[f"{name} into a .{suffix} file"] = lambda widget=widget, path=path: (  # type: ignore[misc]
+                    widget.save(path)
+                )
+        # The engine of the pictures is a process of its own, whose time counts.
+        seconds = in_turns(runs, rounds, clock=time.perf_counter)
+    what = f"{model.n_layers} x {model.n_heads} heads, {len(attention.tokens)} tokens"
+    return rows_of(seconds, FORWARD, what=what)
 
 
-def measured(checkout: Path) -> dict[str, float]:
-    environment = os.environ | {"PYTHONPATH": str(checkout), "HF_HUB_OFFLINE": "1"}
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", __file__, "--one"],
-        env=environment,
-        cwd=checkout,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
-    return found
-
-
-def main() -> None:
-    if sys.argv[1:] == ["--one"]:
-        print(json.dumps(costs()))
-        return
-    checkouts = [HERE, *map(Path, sys.argv[1:])]
-    rounds = [[measured(checkout.resolve()) for checkout in checkouts] for _ in range(ROUNDS)]
-    print(
-        f"milliseconds, least and most of {ROUNDS} rounds, in {' and '.join(map(str, checkouts))}"
-    )
-    for name in rounds[0][0]:
-        each = [[turn[k].get(name, float("nan")) for turn in rounds] for k in range(len(checkouts))]
-        said = "   beside   ".join(f"{min(own):.0f}–{max(own):.0f}" for own in each)
-        print(f"{name}: {said}")
-
-
-if __name__ == "__main__":
-    main()
+def rows(*, tiny: bool = False) -> list[Row]:
+    """Return the rows of `make bench`; with `tiny`, of sizes that take an instant."""
+    if tiny:
+        return of_text(random_bert(1, 2, 8, 16), 1, (), 1)
+    model = load_model(device="cpu")
+    found = [row for words in (4, 60) for row in of_text(model, words, ("svg", "png", "pdf"), 5)]
+    return found + of_text(random_bert(), 60, ("svg",), 3)

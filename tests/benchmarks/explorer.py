@@ -1,24 +1,13 @@
-"""How soon the explorer is on the page, beside an empty widget.
-
-Run by `make bench`. Times of one machine mean little: the empty widget, which draws one word, is
-measured in the same minute.
-"""
+"""How soon the explorer is on the page, beside an empty widget."""
 
 from __future__ import annotations
 
-import sys
-import tempfile
-from pathlib import Path
-from statistics import median
+from typing import Any
 
-from playwright.sync_api import sync_playwright
+from benchmarks.browsers import beside, open_notebook
+from benchmarks.rows import Row
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from browser.notebook import LiveNotebook
-from browser.pages import FLAGS, chromium
-from browser.servers import jupyter
-
-ROUNDS = 7
+ROUNDS = 5
 SETUP = """
 import anywidget
 from attnwidget import explore, load_model
@@ -74,6 +63,7 @@ RERUN = """async ([text, count]) => {
 }"""
 
 EMPTY = """async () => {
+  document.querySelector("b.empty")?.classList.remove("empty");
   const start = performance.now();
   void window.jupyterapp.commands.execute("notebook:run-cell");
   while (!document.querySelector("b.empty")) await new Promise(requestAnimationFrame);
@@ -82,21 +72,17 @@ EMPTY = """async () => {
 ACTIVATE = "(cell) => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = cell }"
 
 
-def in_jupyterlab(folder: Path, executable: str) -> None:
-    with (
-        sync_playwright() as playwright,
-        jupyter(folder) as server,
-    ):
-        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
-        page = browser.new_page(viewport={"width": 1700, "height": 2600})
-        cells = [SETUP, "Empty()", "explorer = explore(model)\nexplorer"]
-        notebook = LiveNotebook(page, server, "lab/tree", "bench", cells)
+def measured() -> dict[str, Any]:
+    """Return the milliseconds of each step in JupyterLab."""
+    cells = [SETUP, "Empty()", "explorer = explore(model)\nexplorer"]
+    with open_notebook(cells) as (notebook, page):
         notebook.run_cell(0)
-        page.evaluate(ACTIVATE, 1)
-        empty = page.evaluate(EMPTY)
-        page.evaluate(ACTIVATE, 2)
+        empty = []
         first = []
         for _ in range(ROUNDS):
+            page.evaluate(ACTIVATE, 1)
+            empty.append(page.evaluate(EMPTY))
+            page.evaluate(ACTIVATE, 2)
             first.append(page.evaluate(FIRST_PIXELS))
             notebook.run_in_kernel("explorer.wait()")
             if len(first) < ROUNDS:
@@ -110,24 +96,20 @@ def in_jupyterlab(folder: Path, executable: str) -> None:
         for text in texts:
             again.append(page.evaluate(RERUN, text))
             notebook.run_in_kernel("explorer.wait()")  # what is measured after the pictures
-        print(
-            f"an empty widget {empty:.0f} ms; explore(model): first pixels {median(first):.0f} ms "
-            f"({min(first):.0f} to {max(first):.0f}), another text {median(again):.0f} ms "
-            f"({min(again):.0f} to {max(again):.0f})"
-        )
-        notebook.close()
-        browser.close()
+        return {"empty": empty, "first": first, "again": again}
 
 
-def main() -> None:
-    path = chromium()
-    if path is None:
-        raise SystemExit(
-            "no Chromium: install it, or name one in the environment variable CHROMIUM"
-        )
-    with tempfile.TemporaryDirectory() as name:
-        in_jupyterlab(Path(name), path)
+def rows_from(ms: dict[str, Any]) -> list[Row]:
+    """Return the rows of what was measured."""
+    empty = "an empty widget in the same page"
+    return [
+        beside(
+            "`explore(model)`, from the cell to grid and lines", empty, ms["first"], ms["empty"]
+        ),
+        beside("`explore(model)`, another text", empty, ms["again"], ms["empty"]),
+    ]
 
 
-if __name__ == "__main__":
-    main()
+def rows() -> list[Row]:
+    """Return the rows of `make bench`."""
+    return rows_from(measured())

@@ -1,23 +1,16 @@
 """How soon a live figure answers to a pointer, another word and a head switched off.
 
-Run by `make bench`, in JupyterLab, beside an empty frame and one pass of the model: 12 heads over
-one another at 122 tokens, the lens over 144 heads x 122 tokens, a key in a grid that answers of the
-embedded model are linked to.
+In JupyterLab, beside an empty frame and one pass of the model: 12 heads over one another at 122
+tokens, the lens over 144 heads x 122 tokens, a key in a grid that answers of the embedded model are
+linked to.
 """
 
 from __future__ import annotations
 
-import sys
-import tempfile
-from pathlib import Path
+from typing import Any
 
-import numpy as np
-from playwright.sync_api import sync_playwright
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from browser.notebook import LiveNotebook
-from browser.pages import FLAGS, chromium
-from browser.servers import jupyter
+from benchmarks.browsers import EMPTY_FRAMES, beside, open_notebook
+from benchmarks.rows import Row
 
 SETUP = """
 import numpy as np
@@ -49,7 +42,7 @@ SWITCH = """async () => {
   const caption = document.querySelector(".attnw-prediction-root [data-caption]");
   const took = [];
   grid.focus();
-  for (let i = 0; i < 12; i++) {
+  for (let i = 0; i < 8; i++) {
     const off = caption.textContent.includes("without L1 H8");
     const start = performance.now();
     grid.dispatchEvent(new KeyboardEvent("keydown", { key: "x", bubbles: true }));
@@ -83,16 +76,6 @@ HOVER = """async () => {
   if (said.size < 20) throw new Error(`the pointer was over ${said.size} tokens`);
   return busy;
 }"""
-EMPTY = """async () => {
-  const busy = [];
-  for (let i = 0; i < 60; i++) {
-    await new Promise(requestAnimationFrame);
-    const start = performance.now();
-    await new Promise(requestAnimationFrame);
-    busy.push(performance.now() - start);
-  }
-  return busy;
-}"""
 # From the choice of another word until the lens says so, by the page's own clock, in ms.
 LENS = """async () => {
   const root = document.querySelector(".attnw-lens-root");
@@ -112,41 +95,34 @@ LENS = """async () => {
 CELLS = [SETUP, "view", "lens", SWITCHED, "grid", "answers"]
 
 
-def spread(milliseconds: list[float]) -> str:
-    low, middle, high = np.percentile(milliseconds, [0, 50, 95])
-    return f"{middle:.0f} ms ({low:.0f} to {high:.0f})"
-
-
-def main() -> None:
-    path = chromium()
-    if path is None:
-        raise SystemExit(
-            "no Chromium: install it, or name one in the environment variable CHROMIUM"
-        )
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        sync_playwright() as playwright,
-        jupyter(Path(folder)) as server,
-    ):
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        page = browser.new_page(viewport={"width": 1700, "height": 2600})
-        notebook = LiveNotebook(page, server, "lab/tree", "hover", CELLS)
+def measured() -> dict[str, Any]:
+    """Return the milliseconds of each step in JupyterLab."""
+    with open_notebook(CELLS) as (notebook, page):
         for cell in range(len(CELLS)):
             notebook.run_cell(cell)
         page.locator(".attnw-lens-root canvas").first.wait_for()
         page.wait_for_timeout(3000)
-        empty, hover, lens = (page.evaluate(script) for script in (EMPTY, HOVER, LENS))
+        empty, hover, lens = (page.evaluate(script) for script in (EMPTY_FRAMES, HOVER, LENS))
         switch = page.evaluate(SWITCH)
         passes = notebook.value("passes()")
-        size = notebook.value("lens._lens['values']['view'].nbytes")
-        print(
-            f"a frame: empty {spread(empty)}, hover over 12 heads {spread(hover)}; "
-            f"another word in the lens {spread(lens)}, {size:,} bytes; "
-            f"a head switched off or on: answers {spread(switch)}, one pass {spread(passes)}"
-        )
-        notebook.close()
-        browser.close()
+        return {"empty": empty, "hover": hover, "lens": lens, "switch": switch, "pass": passes}
 
 
-if __name__ == "__main__":
-    main()
+def rows_from(ms: dict[str, Any]) -> list[Row]:
+    """Return the rows of what was measured."""
+    frame = "an empty frame"
+    return [
+        beside("a move over 12 heads, 122 tokens", frame, ms["hover"], ms["empty"]),
+        beside("another word in `TokenLens`, 144 heads", frame, ms["lens"], ms["empty"]),
+        beside(
+            "a head switched off, until the answers change",
+            "a forward pass",
+            ms["switch"],
+            ms["pass"],
+        ),
+    ]
+
+
+def rows() -> list[Row]:
+    """Return the rows of `make bench`."""
+    return rows_from(measured())

@@ -1,78 +1,57 @@
-"""The relation probe beside the forward passes that it needs, and beside word-by-word loops.
+"""Cost of the relation probe beside the forward passes that it needs, and beside loops over words.
 
-Run by `make bench`. Reads UD English EWT (dev) in the folder that ATTNWIDGET_DATA names, else the
-sentences that come with the package. Ratios are of processor time, each the least of several runs.
+Reads UD English EWT (dev) in the folder that ATTNWIDGET_DATA names, else the sentences that come
+with the package.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from attnwidget import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
 from attnwidget.corpus.batches import BatchMaker, batched
+from attnwidget.demo import demo_treebank
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.treebank_files import load_treebank
 from attnwidget.words.relations import Relations, probe_relations
 from attnwidget.words.word_segments import WordSegment, WordSegmenter
+from benchmarks.rows import Row, in_turns, rows_of
+from benchmarks.surface import forward_over
 from references import reference_language
 
+FORWARD = "forward passes"
+LOOPS = "loops over words"
 BATCH_SIZE = 32
 
 
-def sentences() -> list[Sentence]:
+def sentences(count: int) -> list[Sentence]:
     folder = os.environ.get("ATTNWIDGET_DATA")
     if folder:
-        return load_treebank(Path(folder, "ewt/en_ewt-ud-dev.conllu.gz"))
-    from attnwidget.text.demonstrations import demo_treebank
-
-    return demo_treebank()
+        return load_treebank(Path(folder, "ewt/en_ewt-ud-dev.conllu.gz"), limit=count)
+    return demo_treebank()[:count]
 
 
-def least(*runs: Callable[[], object], times: int = 3) -> list[float]:
-    """The least processor time of each run, in turns, so that a busy machine hurts all alike."""
-    seconds: list[list[float]] = [[] for _ in runs]
-    for _ in range(times):
-        for run, own in zip(runs, seconds, strict=True):
-            start = time.process_time()
-            run()
-            own.append(time.process_time() - start)
-    return [min(own) for own in seconds]
-
-
-def beside_forward(model: AttentionModel, treebank: Sequence[Sentence]) -> None:
-    backbone = model.hf_model.base_model
+def beside_forward(model: AttentionModel, treebank: Sequence[Sentence], rounds: int) -> list[Row]:
     segments, _ = WordSegmenter(model).segments([s.running for s in treebank], False)
-    maker = BatchMaker(model, backbone, None, {})
-    batches = [maker(batch).inputs for batch in batched(segments, BATCH_SIZE)]
-
-    def forward() -> None:
-        with torch.no_grad():
-            for inputs in batches:
-                backbone(**inputs)
-
-    def probe() -> None:
-        probe_relations(model, treebank, batch_size=BATCH_SIZE, progress=False)
-
-    alone, whole = least(forward, probe)
-    print(
-        f"{len(treebank)} sentences: forward passes alone {alone:.1f} s, the whole probe "
-        f"{whole:.1f} s: {whole / alone:.2f} x (at most 1.5)"
-    )
+    runs = {
+        FORWARD: forward_over(model, list(segments), BATCH_SIZE),
+        "`probe_relations`": lambda: probe_relations(
+            model, treebank, batch_size=BATCH_SIZE, progress=False
+        ),
+    }
+    return rows_of(in_turns(runs, rounds), FORWARD, what=f"{len(treebank):,} sentences")
 
 
-def after_the_maps(model: AttentionModel, treebank: Sequence[Sentence]) -> None:
-    """From token maps to the table: word maps, predictions, sums, offsets."""
+def after_the_maps(model: AttentionModel, treebank: Sequence[Sentence], rounds: int) -> list[Row]:
+    """Return the row of the way from token maps to the table: word maps, predictions, sums."""
     segments, _ = WordSegmenter(model).segments([s.running for s in treebank], False)
     backbone = model.hf_model.base_model
     maker = BatchMaker(model, backbone, None, {})
@@ -122,13 +101,12 @@ def after_the_maps(model: AttentionModel, treebank: Sequence[Sentence]) -> None:
         for relation in {relation for one in treebank for relation in one.relations} | {"all"}:
             reference_language.best_offset(treebank, relation, range(-3, 3), "clark")
 
-    (quick,) = least(fast, times=5)
-    of_heads, of_offsets = least(heads, offsets, times=1)
-    print(
-        f"{len(treebank)} sentences, from maps to the table: {quick * 1e3:.0f} ms; word by word "
-        f"{of_heads:.1f} s for the heads and {of_offsets:.1f} s for the offsets: "
-        f"{(of_heads + of_offsets) / quick:.0f} x (at least 20)"
-    )
+    def loops() -> None:
+        heads()
+        offsets()
+
+    runs = {LOOPS: loops, "relations from maps": fast}
+    return rows_of(in_turns(runs, rounds), LOOPS, what=f"{len(treebank):,} sentences")
 
 
 def word_maps(weights: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
@@ -145,13 +123,9 @@ def most_attended(words: np.ndarray, direction: int) -> np.ndarray:
     return (own * (1 - np.eye(own.shape[-1]))).argmax(-1) + 1
 
 
-def main() -> None:
-    torch.set_num_threads(1)
-    model = load_model()
-    treebank = sentences()
-    beside_forward(model, treebank)
-    after_the_maps(model, treebank)
-
-
-if __name__ == "__main__":
-    main()
+def rows(*, tiny: bool = False) -> list[Row]:
+    """Return the rows of `make bench`; with `tiny`, of sizes that take an instant."""
+    model = load_model(device="cpu")
+    if tiny:
+        return beside_forward(model, demo_treebank()[:2], 1)
+    return beside_forward(model, sentences(400), 3) + after_the_maps(model, sentences(100), 1)

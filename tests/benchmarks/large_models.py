@@ -1,6 +1,6 @@
 """Large random models on a GPU or on the CPU: what each reading costs beside a plain pass.
 
-Run by `make bench`, on the GPU if there is one. Each line has the median of several runs after a
+Run by hand, on the GPU if there is one. Each line has the median of several runs after a
 warm-up, the ratio to a plain pass of the same input with fused attention (sdpa) in the same
 process, the largest memory beyond what was held before, and on a GPU how often the CPU waits for
 numbers of the GPU. The models are built on the device, because weights of random numbers need no

@@ -1,53 +1,28 @@
-"""Long inputs beside the model's own pass: time, memory, and one tile.
-
-Run by `make bench`, or alone with lengths: `python tests/benchmarks/long_inputs.py 1024 2048`.
-Models have random weights. Ratios are of processor time in one process, the least of several runs
-in turns, on one thread. Each length and size runs in a process of its own, whose largest memory is
-that of the long reading.
-"""
+"""Cost of long inputs beside the model's own pass, and of one tile of a map."""
 
 from __future__ import annotations
-
-import resource
-import subprocess
-import sys
-import time
-from collections.abc import Callable
 
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from attnwidget import load_model
+from attnwidget import AttentionModel, Segment, load_model, measure
+from attnwidget.corpus.accumulator import Accumulator, Batch, Wanted
 from attnwidget.kernels.streaming import stream_attention
+from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
+from benchmarks.rows import Row, Run, in_turns, rows_of
+from fixtures.vocabularies import word_tokenizer
 
-LENGTHS = (1024, 2048, 4096, 8192)
-# Layers, heads, key heads, width.
-SIZES = {"6x12": (6, 12, 12, 384), "12x12": (12, 12, 4, 768)}
-# Above, the maps of output_attentions no longer fit beside the model.
-_WHOLE_UP_TO = 2048
-
-
-def least(*runs: Callable[[], object], times: int = 3) -> list[float]:
-    """The least processor time of each run, in turns."""
-    seconds: list[list[float]] = [[] for _ in runs]
-    for _ in range(times):
-        for run, own in zip(runs, seconds, strict=True):
-            start = time.process_time()
-            run()
-            own.append(time.process_time() - start)
-    return [min(own) for own in seconds]
+FUSED = "torch's fused attention"
+PLAIN = "a plain pass"
 
 
-def peak() -> float:
-    """The largest memory of this process so far, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def kernel(length: int) -> None:
+def kernel(length: int, rounds: int) -> list[Row]:
+    """Return the row of attention that is read in parts."""
+    torch.manual_seed(0)
     query, key, value = (torch.randn(12, length, 64) for _ in range(3))
     places = torch.arange(length)
 
-    def sdpa() -> None:
+    def fused() -> None:
         torch.nn.functional.scaled_dot_product_attention(
             query[None], key[None], value[None], is_causal=True
         )
@@ -61,12 +36,12 @@ def kernel(length: int) -> None:
             visible=lambda rows, keys: (places[None, keys] <= places[rows, None])[None],
         )
 
-    own, ours = least(sdpa, streamed)
-    print(f"{length} tokens, 12 causal heads: {ours / own:.2f} of torch's fused attention")
+    seconds = in_turns({FUSED: fused, "long attention, 12 causal heads": streamed}, rounds)
+    return rows_of(seconds, FUSED, what=f"{length:,} tokens")
 
 
-def model(name: str, length: int) -> None:
-    layers, heads, key_heads, width = SIZES[name]
+def random_llama(layers: int, heads: int, key_heads: int, width: int) -> AttentionModel:
+    torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=512,
         hidden_size=width,
@@ -74,57 +49,80 @@ def model(name: str, length: int) -> None:
         num_hidden_layers=layers,
         num_attention_heads=heads,
         num_key_value_heads=key_heads,
-        max_position_embeddings=max(LENGTHS),
+        max_position_embeddings=8192,
     )
-    read = load_model(LlamaForCausalLM(config), None)
-    ids = torch.randint(3, 500, (1, length)).tolist()[0]
+    return load_model(LlamaForCausalLM(config), word_tokenizer(512), device="cpu")
+
+
+def of_model(model: AttentionModel, length: int, rounds: int) -> list[Row]:
+    """Return the rows of the reading of one long input."""
+    ids = torch.randint(5, 500, (1, length)).tolist()[0]
     given = {"input_ids": torch.tensor([ids])}
+    backbone = model.hf_model.base_model
 
     def plain() -> None:
         with torch.no_grad():
-            read.hf_model.model(**given)
+            backbone(**given)
 
     def whole() -> None:
+        model.hf_model.set_attn_implementation("eager")
         with torch.no_grad():
-            read.hf_model.set_attn_implementation("eager")
-            read.hf_model.model(**given, output_attentions=True)
-        read.hf_model.set_attn_implementation("sdpa")
+            backbone(**given, output_attentions=True)
+        model.hf_model.set_attn_implementation("sdpa")
 
-    plain()
-    before = peak()
-    attention = read.attend(ids, long=True)
-    layers = attention.head_maps.layers["self"].values()
-    of_layers = [layer.products for layer in layers if layer.products]
-    kept = sum(one.query.nbytes + one.key.nbytes for one in of_layers)
-    beyond = peak() - before - kept / 2**20
-    runs = [plain, lambda: read.attend(ids, long=True)]
-    own, ours, *rest = least(*runs, *([whole] if length <= _WHOLE_UP_TO else []), times=2)
-    maps = f", output_attentions {rest[0] / own:.2f}" if rest else ""
-    start = time.perf_counter()
-    attention.tile(1, 2, (length - 256, length), (length - 256, length))
-    tile = time.perf_counter() - start
-    start = time.perf_counter()
-    attention.tile(1, 2, (0, length), (0, length), step=max(8, length // 256))
-    print(
-        f"{name} at {length}: attend {ours / own:.2f} of a plain pass ({own:.1f} s){maps}; "
-        f"{beyond:.0f} MB beyond model, queries and keys; a tile of 256 x 256 "
-        f"{tile * 1e3:.1f} ms, the first overview {(time.perf_counter() - start) * 1e3:.0f} ms"
-    )
+    attention = model.attend(ids, long=True)
+    window = (length // 2, length)
+    runs: dict[str, Run] = {
+        PLAIN: plain,
+        "`attend` with `long=True`": lambda: model.attend(ids, long=True),
+        "`output_attentions` of transformers": whole,
+        "a tile of half of the tokens": lambda: attention.tile(
+            0, 1, window, window, step=max(1, length // 512)
+        ),
+    }
+    width = model.hf_model.config.hidden_size // model.n_heads
+    what = f"{model.n_layers} x {model.n_heads} heads of width {width}, {length:,} tokens"
+    limits = {"`attend` with `long=True`": 1.25}
+    return rows_of(in_turns(runs, rounds), PLAIN, what=what, limits=limits)
 
 
-def main() -> None:
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    lengths = [int(one) for one in sys.argv[1:] if one.isdigit()] or list(LENGTHS)
-    if len(sys.argv) == 3 and sys.argv[1] in SIZES:
-        model(sys.argv[1], int(sys.argv[2]))
-        return
-    for length in lengths:
-        kernel(length)
-    for name in SIZES:
-        for length in lengths:
-            subprocess.run([sys.executable, __file__, name, str(length)], check=True)
+class _ByMaps(Entropy):
+    """A metric that needs maps, so that a long segment is not read by sums of its rows."""
+
+    def wanted(self, batch: Batch) -> Wanted | None:
+        return None
 
 
-if __name__ == "__main__":
-    main()
+def of_metrics(model: AttentionModel, length: int, rounds: int) -> list[Row]:
+    """Return the rows of metrics of one long segment, from sums of rows and from maps."""
+    ids = torch.randint(5, 500, (length - 2,)).tolist()
+    segment = Segment(tuple(model.tokenizer.convert_ids_to_tokens(ids)))
+
+    def plain() -> None:
+        with torch.no_grad():
+            model.hf_model.base_model(input_ids=torch.tensor([ids]))
+
+    def study(*metrics: Accumulator[object]) -> Run:
+        return lambda: measure(model, [segment], metrics, progress=False)
+
+    runs = {
+        PLAIN: plain,
+        "`measure`, five metrics, by sums of rows": study(
+            Position(), Classes(), Entropy(), Confidence(), Sinks()
+        ),
+        '`measure`, "entropy" by parts of maps': study(_ByMaps()),
+    }
+    what = f"{model.n_layers} x {model.n_heads} heads, {length:,} tokens"
+    return rows_of(in_turns(runs, rounds), PLAIN, what=what)
+
+
+def rows(*, tiny: bool = False) -> list[Row]:
+    """Return the rows of `make bench`; with `tiny`, of sizes that take an instant."""
+    if tiny:
+        model = random_llama(1, 2, 2, 16)
+        return kernel(64, 1) + of_model(model, 64, 1) + of_metrics(model, 1100, 1)
+    found = kernel(2048, 3)
+    for length in (1024, 2048):
+        found += of_model(random_llama(6, 12, 12, 384), length, 3)
+        found += of_model(random_llama(6, 12, 4, 768), length, 3)
+    return found + of_metrics(random_llama(2, 6, 6, 384), 2048, 3)

@@ -1,23 +1,16 @@
-"""What a view of 8,192 tokens costs the page: frames while panning, gesture to tile, memory, bytes.
+"""What a view of 8,192 tokens costs the page: frames while panning, and gesture to tile.
 
-Run by `make bench`, in JupyterLab, beside empty frames. The weights are a formula, so that what is
-measured is the page and the way to it: the kernel's own part is in the benchmark of tiles.
+In JupyterLab, beside empty frames and empty cells. The weights are a formula, so that what is
+measured is the page and the way to it: the kernel's part is in the benchmark of long inputs.
 """
 
 from __future__ import annotations
 
-import sys
-import tempfile
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import sync_playwright
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from hover import EMPTY, spread
-
-from browser.notebook import LiveNotebook
-from browser.pages import FLAGS, chromium
-from browser.servers import jupyter
+from benchmarks.browsers import EMPTY_FRAMES, beside, open_notebook
+from benchmarks.rows import Row
 
 TESTS = Path(__file__).parents[1]
 SETUP = f"""
@@ -80,44 +73,45 @@ EMPTY_CELLS = """async () => {
 }"""
 
 
-def main() -> None:
-    path = chromium()
-    if path is None:
-        raise SystemExit(
-            "no Chromium: install it, or name one in the environment variable CHROMIUM"
-        )
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        sync_playwright() as playwright,
-        jupyter(Path(folder)) as server,
-    ):
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        page = browser.new_page(viewport={"width": 1700, "height": 1400})
-        notebook = LiveNotebook(page, server, "lab/tree", "long", [SETUP, "view"])
+def measured() -> dict[str, Any]:
+    """Return the milliseconds of each step in JupyterLab, and the memory of the page in MB."""
+    with open_notebook([SETUP, "view"], height=1400) as (notebook, page):
         for cell in range(2):
             notebook.run_cell(cell)
         page.locator(".attnw-matrix-figure").wait_for()
         page.wait_for_timeout(2000)
         devtools = page.context.new_cdp_session(page)
-        empty = page.evaluate(EMPTY)
-        pan = page.evaluate(PAN, 200)
-        heap = []
-        cells = page.evaluate(EMPTY_CELLS)
-        for _ in range(3):
-            took = page.evaluate(TILES, 100)
+        found = {
+            "empty": page.evaluate(EMPTY_FRAMES),
+            "pan": page.evaluate(PAN, 200),
+            "cells": page.evaluate(EMPTY_CELLS),
+            "heap": [],
+        }
+        for _ in range(2):
+            found["tiles"] = page.evaluate(TILES, 100)
             devtools.send("HeapProfiler.collectGarbage")
-            heap.append(devtools.send("Runtime.getHeapUsage")["usedSize"] / 1e6)
-        asked = notebook.value("len(attention.asked)")
-        size = notebook.value("view._tile['values']['view'].nbytes")
-        sizes = ", ".join(f"{one:.1f}" for one in heap)
-        print(
-            f"a frame: empty {spread(empty)}, panning {spread(pan)}, the longest {max(pan):.0f} ms;"
-            f" gesture to tile {spread(took)}, {size:,} bytes, an empty cell {spread(cells)};"
-            f" heap after 100, 200 and 300 tiles: {sizes} MB ({asked} parts asked for)"
-        )
-        notebook.close()
-        browser.close()
+            found["heap"].append(devtools.send("Runtime.getHeapUsage")["usedSize"] / 1e6)
+        return found
 
 
-if __name__ == "__main__":
-    main()
+def rows_from(measured: dict[str, Any]) -> list[Row]:
+    """Return the rows of what was measured."""
+    first, last = measured["heap"]
+    ratio = last / first
+    return [
+        beside(
+            "a move that pans 8,192 tokens", "an empty frame", measured["pan"], measured["empty"]
+        ),
+        beside(
+            "a click on the small map, until the tile is drawn",
+            "an empty cell of the kernel",
+            measured["tiles"],
+            measured["cells"],
+        ),
+        Row("memory of the page after 200 tiles", "100 tiles", ratio, ratio, ratio, last, "MB", 1),
+    ]
+
+
+def rows() -> list[Row]:
+    """Return the rows of `make bench`."""
+    return rows_from(measured())

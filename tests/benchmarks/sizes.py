@@ -1,7 +1,7 @@
-"""What large inputs cost: 48 layers of 32 heads in every figure, a treebank, 50,000 segments.
+"""What large models cost: 48 layers of 32 heads in every figure.
 
-Run by hand: `python tests/benchmarks/sizes.py`, or with the names of some parts; the treebank is
-`en_ewt-ud-train.conllu.gz` in the folder that ATTNWIDGET_DATA names. Models have random weights.
+Run by hand: `python tests/benchmarks/sizes.py`, or with the names of some parts. The model has
+random weights.
 Each row is a process of its own, on one thread: seconds of its last step, its largest memory
 beyond what it had before, and the bytes that open the figure on a page.
 """
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +29,11 @@ from ipywidgets.widgets.widget import _remove_buffers
 
 import attnwidget as aw
 from attnwidget.metrics.measure import measure_attention
-from attnwidget.text.segments import Segment
 
 LAYERS = 48
 HEADS = 32
 WIDTH = 8
 TOKENS = 512
-COUNTS = (1_000, 10_000, 50_000)
 
 
 def bert(layers: int, heads: int, width: int, length: int) -> aw.AttentionModel:
@@ -189,72 +187,9 @@ def numbers_of_heads() -> None:
         print(f"{name}, 512 tokens: {said}, {seconds:.1f} s, {beyond:.0f} MB beyond the last row")
 
 
-def treebank() -> None:
-    """12,544 sentences: read, probed, shown."""
-    model = bert(2, 4, 8, 512)
-    path = Path(os.environ["ATTNWIDGET_DATA"], "ewt", "en_ewt-ud-train.conllu.gz")
-    steps: dict[str, Callable[[], Any]] = {
-        "load_treebank": lambda: aw.load_treebank(path),
-        "probe_relations": lambda: aw.words.probe_relations(
-            model, done["load_treebank"], skip_unaligned=True, progress=False
-        ),
-        "RelationTable": lambda: aw.RelationTable(done["probe_relations"]),
-        "DependencyArcs": lambda: aw.DependencyArcs(
-            model, done["load_treebank"], done["probe_relations"]
-        ),
-    }
-    done: dict[str, Any] = {}
-    for name, run in steps.items():
-        before = memory()
-        start = time.perf_counter()
-        done[name] = run()
-        said = ""
-        if hasattr(done[name], "open"):
-            done[name].open()
-            said = f", to the page {payload(done[name]) / 1e6:.2f} MB"
-        print(
-            f"{name}, {len(done['load_treebank']):,} sentences: "
-            f"{time.perf_counter() - start:.1f} s, {memory() - before:.0f} MB{said}"
-        )
-    with tempfile.TemporaryDirectory() as folder:
-        for name in ("RelationTable", "DependencyArcs"):
-            for suffix in ("svg", "html"):
-                path = Path(folder, f"{name}.{suffix}")
-                start = time.perf_counter()
-                try:
-                    done[name].save(path)
-                    said = f"{path.stat().st_size / 1e6:.2f} MB"
-                except ValueError as error:
-                    said = f"refused ({str(error)[:160]})"
-                print(f"{name} as {suffix}: {time.perf_counter() - start:.1f} s, {said}")
-
-
-def segments() -> None:
-    """Memory while a generator is measured that nobody holds."""
-    model = bert(2, 4, 8, 64)
-    draw = np.random.default_rng(0)
-    words = sorted(set(model.tokenizer.get_vocab()) - set(model.tokenizer.all_special_tokens))
-    pages = os.sysconf("SC_PAGE_SIZE")
-
-    def drawn() -> Iterator[Segment]:
-        for number in range(1, max(COUNTS) + 1):
-            length = int(draw.integers(4, 40))
-            yield Segment(tuple(words[i] for i in draw.integers(0, len(words), length)))
-            if number in COUNTS:
-                now = int(Path("/proc/self/statm").read_text().split()[1]) * pages
-                print(f"{number:,} segments: {now / 2**20:.0f} MB in use, {memory():.0f} at most")
-
-    start = time.perf_counter()
-    metrics = ["position", "classes", "entropy", "confidence", "norms", "distances"]
-    found = aw.measure(model, drawn(), metrics, batch_size=32, progress=False)
-    print(f"{found!r}: {time.perf_counter() - start:.0f} s")
-
-
 PARTS: dict[str, Callable[[], None]] = {
     **{name: (lambda name=name: figure(name)) for name in FIGURES},  # type: ignore[misc]
     "numbers": numbers_of_heads,
-    "treebank": treebank,
-    "segments": segments,
 }
 
 

@@ -8,6 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnwidget.kernels import divergence
+from attnwidget.kernels.divergence import js_changes, js_divergences
 from attnwidget.kernels.entropy import entropy
 from attnwidget.kernels.pooling import max_pool, quantise
 from attnwidget.kernels.weights import attention_weights
@@ -122,3 +124,35 @@ def test_entropies_over_thousands_of_keys_keep_their_digits() -> None:
     p = weights.astype("f8") * (1 - 1e-4) + 1e-4 / 8192
     found = entropy(torch.from_numpy(weights), torch.tensor([8192]), first=4095)
     np.testing.assert_allclose(found, -(p * np.log(p)).sum(-1), atol=3e-6)
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_changes_of_heads_are_the_divergences_of_each_pair_to_the_last_bit(
+    is_causal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = torch.Generator().manual_seed(0)
+    scores = torch.randn(2, 5, 70, 70, generator=draw) * 3
+    if is_causal:
+        scores = scores.masked_fill(~torch.ones(70, 70).tril().bool(), -torch.inf)
+    weights, others = scores.softmax(-1)
+    others[3] = weights[3]
+    others[4, :, :20] = 0  # another number of cells that a head sees
+    weights[4, :, :20] = 0
+    calls: list[int] = []
+    log2 = divergence.log2
+
+    def counting(values: np.ndarray, out: np.ndarray) -> None:
+        calls.append(values.size)
+        log2(values, out)
+
+    monkeypatch.setattr(divergence, "log2", counting)
+    found = js_changes(weights, others)
+    n_calls = len(calls)
+    expected = [
+        float(js_divergences(torch.stack(pair))[0, 1]) / 70 if not torch.equal(*pair) else 0.0
+        for pair in zip(weights, others, strict=True)
+    ]
+    assert found.tolist() == expected
+    assert found[3] == 0
+    assert n_calls <= (len(calls) - n_calls) / 3
+    assert max(calls) <= 32768  # torch would spread more over threads

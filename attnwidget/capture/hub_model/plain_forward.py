@@ -8,6 +8,7 @@ from itertools import chain
 
 from torch import nn
 
+from attnwidget.capture.hub_model.all_modules import all_modules
 from attnwidget.capture.hub_model.held_attributes import Hold, held, unheld
 
 
@@ -51,7 +52,7 @@ def uncompiled_forward(model: nn.Module) -> AbstractContextManager[None]:
 
 
 def _eval_mode(model: nn.Module) -> Iterator[Hold]:
-    for module in model.modules():
+    for module in all_modules(model):
         # Hold the value even if it is already False, because another block may end and restore
         # train mode.
         if unheld(module, "training") is not None:
@@ -59,7 +60,7 @@ def _eval_mode(model: nn.Module) -> Iterator[Hold]:
 
 
 def _uncompiled(model: nn.Module) -> Iterator[Hold]:
-    for module in model.modules():
+    for module in all_modules(model):
         if unheld(module, "_compiled_call_impl") is not None:
             yield Hold(module, "_compiled_call_impl", None)
         written = getattr(unheld(module, "forward"), "_torchdynamo_orig_callable", None)

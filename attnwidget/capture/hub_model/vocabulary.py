@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from attnwidget.capture.hub_model.vocabulary_spelling import Spelling, readable
@@ -30,6 +30,8 @@ class Vocabulary:
         self._kind = Spelling.of(tokenizer).kind
         self._ids: dict[str, int] = {}
         self._readable: dict[int, str] = {}
+        #: Classes of entries, kept for further studies that ask for the same classes.
+        self.classes: dict[Hashable, dict[int, frozenset[str]]] = {}
 
     def ids_of(self, tokens: Sequence[str]) -> list[int]:
         """Return the ids of vocabulary entries.

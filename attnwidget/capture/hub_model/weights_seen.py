@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnwidget.capture.hub_model.all_modules import all_parameters
+
 _PLAIN = (nn.Parameter, Tensor)
 
 
@@ -36,13 +38,13 @@ read: read it again, attend(text)
     """
 
     def __init__(self, hf_model: nn.Module) -> None:
-        parameters = list(hf_model.parameters())
+        parameters = all_parameters(hf_model)
         self._places = _places(parameters)
         self._numbers = _numbers(parameters)
 
     def changed(self, hf_model: nn.Module) -> bool:
         """Return whether the weights of the same model have changed."""
-        parameters = list(hf_model.parameters())
+        parameters = all_parameters(hf_model)
         return _places(parameters) != self._places or _numbers(parameters) != self._numbers
 
     def refuse_changed(
@@ -59,7 +61,7 @@ read: read it again, attend(text)
         """
         if not self.changed(hf_model):
             return
-        places = _places(list(hf_model.parameters()))
+        places = _places(all_parameters(hf_model))
         how = "was trained, or its weights were changed otherwise,"
         for before, now in zip(self._places, places, strict=False):
             if before[:2] != now[:2]:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnwidget.capture.hub_model.all_modules import all_modules
 from attnwidget.capture.hub_model.held_attributes import Hold, held, unheld
 from attnwidget.capture.hub_model.model_tensors import count_inputs, is_of_text
 from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
@@ -387,10 +388,10 @@ def _whole_stacks(model: nn.Module, sites: list[Site]) -> Iterator[tuple[nn.Modu
     Yield the model, and each inner model with all layers of a stack: an encoder, a decoder, or the
     layers below the prediction head.
     """
-    for part in model.modules():
+    for part in all_modules(model):
         # The class is asked, because modules search all their parts for a missing attribute.
         if part is model or hasattr(type(part), "set_attn_implementation"):
-            inside = set(part.modules())
+            inside = set(all_modules(part))
             outside = {site.stack for site in sites if site.module not in inside}
             yield part, {site.stack for site in sites} - outside
 
@@ -412,7 +413,7 @@ def _register() -> None:
 def _configs(model: nn.Module) -> list[Any]:
     """Return every config inside `model` that names the attention function of its modules."""
     configs = {}
-    for module in model.modules():
+    for module in all_modules(model):
         if "config" not in vars(module) and not hasattr(type(module), "config"):
             continue
         config: Any = getattr(module, "config", None)
