@@ -39,7 +39,7 @@ def spread_in_plane(
     for _ in range(_ROUNDS):
         apart = now[:, None] - now[None]
         overlap = needed - np.abs(apart)
-        touches = (overlap > 1e-9).all(-1)
+        touches: NDArray[np.bool_] = np.all(overlap > 1e-9, axis=-1)
         np.fill_diagonal(touches, False)
         if not touches.any():
             break

@@ -34,7 +34,7 @@ def title_lines(title: str) -> list[str]:
         ['Loss: small BERT', '24 texts']
     """
     said: set[str] = set()
-    lines = []
+    lines: list[str] = []
     for line in title.splitlines():
         parts = _BETWEEN.split(line)
         shown = _without_repetitions(parts, said)
