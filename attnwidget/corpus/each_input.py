@@ -1,4 +1,4 @@
-"""Numbers of the inputs of a study that are read one by one, such as sequences of ids."""
+"""Numbers of the inputs of a study, read one by one, for example of sequences of ids."""
 
 from __future__ import annotations
 

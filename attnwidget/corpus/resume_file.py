@@ -20,8 +20,8 @@ from attnwidget.text.segments import Segment
 from attnwidget.text.stored_arrays import stored_arrays, write_arrays
 
 _SECONDS_BETWEEN_SAVES = 5.0
-# Slower saves are made less often, so that they take a twentieth of the time of the work: the sums
-# of a study with numbers of each input grow with the study.
+# Slower saves are made less often: the sums of some studies grow with the number of inputs. All
+# saves together take at most a twentieth of the time.
 _SECONDS_OF_A_SAVE = _SECONDS_BETWEEN_SAVES / 20
 #: Fields of `Progress` in a file in addition to the states, and their readers.
 _DONE: dict[str, Callable[[Any], Any]] = {

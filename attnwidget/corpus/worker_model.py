@@ -1,4 +1,4 @@
-"""A model that other processes read under the edits of the process that sends it."""
+"""A model for other processes, with the edits of the process that sends the model."""
 
 from __future__ import annotations
 

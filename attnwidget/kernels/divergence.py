@@ -58,8 +58,8 @@ def js_between(weights: Tensor, others: Tensor, *, smoothing: float = 1e-3) -> T
     """Jensen-Shannon divergence between two sets of maps, summed over queries, in nats.
 
     As `js_divergences`, without the pairs of maps that are on one side: `weights` [H, Q, K] and
-    `others` [G, Q, K] of one input. Returns float64 [H, G] on the CPU, 0 or more, exactly 0 where
-    two maps are equal.
+    `others` [G, Q, K], both of the same input. Returns float64 [H, G] on the CPU, 0 or more,
+    exactly 0 where two maps are equal.
 
     Raises:
         ValueError: The maps differ in queries or keys; or as `js_divergences`.

@@ -77,9 +77,9 @@ def measure(
             not limit the segments. None = the length of a list, and unknown for an iterator.
 
     Raises:
-        ValueError: an unknown or repeated metric, a negative `total`, no segments, a segment of
-            another model or too long for this model, a model whose maps change with padding, or a
-            resume file of another study.
+        ValueError: an unknown or repeated metric; a negative `total`; no segments; a segment of
+            another model, or with too many tokens; a model whose maps change with padding; a resume
+            file of another study.
         TypeError: `executor` is not an executor, or the model or a metric cannot be pickled.
         RuntimeError: the model was closed or has changed; another run writes the resume file.
         OSError: the resume file cannot be written; the earlier resume file stays.

@@ -64,6 +64,10 @@ _TITLES = {
     "hover": "Answers to a pointer",
     "long_view": "A view of a long input",
 }
+_BUSY = (
+    "The machine was busy: about {:.0f} processes wanted its cores. Costs are therefore too high, "
+    "and ratios less certain than on a quiet machine."
+)
 # Number of characters in a line of the documentation.
 _WIDTH = 100
 
@@ -134,7 +138,9 @@ def wrapped(text: str) -> list[str]:
     return lines
 
 
-def generated(found: dict[str, Rows], missing: dict[str, str], said: str, day: date) -> str:
+def generated(
+    found: dict[str, Rows], missing: dict[str, str], said: str, day: date, load: float = 0
+) -> str:
     """Return the part of the page that is written, between its markers.
 
     Args:
@@ -142,10 +148,13 @@ def generated(found: dict[str, Rows], missing: dict[str, str], said: str, day: d
         missing: The reason of each benchmark that could not be measured.
         said: Machine and versions.
         day: Date of the run.
+        load: Number of processes that wanted a core beside the benchmarks.
     """
     lines = [BEGIN, "", "## Steps beside plain passes", ""]
     month = f"{day.day} {day:%B %Y}"
     lines += wrapped(f"Measured on {month} on {said}, by `make bench`, with one thread.")
+    if load > 1:
+        lines += ["", *wrapped(_BUSY.format(load))]
     steps = [row for rows in found.values() for row in rows if isinstance(row, Row)]
     lines += ["", *table_of_steps(steps)]
     grown = [row for rows in found.values() for row in rows if isinstance(row, Growth)]
@@ -180,10 +189,11 @@ def measure_here(name: str) -> None:
 
     torch.set_num_threads(1)
     benchmark = import_module(f"benchmarks.{name}")
+    stored: dict[str, object] = {"load": os.getloadavg()[0]}
     try:
-        stored = {"rows": [asdict(row) for row in benchmark.rows()]}
+        stored["rows"] = [asdict(row) for row in benchmark.rows()]
     except NotMeasuredError as error:
-        stored = {"missing": str(error)}
+        stored["missing"] = str(error)
     ROWS.mkdir(parents=True, exist_ok=True)
     (ROWS / f"{name}.json").write_text(json.dumps(stored), "utf-8")
 
@@ -199,6 +209,12 @@ def measure_apart(name: str) -> float:
 def children_seconds() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def largest_load() -> float:
+    """Return the largest number of processes that wanted a core when a benchmark began."""
+    files = [ROWS / f"{name}.json" for name in (*COMPUTATIONS, *PAGES)]
+    return max(json.loads(file.read_text("utf-8"))["load"] for file in files if file.exists())
 
 
 def stored_rows() -> tuple[dict[str, Rows], dict[str, str]]:
@@ -247,7 +263,7 @@ def main() -> None:
     print(f"\n{(time.monotonic() - began) / 60:.1f} minutes")
     found, missing = stored_rows()
     if {*found, *missing} == set(every):
-        part = generated(found, missing, machine(), date.today())
+        part = generated(found, missing, machine(), date.today(), largest_load())
         PAGE.write_text(page_with(PAGE.read_text("utf-8"), part), "utf-8")
         print(f"written: {PAGE}")
 

@@ -636,7 +636,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     def _compare_with(self, other: Attention | None, *, opens: bool) -> None:
         """Compare with another attention, or with none.
 
-        A comparison that begins opens on the head that differs most, as does another text if
+        A new comparison opens on the head with the largest difference. Another text does so too if
         `opens`.
         """
         begins = other is not None and self._other is None
