@@ -72,3 +72,16 @@ def test_packing_is_worth_its_code() -> None:
     weights = unpack_weights(DEMO / PACKED)
     numbers = sum(weight.numel() for weight in weights.values())
     assert (DEMO / PACKED).stat().st_size < 0.85 * 2 * numbers
+
+
+def test_the_sibling_differs_by_updates_of_low_rank(model: AttentionModel) -> None:
+    changes = unpack_weights(DEMO / "genre" / PACKED)
+    sibling = load_model("attnwidget/genre", device="cpu").hf_model
+    base = dict(model.hf_model.bert.named_parameters())
+    for name, weight in sibling.bert.named_parameters():
+        if f"bert.{name}.up" in changes:
+            difference = (weight - base[name]).detach()
+            assert torch.linalg.matrix_rank(difference, rtol=1e-4) == 4, name
+        elif name in base:
+            assert (weight == base[name]).all(), name
+    assert len(changes) == 2 * 6 * 6 + 4, "two factors of six matrices in six layers; the classifier"

@@ -17,9 +17,7 @@ DEMO = [
     "atlas_genre.json",
     "config.json",
     "genre/config.json",
-    "genre/model.safetensors",
-    "genre/tokenizer.json",
-    "genre/tokenizer_config.json",
+    "genre/packed.safetensors",
     "genres.jsonl",
     "packed.safetensors",
     "pairs.jsonl",
@@ -33,16 +31,30 @@ DEMO = [
 ]
 
 
+#: Bytes. Larger wheels take long on slow connections.
+LARGEST = 15_000_000
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
-    """File name -> size of everything in a freshly built wheel."""
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A freshly built wheel."""
     out = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation"]
     run = subprocess.run([*build, "--outdir", out, ROOT], capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
     (path,) = out.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def wheel(path: Path) -> dict[str, int]:
+    """File name -> size of everything in the wheel."""
     with zipfile.ZipFile(path) as archive:
         return {entry.filename: entry.file_size for entry in archive.infolist()}
+
+
+def test_it_is_small(path: Path) -> None:
+    assert path.stat().st_size < LARGEST, "docs/packaging/wheel_content.py prints what is in it"
 
 
 def test_holds_every_bundle(wheel: dict[str, int]) -> None:
