@@ -84,4 +84,6 @@ def test_the_sibling_differs_by_updates_of_low_rank(model: AttentionModel) -> No
             assert torch.linalg.matrix_rank(difference, rtol=1e-4) == 4, name
         elif name in base:
             assert (weight == base[name]).all(), name
-    assert len(changes) == 2 * 6 * 6 + 4, "two factors of six matrices in six layers; the classifier"
+    assert len(changes) == 2 * 6 * 6 + 4, (
+        "two factors of six matrices in six layers; the classifier"
+    )
