@@ -1,7 +1,7 @@
 # `make demo` and `make lab` need Python alone; what builds or tests the pages needs Node 20 or later.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo lab notebooks test test-slow fuzz sweep test-compat test-hosts \
+.PHONY: help demo env lab notebooks test test-slow fuzz sweep test-compat test-hosts \
 	test-wrappers check docs lite bench build clean node browser check-python check-types check-pages check-rest test-pages test-python
 
 PYTHON ?= python3
@@ -40,6 +40,7 @@ times = $$(cat $(TIMES)/* | paste -sd, | sed 's/,/, /g')
 
 help:
 	@echo "make demo         run the first notebook; write a page that opens in any browser ($(DEMO))"
+	@echo "make env          install what the tests and the notebooks need into $(VENV)"
 	@echo "make lab          JupyterLab on the notebooks"
 	@echo "make notebooks    run all notebooks and store their outputs in them"
 	@echo "make test         checks and tests of every change (needs Node; browser tests need Chromium)"
@@ -91,6 +92,8 @@ $(MODULES): js/package.json js/package-lock.json | node
 
 demo: $(DEMO_ENV)
 	$(BIN)/python notebooks/execute.py notebooks/01_quickstart.ipynb $(DEMO)
+
+env: $(ENV)
 
 lab: $(ENV)
 	$(BIN)/jupyter lab notebooks

@@ -76,7 +76,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             add(f"lite/{path.relative_to(LITE).as_posix()}", abs_src_path=str(path))
     for picture in (ROOT / "docs" / "images").iterdir():
         add(f"assets/{picture.name}", abs_src_path=str(picture))
-    changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    # The changelog links to pages from the root of the repository.
+    changes = (ROOT / "CHANGELOG.md").read_text("utf-8").replace("](docs/pages/", "](../")
     add("about/changelog.md", content=changes)
     licence = (ROOT / "LICENSE").read_text("utf-8")
     add("about/licence.md", content=f"# Licence\n\n```{{.text .wrapped}}\n{licence}\n```\n")

@@ -1,6 +1,6 @@
 """Photograph a live explorer in JupyterLab, as it opens: `python docs/readme_picture.py`.
 
-Writes docs/images/explorer.png, which README and the home page show. Needs Chromium, as the browser
+Writes docs/images/explorer.png, which the home page shows. Needs Chromium, as the browser
 tests do.
 """
 
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Locator, expect, sync_playwright
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -27,8 +29,13 @@ WIDTH = 1200  # of the explorer, in pixels
 COLOURS = 256
 
 
-def photograph(path: Path) -> None:
-    """Write a picture of the explorer after a cell has run."""
+@contextmanager
+def live_explorer(width: int) -> Iterator[tuple[LiveNotebook, Locator]]:
+    """Run a cell with an explorer in JupyterLab, and give its notebook and its element.
+
+    Args:
+        width: Width of the explorer, in pixels.
+    """
     with (
         tempfile.TemporaryDirectory() as folder,
         jupyter(Path(folder)) as lab,
@@ -43,12 +50,18 @@ def photograph(path: Path) -> None:
         notebook.run_in_kernel("explorer.wait()")
         # The notebook's margins take what is left.
         took = root.evaluate("(root) => root.getBoundingClientRect().width")
-        page.set_viewport_size({"width": round(1800 + WIDTH - took), "height": 1600})
+        page.set_viewport_size({"width": round(1800 + width - took), "height": 1600})
         page.mouse.move(2, 2)
         page.wait_for_timeout(3000)
-        root.screenshot(path=path)
+        yield notebook, root
         notebook.close()
         browser.close()
+
+
+def photograph(path: Path) -> None:
+    """Write a picture of the explorer after a cell has run."""
+    with live_explorer(WIDTH) as (_, root):
+        root.screenshot(path=path)
     with Image.open(path) as picture:
         picture.convert("RGB").quantize(
             COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE

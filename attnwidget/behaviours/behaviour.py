@@ -25,7 +25,7 @@ class HeadWords(NamedTuple):
 
     Attributes:
         said: The name in a sentence: "L0 H2 (the word before)".
-        family: Names of one family have one colour in a figure; "" = a name without a family.
+        family: Group of names with the same colour in figures; "" = without a group.
     """
 
     said: str

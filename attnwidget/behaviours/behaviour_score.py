@@ -157,7 +157,7 @@ class BehaviourScore:
             auc: As in the class; None = a behaviour without predicted links.
             rule: As in the class, like the further arguments.
             corpus: Texts in which the rule applies.
-            random: Heads with random weights; None = no such model was read.
+            random: Heads with random weights, if they were read.
             writes: Whether the behaviour is about the output of heads.
         """
         unscored = np.isnan(first.score) | (not behaviour.names_heads)

@@ -1,1 +1,100 @@
-"""Reading and editing the attention of a running model. Uses torch and transformers, no widgets."""
+"""Reading and editing the attention of a running model. Uses torch and transformers, no widgets.
+
+The tap registers an attention function and a mask function with transformers. A context variable
+activates them for a single forward pass, without effect on further threads and models. For models
+with their own attention code, a torch function mode observes the softmax. Modules run uncompiled
+and in eval mode during the pass, also for other threads that use the same model. The end of the
+pass restores everything, even after an exception.
+
+`capture/hub_model/text_ids.py` turns texts into vocabulary ids for all ways in: `attend`, lists of
+words, segments of a corpus, and sentences of a treebank. `text/running_text.py` keeps the words of
+a text with their spaces. `tests/corpus/test_same_reading.py` compares the ids of every study with
+the ids of `attend`, for every family of tokenizers.
+
+`capture/hub_model/chat_text.py` writes a chat with the template of the tokenizer. The template runs
+again for each part of a message, with a mark in the place of the part. The characters that differ
+belong to the message, so the package needs no knowledge of templates. `Tokens.roles` and
+`Tokens.turns` follow from the places of tokens, and `Segment.roles` takes them into studies.
+
+An `Attention` keeps queries (after the position encoding), keys, masks and biases, and computes
+maps on request. During the pass, each layer is compared with the model's own weights. If a layer
+cannot be reproduced from queries and keys, its weights are kept, and `repr` says so. In float32,
+maps equal the model's own weights to 1e-6, and to about 1e-5 in long inputs.
+`Attention.from_queries_keys` makes the same layers of states that another program recorded.
+`capture/watch_attention.py` records the states of torch's attention functions in any module.
+
+Effects and importance of heads need the gradient of every map, but only a few numbers from each
+gradient. `capture/maps/gradient_numbers.py` computes these numbers layer by layer in the backward
+pass. The graph of autograd stores queries and keys in place of large maps, and computes each map
+again (`capture/maps/graph_maps.py`).
+
+Numbers do not depend on the state of the user's process. Public functions that read a model or an
+attention run in `kernels/plain_torch.py`: with gradients on and without autocast, as in a new
+process. Every tensor names its dtype and its device, and models are made in
+`capture/hub_model/plain_defaults.py`. Tests find a public function without the first, and a tensor
+without the second. Another test runs the main calls in twenty states of a process.
+
+Above 1,024 tokens the tap computes the layer itself, some rows at a time (`kernels/streaming.py`).
+The model gets its outputs, and the tap keeps each row's largest score and largest weight. Any
+weight then follows as `largest * exp(score - top)`. The mask passes through the model as a rule
+(`capture/tapping/lazy_mask.py`), and only the needed parts are computed. Metrics of long segments
+need no map either: `Accumulator.wanted` names sums over the keys of every query, and the same pass
+takes them (`kernels/row_sums.py`). Other metrics get some rows of a map at a time, from
+`LayerBatch.first` on.
+
+`capture/default_method.py` decides what stands in the place of heads that are off if nobody
+chooses: "zero" where tokens see no later tokens, found by a pass over two tokens, and "uniform"
+elsewhere. Blocks, figures, effects and studies ask this file (`AttentionModel.default_method`).
+
+`capture/tapping/stack_names.py` gives every attention module a stack, from its path alone: modules
+share a stack if their paths agree before the number of the layer. Shapes say nothing, because a
+text may have as many tokens as a picture has patches. A tower without maps over whole inputs is
+left out with a note (`capture/maps/readable_stacks.py`). `capture/maps/patch_probe.py` asks the
+model which patch of a picture each token has read. A probe stops before the first layer and costs
+about as much as the embeddings of 20 pictures.
+
+Places of tokens (`Tokens.places`) have two witnesses. `capture/hub_model/picture_places.py` sends
+ramps of brightness through the user's processor, and fits where each pixel of the model comes from.
+`capture/maps/patch_probe.py` asks the model for the patches of each token. Without agreement there
+are no boxes, and the note of the attention has the reason. `capture/maps/sound_probe.py` sends
+noise with silent pieces through extractor and model, and fits a line of tokens and seconds. A
+figure draws a row of a map on the media: `mode="places"` is a third way to draw the same
+`MapSource`, beside lines and matrix.
+
+The number of tokens of a picture or a sound is known only when a layer reads them. A pass that
+makes whole maps stops there if the input is long (`capture/maps/input_length.py`), and the input is
+read again without whole maps.
+
+`capture/hub_model/token_boundaries.py` finds the words of tokens from vocabulary ids alone, so that
+a text, its ids, a dict and a generated text have the same words. Only a list of words, and a text
+whose vocabulary does not show words, need the text (`given_words.py`). `make sweep` compares the
+words of every tokenizer class (`tests/sweep/words.py`).
+
+Padding on the left of a dict of inputs is removed before the model reads it, because some models
+number positions from the first token on. Other masked tokens stay in the input, and are left out of
+maps and losses.
+
+`capture/tapping/output_check.py` compares the outputs of the first tapped pass with the outputs of
+a plain pass. A model may branch on the name of its attention function and compute something else
+under the tap. The comparison then raises an error. `make sweep` (`tests/sweep`) compares outputs
+and maps for every architecture of transformers.
+
+Every copy from a GPU waits for all work there. Numbers of a batch therefore stay on their device
+until its last layer (`corpus/waiting_numbers.py`), thumbnails of all layers are copied together,
+and a mask that layers share is looked at once (`capture/tapping/of_latest.py`). Kernels work on as
+many cells as a processor's cache holds, and on far more on a GPU (`kernels/cells_at_once.py`).
+Tests pretend a GPU on the CPU (`tests/fixtures/pretended_gpu.py`): the block counts waits, and
+refuses tensors on two devices.
+
+Maps that were computed elsewhere stay in the library of their arrays. `kernels/array_library.py`
+lets numpy and torch share the code of tiles, thumbnails and words, so that maps of numpy need no
+torch. `tests/project/test_without_torch.py` blocks both libraries.
+
+`capture/tapping/layer_numbers.py` holds the numbers of the layers with attention. Accumulators keep
+sums for these layers only. Results and figures have an entry for every layer, so that an index is
+the model's layer number everywhere (`LayerNumbers.spread`).
+
+Norms need no tensor of queries, keys and hidden units: the norm ||f(x)|| of each key follows from a
+triangular factor of the head's output projection. The projection is found by name, and checked once
+against the model's output. If a model has no f, an error gives the reason.
+"""

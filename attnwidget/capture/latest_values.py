@@ -60,7 +60,7 @@ class LatestValues(Generic[K, V]):
         return value
 
     def get_or_make(self, key: K, make: Callable[[], V]) -> V:
-        """Return the value of a key; make it if there is none."""
+        """Return the value of a key; make the value if the key is new."""
         value = self.get(key)
         return self.add(key, make()) if value is None else value
 

@@ -23,6 +23,7 @@ from attnwidget.capture.hub_model.found_tokenizer import (
 )
 from attnwidget.capture.hub_model.loading import one_thread_loads, random_parts, refuse_meta
 from attnwidget.capture.hub_model.model_folder import ModelFolderError, is_adapter, model_folder
+from attnwidget.capture.hub_model.packed_weights import PACKED, unpack_weights, updated_weights
 from attnwidget.capture.hub_model.plain_defaults import plain_defaults
 from attnwidget.capture.hub_model.processor import (
     Processor,
@@ -294,20 +295,23 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
     import transformers
     from transformers.utils import logging
 
-    with as_file(files("attnwidget").joinpath("demo", EMBEDDED[name][0])) as folder:
+    with as_file(files("attnwidget").joinpath("demo")) as base:
+        folder = base / EMBEDDED[name][0]
         tokenizer: Any
         if (folder / "preprocessor_config.json").exists():
             tokenizer = transformers.AutoImageProcessor.from_pretrained(
                 folder, local_files_only=True
             )
         else:
-            settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+            # A fine-tuned sibling has the tokenizer of its base.
+            tokens = folder if (folder / "tokenizer.json").exists() else base
+            settings = json.loads((tokens / "tokenizer_config.json").read_text(encoding="utf-8"))
             # The class is named by its 5.x name, which 4.x does not know.
             settings = {
                 k: v for k, v in settings.items() if k not in ("tokenizer_class", "backend")
             }
             tokenizer = transformers.PreTrainedTokenizerFast(
-                tokenizer_file=str(folder / "tokenizer.json"), **settings
+                tokenizer_file=str(tokens / "tokenizer.json"), **settings
             )
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
         model_class = getattr(transformers, config.architectures[0])
@@ -316,7 +320,16 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
         if revision is not None and revision not in known:
             listed = ", ".join(map(repr, known)) or "no revisions"
             raise ValueError(f"{name!r} has no revision {revision!r}: the package has {listed}")
-        weights = known[revision] if revision is not None else (steps or [folder])[-1]
+        weights: Path | None = known[revision] if revision is not None else (steps or [folder])[-1]
+        state = None
+        if (folder / PACKED).exists():
+            weights = None
+            state = unpack_weights(folder / PACKED)
+            if folder != base:
+                encoder = f"{model_class.base_model_prefix}."
+                whole = unpack_weights(base / PACKED)
+                kept = {key: weight for key, weight in whole.items() if key.startswith(encoder)}
+                state = updated_weights(kept, state)
         shown = logging.is_progress_bar_enabled()
         logging.disable_progress_bar()
         try:
@@ -326,6 +339,7 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
             model, loading = model_class.from_pretrained(
                 weights,
                 config=config,
+                state_dict=state,
                 generation_config=transformers.GenerationConfig(
                     bos_token_id=getattr(config, "bos_token_id", None),
                     eos_token_id=getattr(config, "eos_token_id", None),

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from attnwidget.text.paper_table import as_latex, as_markdown
+
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
@@ -46,6 +48,40 @@ class Result(ABC):
     @abstractmethod
     def to_frame(self) -> pd.DataFrame:
         """Return the numbers as a table. `attrs["model"]` is the name of the model."""
+
+    def to_latex(self, *, digits: int = 3) -> str:
+        r"""Return `to_frame()` as a LaTeX table, with rules of the package booktabs.
+
+        Args:
+            digits: Significant digits of numbers that are not integers.
+
+        Raises:
+            ValueError: `digits` is below 1.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> answers = load_model().predict("The woman washed [MASK] hands.", top=1)
+            >>> print(answers.to_latex().splitlines()[2])
+            question & position & answer & token & id & probability & log\_probability \\
+        """
+        return as_latex(self.to_frame(), digits)
+
+    def to_markdown(self, *, digits: int = 3) -> str:
+        """Return `to_frame()` as a table in Markdown.
+
+        Args:
+            digits: Significant digits of numbers that are not integers.
+
+        Raises:
+            ValueError: `digits` is below 1.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> answers = load_model().predict("The woman washed [MASK] hands.", top=1)
+            >>> print(answers.to_markdown().splitlines()[1])
+            | ---: | ---: | --- | --- | ---: | ---: | ---: |
+        """
+        return as_markdown(self.to_frame(), digits)
 
     @abstractmethod
     def chart(self, *, width: int = 640) -> alt.TopLevelMixin:

@@ -50,7 +50,7 @@ def _panel(table: pd.DataFrame, task: str, width: int) -> alt.LayerChart:
     names = list(table["predictor"])
     base = alt.Chart(inline(table)).encode(y=alt.Y("predictor:N", title=None, sort=names))
     scale = alt.Scale(domain=[0, 1])
-    axis = alt.Axis(format="%", grid=True)
+    axis = alt.Axis(format="%", grid=True, tickCount=5)
     value = alt.X("value:Q", title=task, scale=scale, axis=axis)
     first = alt.condition(
         alt.datum.predictor == names[0], alt.value(LIGHT.accent), alt.value(LIGHT.rest)

@@ -8,7 +8,15 @@ import pandas as pd
 from attnwidget.charts.frame_columns import checked, in_order, inline
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, ink_scale, publication, text_width
+from attnwidget.charts.theme import (
+    LABEL,
+    LIGHT,
+    LIGHT_TEXT_FROM,
+    WIDTH,
+    ink_scale,
+    publication,
+    text_width,
+)
 from attnwidget.text.xml_text import xml_texts
 
 _WIDTH = 96
@@ -65,7 +73,9 @@ def answer_grid(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.L
     column = min(_WIDTH, max(_NARROWEST, int(width - _BESIDE - names) // len(questions)))
     texts = base.mark_text(fontSize=LABEL, limit=column - 8).encode(
         text="answer:N",
-        color=alt.condition(alt.datum.value > 0.5, alt.value(LIGHT.ground), alt.value(LIGHT.text)),
+        color=alt.condition(
+            alt.datum.value > LIGHT_TEXT_FROM, alt.value(LIGHT.ground), alt.value(LIGHT.text)
+        ),
     )
     chart = alt.LayerChart(layer=[cells, texts])
     return offline(

@@ -11,7 +11,7 @@ from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, fitted, publication, te
 
 _STEP = 20
 """Pixels of a relation's row."""
-_BESIDE = 8
+_BESIDE = 14
 _TICK = "M0,-1V1"
 """An upright stroke, as a path."""
 _HEAD = "best head"

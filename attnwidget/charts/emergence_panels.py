@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from attnwidget.charts.frame_columns import in_order, inline, row_names
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.series_style import colours
+from attnwidget.charts.spaced_ticks import evenly_placed, spaced_ticks
 from attnwidget.charts.theme import LIGHT, WIDTH, panel_width, publication
 
 _HEIGHTS = {"losses": 110, "heads": 200}
@@ -58,13 +60,13 @@ def emergence_panels(
         1
     """
     labels = in_order(heads["checkpoint"])
-    along = _along(labels, steps)
+    plot = panel_width(width, 1, gap=0, axis=_AXIS)
+    along = _along(labels, steps, plot)
     places = dict(zip(labels, labels if steps is None else steps, strict=True))
 
     def placed(frame: pd.DataFrame) -> pd.DataFrame:
         return frame.assign(at=frame["checkpoint"].map(places))
 
-    plot = panel_width(width, 1, gap=0, axis=_AXIS)
     panels = []
     if len(losses):
         table = placed(losses.rename(columns={"copy": "series", "loss": "value"}))
@@ -99,13 +101,26 @@ def emergence_panels(
     return offline(publication(figure, title, width))
 
 
-def _along(labels: Sequence[Any], steps: Sequence[int] | None) -> alt.X:
-    """Return the axis of steps, or of labels in their order."""
+def _along(labels: Sequence[Any], steps: Sequence[int] | None, width: float) -> alt.X:
+    """Return the axis of steps, or of labels in their order, that is `width` pixels wide."""
     if steps is None:
-        return alt.X("at:O", title="checkpoint", sort=list(labels))
+        names = [str(label) for label in labels]
+        drawn = [names[i] for i in spaced_ticks(names, evenly_placed(len(names), width))]
+        named = alt.Axis(values=drawn, labelOverlap=False, labelFlush=False)
+        return alt.X("at:O", title="checkpoint", sort=names, axis=named)
     smallest = min((step for step in steps if step > 0), default=1)
     scale = alt.Scale(type="symlog", constant=smallest, domain=[steps[0], steps[-1]])
-    axis = alt.Axis(values=list(steps), labelOverlap="greedy", grid=False)
+    # The places of a symmetric logarithm with this constant.
+    logs = np.log1p(np.abs(steps) / smallest)
+    places = width * (logs - logs[0]) / ((logs[-1] - logs[0]) or 1.0)
+    chosen = spaced_ticks([f"{step:,}" for step in steps], places.tolist())
+    axis = alt.Axis(
+        values=[steps[i] for i in chosen],
+        format=",d",
+        labelOverlap=False,
+        labelFlush=False,
+        grid=False,
+    )
     return alt.X("at:Q", title="step of training", scale=scale, axis=axis)
 
 

@@ -10,16 +10,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from attnwidget.charts.colour_bar import colour_bar, colour_bar_width
 from attnwidget.charts.frame_columns import inline, row_names
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, ink_scale, panel_width, publication
+from attnwidget.charts.theme import (
+    LABEL,
+    LIGHT,
+    PADDING,
+    WIDTH,
+    ink_scale,
+    panel_width,
+    publication,
+)
 
 _CELL = 40
 _SMALL_CELL = 20
 _SMALLEST = 6
-_BESIDE = 110
-"""Pixels of the layers' names and of the colour bar with its values."""
+_AXIS = 46
+"""Pixels of the layers' names."""
 _PANEL = 48
 """Pixels of the layers' names of one of several heat maps."""
 _TALLEST = 640
@@ -86,7 +95,9 @@ def head_heatmap(
     )
     cells = base.mark_rect(stroke=LIGHT.ground, strokeWidth=1).encode(
         color=alt.Color(
-            "value:Q", title=value_title, scale=_scale(table["value"].to_numpy(), diverging)
+            "value:Q",
+            scale=_scale(table["value"].to_numpy(), diverging),
+            legend=colour_bar(value_title),
         ),
         tooltip=[
             alt.Tooltip("name:N", title="head"),
@@ -104,7 +115,8 @@ def head_heatmap(
             filled=True, opacity=1, size=24, color=LIGHT.text, stroke=LIGHT.ground, strokeWidth=1
         )
         drawn.append(dots.properties(data=inline(table.loc[dotted, ["layer", "head"]])))
-    step = alt.Step(_cell(_CELL, width - _BESIDE, len(columns), len(heads)))
+    room = width - 2 * PADDING - _AXIS - colour_bar_width(value_title)
+    step = alt.Step(_cell(_CELL, room, len(columns), len(heads)))
     chart = alt.LayerChart(layer=drawn).properties(width=step, height=step)
     return offline(publication(chart, title, width))
 
@@ -142,7 +154,17 @@ def head_heatmaps(
         if np.isinf(array).any() or (array < 0).any():
             raise ValueError(f"head_heatmaps takes finite values from 0 on; {name!r} has others")
     room = panel_width(width, _COLUMNS, gap=_GAP, axis=_PANEL)
-    panels = [_panel(name, array, value_title, room) for name, array in arrays.items()]
+    panels = [
+        _panel(
+            name,
+            array,
+            value_title,
+            room,
+            is_first=number % _COLUMNS == 0,
+            is_last=number + _COLUMNS >= len(arrays),
+        )
+        for number, (name, array) in enumerate(arrays.items())
+    ]
     rows = [
         alt.hconcat(*panels[i : i + _COLUMNS], spacing=_GAP).resolve_scale(color="independent")
         for i in range(0, len(panels), _COLUMNS)
@@ -196,7 +218,16 @@ def _cell(largest: int, room: float, columns: int, rows: int) -> int:
     return max(_SMALLEST, min(largest, int(room) // columns, _TALLEST // rows))
 
 
-def _panel(name: str, array: NDArray[np.float64], value_title: str, room: float) -> alt.Chart:
+def _panel(
+    name: str,
+    array: NDArray[np.float64],
+    value_title: str,
+    room: float,
+    *,
+    is_first: bool,
+    is_last: bool,
+) -> alt.Chart:
+    """Return a panel. Layers are named at the left of a row, heads below a column."""
     layer, head = (index.ravel() for index in np.indices(array.shape))
     table = pd.DataFrame({"layer": layer, "head": head, "value": array.ravel()}).dropna()
     table = table.assign(name=row_names(table))
@@ -205,9 +236,17 @@ def _panel(name: str, array: NDArray[np.float64], value_title: str, room: float)
     step = _cell(_SMALL_CELL, room, array.shape[1], array.shape[0])
     chart = alt.Chart(inline(table)).mark_rect(stroke=LIGHT.ground, strokeWidth=1)
     chart = chart.encode(
-        x=alt.X("head:O", axis=_axis("datum.value", domain=False), title="head", scale=heads),
+        x=alt.X(
+            "head:O",
+            axis=_axis("datum.value", domain=False),
+            title="head" if is_last else None,
+            scale=heads,
+        ),
         y=alt.Y(
-            "layer:O", axis=_axis("'L' + datum.value", domain=False), title="layer", scale=layers
+            "layer:O",
+            axis=_axis("'L' + datum.value", domain=False),
+            title="layer" if is_first else None,
+            scale=layers,
         ),
         color=alt.Color(
             "value:Q",

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import altair as alt
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from attnwidget.charts.frame_columns import checked, inline, row_names
+from attnwidget.charts.label_places import spread_in_plane
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.series_style import colours, legend_columns, ordered
-from attnwidget.charts.theme import LABEL, LIGHT, PADDING, WIDTH, publication
+from attnwidget.charts.theme import LABEL, LIGHT, PADDING, WIDTH, publication, text_width
+
+_MOST_MOVED = 9.0
+"""Pixels that a number is moved at most."""
 
 
 def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str, width: int = WIDTH) -> alt.Chart:
@@ -40,7 +46,12 @@ def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str, width: int = 
     )
     rows = table.assign(name=row_names(table), group=table[color])
     plot = width - 2 * PADDING
-    x, y, height = _places(table, plot)
+    low, high, height = _domains(table, plot)
+    rows, is_moved = _spread(rows, low, high, (plot, height))
+    x, y = (
+        channel(f"{name}:Q", axis=None, scale=alt.Scale(domain=[low[i], high[i]], nice=False))
+        for i, (name, channel) in enumerate((("x", alt.X), ("y", alt.Y)))
+    )
     chart = alt.Chart(inline(rows)).mark_text(fontSize=LABEL, fontWeight=600)
     chart = chart.encode(
         x=x,
@@ -51,26 +62,40 @@ def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str, width: int = 
         + ([alt.Tooltip("group:N", title=color)] if color != "layer" else []),
     )
     chart = chart.properties(width=plot, height=height)
-    return offline(
-        publication(chart, f"{title}\nEach number is a head, written as its layer", width)
-    )
+    reading = "Each number is a head, written as its layer"
+    if is_moved:
+        reading += "; numbers that would touch are moved apart"
+    return offline(publication(chart, f"{title}\n{reading}", width))
 
 
-def _places(table: pd.DataFrame, width: int) -> tuple[alt.X, alt.Y, int]:
-    """Both axes and the figure's height, a unit of the plane being as long up as across."""
-    low = table[["x", "y"]].min()
-    high = table[["x", "y"]].max()
+def _domains(
+    table: pd.DataFrame, width: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+    """Return both ends of x and y, and the height with which both have the same scale."""
+    low = table[["x", "y"]].to_numpy().min(0)
+    high = table[["x", "y"]].to_numpy().max(0)
     across, up = (high - low).tolist()
     height = width * min(max(up / across if across else 1.0, 0.4), 0.8)
     unit = 1.1 * max(across / width, up / height) or 1.0  # of the plane, in a pixel
     middle = (low + high) / 2
-    reach = pd.Series({"x": width, "y": height}) * unit / 2
-    scales = {
-        axis: alt.Scale(domain=[middle[axis] - reach[axis], middle[axis] + reach[axis]], nice=False)
-        for axis in ("x", "y")
-    }
-    x = alt.X("x:Q", axis=None, scale=scales["x"])
-    return x, alt.Y("y:Q", axis=None, scale=scales["y"]), round(height)
+    reach = np.array([width, height]) * unit / 2
+    return middle - reach, middle + reach, round(height)
+
+
+def _spread(
+    rows: pd.DataFrame,
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    pixels: tuple[float, float],
+) -> tuple[pd.DataFrame, bool]:
+    """Return the rows with places at which numbers do not touch, and whether one moved."""
+    unit = (high - low) / np.array(pixels)  # of the plane, in a pixel
+    places = (rows[["x", "y"]].to_numpy() - low) / unit
+    widths = [text_width(str(layer)) for layer in rows["layer"]]
+    sizes = np.column_stack([widths, np.full(len(rows), LABEL - 1.0)])
+    moved = spread_in_plane(places, sizes, most=_MOST_MOVED)
+    back = moved * unit + low
+    return rows.assign(x=back[:, 0], y=back[:, 1]), bool((moved != places).any())
 
 
 def _layers(table: pd.DataFrame) -> alt.Color:

@@ -17,6 +17,8 @@ NUMBER = ".3g"
 """Three significant digits."""
 _BESIDE = 8
 """Pixels between the plot and the texts beside it."""
+_SYMBOL = 14
+"""Pixels of the symbol before the name of a curve: a name can stand far from its curve."""
 
 
 def layer_curves(
@@ -61,8 +63,9 @@ def layer_curves(
     chart = curves(
         table, value_title, series=colours(names, "layer_curves", lines=True), reference=reference
     )
-    labels = [*(names if names[1:] else []), *_reference_names(reference or {})]
-    beside = _BESIDE + max(map(text_width, labels), default=0) if labels else 0
+    widths = [_SYMBOL + text_width(name) for name in (names if names[1:] else [])]
+    widths += map(text_width, _reference_names(reference or {}))
+    beside = _BESIDE + max(widths) if widths else 0
     return offline(publication(fitted(chart, width, HEIGHT, beside), title, width))
 
 
@@ -119,9 +122,14 @@ def curves(
         curve_ends = dict(ends) if len(ends) > 1 else {}
         levels = dict(zip(_reference_names(reference), reference.values(), strict=True))
         places = spread(curve_ends | levels, *span)
-        for names, paint in ((curve_ends, colour), (levels, alt.value(LIGHT.muted))):
-            if names:
-                layers.append(_labels(places, names, value).encode(color=paint))
+        if curve_ends:
+            rows = _label_rows(places, curve_ends)
+            symbols = rows.mark_point(filled=True, size=30, opacity=1, xOffset=_BESIDE + 3)
+            symbols = symbols.encode(x=alt.value("width"), y=value, color=colour, shape=shape)
+            layers += [symbols, _labels(rows, value, _BESIDE + _SYMBOL).encode(color=colour)]
+        if levels:
+            said = _labels(_label_rows(places, levels), value, _BESIDE)
+            layers.append(said.encode(color=alt.value(LIGHT.muted)))
     return alt.LayerChart(layer=layers)
 
 
@@ -152,9 +160,11 @@ def _reference_names(reference: Mapping[str, float]) -> list[str]:
     return [f"{name} {y:{NUMBER}}" for name, y in reference.items()]
 
 
-def _labels(places: Mapping[str, float], names: Iterable[str], value: alt.Y) -> alt.Chart:
+def _label_rows(places: Mapping[str, float], names: Iterable[str]) -> alt.Chart:
     rows = [{"series": name, "value": places[name]} for name in names]
-    text = alt.Chart(alt.InlineData(values=rows)).mark_text(
-        align="left", dx=_BESIDE, fontSize=LABEL
-    )
+    return alt.Chart(alt.InlineData(values=rows))
+
+
+def _labels(rows: alt.Chart, value: alt.Y, beside: float) -> alt.Chart:
+    text = rows.mark_text(align="left", dx=beside, fontSize=LABEL)
     return text.encode(x=alt.value("width"), y=value, text="series:N")

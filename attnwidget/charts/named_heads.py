@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain, count, product
+from string import ascii_lowercase
+
 import altair as alt
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from attnwidget.charts.colour_bar import colour_bar, colour_bar_width
 from attnwidget.charts.frame_columns import inline, row_names
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LIGHT, WIDTH, ink_scale, publication, text_width
+from attnwidget.charts.theme import (
+    LIGHT,
+    LIGHT_TEXT_FROM,
+    PADDING,
+    WIDTH,
+    ink_scale,
+    publication,
+    text_width,
+)
 
 _TEXT = 10
 _LINE = _TEXT + 1
-_HEIGHT = 2 * _LINE + 8
-_BESIDE = 110
-"""Pixels of the layers' names and of the colour bar with its values."""
-_NARROWEST = 24
-# `text_width` is rounded up by about this number of pixels for a word.
-_SPARE = 4
-_LINES = 2
-# Strength above which the text is light.
-_DARK = 0.4
+_AXIS = 46
+"""Pixels of the layers' names."""
+_NARROWEST = 20
+_MARGIN = 4
+"""Pixels of a cell that its name leaves free."""
+_LINES = 3
+"""Lines of a name at most."""
 
 
 def named_heads(
@@ -30,9 +42,10 @@ def named_heads(
 ) -> alt.LayerChart:
     """Draw one cell per head: its name, shaded by strength. Heads without a name are empty.
 
+    A letter replaces a name that does not fit in its cell. The subtitle explains the letters.
+
     Args:
-        names: Name of each head, strings [L, H]; "" = no name. Names are wrapped to two lines and
-            cut at the end, and the tooltip has the whole name.
+        names: Name of each head, strings [L, H]; "" = no name.
         strengths: From 0 to 1, [L, H].
         title: Title; further lines become the subtitle.
         width: Pixels of the whole figure.
@@ -44,7 +57,7 @@ def named_heads(
         >>> from attnwidget.charts.named_heads import named_heads
         >>> chart = named_heads([["sink", ""]], [[0.8, 0.0]], title="Heads")
         >>> len(chart.layer)
-        3
+        2
     """
     labels = np.asarray(names, dtype=str)
     values = np.asarray(strengths, dtype=np.float64)
@@ -55,10 +68,16 @@ def named_heads(
     layer, head = (index.ravel() for index in np.indices(labels.shape))
     table = pd.DataFrame({"layer": layer, "head": head, "strength": values.ravel()})
     table = table.assign(says=labels.ravel(), name=row_names(table))
-    step = max(_NARROWEST, (width - _BESIDE) // labels.shape[1])
-    table["text"] = ["\n".join(_wrapped(text, step + _SPARE)) for text in table["says"]]
-    table["lines"] = [text.count("\n") + bool(text) for text in table["text"]]
-    table["light"] = table["strength"] > _DARK
+    room = width - 2 * PADDING - _AXIS - colour_bar_width("strength")
+    step = max(_NARROWEST, int(room) // labels.shape[1])
+    lines_of = {name: _wrapped(name, step - _MARGIN) for name in labels.ravel()}
+    letters = _letters([name for name in labels.ravel() if name and not lines_of[name]])
+    lines_of |= {name: [letter] for name, letter in letters.items()}
+    # A letter and its name stay in one line.
+    title += "\n" + ", ".join(f"{letter}\xa0{name}" for name, letter in letters.items())
+    table["text"] = ["\n".join(lines_of[name]) for name in table["says"]]
+    table["lines"] = [len(lines_of[name]) for name in table["says"]]
+    table["light"] = table["strength"] > LIGHT_TEXT_FROM
     heads, layers = (alt.Scale(domain=list(range(n))) for n in labels.shape[::-1])
     base = alt.Chart(inline(table)).encode(
         x=alt.X("head:O", title="head", scale=heads, axis=alt.Axis(orient="top", ticks=False)),
@@ -75,28 +94,26 @@ def named_heads(
         ],
     )
     cells = base.mark_rect(stroke=LIGHT.ground, strokeWidth=1).encode(
-        color=alt.Color(
-            "strength:Q",
-            title="strength",
-            scale=ink_scale(),
-        )
+        color=alt.Color("strength:Q", scale=ink_scale(), legend=colour_bar("strength"))
     )
     colour = alt.condition("datum.light", alt.value(LIGHT.ground), alt.value(LIGHT.text))
     drawn = [cells]
-    for n_lines in range(1, _LINES + 1):
+    n_lines = max(map(len, lines_of.values()))
+    for number in range(1, n_lines + 1):
         # The first line of a text is in the middle of its cell, so move the text up.
         text = base.mark_text(
-            fontSize=_TEXT, lineBreak="\n", lineHeight=_LINE, dy=-_LINE * (n_lines - 1) / 2
+            fontSize=_TEXT, lineBreak="\n", lineHeight=_LINE, dy=-_LINE * (number - 1) / 2
         )
         text = text.encode(text="text:N", color=colour)
-        drawn.append(text.transform_filter(f"datum.lines == {n_lines}"))
+        drawn.append(text.transform_filter(f"datum.lines == {number}"))
     chart = alt.LayerChart(layer=drawn)
-    chart = chart.properties(width=alt.Step(step), height=alt.Step(_HEIGHT))
+    height = max(1, n_lines) * _LINE + 2 * _MARGIN
+    chart = chart.properties(width=alt.Step(step), height=alt.Step(height))
     return offline(publication(chart, title, width))
 
 
 def _wrapped(text: str, width: float) -> list[str]:
-    """Return the words of a name in at most two lines of a width in pixels; the rest is cut."""
+    """Return the lines of a name in a cell, [] if the name does not fit."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word
@@ -104,16 +121,12 @@ def _wrapped(text: str, width: float) -> list[str]:
             lines[-1] = longer
         else:
             lines.append(word)
-    is_cut = len(lines) > _LINES
-    return [
-        _shortened(line, width, dots=is_cut and number == _LINES - 1)
-        for number, line in enumerate(lines[:_LINES])
-    ]
+    fits = len(lines) <= _LINES and all(text_width(line, _TEXT) <= width for line in lines)
+    return lines if fits else []
 
 
-def _shortened(line: str, width: float, *, dots: bool) -> str:
-    """Return a line without the letters that do not fit, with dots in their place."""
-    while line and text_width(f"{line}…" if dots else line, _TEXT) > width:
-        line = line[:-1]
-        dots = True
-    return f"{line}…" if dots else line
+def _letters(names: Sequence[str]) -> dict[str, str]:
+    """Return a letter for each name, the most frequent name first; two letters after 26 names."""
+    frequent = [name for name, _ in Counter(names).most_common()]
+    letters = (product(ascii_lowercase, repeat=length) for length in count(1))
+    return dict(zip(frequent, map("".join, chain.from_iterable(letters)), strict=False))

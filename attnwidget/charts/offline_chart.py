@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -22,7 +23,7 @@ C = TypeVar("C", bound=alt.TopLevelMixin)
 # JupyterLab 4, Notebook 7 and VS Code ship the Vega-Lite 5 that draws this type.
 _MIME = "application/vnd.vegalite.v5+json"
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
-_SCALE = 2
+_SCALE = 2.0
 # Pixels per inch of a PNG that Altair saves by default.
 _PPI = 72
 # The Vega-Lite of pictures and pages, as vl-convert names versions: "v6.1" for "v6.1.0".
@@ -74,7 +75,10 @@ class _Offline:
         spec = self.to_dict()
         png = draw_chart(spec, "png", vl_version=_VEGA_LITE, scale=_SCALE)
         with Image.open(io.BytesIO(png)) as picture:
-            size = {"width": picture.width // _SCALE, "height": picture.height // _SCALE}
+            size = {
+                "width": round(picture.width / _SCALE),
+                "height": round(picture.height / _SCALE),
+            }
             data = {
                 _MIME: spec | {"$schema": _SCHEMA},
                 "image/png": base64.b64encode(_small_png(picture)).decode("ascii"),
@@ -82,9 +86,31 @@ class _Offline:
             }
         return data, {"image/png": size | {"alt": spec.get("description", "A chart")}}
 
-    def save(self: Any, fp: str | Path | IO[Any], format: str | None = None, **kwargs: Any) -> None:
-        """As Altair's `save`; a page holds the scripts that it needs, unless `inline=False`."""
+    def save(
+        self: Any,
+        fp: str | Path | IO[Any],
+        format: str | None = None,
+        *,
+        scale: float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """As Altair's `save`; a page holds the scripts that it needs, unless `inline=False`.
+
+        Args:
+            fp: The file.
+            format: Format of the file; None = the suffix of its name.
+            scale: Pixels of a PNG for each pixel of the figure; None = 2. Other formats have no
+                pixels.
+            kwargs: Further options of Altair's `save`.
+
+        Raises:
+            ValueError: `scale` is not above 0, or `scale_factor` is given as well.
+        """
         kind = format or str(fp).rpartition(".")[-1]
+        if scale is not None:
+            _check_scale(scale, kwargs)
+        if kind == "png":
+            kwargs.setdefault("scale_factor", scale or _SCALE)
         if kind in CHART_FORMATS:
             picture = cast("ChartFormat", kind)
             with alt.data_transformers.enable("default"), alt.data_transformers.disable_max_rows():
@@ -96,6 +122,16 @@ class _Offline:
     def to_html(self: Any, *args: Any, **kwargs: Any) -> str:
         """As Altair's `to_html`; a page holds the scripts that it needs, unless `inline=False`."""
         return super().to_html(*args, **_page(kwargs))  # type: ignore[misc]
+
+
+def _check_scale(scale: float, options: dict[str, Any]) -> None:
+    """Refuse a scale that is not above 0, and a scale with `scale_factor` beside it."""
+    if isinstance(scale, bool) or not math.isfinite(scale) or scale <= 0:
+        raise ValueError(
+            f"scale is a number above 0 (pixels of a PNG for each of the figure), got {scale!r}"
+        )
+    if "scale_factor" in options:
+        raise ValueError("scale= and scale_factor= are the same option: pass one of them")
 
 
 def _options(kind: ChartFormat, kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from attnwidget.charts.colour_bar import colour_bar, colour_bar_width
 from attnwidget.charts.frame_columns import inline
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
@@ -17,10 +18,8 @@ from attnwidget.charts.theme import LABEL, WIDTH, ink_scale, panel_width, public
 _COLUMNS = 4
 """Maps in a row."""
 _GAP = 12
-_PANEL = 30
+_PANEL = 40
 """Pixels of the names of rows beside a map."""
-_BAR = 90
-"""Pixels of the colour bar with its values."""
 _LARGEST, _SMALLEST = 12, 2
 """Pixels of a cell at most and at least."""
 
@@ -63,7 +62,7 @@ def offset_maps(
         raise ValueError("offset_maps takes finite values from 0 on, or NaN; there are others")
     top = max((float(array.max()) for array in known if array.size), default=0.0)
     columns = min(_COLUMNS, len(arrays))
-    room = panel_width(width - _BAR, columns, gap=_GAP, axis=_PANEL)
+    room = panel_width(width - colour_bar_width(value_title), columns, gap=_GAP, axis=_PANEL)
     step = max(_SMALLEST, min(_LARGEST, int(room) // shape[1]))
     scale = ink_scale(top)
     panels = []
@@ -81,7 +80,7 @@ def offset_maps(
         chart = chart.encode(
             x=alt.X("right:O", axis=axis, title="columns to the right", scale=_places(shape[1])),
             y=alt.Y("down:O", axis=of_rows, title="rows below", scale=_places(shape[0])),
-            color=alt.Color("value:Q", title=value_title, scale=scale),
+            color=alt.Color("value:Q", scale=scale, legend=colour_bar(value_title)),
             tooltip=[
                 alt.Tooltip("down:O", title="rows below"),
                 alt.Tooltip("right:O", title="columns to the right"),

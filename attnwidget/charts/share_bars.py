@@ -42,7 +42,7 @@ def share_bars(
     anchors = list(LIGHT.layers)
     chart = alt.Chart(inline(table)).mark_bar(height=_ROW - 6)
     chart = chart.encode(
-        x=alt.X("value:Q", title=value_title, axis=alt.Axis(format="%", grid=True)),
+        x=alt.X("value:Q", title=value_title, axis=alt.Axis(format="%", grid=True, tickCount=5)),
         y=alt.Y("name:N", title=None, sort=list(dict.fromkeys(table["name"]))),
         color=alt.Color(
             "part:O",

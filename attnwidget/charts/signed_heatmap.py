@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from attnwidget.charts.colour_bar import colour_bar
 from attnwidget.charts.frame_columns import inline
 from attnwidget.charts.grid_cells import cell_size, named_axis
 from attnwidget.charts.layer_curves import NUMBER
@@ -65,7 +66,7 @@ def signed_heatmap(
     most = float(np.nanmax(np.abs(cells))) or 1.0
     anchors = LIGHT.diverging
     domain = list(np.linspace(-most, most, len(anchors)))
-    step = cell_size(cells.shape, width)
+    step = cell_size(cells.shape, rows, value_title, width)
     chart = alt.Chart(inline(table.dropna())).mark_rect(strokeWidth=0)
     chart = chart.encode(
         x=alt.X(
@@ -80,7 +81,7 @@ def signed_heatmap(
         ),
         color=alt.Color(
             "value:Q",
-            title=value_title,
+            legend=colour_bar(value_title),
             scale=alt.Scale(domain=domain, range=list(anchors), interpolate="rgb"),
         ),
         tooltip=[

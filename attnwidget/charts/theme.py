@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import altair as alt
 
+from attnwidget.charts.title_lines import title_lines
+
 S = TypeVar("S", alt.Chart, alt.LayerChart)
 C = TypeVar("C", alt.Chart, alt.LayerChart, alt.HConcatChart, alt.VConcatChart, alt.ConcatChart)
 
@@ -22,14 +24,14 @@ LABEL = 11
 """Font size of axis labels and of labels in the figure; titles are larger, nothing is smaller."""
 LINE = 13
 """Pixels between two lines of that size."""
+LIGHT_TEXT_FROM = 0.57
+"""Share of the ramp from which a text on a cell is light: there, both colours have one contrast."""
 _TITLE = 13
 # Widths of letters, as a share of the font size, in semibold letters at most.
 _LETTER = 0.58
 _NARROW = 0.32
 _NARROW_LETTERS = frozenset("ijlIft.,:;'|!()[] ")
 _NARROWEST = 60
-_LONGEST_LINE = 2000
-"""Characters of a line of a title that are drawn."""
 
 
 @dataclass(frozen=True)
@@ -146,23 +148,23 @@ def publication(chart: C, title: str, width: float = WIDTH) -> C:
     Raises:
         ValueError: the title is empty.
     """
-    lines = [_bounded(line) for line in title.splitlines() if line.strip()]
-    if not lines:
-        raise ValueError("the title is empty: say what the figure shows")
-    head, *rest = lines
-    below = [part for line in rest for part in _wrapped(line, width, LABEL)]
-    text = alt.TitleParams(_wrapped(head, width, _TITLE), subtitle=below or alt.Undefined)
+    head, *rest = title_lines(title)
+    room = width - 2 * PADDING
+    below = [part for line in rest for part in wrapped_text(line, room)]
+    text = alt.TitleParams(wrapped_text(head, room, _TITLE), subtitle=below or alt.Undefined)
     return chart.properties(title=text, description=" ".join([head, *rest])).configure(**_config())
 
 
-def _bounded(line: str) -> str:
-    """Return a line of a title, cut if it is too long: names come from users, of any length."""
-    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
+def wrapped_text(text: str, width: float, size: float = LABEL) -> list[str]:
+    """Return the lines of a text that is about `width` pixels wide.
 
-
-def _wrapped(line: str, width: float, size: float) -> list[str]:
-    letters = text_width(line, size) / max(1, len(line))
-    return textwrap.wrap(line, max(1, int((width - 2 * PADDING) / letters)))
+    Example:
+        >>> from attnwidget.charts.theme import wrapped_text
+        >>> wrapped_text("share of the gap", 60)
+        ['share of', 'the gap']
+    """
+    letters = text_width(text, size) / max(1, len(text))
+    return textwrap.wrap(text, max(1, int(width / letters))) if letters else []
 
 
 def ink_scale(largest: float = 1.0) -> alt.Scale:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from attnwidget.charts.colour_bar import colour_bar
 from attnwidget.charts.frame_columns import inline
 from attnwidget.charts.grid_cells import cell_size, named_axis
 from attnwidget.charts.layer_curves import NUMBER
@@ -64,7 +65,7 @@ def token_heatmap(
     table = pd.DataFrame({"row": row, "column": column, "value": cells.ravel()})
     table["query"] = np.asarray(query, dtype=object)[row]
     table["key"] = np.asarray(key, dtype=object)[column]
-    step = cell_size(cells.shape, width)
+    step = cell_size(cells.shape, query, value_title, width)
     chart = (
         alt.Chart(inline(table))
         .mark_rect(strokeWidth=0)
@@ -76,8 +77,8 @@ def token_heatmap(
             y=alt.Y("row:O", axis=named_axis(query, step, row_title)),
             color=alt.Color(
                 "value:Q",
-                title=value_title,
                 scale=ink_scale(float(cells.max())),
+                legend=colour_bar(value_title),
             ),
             tooltip=["query:N", "key:N", alt.Tooltip("value:Q", title=value_title, format=NUMBER)],
         )

@@ -8,15 +8,20 @@ import pandas as pd
 from attnwidget.charts.frame_columns import checked, in_order, inline, row_names
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LIGHT, WIDTH, panel_width, publication
+from attnwidget.charts.spaced_ticks import evenly_placed, spaced_ticks
+from attnwidget.charts.theme import LIGHT, PADDING, WIDTH, panel_width, publication, text_width
 
 _HEIGHT = 110
 """Pixels of a panel."""
-_PANELS = 4
-"""Panels in a row."""
+_PANEL = 120
+"""Pixels of a panel with the space beside it at least."""
+_MOST = 4
+"""Panels in a row at most."""
 _GAP = 12
 _AXIS = 48
-"""Pixels that a panel's y axis takes."""
+"""Pixels of the y axis at the left of each row."""
+_MARKED = 8
+"""Checkpoints up to which the lines of heads have points."""
 
 
 def training_curves(
@@ -46,18 +51,34 @@ def training_curves(
     """
     table = checked(frame, ["checkpoint", "layer", "head", "value"], "training_curves")
     table["name"] = row_names(table)
-    along = alt.X("checkpoint:N", title=None, sort=in_order(table["checkpoint"]))  # type: ignore[arg-type]
+    columns = min(_MOST, max(1, int(width - 2 * PADDING - _AXIS) // _PANEL))
+    names = [str(name) for name in in_order(table["checkpoint"])]
+    # Half of the first and half of the last label stand beside the plot.
+    beside = (text_width(names[0]) + text_width(names[-1])) / 2
+    plot = panel_width(width - _AXIS, columns, gap=_GAP, axis=beside)
+    drawn = [names[i] for i in spaced_ticks(names, evenly_placed(len(names), plot))]
+    along = alt.X(
+        "checkpoint:N",
+        title=None,
+        sort=names,
+        axis=alt.Axis(values=drawn, labelOverlap=False, labelFlush=False),
+    )
     low = min(0.0, table["value"].min())
     high = max(0.0, table["value"].max())
     scale = alt.Scale(domain=[low, high] if high > low else [0, 1])
-    value = alt.Y("value:Q", title=value_title, scale=scale)
     tooltip = ["checkpoint:N", alt.Tooltip("value:Q", title=value_title, format=NUMBER)]
-    plot = panel_width(width, _PANELS, gap=_GAP, axis=_AXIS)
     panels = []
-    for layer, rows in table.groupby("layer"):
+    is_marked = len(names) <= _MARKED
+    marks = {"size": 12, "color": LIGHT.muted} if is_marked else False
+    size = 30 if is_marked else 12
+    for number, (layer, rows) in enumerate(table.groupby("layer")):
+        # All panels have one scale, so the first of a row names its values.
+        is_first = number % columns == 0
+        named = alt.Axis() if is_first else alt.Axis(labels=False, title=None)
+        value = alt.Y("value:Q", title=value_title if is_first else None, scale=scale, axis=named)
         means = rows.groupby("checkpoint", sort=False)["value"].mean().reset_index()
         heads = alt.Chart(inline(rows)).mark_line(
-            strokeWidth=1, opacity=0.4, color=LIGHT.muted, point={"size": 12, "color": LIGHT.muted}
+            strokeWidth=1, opacity=0.4, color=LIGHT.muted, point=marks
         )
         heads = heads.encode(
             x=along,
@@ -66,8 +87,8 @@ def training_curves(
             tooltip=[alt.Tooltip("name:N", title="head"), *tooltip],
         )
         mean = alt.Chart(inline(means)).mark_line(
-            strokeWidth=2, color=LIGHT.series[0], point={"size": 30, "color": LIGHT.series[0]}
+            strokeWidth=2, color=LIGHT.series[0], point={"size": size, "color": LIGHT.series[0]}
         )
         panel = heads + mean.encode(x=along, y=value, tooltip=tooltip)
         panels.append(panel.properties(title=f"L{layer}", width=plot, height=_HEIGHT))
-    return offline(publication(alt.concat(*panels, columns=_PANELS, spacing=_GAP), title, width))
+    return offline(publication(alt.concat(*panels, columns=columns, spacing=_GAP), title, width))

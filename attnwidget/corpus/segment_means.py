@@ -236,7 +236,7 @@ class SegmentMeansResult(HeadResult):
 
         return layer_curves(
             heads_frame(heads).rename(columns={"metric": "series"}),
-            title=f"{title}: {self.model_name}, {counted(self.n_documents, self.unit)}",
+            title=f"{title}\n{self.model_name}, {counted(self.n_documents, self.unit)}",
             value_title=value_title,
             reference=reference,
             width=width,

@@ -128,7 +128,7 @@ class Ablation(HeadResult):
         name = _NAMES.get(self.score, self.score)
         return head_heatmap(
             self.of_heads.difference,
-            title=f"{name} without each head ({self.method}): {self._model}\n"
+            title=f"{name} without each head ({self.method})\n{self._model}; "
             f"intact {self.intact.mean():.3g}, {counted(len(self.intact), 'example')}{tested}",
             value_title=", ".join(
                 filter(None, [f"change of {self.score}", _UNITS.get(self.score, "")])

@@ -73,8 +73,8 @@ class GradientEffects(HeadResult):
 
         return head_heatmap(
             self.effects,
-            title=f"Gradient times output on {self.answer} against {self.versus}: "
-            f"{self.model_name}\nlogit difference {self.logit_difference:.3g}",
+            title=f"Gradient times output on {self.answer} against {self.versus}\n"
+            f"{self.model_name}; logit difference {self.logit_difference:.3g}",
             value_title="logit difference",
             diverging=True,
             width=width,

@@ -83,8 +83,8 @@ class HeadImportance(HeadResult):
 
         return head_heatmap(
             self.values,
-            title=f"Importance of heads by gradients ({self.variant}): "
-            f"{in_stack(self.model_name, self.stack)}\n"
+            title=f"Importance of heads by gradients ({self.variant})\n"
+            f"{in_stack(self.model_name, self.stack)}; "
             f"{counted(self.n_examples, 'example')}, loss {self.loss:.3g} nats; "
             "each layer divided by its length",
             value_title="importance",

@@ -106,8 +106,8 @@ class PathPatch(PatchedRuns):
         frame = self.to_frame().rename(columns={"input": "part", "difference": "value"})
         return signed_bars(
             frame,
-            title=f"{self.sender} into {self.receiver}, patched into the {self.into} run: "
-            f"{self.model_name}\n{self._runs()}",
+            title=f"{self.sender} into {self.receiver}, patched into the {self.into} run\n"
+            f"{self.model_name}; {self._runs()}",
             value_title=f"change of {self.score}",
             width=width,
         )

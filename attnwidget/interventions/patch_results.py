@@ -179,7 +179,7 @@ class HeadPatches(PatchedRuns, HeadResult):
                 "clean and corrupted runs have the same score: there is no gap to show"
             )
         into = f"{self.score.capitalize()} recovered, patched into the {self.into} run"
-        title = f"{into}: {in_stack(self.model_name, self.stack)}\n{self._runs()}"
+        title = f"{into}\n{in_stack(self.model_name, self.stack)}; {self._runs()}"
         if by == "positions":
             return self._position_chart(title, width=width)
         from attnwidget.charts.head_heatmap import head_heatmap

@@ -1,4 +1,16 @@
-"""Scores of a model with units of heads changed in turn: the loop of all interventions on heads."""
+"""Scores of a model with units of heads changed in turn: the loop of all interventions on heads.
+
+An `Example` is an input with the places, targets and sign of a question to the model
+(`capture/hub_model/example.py`). A study encodes the user's examples (`interventions/examples.py`);
+`AttentionModel.question` makes one of an input that the model has read. An intervention is units of
+heads, a change and a score. One generator, `interventions/unit_scores.py`, yields the score of the
+intact model, and then the scores with each unit changed, pass by pass over replayed layers.
+`ablate`, `patch_heads`, the effects of an answer in figures, total effects and the losses of the
+atlas are calls of it. Exact effects of an answer hold the model's lock during one pass at a time,
+so that a figure's thread can be interrupted. `interventions/scores.py` has the names and the
+formulas of all scores, `interventions/score_changes.py` the intervals, tests and tables of their
+changes, and `interventions/head_gradients.py` the estimates from one backward pass.
+"""
 
 from __future__ import annotations
 

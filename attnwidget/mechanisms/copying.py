@@ -155,7 +155,7 @@ class CopyingScores(HeadResult):
         if form == "eigenvalues":
             return head_heatmap(
                 self.eigenvalues,
-                title=f"Copying by eigenvalues: {self.model_name}\n"
+                title=f"Copying by eigenvalues\n{self.model_name}; "
                 "from the effective embedding of every token to its logit",
                 value_title="sum / sum of sizes",
                 diverging=True,
@@ -163,7 +163,7 @@ class CopyingScores(HeadResult):
             )
         return head_heatmaps(
             {"copying": self.copying, "suppression": self.suppression},
-            title=f"Names that heads copy and suppress: {self.model_name}\n"
+            title=f"Names that heads copy and suppress\n{self.model_name}; "
             f"{len(self.names)} names, among {self.top} tokens",
             value_title="share of names",
             width=width,

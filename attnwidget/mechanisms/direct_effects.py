@@ -141,7 +141,7 @@ class DirectEffects(HeadResult):
         strokes = "" if self.total is None else "; strokes: total effect"
         return signed_bars(
             shown,
-            title=f"Direct effects on {self.answer} against {self.versus}: {self.model_name}\n"
+            title=f"Direct effects on {self.answer} against {self.versus}\n{self.model_name}; "
             f"logit difference {self.logit_difference:.3g}{strokes}",
             value_title="logit difference",
             stroke_title="total effect",

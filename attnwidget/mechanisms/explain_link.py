@@ -146,8 +146,8 @@ class LinkExplanation(Result):
         query, key, versus = self.tokens
         return signed_bars(
             pd.DataFrame(shown, columns=["part", "value"]),
-            title=f"Why {query!r} looks at {key!r} and not {versus!r}, {self.head}: "
-            f"{self.model_name}\nparts of log a({key!r}) - log a({versus!r})",
+            title=f"Why {query!r} looks at {key!r} and not {versus!r}, {self.head}\n"
+            f"{self.model_name}; parts of log a({key!r}) - log a({versus!r})",
             value_title="difference of scores",
             width=width,
         )

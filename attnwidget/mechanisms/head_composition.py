@@ -78,7 +78,7 @@ class HeadComposition(HeadResult):
             raise ValueError(self.no_scores)
         return head_heatmap(
             getattr(self, fed),
-            title=f"Heads that feed the {_PLURALS[fed]} of {self.head}: {self.model_name}\n"
+            title=f"Heads that feed the {_PLURALS[fed]} of {self.head}\n{self.model_name}; "
             f"{fed[0].upper()}-composition, unrelated heads ({self.random:.3f}) subtracted",
             value_title="composition",
             diverging=True,

@@ -93,7 +93,7 @@ class KeyBiplot(Result):
 
         return token_plane(
             self.to_frame(),
-            title=f"Queries and keys of {self.head}: {self.model_name}\n"
+            title=f"Queries and keys of {self.head}\n{self.model_name}; "
             f"the plane shows {self.explained:.0%} of the scores; inner products are scores",
             width=width,
         )

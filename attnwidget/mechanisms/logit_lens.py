@@ -147,7 +147,7 @@ class LogitLens(Result):
             row=[self.rows[layer + 1] for layer in best["layer"]],
             question=[self.questions[question] for question in best["question"]],
         )
-        title = f"Answers after each layer (logit lens): {self.model_name}"
+        title = f"Answers after each layer (logit lens)\n{self.model_name}"
         return answer_grid(frame, title=title, width=width)
 
     def __repr__(self) -> str:

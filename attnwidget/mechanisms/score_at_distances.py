@@ -96,7 +96,7 @@ class ScoresAtDistances(Result):
         frame = self.to_frame().rename(columns={"distance": "x", "weight": "value"})
         return distance_curve(
             frame.sort_values("x"),
-            title=f"{query!r} → {key!r} at other distances, {self.head}: {self.model_name}\n"
+            title=f"{query!r} → {key!r} at other distances, {self.head}\n{self.model_name}; "
             "all other keys as they are",
             value_title="weight",
             marked=self.distance,

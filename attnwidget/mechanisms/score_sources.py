@@ -111,7 +111,7 @@ class ScoreSources(Result):
             self.matrix,
             [str(writer) for writer in self.query_writers],
             [str(writer) for writer in self.key_writers],
-            title=f"Who made the link {self._said()}, {self.head}: {self.model_name}\n"
+            title=f"Who made the link {self._said()}, {self.head}\n{self.model_name}; "
             f"sum {self.total:+.3f}",
             value_title="part of the score" if self.versus is None else "part of the difference",
             row_title="writer of the query",

@@ -105,7 +105,7 @@ class TokenNorms(Result):
         Raises:
             ValueError: There is no such layer or picture.
         """
-        name = f"Norms of tokens, {self.stack}: {self.model_name}"
+        name = f"Norms of tokens, {self.stack}\n{self.model_name}"
         if not self.sizes:
             from attnwidget.charts.token_heatmap import token_heatmap
 

@@ -92,7 +92,7 @@ class VocabularyScores(Result):
 
         return vocabulary_bars(
             self.to_frame(),
-            title=f"{self.TITLE}, {self.head}: {self.model_name}\nfrom the weights alone, "
+            title=f"{self.TITLE}, {self.head}\n{self.model_name}; from the weights alone, "
             "without the other tokens of a text",
             value_title=self.UNIT,
             width=width,

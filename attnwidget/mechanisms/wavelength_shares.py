@@ -114,7 +114,7 @@ class WavelengthShares(HeadResult):
         ]
         return share_bars(
             pd.DataFrame(rows, columns=["layer", "head", "part", "value"]),
-            title=f"Variance of scores by wavelength, L{self.layer}: {self.model_name}\n"
+            title=f"Variance of scores by wavelength, L{self.layer}\n{self.model_name}; "
             "scores centred within each query; shares sum to 1",
             value_title="share of variance",
             width=width,

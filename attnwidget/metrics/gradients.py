@@ -76,7 +76,7 @@ class GradientsResult(HeadResult):
         columns = {"layer": layer, "head": head, "series": np.array(self.classes)[c]}
         return layer_curves(
             pd.DataFrame(columns | {"value": self.values.ravel()}),
-            title=f"Gradient importance: {self.model_name}, "
+            title=f"Gradient importance\n{self.model_name}, "
             f"{counted(self.n_documents, 'segment')}, "
             f"{self.loss_name} loss\nmean over all pairs whose key is in the class, then over "
             "segments",

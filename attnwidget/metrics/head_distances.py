@@ -194,7 +194,7 @@ class HeadDistances(HeadResult):
             frame[color] = [f"cluster {k}" if numbers else str(k) for k in labels.ravel()]
         frame = frame[measured]
         title = (
-            f"Heads by how differently they attend: {self.model_name}\n"
+            f"Heads by how differently they attend\n{self.model_name}; "
             f"Jensen-Shannon distances, {counted(self.n_tokens, 'token')}, metric MDS, "
             f"stress {embedding.stress:.2f}"
         )

@@ -251,7 +251,7 @@ class MeasuredCheckpoints(HeadResult):
             self.loss_frame(),
             self.emergence(metric),
             steps=self.steps,
-            title=f"{metric}: {self.model_name}\n{self._span}, {read} of twice {self.length} "
+            title=f"{metric}\n{self.model_name}; {self._span}, {read} of twice {self.length} "
             f"tokens{stopped}\nbands: 95 % intervals over sequences; diamonds: emergence",
             width=width,
         )

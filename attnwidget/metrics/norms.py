@@ -75,14 +75,14 @@ class NormsResult(HeadResult):
 
         from attnwidget.charts.curve_panels import curve_panels
 
-        quantities = {"attention weight a": self.weights, "norm ‖a f(x)‖": self.weighted_norms}
+        quantities = {"attention weight a": self.weights, "norm of a f(x)": self.weighted_norms}
         frames = []
         for quantity, values in quantities.items():
             c, layer, head = (i.ravel() for i in np.indices(values.shape))
             columns = {"layer": layer, "head": head, "series": np.array(self.classes)[c]}
             frames.append(pd.DataFrame(columns | {"quantity": quantity, "value": values.ravel()}))
         title = (
-            f"Attention by weight and by norm: {self.model_name}, "
+            f"Attention by weight and by norm\n{self.model_name}, "
             f"{counted(self.n_documents, 'segment')}\n"
             "sums over the tokens of a class, mean over queries and segments"
         )

@@ -16,6 +16,7 @@ from attnwidget.corpus.argument_checks import each_once
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.cells_at_once import cells_at_once
+from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
     import altair as alt
@@ -138,7 +139,7 @@ class PositionResult(SegmentMeansResult):
         near = sorted(sorted(self.offsets, key=abs)[:_CURVES])
         left_out = len(self.offsets) - len(near)
         title = "Attention by relative position"
-        title += f" ({left_out} farther offsets left out)" if left_out else ""
+        title += f" (without {counted(left_out, 'farther offset')})" if left_out else ""
         return self._curves(dict(by_offset[offset] for offset in near), title, width=width)
 
 

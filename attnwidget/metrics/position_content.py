@@ -141,7 +141,7 @@ class PositionContentResult(HeadResult):
         frame = heads_frame({names[name]: values for name, values in self.heads().items()})
         return layer_curves(
             frame.rename(columns={"metric": "series"}),
-            title=f"Scores explained by the offset: {self.model_name}, "
+            title=f"Scores explained by the offset\n{self.model_name}, "
             f"{counted(self.n_documents, 'segment')}",
             value_title="share of the variance of row-centred scores",
             width=width,

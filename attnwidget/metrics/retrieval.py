@@ -65,7 +65,7 @@ class RetrievalResult(HeadResult):
 
         return layer_curves(
             heads_frame(self.heads()).rename(columns={"metric": "series"}),
-            title=f"Copying from a needle: {self.model_name}\n"
+            title=f"Copying from a needle\n{self.model_name}; "
             f"{counted(self.n_tokens, 'token')} read, the needle from {self.needle[0]:,}",
             value_title="share of the needle's tokens",
             reference={"answered": self.share},

@@ -95,7 +95,7 @@ class TokenRelevance(Result):
             self.of(layer),
             [self.tokens[query] for query in self.queries],
             self.tokens,
-            title=f"{self.name} after L{layer}: {self.model_name}",
+            title=f"{self.name} after L{layer}\n{self.model_name}",
             value_title=self.name.split(" through ")[0].lower(),
             width=width,
         )

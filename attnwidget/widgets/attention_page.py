@@ -45,9 +45,11 @@ def save_page(
 ) -> Path:
     """Write an interactive page of `HeadGrid` and `HeadView` for one input, and return its path.
 
-    The page holds every map of the shown quantity, between tokens and between words. Weights are
-    rounded to 8 bits of the square root of their share of the head's maximum, and the page says so.
-    The maps take n_layers x n_heads x (tokens^2 + words^2) bytes, and a third more as text.
+    The page holds every map of the shown quantity, between tokens and between words, with four
+    digits of each value. The maps take 2 x n_layers x n_heads x (tokens^2 + words^2) bytes, and a
+    third more as text. Maps over about an eighth of `limit_mb` take half as much: they
+    are rounded to 8 bits of the square root of their share of the head's maximum, and the page says
+    so.
 
     Args:
         attention: The attention of one input.

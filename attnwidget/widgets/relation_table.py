@@ -37,7 +37,9 @@ class RelationTable(DirectionChoice):
     directions, the accuracy with its 95 % interval, the best fixed offset, and the gain over it; an
     asterisk marks heads that are better than the offset (corrected p up to 0.05). Choosing a row
     selects its head; the map of layers x heads shows every head on that relation in `direction`.
-    The root has no row: no head predicts it. Further options are the traits below, as keywords.
+    The root has no row: no head predicts it. `save` draws each relation once, with its subtypes, at
+    most `picture_rows` of them; the map is drawn below them once a relation is chosen. Further
+    options are the traits below, as keywords.
     Unknown options raise TypeError, values out of range or an unknown relation
     traitlets.TraitError.
 
@@ -67,10 +69,15 @@ class RelationTable(DirectionChoice):
     search = traitlets.Unicode(help="Only relations whose name has this in it.").tag(
         sync=True, option=True
     )
-    sort = traitlets.Enum(COLUMNS, "n", help="The column that orders the rows.").tag(
-        sync=True, option=True
-    )
+    sort = traitlets.Enum(
+        COLUMNS,
+        "gain",
+        help="The column that orders the rows. The largest gains first = significant ones first.",
+    ).tag(sync=True, option=True)
     descending = traitlets.Bool(True, help="The largest first.").tag(sync=True, option=True)
+    picture_rows = traitlets.Int(
+        20, min=1, help="Largest number of relations in a picture; the page has all of them."
+    ).tag(sync=True, option=True)
 
     def __init__(self, accuracies: RelationAccuracies, **traits: Any) -> None:
         # What relations and heads can be chosen is known before any trait is set.
@@ -151,6 +158,8 @@ class RelationTable(DirectionChoice):
         if self.significant:
             shown = shown[shown["significant"]]
         by = ["layer", "head"] if self.sort == "head" else [self.sort]
+        if self.sort == "gain" and self.descending:
+            by = ["significant", "gain"]
         ordered = shown.sort_values(by, ascending=not self.descending, kind="stable")
         return ordered.reset_index(drop=True)
 

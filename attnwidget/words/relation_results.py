@@ -33,6 +33,8 @@ DIRECTIONS = ("dependent to governor", "governor to dependent")
 """Who attends to whom; both predict a governor for each word."""
 TABLE_COUNT = 100
 """Words that a relation of Clark et al.'s Table 1 has at least."""
+_POOLED = " (all)"
+"""The end of the name of a relation that is pooled over its subtypes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -276,18 +278,29 @@ class RelationAccuracies(HeadResult):
         return frame[~frame["layer"].isin(self.without_attention)].reset_index(drop=True)
 
     def chart(
-        self, relation: str | None = None, *, min_count: int = TABLE_COUNT, width: int = 640
+        self,
+        relation: str | None = None,
+        *,
+        min_count: int = TABLE_COUNT,
+        limit: int = 20,
+        width: int = 640,
     ) -> alt.TopLevelMixin:
         """Draw the best head and the best offset of each relation, or all heads on one relation.
+
+        Heads that are significantly better than the offset come first, the largest gain over the
+        offset before smaller gains. A relation with subtypes has one row, with all its subtypes;
+        `best()` and `table()` have all rows.
 
         Args:
             relation: Relation for which to draw the accuracy of every head in the better direction;
                 None = all relations.
             min_count: Smallest number of words of the drawn relations, without `relation`.
+            limit: Largest number of relations that are drawn, without `relation`.
             width: Pixels of the whole figure.
 
         Raises:
-            ValueError: the relation does not exist, or no relation has enough words.
+            ValueError: the relation does not exist, no relation has enough words, or `limit` is
+                below 1.
         """
         from attnwidget.charts.best_heads import best_heads
         from attnwidget.charts.head_heatmap import head_heatmap
@@ -295,10 +308,12 @@ class RelationAccuracies(HeadResult):
         if relation is not None:
             r = self._index(relation)
             words = counted(int(self.counts[r]), "word")
-            title = f"Accuracy on {relation}\n{words}; the better direction"
+            title = f"Accuracy on {relation}\n{self.model_name}, {words}; the better direction"
             values = self.accuracy[..., r].max(-1)
             return head_heatmap(values, title=title, value_title="accuracy", width=width)
-        best = self.best(min_count)
+        if limit < 1:
+            raise ValueError(f"limit is the number of relations to draw, at least 1, got {limit}")
+        best = _one_row_each(self.best(min_count))
         if best.empty:
             raise ValueError(
                 f"no relation has {min_count} words, the most frequent {self.counts[1:].max()}: "
@@ -306,7 +321,9 @@ class RelationAccuracies(HeadResult):
             )
         sentences = counted(self.n_sentences, "sentence")
         title = f"The best head of each relation\n{self.model_name}, {sentences}"
-        return best_heads(best, title=title, width=width)
+        if len(best) > limit:
+            title += f"; the first {limit} of {len(best)} relations by gain over the offset"
+        return best_heads(best.head(limit), title=title, width=width)
 
     @in_plain_torch
     def predictions(self, sentence: Sentence) -> GovernorPredictions:
@@ -347,3 +364,16 @@ class RelationAccuracies(HeadResult):
             raise ValueError(
                 f"there is no relation {relation!r}, only {', '.join(self.relations)}"
             ) from None
+
+
+def _one_row_each(best: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a figure: each relation once, the largest significant gain first."""
+    names = set(best["relation"])
+    pooled = {name.removesuffix(_POOLED) for name in names if name.endswith(_POOLED)}
+    repeated = best["relation"].isin(pooled | ({"all"} if len(names) > 1 else set()))
+    rows = best[~repeated]
+    rows = rows.assign(
+        relation=rows["relation"].str.removesuffix(_POOLED),
+        gain=rows["accuracy"] - rows["baseline"],
+    )
+    return rows.sort_values(["significant", "gain"], ascending=False, kind="stable")

@@ -304,7 +304,7 @@ class WordTimes(Result):
 
         named = ", ".join(f"L{layer} H{head}" for layer, head in self.heads[:8])
         more = ", …" if len(self.heads) > 8 else ""
-        title = f"Times of words: {self.model_name}\n{named}{more}"
+        title = f"Times of words\n{self.model_name}; {named}{more}"
         return spoken_words(self.to_frame(), title=title, seconds=self.seconds, width=width)
 
     def __repr__(self) -> str:
@@ -360,7 +360,7 @@ class SpokenWordWeights(HeadResult):
         left_out = f", {self.n_left_out} left out" if self.n_left_out else ""
         return head_heatmap(
             self.weights,
-            title=f"Weight in the word that is written: {self.model_name}\n"
+            title=f"Weight in the word that is written\n{self.model_name}; "
             f"{counted(self.n_words, 'word')}{left_out}",
             value_title="weight",
             width=width,

@@ -3,6 +3,7 @@ import { wireOf } from "./wire_of.js";
 
 const score = (behaviour: string, value: number, control: number, names: boolean): Score => ({
   behaviour,
+  said: behaviour,
   description: `attends to the ${behaviour}`,
   control_name: "the keys beside it",
   score: value,
@@ -32,7 +33,7 @@ export const card = (change: Partial<Card> = {}): Card => ({
     score("rare words", 0.3, 0.2, true),
   ],
   effect: {
-    outcome: "primary cause",
+    losing: "yes, here, and more than any other tested head",
     effect: 0.1,
     low: 0.05,
     high: 0.15,
@@ -81,6 +82,8 @@ export const atlasState = (change: Partial<AtlasState> = {}): AtlasState => ({
     name: ["det to governor", "", "previous token", "[CLS]"],
     runner_up: ["", "", "rare words", ""],
     outcome: ["null", "", "primary cause", "correlate"],
+    said: ["determiner to its noun", "", "the word before", "rests on [CLS]"],
+    losing: ["no change", "", "yes, most", "yes, as elsewhere"],
     strength: wireOf(Float32Array.of(0.5, Number.NaN, 0.9, 0.5), [4]),
     held_out: wireOf(Float32Array.of(0.6, Number.NaN, 0.91, 0.4), [4]),
   },

@@ -256,6 +256,11 @@ test("without a card it says what to do; a head without a name has a card", asyn
   await frame();
   expect(find("[role=region]").textContent).toContain("no name");
   expect(find("[role=region]").textContent).toContain("measured behaviours describes this head.");
+  expect(find("[role=region]").textContent).toContain("Closest: previous token, 0.92 against 0.10");
+  expect(find("[role=region]").querySelector("canvas")).toBeNull();
+  find<HTMLButtonElement>("[role=region] button").click();
+  await frame();
+  expect(find("[role=region]").querySelectorAll("canvas").length).toBeGreaterThan(3);
 });
 
 test("a saved page has the cards of all heads, and follows its address", async () => {

@@ -77,7 +77,8 @@ const state = (change: Partial<CoreferenceState> = {}): CoreferenceState => ({
 });
 
 const REQUEST = {
-  width: null,
+  // The text is as wide as on a page of 640 pixels.
+  width: 656,
   theme: THEMES.light,
   density: 1,
   blank: false,

@@ -136,12 +136,12 @@ describe("what is shown", () => {
     expect(why?.above).toEqual(["“[CLS]” is the other token with most weight."]);
     expect(why?.blocks[0]?.rows.map(({ label, text }) => `${label} ${text}`)).toEqual([
       "turn of 6.28 tokens +1.50",
+      "ALiBi +0.37",
       "content −0.25",
       "3 others +0.50",
-      "ALiBi +0.37",
       "sum +2.12",
     ]);
-    expect(why?.below[0]).toBe(
+    expect(why?.below[1]).toBe(
       "The sum is the log ratio of the weights: log (0.831 / 0.1) = +2.12.",
     );
   });
@@ -150,6 +150,7 @@ describe("what is shown", () => {
     const [, sources, carried] = panelsOf(state(), LINK);
     expect(sources?.blocks[0]?.rows.at(-1)).toMatchObject({ label: "sum", text: "+1.75" });
     expect(sources?.below).toEqual([
+      "",
       "The sum is the difference of scores before bias and soft cap.",
     ]);
     expect(carried?.above[0]).toBe(
@@ -170,11 +171,14 @@ describe("what is shown", () => {
       _distances: answer<Distances>(null, "ask for layer 0"),
     });
     const [why, sources, carried] = panelsOf(refused, LINK);
-    expect([why?.above, sources?.above]).toEqual([["only the weights are known"], ["quantised"]]);
-    expect(carried?.below[0]).toBe("No words: no exact path.");
+    expect([why?.above, sources?.above]).toEqual([
+      ["only the weights are known (docs: Why a head attends)."],
+      ["quantised (docs: Why a head attends)."],
+    ]);
+    expect(carried?.below[0]).toBe("No words: no exact path (docs: Why a head attends).");
     expect(scene(refused)).toMatchObject({
       curve: null,
-      noCurve: "Other distances are not known: ask for layer 0.",
+      noCurve: "Other distances are not known: ask for layer 0 (docs: Why a head attends).",
     });
     expect(drawPicture(refused, request).sheet.pen.body).toContain("ask for layer 0");
   });
@@ -318,4 +322,15 @@ describe("on a page", () => {
     await frame();
     expect(find(".attnw-message").textContent).toContain("Select a head");
   });
+});
+
+test("a rest that is larger than the parts is said, a long reason is one line", () => {
+  const of = (why: Partial<Why>) =>
+    panelsOf(state({ _why: answer({ ...(state()._why?.found as Why), ...why }) }), LINK)[0];
+  expect(of({ rest: [54, -3] })?.below[0]).toMatch(/^The 54 others outweigh the parts/);
+  expect(of({ rest: [54, 2] })?.below[0]).toBe("");
+  const none = of({ parts: [["content", 0]], others: [], rest: [0, 0], total: 0 });
+  expect([none?.blocks, none?.above[0]]).toEqual([[], "No part makes a difference."]);
+  const long = state({ _sources: answer<Sources>(null, "no scores: the weights. Read again") });
+  expect(panelsOf(long, LINK)[1]?.above).toEqual(["no scores (docs: Why a head attends)."]);
 });

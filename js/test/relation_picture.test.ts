@@ -98,14 +98,18 @@ test("what is said names rows, wishes and order", () => {
   );
 });
 
-test("kept with a notebook are the first twenty rows and the chosen one", () => {
+test("a picture has the first twenty relations and the chosen one, and as many as asked for", () => {
   expect(scene(many(26)).rows).toHaveLength(26);
   const kept = scene({ ...many(26), relation: "rel25" }, true);
   expect(kept.rows).toHaveLength(21);
   expect(kept.rows.at(-1)?.relation).toBe("rel25");
   expect(kept.said).toContain("21 of 26 rows · the first 20 and the chosen one");
   expect(scene(many(26), true).said).toContain("20 of 26 rows · the first 20 · by");
-  expect(scene(many(20), true).said).toContain("20 of 20 rows · by");
+  expect(scene(many(20), true).said).toContain("19 of 20 rows · by");
+  expect(scene({ ...many(26), picture_rows: 30 }, true).rows).toHaveLength(25);
+  expect(scene({ ...many(26), picture_rows: 3 }, true).said).toContain(
+    "3 of 26 rows · the first 3",
+  );
   expect(tableOf(scene(many(26))).rows).toHaveLength(20);
 });
 
@@ -133,7 +137,7 @@ test("a picture draws every row's texts; names stay text, dots and frames stand 
   for (const text of ["L1 H0", "gov → dep", "90", "70–97", "+1", "*", "every head on det"])
     expect(texts).toContain(text);
   expect(sheet.pen.body.match(/A[\d.]+ [\d.]+ 0 1 1/g)).toHaveLength(2);
-  expect(table.rows[1]).toEqual(["det", 20, "L1 H0", direction, "90", "70–97", "+1", "50", "40*"]);
+  expect(table.rows[0]).toEqual(["det", 20, "L1 H0", direction, "90", "70–97", "+1", "50", "40*"]);
 });
 
 test("without numbers, and without rows, a picture says so", () => {
@@ -143,4 +147,27 @@ test("without numbers, and without rows, a picture says so", () => {
     expect(table.rows).toEqual([]);
     expect(sheet.width).toBe(480);
   }
+});
+
+test("a picture has a relation once, with its subtypes, and the map of a chosen relation only", () => {
+  const relations = many(4);
+  if (relations._numbers) relations._numbers.relations = ["all", "nsubj", "nsubj (all)", "obj"];
+  const drawn = (change: Partial<TableState> = {}) => scene({ ...relations, ...change }, true);
+  expect(drawn().rows.map(({ relation }) => relation)).toEqual(["nsubj (all)", "obj"]);
+  expect(drawn().heat).toBeUndefined();
+  const chosen = drawn({ relation: "nsubj" });
+  expect(chosen.rows.map(({ relation }) => relation)).toEqual(["nsubj", "nsubj (all)", "obj"]);
+  expect(chosen.heat).toBeDefined();
+  expect(drawn({ search: "all" }).rows).toHaveLength(1);
+});
+
+test("the largest gains come first, and before all others the significant ones", () => {
+  const by = (descending: boolean) =>
+    scene({ sort: "gain", descending }).rows.map(({ relation }) => relation);
+  const p = numbers();
+  const gains = scene({ sort: "gain" }).rows.map(({ gain, p: value }) => [value <= 0.05, gain]);
+  const sure = gains.filter(([isSure]) => isSure).length;
+  expect(gains.slice(0, sure).every(([isSure]) => isSure)).toBe(true);
+  expect(by(true)).toHaveLength(p.relations.length);
+  expect(scene({ sort: "gain" }).said).toContain("by the gain, largest first, significant gains");
 });

@@ -15,6 +15,7 @@ export const tableState = (change: Partial<TableState> = {}): TableState => ({
   search: "",
   sort: "n",
   descending: true,
+  picture_rows: 20,
   _numbers: numbers(),
   _source: { model: "BertModel", note: "100 words in 7 sentences" },
   ...change,

@@ -601,6 +601,7 @@ describe("the guess of the model", () => {
     ({
       tokens: [["query", 5]],
       _stacks: [STACK],
+      unit: "words",
       _predictions: {
         task: "masked",
         reads: "text",

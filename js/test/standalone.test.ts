@@ -35,6 +35,12 @@ describe("a page without a kernel", () => {
     expect(c).toBeCloseTo(0.5 * (127 / 254) ** 2, 6);
     expect(map.exact).toBe(false);
   });
+  it("gives four digits back where the page holds the rounding errors", () => {
+    const own = maps(1, () => 128);
+    const map = attentionMap({ ...own, fine: Uint8Array.of(192) }, [0, 0, "self"]);
+    expect(asFloat32(map.values)[0]).toBeCloseTo(0.5 * (127.25 / 254) ** 2, 6);
+    expect(map.exact).toBe(true);
+  });
   it("leaves hidden tokens out of the thumbnails and their maxima", () => {
     const own = maps(4, (q, k) => (q === 0 ? 255 : q === 2 && k === 3 ? 128 : 1));
     const small = thumbnails(own, ["cls"]);

@@ -126,7 +126,15 @@ const highlighted = [
   { stack: "self", unit: "tokens", query: [1], key: [] },
   { stack: "self", unit: "words", query: [0], key: [] },
 ];
-const common = { quantity: "weights", unit: "tokens", hidden: [], layer: 0, _error: "" };
+const common = {
+  quantity: "weights",
+  unit: "tokens",
+  hidden: [],
+  tokens: [],
+  disabled: [],
+  layer: 0,
+  _error: "",
+};
 
 describe("grid and view on a page without a kernel", () => {
   it("follow layer and unit, with what is highlighted there", () => {
@@ -160,6 +168,19 @@ describe("grid and view on a page without a kernel", () => {
     model.set("selected", [[0, 0, "self"]]);
     expect([model.get("layer"), model.get("selected")]).toEqual([1, [only]]);
     expect(model.get("_map")?.layer).toBe(1);
+  });
+
+  it("answer in every head where the locked word looks", () => {
+    const state = { ...common, stack: "self", selected: [] } as unknown as GridState;
+    const own = { metrics: [], changes: [], difference: null };
+    const model = gridModel({ ...about, state, shapes, own }, { maps: [maps("tokens")] });
+    expect(model.get("_rows")).toBeNull();
+    model.set("tokens", [["query", 1]]);
+    const rows = model.get("_rows");
+    expect(rows?.query).toBe(1);
+    expect(rows && [...asFloat32(rows.values)]).toEqual([0, 1, 0.5 * (127 / 254) ** 2, 0]);
+    model.set("tokens", []);
+    expect(model.get("_rows")).toBeNull();
   });
 
   it("hold what was off, and the difference where it was shown", () => {

@@ -48,7 +48,7 @@ def test_a_head_is_searched_and_chosen_and_its_card_follows_linked_figures(
     expect(card.get_by_role("table", name="effect on the loss")).to_contain_text("elsewhere")
     notebook.wait_for_value("grid.head[:2]", (2, 8))
     notebook.run_in_kernel("grid.selected = [(1, 4)]")
-    expect(card).to_contain_text("case to governor")
+    expect(card).to_contain_text("preposition to its noun")
 
 
 @pytest.mark.slow
@@ -165,7 +165,7 @@ def test_a_saved_atlas_searches_sorts_and_opens_the_card_of_its_anchor(
     card = root.get_by_role("region", name="card of the head")
     expect(card).to_contain_text("L1 H3 (2-4) · pronoun to its person")
     row(root, "L2 H8").click()
-    expect(card).to_contain_text("det to governor")
+    expect(card).to_contain_text("determiner to its noun")
     expect(page).to_have_url(f"{saved}#L2H8")
     expect(card.get_by_role("link", name=re.compile("L2 H8"))).to_have_attribute("href", "#L2H8")
     example = card.locator(".attnw-atlas-examples").get_by_role("button").first

@@ -112,7 +112,7 @@ def test_a_lock_is_in_sight_and_its_strongest_are_gone_to(
         there.assert_quiet()
 
 
-RANGE = re.compile(r"colour scale, 0 to ≈?([\d.]+), (this head|in sight)")
+RANGE = re.compile(r"colour scale, 0 to ([\d.]+), (this head|in sight)")
 
 
 def colour_range(page: Page) -> tuple[str, float]:

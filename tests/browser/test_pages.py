@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -152,8 +151,10 @@ def test_a_view_alone_steps_through_the_layers(attention: Attention, opened: Ope
     view.get_by_role("button", name="matrix").focus()
     page.keyboard.press("]")
     expect(view.locator(".attnw-title")).to_contain_text("L2 H2")
-    expect(view).to_contain_text("≈")
-    expect(page.locator(".attnw-page-caption")).to_contain_text("maps rounded to 8 bits")
+    expect(view).not_to_contain_text("≈")
+    assert not re.search(r"\bbits\b|[kM]B\b", page.inner_text("body"))
+    page.get_by_text("about this page").click()
+    expect(page.locator(".attnw-page-caption")).to_contain_text(" kB · needs no kernel")
 
 
 def test_a_page_with_a_single_head_says_that_it_cannot_step(
@@ -285,34 +286,64 @@ def explorer(model: AttentionModel, relations: RelationAccuracies) -> Explorer:
 @pytest.mark.slow
 def test_an_explorers_figures_follow_each_other(explorer: Explorer, opened: Opened) -> None:
     page = opened(explorer)
-    expect(page.locator(".attnw-page-text")).to_contain_text(f"{TEXT}\nAs saved: In L2 H1, “the”")
-    expect(page.locator("textarea")).to_have_count(0)
+    root = page.locator(".attnw-ex-root")
+    expect(root.locator(".attnw-ex-look")).to_contain_text("In L2 H1, “the” looks at")
+    for name in ("textarea", "button.attnw-ex-edit", "button.attnw-ex-power"):
+        expect(root.locator(f"{name}:visible")).to_have_count(0)
     expect(page.locator(".attnw-page-caption")).to_contain_text("the page has no model")
-    names = [
-        "head_grid",
-        "head_view",
-        "token_lens",
-        "head_map",
-        "metric_strip",
-        "relation_table",
-        "dependency_arcs",
-        "prediction_view",
-        "link_view",
-    ]
-    # Figures come one after another, each once its code has been read.
-    expect(page.locator("section")).to_have_count(len(names))
-    script = "JSON.stringify([...document.querySelectorAll('section')].map(e => e.dataset.figure))"
-    assert json.loads(page.evaluate(script)) == names
-    GridOnPage(page.locator("body")).click(3, 5)
-    for name in ("head_view", "head_map", "metric_strip", "dependency_arcs"):
-        expect(figure(page, name)).to_contain_text("L3 H5")
+    GridOnPage(root.locator('[data-panel="grid"]')).click(3, 5)
+    expect(root.locator(".attnw-ex-title")).to_contain_text("L3 H5")
+    root.get_by_role("button", name="more").click()
+    for name, says in (("map of heads", "L3 H5"), ("metrics", "L3 H5"), ("arcs", "L3 H5")):
+        root.get_by_role("tab", name=name).click()
+        expect(root.get_by_role("tabpanel", name=name)).to_contain_text(says)
     page.keyboard.press("]")
-    for name in ("head_view", "metric_strip", "dependency_arcs"):
-        expect(figure(page, name)).to_contain_text("L4 H5")
-    arcs = figure(page, "dependency_arcs")
+    arcs = root.get_by_role("tabpanel", name="arcs")
+    expect(arcs).to_contain_text("L4 H5")
     arcs.get_by_role("combobox", name="relation").select_option("obj")
-    expect(figure(page, "relation_table")).to_contain_text("every head on obj")
     expect(arcs.get_by_role("spinbutton")).to_have_value("1")
+    root.get_by_role("tab", name="relations").click()
+    expect(root.get_by_role("tabpanel", name="relations")).to_contain_text("every head on obj")
+
+
+# Targets that a finger may miss.
+SMALL = """() => [...document.querySelectorAll("button, select, input, summary")].filter((node) => {
+  const { width, height } = node.getBoundingClientRect();
+  const label = node.closest("label")?.getBoundingClientRect();
+  return height && Math.max(height, label?.height ?? 0) < 24 || width && width < 13;
+}).map((node) => node.outerHTML.slice(0, 120))"""
+# The lower edges of the two main figures and of the page, and the first cell's row of words.
+EDGES = """() => [".attnw-ex-main", "html"].map((name) =>
+  document.querySelector(name).getBoundingClientRect().bottom + scrollY)"""
+
+
+def test_a_saved_explorer_fits_a_projector_and_a_phone(
+    model: AttentionModel, browser: Browser, tmp_path: Path
+) -> None:
+    panels = ["grid", "view", "lens"]
+    made = Explorer(model, TEXT, panels=panels, atlas=False, treebank=False)
+    assert made.wait(120)
+    path = write_page(made, tmp_path / "page.html")
+    made.close()
+    with watched(browser, width=1280, height=720) as seen:
+        seen.page.goto(path.as_uri())
+        grid = GridOnPage(seen.page.locator("body"))
+        assert seen.page.evaluate(EDGES)[0] < 720
+        assert grid.layout["cell"] > 30
+        seen.assert_quiet()
+    with watched(browser, width=390, height=844, touch=True) as seen:
+        seen.page.goto(path.as_uri())
+        root = seen.page.locator(".attnw-ex-root")
+        root.get_by_role("button", name="more").tap()
+        expect(root.get_by_role("tabpanel", name="token lens")).to_be_visible()
+        assert seen.page.evaluate(SMALL) == []
+        assert seen.page.evaluate(EDGES)[1] < 3000
+        assert seen.page.evaluate("document.documentElement.scrollWidth") == 390
+        root.locator('[data-word="query-7"]').tap()
+        expect(root.locator(".attnw-ex-left h4").first).to_contain_text("Where “he” looks in each")
+        root.locator('[data-word="query-2"]').tap()
+        expect(root.locator(".attnw-ex-left h4").first).to_contain_text("send “he” to “captain”")
+        seen.assert_quiet()
 
 
 # Every grid in sight has the cell that the keyboard is on, which drawing gives it.

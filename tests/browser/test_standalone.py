@@ -83,14 +83,16 @@ def test_follows_the_reader_s_dark_theme(
     grid.assert_drawn(3, 5, values, "dark", steps=2)
 
 
-def test_says_that_its_weights_are_rounded(
+def test_its_weights_are_those_of_the_kernel(
     attention: Attention, seen: Watched, tmp_path: Path
 ) -> None:
-    page = save_page(attention, tmp_path / "attention.html", tokens=[("query", 3)], scale="sqrt")
+    page = save_page(attention, tmp_path / "attention.html")
     seen.page.goto(page.as_uri())
     view = seen.page.locator(".attnw-root", has_not=seen.page.locator("canvas.attnw-grid"))
-    expect(view).to_contain_text("rounded to 8 bits")
-    expect(view).to_contain_text("≈")
+    largest = attention.weights()[0, 0, 1:-1, 1:-1].max()
+    name = view.locator(".attnw-lines-figure").get_attribute("aria-label")
+    assert f"{largest:.3f}" in str(name)
+    expect(view).not_to_contain_text("rounded")
 
 
 def test_refuses_a_page_over_the_limit(attention: Attention, tmp_path: Path) -> None:

@@ -317,7 +317,7 @@ def test_what_is_made_in_a_block_says_so(tmp_path: Path) -> None:
     for name in ("view.svg", "view.html"):
         view.save(tmp_path / name)
         assert "without L5 H8, L2 H3" in (tmp_path / name).read_text(encoding="utf-8")
-    assert said in " ".join(attention_rollout(attention).chart().to_dict()["title"]["text"])
+    assert said in " ".join(attention_rollout(attention).chart().to_dict()["title"]["subtitle"])
     with model.disabled(layers=[3], method="zero"), model.disabled((0, 0), edges=[(1, 2)]):
         assert model.name.endswith("without layer 3 (zero), L0 H0 (edges 1→2)")
     assert model.name == "small BERT (in the package)"

@@ -190,7 +190,7 @@ SIXTEEN = [f"series number {i}" for i in range(16)]
 def test_sixteen_series_differ_by_colour_shape_or_dash_and_have_their_names_at_their_ends() -> None:
     frame = curve_frame(SIXTEEN)
     chart = layer_curves(frame, title="Sixteen", value_title="mean weight")
-    _, lines, knots, _ = chart.to_dict()["layer"]
+    _, lines, knots, _, _ = chart.to_dict()["layer"]
     looks = list(
         zip(
             *(lines["encoding"][channel]["scale"]["range"] for channel in ("color", "strokeDash")),
@@ -225,7 +225,7 @@ def test_a_title_is_wrapped_only_where_the_figure_ends() -> None:
 def test_curves_hold_every_head_the_means_and_the_reference() -> None:
     frame = curve_frame()
     spec = CHARTS["curves"]().to_dict()
-    rules, points, lines, knots, names, levels = spec["layer"]
+    rules, points, lines, knots, _, names, levels = spec["layer"]
     assert rows_of(spec, rules) == [{"name": "uniform", "value": 0.6}]
     assert len(rows_of(spec, points)) == len(frame)
     means = frame.groupby(["series", "layer"])["value"].mean()
@@ -431,8 +431,8 @@ def test_a_title_of_a_megabyte_is_cut() -> None:
     long = "m" * 1_000_000
     title = head_heatmap(np.eye(3), title=f"{long}\n{long} {long}", value_title="weight").title
     lines = [*title.text, *title.subtitle]
-    assert sum(map(len, lines)) <= 4000 and lines[-1].endswith("…")
-    assert title.text[-1].endswith("…")
+    assert sum(map(len, lines)) <= 4000 and all("…" in line for line in lines)
+    assert "…" in title.text[-1]
 
 
 def test_values_without_an_interval_are_drawn() -> None:

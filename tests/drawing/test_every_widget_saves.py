@@ -58,7 +58,7 @@ HOLDS = {
     "predictions": "layer 0",
     "link": "captain",
     "text": "captain",
-    "atlas": "previous token",
+    "atlas": "the word before",
     "explorer": "captain",
 }
 

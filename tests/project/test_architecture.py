@@ -251,6 +251,14 @@ def test_the_page_states_the_permissions() -> None:
     assert stated == BELOW
 
 
+def test_the_page_is_short_and_names_files_that_exist() -> None:
+    text = (PACKAGE.parent / "docs" / "pages" / "about" / "architecture.md").read_text("utf-8")
+    assert len(text.split()) <= 1500
+    named = re.findall(r"`((?:attnwidget|tests|docs|js)/[\w/.]+)`", text)
+    assert len(named) > 10
+    assert [name for name in named if not (PACKAGE.parent / name).exists()] == []
+
+
 def test_every_module_is_in_a_known_folder() -> None:
     folders = {source.relative_to(PACKAGE).parts[0] for source in PACKAGE.glob("*/**/*.py")}
     assert folders <= BELOW.keys(), "new folder: add to BELOW what it may import"

@@ -7,6 +7,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -16,6 +17,14 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 def test_it_is_short() -> None:
     assert len(README.splitlines()) <= 120
+
+
+def test_its_moving_picture_is_small_and_moves() -> None:
+    path = ROOT / "docs" / "images" / "explorer.webp"
+    assert path.stat().st_size <= 1_500_000
+    with Image.open(path) as picture:
+        assert getattr(picture, "n_frames", 1) >= 6
+        assert picture.width >= 900
 
 
 @pytest.mark.parametrize("target", sorted(set(LINKS)))
@@ -46,4 +55,4 @@ def test_links_of_a_published_package_are_absolute() -> None:
     assert not re.findall(r"\]\((?!https?:|#)[^)]*\)", text)
     base = "https://github.com/owner/attnwidget"
     assert f"]({base}/blob/0123abc/docs/pages/how-to/cheat-sheet.md)" in text
-    assert f"]({base}/raw/0123abc/docs/images/explorer.png)" in text
+    assert f"]({base}/raw/0123abc/docs/images/explorer.webp)" in text

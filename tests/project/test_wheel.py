@@ -21,7 +21,7 @@ DEMO = [
     "genre/tokenizer.json",
     "genre/tokenizer_config.json",
     "genres.jsonl",
-    "model.safetensors",
+    "packed.safetensors",
     "pairs.jsonl",
     "patterns.safetensors",
     "probe.npz",

@@ -104,7 +104,7 @@ def assert_thumbnails(
     shown = in_unit(grid.attention, grid.unit)
     maps = draw_thumbnails(shown, grid.stack, hidden=grid.hidden, quantity=grid.quantity)
     n_layers, n_heads = maps.maxima.shape
-    room = width or 656
+    room = width or 640
     upright, turned = cell_side(room, n_heads, n_layers), cell_side(room, n_layers, n_heads)
     # The longer side lies across where cells get larger so: a column is a layer then.
     turns = n_layers > n_heads and turned > upright
@@ -192,7 +192,7 @@ def test_random_heads_are_darker_the_larger_their_largest_weight() -> None:
 def test_a_head_that_is_off_is_empty_and_struck_through(attention: Attention) -> None:
     grid = HeadGrid(attention, disabled=[(1, 8)], method="first")
     image = images(grid.figure())[0]
-    side = round(2 * cell_side(656, 12))
+    side = round(2 * cell_side(640, 12))
     y, x = corner(side, 1, 8)
     assert (image[y : y + side, x : x + side] == 255).all()
     assert "empty and struck through: switched off" in grid.caption.notes
@@ -258,7 +258,7 @@ def test_selected_heads_are_framed_in_their_cells(attention: Attention, theme: T
     colours = DARK if theme == "dark" else LIGHT
     picture = HeadGrid(attention, selected=[(1, 2), (3, 5)]).figure(theme=theme)
     x0, y0 = place(elements(picture, "image")[0])
-    cell = cell_side(656, 12)
+    cell = cell_side(640, 12)
     frames = strokes(picture, colours.accent)
     assert [
         (*place(frame), number(frame, "width"), number(frame, "height")) for frame in frames
@@ -286,7 +286,7 @@ def test_metrics_sort_filter_and_print(attention: Attention) -> None:
     wished = {f"{value:.3f}" for value in strongest.astype(np.float32).ravel()}
     assert wished <= set(texts(grid.figure()))
     bars = fills(grid.figure(), "#008060")
-    cell = cell_side(656, 12)
+    cell = cell_side(640, 12)
     lengths = [number(bar, "width") for bar in bars]
     np.testing.assert_allclose(lengths, cell * (strongest / strongest.max()).ravel(), atol=1e-3)
     assert len(fills(grid.figure(theme="dark"), "#00a87b")) == 72

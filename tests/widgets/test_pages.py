@@ -410,7 +410,7 @@ def test_figures_of_one_page_are_in_step(
     )
 
 
-def test_an_explorer_is_its_panels_and_its_text(
+def test_an_explorer_is_a_figure_with_its_panels_inside(
     model: AttentionModel, relations: RelationAccuracies, tmp_path: Path
 ) -> None:
     explorer = Explorer(
@@ -419,12 +419,29 @@ def test_an_explorer_is_its_panels_and_its_text(
     path = write_page(explorer, tmp_path / "page.html", title="Cats & mats")
     data = figures(path)
     explorer.close()
-    assert list(data) == ["head_grid", "head_view", "dependency_arcs"]
+    assert list(data) == ["explorer", "head_grid", "head_view", "dependency_arcs"]
+    inside = {"grid": "head_grid", "view": "head_view", "arcs": "dependency_arcs"}
+    assert data["explorer"]["children"] == inside
+    state = data["explorer"]["state"]
+    assert {name: state[name] for name in inside} == inside and state["panels"] == list(inside)
+    assert state["_shown"]["text"] == "The cat sat." and not state["_offers"]
+    assert "kernel" in state["_source"]["fixed"]
     page = path.read_text("utf-8")
     assert "<h1>Cats &amp; mats</h1>" in page
-    assert '<p class="attnw-page-text">The cat sat.\nAs saved: In L' in page
+    assert '<p class="attnw-page-text">' not in page
     assert "the page has no model: another text needs a notebook" in caption(path)
     assert data["dependency_arcs"]["own"]["follows"]
+
+
+def test_small_maps_are_held_to_four_digits(attention: Attention, tmp_path: Path) -> None:
+    path = write_page(HeadView(attention, layer=3, head=5), tmp_path / "fine.html")
+    held = next(of for of in read(path)["held"]["maps"] if of["axes"]["unit"] == "tokens")
+    levels = array(held["values"], "u1", 6, 12, 15, 15)
+    fine = array(held["fine"], "u1", 6, 12, 15, 15)
+    share = (levels - 1 + (fine - 128.0) / 256) / 254
+    maxima = np.array(held["maxima"]).reshape(6, 12, 1, 1)
+    np.testing.assert_allclose(maxima * share**2, attention.weights(), rtol=1e-3, atol=1e-6)
+    assert "bits" not in caption(path)
 
 
 def test_a_folder_that_is_missing_is_named(attention: Attention, tmp_path: Path) -> None:

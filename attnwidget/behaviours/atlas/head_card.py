@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attnwidget.behaviours.atlas.head_writes_and_feeds import Feeds, Writes
-from attnwidget.behaviours.effects.head_effect import HeadEffect
+from attnwidget.behaviours.effects.head_effect import LOSING_IT_HURTS, HeadEffect
 from attnwidget.behaviours.examples.example_link import ExampleLink
 from attnwidget.capture.tapping.head import Head
 
@@ -105,6 +105,7 @@ class HeadCard:
             lines.append(f"also: {self.runner_up}")
         if self.effect is not None and self.effect.outcome:
             effect = self.effect
+            lines.append(f"losing it hurts: {LOSING_IT_HURTS[effect.outcome][1]}")
             lines.append(
                 f"{effect.outcome}: loss {effect.effect:+.3f} nats where it applies "
                 f"({effect.low:+.3f} to {effect.high:+.3f}), {effect.matched:+.3f} elsewhere"

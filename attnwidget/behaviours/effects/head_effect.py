@@ -15,6 +15,15 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float64Array
 
 Outcome = Literal["primary cause", "secondary cause", "correlate", "interferer", "null"]
+LOSING_IT_HURTS: dict[str, tuple[str, str]] = {
+    "primary cause": ("yes, most", "yes, here, and more than any other tested head"),
+    "secondary cause": ("yes", "yes, but as much elsewhere or without another head"),
+    "correlate": ("yes, as elsewhere", "yes, but as much elsewhere and without another head"),
+    "interferer": ("no, it helps", "no, the model predicts better without it"),
+    "null": ("no change", "no measurable change"),
+    "": ("", "unknown, too few texts"),
+}
+"""Each outcome as an answer for readers: in a table, and on a card."""
 #: Largest number of random heads of the same layer.
 RANDOM_HEADS = 10
 #: Smallest number of other heads that an effect is compared with.

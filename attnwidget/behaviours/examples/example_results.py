@@ -184,10 +184,10 @@ class HeadExamples(HeadResult):
         """Draw the mean weight of the k heaviest links of every head; `width` in pixels."""
         from attnwidget.charts.head_heatmap import head_heatmap
 
-        title = f"The {counted(self.k, 'heaviest link')} of each head: {self.model_name}"
+        title = f"The {counted(self.k, 'heaviest link')} of each head\n{self.model_name}"
         return head_heatmap(
             self.heads()["weight of the heaviest links"],
-            title=f"{title}\n{counted(self.n_segments, 'segment')}",
+            title=f"{title}; {counted(self.n_segments, 'segment')}",
             value_title="mean weight",
             width=width,
         )

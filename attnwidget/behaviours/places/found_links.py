@@ -99,7 +99,7 @@ class FoundLinks(HeadResult):
             raise ValueError(f"no place of the texts fits the query {self.query}")
         return head_heatmap(
             self.weights,
-            title=f"Weight at {self.query}: {self.model_name}\n"
+            title=f"Weight at {self.query}\n{self.model_name}; "
             f"{counted(self.n_places, 'place')}; even attention: {self.even:.2g}",
             value_title="mean weight",
             width=width,

@@ -84,7 +84,7 @@ class AlignmentScores(HeadResult):
 
         return head_heatmap(
             self.score - self.control,
-            title=f"Alignment of cross-attention: {self.model_name}\n"
+            title=f"Alignment of cross-attention\n{self.model_name}; "
             f"control: the target of another pair; {counted(self.n_pairs, 'pair')}; "
             "dots: above the control",
             value_title="score - control",

@@ -148,6 +148,7 @@ class BehaviourTable(HeadResult):
         Raises:
             ValueError: The behaviour has no score.
         """
+        from attnwidget.behaviours.registry import words_of
         from attnwidget.charts.head_heatmap import head_heatmap
         from attnwidget.charts.named_heads import named_heads
 
@@ -156,19 +157,20 @@ class BehaviourTable(HeadResult):
             score = self[behaviour]
             return head_heatmap(
                 score.excess,
-                title=f"{behaviour}, score minus control: {self.model_name}\n"
+                title=f"{words_of(behaviour).said}, score minus control\n{self.model_name}; "
                 f"control: {score.control_name}; {counted(score.n, score.unit)}; "
                 "dots: the behaviour may name the head",
-                value_title="score - control",
+                value_title="score − control",
                 marked=self.named.significant[self.behaviours.index(behaviour)],
                 diverging=True,
                 width=width,
             )
         n_named = int((self.names != "").sum())
+        said = {str(name): words_of(str(name)).said for name in np.unique(self.names) if name}
         return named_heads(
-            self.names,
+            np.vectorize(lambda name: said.get(name, ""), otypes=[object])(self.names),
             self.strengths,
-            title=f"What the heads do: {self.model_name}\n"
+            title=f"What the heads do\n{self.model_name}; "
             f"{n_named} of {counted(self.names.size, 'head')} have a name; "
             f"{counted(self.n_segments, 'text')}",
             width=width,

@@ -21,8 +21,8 @@ _UNKNOWN = "the roles of the tokens of this chat are not known"
 class MediaChat:
     """A chat with pictures or sounds, as the template of a processor writes it.
 
-    The processor writes several tokens for each picture and sound. The words between them stay as
-    they are, so that their roles are known from the text of the template.
+    The processor writes several tokens for each picture and sound, and changes no words between
+    pictures. The text of the template therefore tells the roles of the words.
 
     Attributes:
         text: The text of the template, with one placeholder for each picture and sound.
@@ -72,9 +72,9 @@ class MediaChat:
     def on(self, tokens: Tokens, texts: TextIds, axis: Callable[[Sequence[int]], Tokens]) -> Tokens:
         """Return the tokens of the model's input with the role and the turn of each.
 
-        Tokens that the processor writes for a picture have the role of the message that holds it.
-        Without a single way to find the words of the template among the tokens, the tokens have no
-        roles, and a remark says so.
+        Tokens of a picture have the role of the message with the picture. If the words of the
+        template are not found among the tokens, or in several places, the tokens have no roles, and
+        a remark says so.
 
         Args:
             tokens: The tokens of the input.
@@ -133,7 +133,7 @@ def _places_of(
 ) -> list[int] | None:
     """Return where each part begins among ids, with a picture between two parts.
 
-    The result is None without such places, and if there are several ways to place the parts.
+    The result is None unless there is exactly one way to place the parts.
     """
     for before, after in around:
         ways = _ways(parts, ids[before : len(ids) - after])

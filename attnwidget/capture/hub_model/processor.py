@@ -24,7 +24,7 @@ class MadeInputs(dict[str, Any]):
     """Inputs of a model that a processor made.
 
     Attributes:
-        chat: The chat that the processor wrote; None for inputs of other kinds.
+        chat: The chat that the processor wrote; None for other inputs.
     """
 
     chat: MediaChat | None = None
@@ -55,7 +55,7 @@ class Processor:
 
     @classmethod
     def of(cls, given: Any) -> Processor | None:
-        """Return the parts of a processor; None if `given` is a tokenizer or None."""
+        """Return the parts of a processor; None for a tokenizer and for None."""
         if given is None or hasattr(given, "convert_ids_to_tokens"):
             return None
         if isinstance(given, Processor):

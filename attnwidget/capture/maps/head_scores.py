@@ -115,7 +115,7 @@ class HeadScores(Result):
             np.where(np.isneginf(scores), np.nan, scores),
             self.query_tokens,
             self.key_tokens,
-            title=f"Scores before the softmax, {self.head}: {self.model_name}",
+            title=f"Scores before the softmax, {self.head}\n{self.model_name}",
             value_title="score",
             row_title="attending token",
             column_title="attended token",

@@ -135,7 +135,7 @@ class SoundProbe:
     ) -> SoundTokens:
         """Return the times of the tokens of a text that stand for parts of a sound.
 
-        The attention of the tower that reads the sound is off, so that its tokens stay apart.
+        The attention of the audio tower is off, so that tokens of the tower stay apart.
 
         Args:
             stack: Name of the stack that reads the text.

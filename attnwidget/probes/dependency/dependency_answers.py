@@ -122,7 +122,7 @@ class HeadVotes(HeadResult):
 
         return head_heatmap(
             self.values.sum(-1),
-            title=f"Votes of heads for {self.arc}: {self.model_name}",
+            title=f"Votes of heads for {self.arc}\n{self.model_name}",
             value_title="vote",
             width=width,
         )

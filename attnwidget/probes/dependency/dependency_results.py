@@ -178,7 +178,7 @@ class DependencyProbe(HeadResult):
 
         one_of("by", by, ("predictor", "sentences"))
         frame = self.to_frame().rename(columns={"uas": "value"}).assign(task="UAS")
-        title = f"Governors found by a probe of {self.form.kind}: {self.model_name}"
+        title = f"Governors found by a probe of {self.form.kind}\n{self.model_name}"
         if by == "sentences":
             if not self.curve:
                 raise ValueError("there is no curve: pass curve=True to train_dependency_probe")
@@ -186,7 +186,7 @@ class DependencyProbe(HeadResult):
             return score_panels(
                 self.curve_frame(),
                 along="sentences",
-                title=f"{title}\nby the number of sentences it learned from; 95 % intervals",
+                title=f"{title}; by the number of sentences it learned from; 95 % intervals",
                 reference={"UAS": lines},
                 width=width,
             )
@@ -195,7 +195,7 @@ class DependencyProbe(HeadResult):
             f"{counted(len(self.seeds), 'seed')}; lines: 95 % intervals over sentences"
         )
         ended = "" if self.complete else "; ended before all was trained"
-        return accuracy_bars(frame, title=f"{title}\n{about}{ended}", width=width)
+        return accuracy_bars(frame, title=f"{title}; {about}{ended}", width=width)
 
     def curve_frame(self) -> pd.DataFrame:
         """Return a row per size of `curve`: sentences, series, measure, value, low, high."""

@@ -162,7 +162,7 @@ class PairProbe(HeadResult):
         )
         return accuracy_bars(
             frame,
-            title=f"Pairs of words by the attention between them: {self.model_name}\n"
+            title=f"Pairs of words by the attention between them\n{self.model_name}; "
             f"{' and '.join(self.directions)}; {counted(self.n_train, 'sentence')} to train, "
             f"{counted(self.n_dev, 'sentence')} scored\n"
             f"relations with at least {self.min_count:,} dependencies; 95 % intervals"

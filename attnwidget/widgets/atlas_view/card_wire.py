@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from attnwidget.behaviours.atlas.head_card import HeadCard, HeadScore
-from attnwidget.behaviours.effects.head_effect import HeadEffect
+from attnwidget.behaviours.effects.head_effect import LOSING_IT_HURTS, HeadEffect
 from attnwidget.behaviours.examples.example_link import ExampleLink
 from attnwidget.behaviours.registry import words_of
 
@@ -25,8 +25,8 @@ def card_to_wire(card: HeadCard) -> dict[str, Any]:
     return {
         "head": [card.head.layer, card.head.head, card.head.stack],
         "name": card.name,
-        "said": words.said if (words := words_of(card.name)) else card.name,
-        "runner_up": card.runner_up,
+        "said": words_of(card.name).said,
+        "runner_up": words_of(card.runner_up).said,
         "named_by": None if named is None else strongest.index(named),
         "scores": [_score(score) for score in strongest],
         "effect": None if card.effect is None else _effect(card.effect),
@@ -93,9 +93,11 @@ def _numbers_around(link: ExampleLink, groups: Sequence[Sequence[int]]) -> list[
 
 
 def _score(score: HeadScore) -> dict[str, Any]:
+    said = words_of(score.behaviour).said
     return {
         "behaviour": score.behaviour,
-        "description": score.description,
+        "said": said,
+        "description": _described(score, said),
         "control_name": score.control_name,
         "score": _number(score.score),
         "control": _number(score.control),
@@ -112,9 +114,19 @@ def _score(score: HeadScore) -> dict[str, Any]:
     }
 
 
+def _described(score: HeadScore, said: str) -> str:
+    """Return the description, in which readers need no names of relations."""
+    is_named = "governor" in score.behaviour.split(" to ") and not said.endswith("its governor")
+    return (
+        f"attends from {'an' if said[0] in 'aeiou' else 'a'} {said}"
+        if is_named
+        else (score.description)
+    )
+
+
 def _effect(effect: HeadEffect) -> dict[str, Any]:
     return {
-        "outcome": effect.outcome,
+        "losing": LOSING_IT_HURTS[effect.outcome][1],
         "effect": _number(effect.effect),
         "low": _number(effect.low),
         "high": _number(effect.high),

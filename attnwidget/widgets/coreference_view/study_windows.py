@@ -10,6 +10,7 @@ import numpy as np
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.antecedents import BASELINES
 from attnwidget.text.mentions import Document
+from attnwidget.text.short_name import short_name
 from attnwidget.widgets.pages.encoding import AS_TEXT, as_json_value, as_text
 from attnwidget.widgets.pages.page_part import Holding
 from attnwidget.widgets.pages.size_limit import held_around, held_note
@@ -85,7 +86,7 @@ def window_to_wire(
             "correct": [int(n) for n in correct],
         }
     return {
-        "name": document.name or document.source,
+        "name": short_name(document.name or document.source),
         "start": window.start,
         "words": list(document.words[window.start : window.end]),
         "length": len(document.words),

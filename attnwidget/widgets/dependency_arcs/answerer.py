@@ -15,6 +15,7 @@ from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.text.short_name import short_name
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.pages.page_part import Holding
 from attnwidget.widgets.shared.relation_words import words_of_relation
@@ -166,7 +167,7 @@ def sentence_to_wire(index: int, sentence: Sentence, problem: str) -> dict[str, 
     words = slice(0, 0 if problem else None)
     return {
         "sentence": index,
-        "name": sentence.name or sentence.source,
+        "name": short_name(sentence.name or sentence.source),
         "words": list(sentence.words[words]),
         "spaces": list(sentence.space_after[words]),
         "relations": list(sentence.relations[words]),

@@ -37,6 +37,7 @@ from attnwidget.widgets.explorer.examples import (
     story_of,
 )
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
+from attnwidget.widgets.explorer.explorer_page import page_part_of
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.given_text import (
     WithMedia,
@@ -194,6 +195,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     """
 
     kind = "explorer"
+    page_title = "Attention heads"
     jobs = ("card", "closed tabs", "text", "effects", "treebank", "picture")
 
     # Whether a text with words is read between words after a text without words.
@@ -634,7 +636,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     def _compare_with(self, other: Attention | None, *, opens: bool) -> None:
         """Compare with another attention, or with none.
 
-        A comparison that begins opens on the head that differs most, as does another text if
+        A new comparison opens on the head with the largest difference. Another text does so too if
         `opens`.
         """
         begins = other is not None and self._other is None
@@ -844,11 +846,14 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         children = self.children
         chosen = {name: child for name, child in children.items() if name in self.panels}
         parts = {}
+        figures = {}
         for panel, child in (chosen or children).items():
             for name, part in child.page_content().parts.items():
                 # Here arcs go to a sentence that has the relation chosen.
                 own = {**part.own, "follows": True} if panel == "arcs" else part.own
-                parts[name] = replace(part, remark=self._status.note_of(panel), own=own)
+                parts[name] = replace(part, remark="", own=own)
+                figures[panel] = name
+        parts = {self.kind: page_part_of(self, super().page_part(), figures), **parts}
         read = "input" if self.attention.media else "text"
         notes = [f"the page has no model: another {read} needs a notebook"]
         if self.attention.media:
@@ -857,10 +862,9 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         if waits:
             names = ", ".join(TAB_NAMES.get(panel, panel) for panel in waits)
             notes.append(f"written before these were measured: {names}")
-        # A reader of the page may select another head, but the line of the page does not change.
-        line = next(iter(self.caption.notes), "")
-        look = "" if line.startswith("panels: ") else f"As saved: {line}"
-        text = "\n".join(filter(None, [*self._shown.values(), look]))
+        # One sentence that is not compared is in the figure itself.
+        is_drawn = self._other is None and not self.attention.is_long
+        text = None if is_drawn else "\n".join(filter(None, self._shown.values()))
         return Page(parts, text=text, notes=tuple(notes))
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.tapping.head import Head
-from attnwidget.widgets.pages.encoding import AS_TEXT, as_text, rounded
+from attnwidget.widgets.pages.encoding import AS_TEXT, as_text, rounded, rounding
 from attnwidget.widgets.pages.page_part import Holding
 from attnwidget.widgets.pages.size_limit import megabytes
 from attnwidget.widgets.wire.values import axes_to_wire, masked_map
@@ -31,12 +31,15 @@ def all_maps(attention: Attention, quantity: str) -> Holding:
             f"{len(attention.tokens):,} tokens does not have: save a HeadView alone, whose page "
             "holds the visible part, or a picture"
         )
-    return Holding(
-        "the maps of all heads",
-        "shorten the text (the size grows with its square)",
-        _size(attention),
-        lambda room: (_embedded(attention, quantity), ["maps rounded to 8 bits"]),
-    )
+    size = _size(attention)
+
+    def embed(room: float) -> tuple[list[dict[str, Any]], list[str]]:
+        if 2 * size <= room:
+            return _embedded(attention, quantity, is_fine=True), []
+        return _embedded(attention, quantity), ["maps rounded to 8 bits"]
+
+    remedy = "shorten the text (the size grows with its square)"
+    return Holding("the maps of all heads", remedy, size, embed)
 
 
 def maps_of(attention: Attention, quantity: str, head: Head) -> Holding:
@@ -65,10 +68,10 @@ def _size(attention: Attention, only: Head | None = None) -> float:
 
 
 def _embedded(
-    attention: Attention, quantity: str, only: Head | None = None
+    attention: Attention, quantity: str, only: Head | None = None, *, is_fine: bool = False
 ) -> list[dict[str, Any]]:
     return [
-        _of_stack(attention, stack, unit, quantity, only)
+        _of_stack(attention, stack, unit, quantity, only, is_fine)
         for stack in attention.stacks.values()
         if only is None or only.stack == stack.name
         for unit in UNITS
@@ -76,11 +79,15 @@ def _embedded(
 
 
 def _of_stack(
-    attention: Attention, stack: Stack, unit: str, quantity: str, only: Head | None
+    attention: Attention, stack: Stack, unit: str, quantity: str, only: Head | None, is_fine: bool
 ) -> dict[str, Any]:
     axes = axes_to_wire(stack, unit, attention.n_prompt)
     maps = [masked_map(attention, quantity, head, unit) for head in heads_of(stack, only)]
-    return in_bytes(axes, quantity, maps, stack, only)
+    held = in_bytes(axes, quantity, maps, stack, only)
+    if not is_fine:
+        return held
+    levels = [(values, rounded(values)[0]) for values in maps]
+    return held | {"fine": as_text(np.stack([rounding(*pair) for pair in levels]))}
 
 
 def heads_of(stack: Stack, only: Head | None) -> list[Head]:

@@ -37,6 +37,28 @@ def rounded(values: NDArray[np.float32]) -> tuple[NDArray[np.uint8], float]:
     return levels, maximum
 
 
+def rounding(values: NDArray[np.float32], levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the rounding errors of the bytes of one map, as 128 + 256 times the error.
+
+    A byte and its rounding error give a value to four digits.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.widgets.pages.encoding import rounded, rounding
+        >>> values = np.array([0.0, 0.125, 0.5, np.nan], "f4")
+        >>> rounding(values, rounded(values)[0])
+        array([128, 128, 128,   0], dtype=uint8)
+    """
+    seen = ~np.isnan(values)
+    maximum = float(values[seen].max()) if seen.any() else 0.0
+    share = np.sqrt(np.clip(values[seen] / maximum, 0, 1)) if maximum > 0 else 0
+    apart = np.zeros(values.shape, np.float64)
+    apart[seen] = 1 + 254 * share - levels[seen]
+    fine = np.clip(np.rint(128 + 256 * apart), 0, 255).astype(np.uint8)
+    fine[~seen] = 0
+    return fine
+
+
 def as_text(array: NDArray[np.generic]) -> str:
     """The bytes of an array (little endian, C order) as base64 text."""
     array = np.ascontiguousarray(array)

@@ -13,6 +13,7 @@ from attnwidget.widgets.wire.linked_traits import fitting
 
 #: Figures in their order on a page. Further figures follow by name.
 _FIRST = (
+    "explorer",
     "linked_text",
     "head_grid",
     "head_view",
@@ -63,6 +64,7 @@ def page_data(parts: Mapping[str, Part], limit_mb: float) -> PageData:
                 "own": part.own,
                 "shapes": part.shapes,
                 "relations": part.relations,
+                "children": part.children,
             }
         )
         sizes.append(Sized(f"what {part.figure} shows", _bytes(figures[-1])))

@@ -53,12 +53,13 @@ def document(
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{_escaped(title)}</title><style>\n{_styles(figures)}</style></head>\n"
         f"<body><main><header><h1>{_escaped(title)}</h1>{shown}"
+        "<noscript><p>The figures of this page are drawn by its script: allow it to run.</p>"
+        "</noscript></header></main>\n"
+        "<footer><details><summary>about this page</summary>"
         '<p class="attnw-page-caption">'
     )
     after = (
-        f"{_escaped(caption)}</p>"
-        "<noscript><p>The figures of this page are drawn by its script: allow it to run.</p>"
-        "</noscript></header></main>\n"
+        f"{_escaped(caption)}</p></details></footer>\n"
         f'<script type="application/json" id="attnw-data">{as_json(data)}</script>\n'
         f"{code}</body></html>\n"
     )

@@ -41,6 +41,7 @@ class Part:
         holdings: Large data by name; figures with the same name share it.
         remark: A remark for the reader.
         smaller: Smaller data to hold if a page of this figure alone is too large.
+        children: Names of the figures that the figure draws in its panels, by panel.
     """
 
     figure: str
@@ -54,6 +55,7 @@ class Part:
     holdings: Mapping[str, Holding] = field(default_factory=dict)
     remark: str = ""
     smaller: Mapping[str, Holding] | None = None
+    children: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -35,14 +35,16 @@ def write_page(
     The page starts with the present state of the widget. It answers from the data in the file, and
     its caption names this data:
 
-    - `HeadGrid` and `HeadView` hold every map, rounded to 8 bits. A `HeadView` whose maps are over
-      the limit holds the shown map.
+    - `HeadGrid` and `HeadView` hold every map with four digits of each value. Maps over about an
+      eighth of `limit_mb` are rounded to 8 bits. A `HeadView` whose maps are over the limit holds
+      the shown map.
     - `DependencyArcs` and `CoreferenceView` hold the shown sentence or document, and as many
       neighbours as fit into a quarter of `limit_mb` (at most 40 sentences).
     - The page of any other figure holds all data of the figure.
 
     Args:
-        widget: Any figure of heads. The page of an Explorer has all of its figures, linked.
+        widget: Any figure of heads. The page of an Explorer has the layout and all figures of the
+            Explorer.
         path: The file. It is replaced at once, or not at all.
         title: The heading. By default the name of the figure and of the model.
         limit_mb: The largest size of the file, in megabytes (10^6 bytes).

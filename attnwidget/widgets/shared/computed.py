@@ -1,4 +1,25 @@
-"""Computed traits: each names the traits it depends on, and the widget keeps it up to date."""
+"""Computed traits: each names the traits it depends on, and the widget keeps it up to date.
+
+The data that a widget sends to its page are computed traits (`widgets/shared/computed.py`). The
+decorator `@computed("selected", "quantity")` makes a method a trait, and names the traits that the
+method reads. While the widget is open, the base class computes stale traits once for each block of
+changes: an assignment with its observers, a message of the page, or a `with` block. The computation
+follows the order of the dependencies, under the widget's lock, and sends one message. If it fails,
+the figure shows the error and the values stay. Whoever reads a computed trait gets its current
+value. Options that limit each other have observers: the selection follows the layer, and a new
+input unlocks all tokens.
+
+anywidget needs traitlets, which has observers and blocks of changes, but no computed traits. The
+alternatives param (`depends`) and psygnal (evented dataclasses) keep values in special objects, and
+every value would need a copy in a trait for the page. Computed traits are therefore a small layer
+on traitlets.
+
+The metadata of a trait state what the trait is: an option of the user, shared with linked figures,
+saved in the state of an explorer, set by the page, computed by a page without a kernel
+(`.tag(sync=True, option=True, shared=True)`; `HeadWidget` lists the tags). `code()`, states, links
+and pages read the metadata, so an option is declared once. A test finds public traits without a
+declaration, and lists of names beside the metadata.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from attnwidget.widgets.shared.head_labels import Labels
 from attnwidget.widgets.shared.save_menu import answer_page
 from attnwidget.widgets.shared.session_options import options
 from attnwidget.widgets.shared.traits import HeadsTrait
-from attnwidget.widgets.shared.widget_code import chosen_options, code_of
+from attnwidget.widgets.shared.widget_code import PythonCode, chosen_options, code_of
 from attnwidget.widgets.wire import null_in_browser
 from attnwidget.widgets.wire.linked_traits import fitting
 
@@ -205,7 +205,7 @@ class HeadWidget(Exporting, ComputedTraits):
 
         The code loads the model by its name, reads the text and sets every option that differs from
         its default. Weights and measurements cannot be written as code: they appear under the name
-        of their parameter, with a comment.
+        of their parameter, with a comment. A notebook shows the code as code.
 
         Example:
             >>> from attnwidget import HeadView, load_model
@@ -217,7 +217,7 @@ class HeadWidget(Exporting, ComputedTraits):
             HeadView(attention, layer=2, head=1, tokens=[("query", 2)])
         """
         with self._lock:
-            return self._code()
+            return PythonCode(self._code())
 
     def _code(self) -> str:
         # A class without a kind of its own, such as `CompareView`, is written as its base.

@@ -36,7 +36,7 @@ def is_on_picture(tokens: Tokens) -> bool:
 def writes_over_sound(stack: Stack, unit: str) -> bool:
     """Return whether queries are tokens of a decoder that writes while it attends to a sound.
 
-    The row of a token is the row that writes the next token, so figures label it by the next token.
+    The row of a token is the row that writes the next token, by which figures label the row.
 
     Args:
         stack: The stack.

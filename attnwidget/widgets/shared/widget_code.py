@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from attnwidget.capture.maps.python_call import Call, call
+
+
+class PythonCode(str):
+    """Python code, which a notebook shows as code and not as one line of text.
+
+    Example:
+        >>> from attnwidget import HeadView, load_model
+        >>> view = HeadView(load_model().attend("The cat sat."), 2, 1)
+        >>> print(view.code()._repr_markdown_().splitlines()[0])
+        ```python
+    """
+
+    __slots__ = ()
+
+    def _repr_markdown_(self) -> str:
+        # A text within the code can have a fence of its own.
+        longest = max(map(len, re.findall("`+", self)), default=0)
+        fence = "`" * max(3, longest + 1)
+        return f"{fence}python\n{self}\n{fence}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        for number, line in enumerate(self.splitlines()):
+            if number:
+                printer.break_()
+            printer.text(line)
 
 
 def code_of(

@@ -29,6 +29,9 @@ export const MEANINGS: Record<Column, string> = {
   "held out": "score on the half of the data that did not choose the name",
   outcome: "whether the loss rises without the head where its behaviour applies",
 };
+/** The heading of a column. */
+export const headingOf = (column: Column): string =>
+  column === "outcome" ? "losing it hurts" : column;
 export const KIND_MEANINGS: Record<Kind, string> = {
   strongest: "strongest: by weight and length of the moved vector",
   heaviest: "heaviest: by weight",
@@ -39,7 +42,7 @@ export const KIND_MEANINGS: Record<Kind, string> = {
 
 const number = (value: number | null): string =>
   value === null ? "–" : value.toFixed(2).replace("-", "−");
-const nats = (value: number | null): string =>
+const change = (value: number | null): string =>
   value === null ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`;
 
 /** `L2 H8 (3-9) · determiner to its noun`. */
@@ -50,25 +53,32 @@ export const cardTitle = ({ head, said }: Card): string =>
 export function cardSentences(card: Card): string[] {
   const named = card.named_by === null ? undefined : card.scores[card.named_by];
   const also = card.runner_up ? `Also: ${card.runner_up}.` : "";
-  if (!named)
-    return [`None of ${card.scores.length} measured behaviours describes this head.`, also].filter(
-      Boolean,
-    );
+  if (!named) {
+    const [closest] = card.scores;
+    const none = `None of ${card.scores.length} measured behaviours describes this head.`;
+    return closest ? [none, `Closest: ${closest.said}, ${scoreAgainst(closest)}.`] : [none];
+  }
   const held =
     named.held_out === null
       ? ""
-      : `Held out: ${number(named.held_out)} against ${number(named.held_out_control)}.`;
+      : `On other texts: ${number(named.held_out)} against ${number(named.held_out_control)}.`;
   const auc =
     named.auc === null
       ? ""
       : `A predicted link has more weight than another link in ${percentText(named.auc)} of pairs.`;
   const test = named.adjusted === null ? "" : `, ${printP(named.adjusted)}`;
   return [
-    `${sentence(named.description)} Score ${number(named.score)} against ` +
-      `${number(named.control)} by ${named.control_name}${test}.`,
+    `${sentence(named.description)} Score ${scoreAgainst(named)}${test}.`,
     [held, auc, also].filter(Boolean).join(" "),
   ].filter(Boolean);
 }
+
+const scoreAgainst = ({ score, control, control_name }: Score) =>
+  `${number(score)} against ${number(control)} by ${control_name}`;
+
+/** Whether more than the sentences is shown: without a name, only if all scores are asked for. */
+export const isWhole = (card: Card, { all_scores }: Pick<AtlasState, "all_scores">): boolean =>
+  card.named_by !== null || all_scores;
 
 const sentence = (text: string) =>
   text && `${text[0]?.toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
@@ -110,37 +120,27 @@ export function effectRows(effect: Effect): EffectRow[] {
       label: "where it applies",
       values: effect.effect === null ? [] : [effect.effect],
       interval: low === null || high === null ? null : [low, high],
-      text: nats(effect.effect),
+      text: change(effect.effect),
     },
   ];
   if (matched !== null)
-    rows.push({ label: "elsewhere", values: [matched], interval: null, text: nats(matched) });
+    rows.push({ label: "elsewhere", values: [matched], interval: null, text: change(matched) });
   if (others.length) {
     const range = [Math.min(...others), Math.max(...others)] as const;
     rows.push({
       label: counted(others.length, "other head"),
       values: others,
       interval: null,
-      text: others.length > 1 ? `${nats(range[0])} to ${nats(range[1])}` : nats(range[0]),
+      text: others.length > 1 ? `${change(range[0])} to ${change(range[1])}` : change(range[0]),
     });
   }
   return rows;
 }
 
-/** The outcomes of an effect in words for readers. */
-const LOSING: Record<string, string> = {
-  "primary cause": "yes, here, and more than any other tested head",
-  "secondary cause": "yes, but as much elsewhere or without another head",
-  correlate: "yes, but as much elsewhere and without another head",
-  interferer: "no, the model predicts better without it",
-  null: "no measurable change",
-};
-
-export const effectTitle = ({ outcome }: Effect): string =>
-  `losing it hurts: ${outcome ? (LOSING[outcome] ?? outcome) : "unknown, too few texts"}`;
+export const effectTitle = ({ losing }: Effect): string => `losing it hurts: ${losing}`;
 
 export const effectNote = ({ n_places, n_texts }: Effect): string =>
-  `rise of the loss without the head, in nats (0.01: the right word is 1 % less probable), with ` +
+  `rise of the loss without the head (0.01: the right word is 1 % less probable), with ` +
   `the 95 % interval · ` +
   `${counted(n_places, "place")} in ${counted(n_texts, "text")} · other heads: of the same layer`;
 

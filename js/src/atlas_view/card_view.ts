@@ -15,6 +15,7 @@ import {
   effectRows,
   effectTitle,
   exampleText,
+  isWhole,
   KIND_MEANINGS,
   NO_CARD,
   NO_EXAMPLES,
@@ -60,6 +61,12 @@ export function cardView(
   const anchor = isPage
     ? html`<a href=${`#${anchorOf(card.head)}`} title="link to this head">${title}</a>`
     : title;
+  if (!isWhole(card, state))
+    return html`<p class="attnw-atlas-title">${anchor}</p>
+      ${cardSentences(card).map((text) => html`<p class="attnw-atlas-text">${text}</p>`)}
+      ${moreButton(`all ${card.scores.length} scores`, false, () =>
+        actions.change({ all_scores: true }),
+      )}${noteField(card.head, state, isPage, actions.change)}`;
   const aside = html`${effectView(card.effect, state, layout, look)}
     ${writesView(card)}${feedsView(card, actions)}`;
   return html`<p class="attnw-atlas-title">${anchor}</p>
@@ -107,7 +114,7 @@ function scoreView(score: Score, { bar }: AtlasLayout, { theme, density }: Look)
   };
   const [own, control] = scoreTexts(score);
   return html`<tr><th scope="row" class=${score.names ? "attnw-atlas-named" : ""}
-      title=${scoreText(score)}>${score.behaviour}</th
+      title=${scoreText(score)}>${score.said}</th
     ><td><canvas aria-hidden="true" ${painted(paint, score, theme, bar, density)}></canvas></td
     ><td class="attnw-atlas-number"><b>${own}</b> <span class="attnw-unseen"> against </span
       ><span class="attnw-muted">${control}</span></td></tr>`;

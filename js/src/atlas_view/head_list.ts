@@ -3,7 +3,7 @@ import { ref } from "lit-html/directives/ref.js";
 import { repeat } from "lit-html/directives/repeat.js";
 import { tableRows } from "../shared/table_rows.js";
 import type { Head } from "../shared/types.js";
-import { MEANINGS, NOTHING, rowsText } from "./card_text.js";
+import { headingOf, MEANINGS, NOTHING, rowsText } from "./card_text.js";
 import type { AtlasLayout } from "./layout.js";
 import { anchorOf, printed, type Row } from "./rows.js";
 import { type AtlasState, COLUMNS, type Column } from "./state.js";
@@ -46,7 +46,7 @@ export function headList(actions: Actions) {
     const order = descending ? "descending" : "ascending";
     return html`<th scope="col" title=${MEANINGS[column]} aria-sort=${isOrder ? order : nothing}
       class=${NUMBERS.has(column) ? "attnw-atlas-number" : nothing}><button type="button"
-      class="attnw-atlas-sort" @click=${() => actions.sort(column)}><span>${column}</span
+      class="attnw-atlas-sort" @click=${() => actions.sort(column)}><span>${headingOf(column)}</span
       ><span aria-hidden="true" class="attnw-atlas-arrow">${arrow}</span></button></th>`;
   }
 

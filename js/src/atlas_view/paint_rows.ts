@@ -1,6 +1,7 @@
 import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont, shorten, write } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
 import type { Theme } from "../shared/theme.js";
+import { headingOf } from "./card_text.js";
 import { type AtlasLayout, GAP, NUMBERS } from "./layout.js";
 import { printed, type Row } from "./rows.js";
 import { type AtlasState, COLUMNS, type Column } from "./state.js";
@@ -42,7 +43,7 @@ export function paintRows(
   for (const column of COLUMNS) {
     const isOrder = column === state.sort;
     const colour = isOrder ? theme.text : theme.muted;
-    put(column, column, colour, isOrder, AXIS_LABEL_SIZE);
+    put(column, headingOf(column), colour, isOrder, AXIS_LABEL_SIZE);
   }
   pen.fillStyle = theme.muted;
   pen.fillRect(0, ROW - 1, width, 1);

@@ -9,6 +9,7 @@ import {
   effectRows,
   effectTitle,
   FIGURE,
+  isWhole,
   MEANING,
   NO_CARD,
   NOTHING,
@@ -33,14 +34,12 @@ import { type BarRow, paintBarRows, paintRows, rowsHeight } from "./paint_rows.j
 import { noteOf, rowsOf, shownRows } from "./rows.js";
 import type { AtlasState, Card } from "./state.js";
 
-/** Width of a picture that asks for none: the card stands beside the table. */
-const OWN = 984;
 /** Rows of the table in a picture. */
 const MOST_ROWS = 24;
 
 /** The table of heads, and the card of the chosen head. */
 export const drawPicture: DrawPicture<AtlasState> = (state, request) => {
-  const sheet = new Sheet(request, OWN);
+  const sheet = new Sheet(request);
   const { theme, room } = sheet;
   const layout = layoutOf(room, state.table);
   const all = state._heads ? rowsOf(state._heads) : [];
@@ -84,10 +83,11 @@ function drawCard(sheet: Sheet, state: AtlasState, card: Card, layout: AtlasLayo
   const note = noteOf(card.head, state.notes);
   if (note) for (const line of `Note: ${note}`.split("\n")) sheet.text(line, words);
   sheet.gap();
+  if (!isWhole(card, state)) return;
   sheet.text("scores", heading);
   bars(
     shownScores(card, state.all_scores).map((score) => ({
-      label: score.behaviour,
+      label: score.said,
       isBold: score.names,
       numbers: scoreTexts(score),
       paint: (pen) => paintScore(pen, theme, score, layout.bar),

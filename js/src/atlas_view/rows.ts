@@ -8,6 +8,9 @@ export interface Row {
   name: string;
   runnerUp: string;
   outcome: string;
+  /** Name and outcome in words for readers. */
+  said: string;
+  losing: string;
   strength: number;
   heldOut: number;
 }
@@ -20,6 +23,8 @@ export function rowsOf(numbers: HeadNumbers): Row[] {
     name,
     runnerUp: numbers.runner_up[i] ?? "",
     outcome: numbers.outcome[i] ?? "",
+    said: numbers.said[i] ?? name,
+    losing: numbers.losing[i] ?? "",
     strength: strength[i] ?? Number.NaN,
     heldOut: heldOut[i] ?? Number.NaN,
   }));
@@ -62,10 +67,10 @@ export function shownRows(rows: Row[], { search, sort, descending, notes }: Sear
   const wanted = compact(search);
   const way = descending ? -1 : 1;
   return rows
-    .filter(({ head, name, runnerUp, outcome }) =>
-      compact([anchorOf(head), name, runnerUp, outcome, noteOf(head, notes)].join("\n")).includes(
-        wanted,
-      ),
+    .filter(({ head, name, runnerUp, outcome, said }) =>
+      compact(
+        [anchorOf(head), name, said, runnerUp, outcome, noteOf(head, notes)].join("\n"),
+      ).includes(wanted),
     )
     .sort((a, b) => {
       const x = keyOf(a, sort);
@@ -88,8 +93,8 @@ const share = (value: number) => (Number.isNaN(value) ? "–" : value.toFixed(2)
 /** A row as it is printed. */
 export const printed = (row: Row): Record<Column, string> => ({
   head: headName(row.head),
-  name: row.name || "no name",
+  name: row.said || "no name",
   strength: share(row.strength),
   "held out": share(row.heldOut),
-  outcome: row.outcome || "–",
+  outcome: row.losing || "–",
 });

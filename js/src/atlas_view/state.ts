@@ -22,6 +22,9 @@ export interface HeadNumbers {
   name: string[];
   runner_up: string[];
   outcome: string[];
+  /** Names and outcomes in words for readers. */
+  said: string[];
+  losing: string[];
   strength: WireArray;
   held_out: WireArray;
 }
@@ -29,6 +32,8 @@ export interface HeadNumbers {
 /** One behaviour on the card of a head; null where a number is not finite. */
 export interface Score {
   behaviour: string;
+  /** The behaviour in words for readers. */
+  said: string;
   description: string;
   control_name: string;
   score: number;
@@ -49,7 +54,8 @@ export interface Score {
 
 /** The rise of the loss without the head, in nats. */
 export interface Effect {
-  outcome: string;
+  /** Whether losing the head hurts, in words for readers. */
+  losing: string;
   effect: number | null;
   low: number | null;
   high: number | null;

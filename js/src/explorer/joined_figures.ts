@@ -1,6 +1,6 @@
 import { WATCHED as OF_GRID } from "../head_grid/state.js";
 import { WATCHED as OF_VIEW } from "../head_view/state.js";
-import { WATCHED as OF_PREDICTIONS } from "../prediction_view/state.js";
+import { WATCHED as OF_PREDICTIONS, type PredictionState } from "../prediction_view/state.js";
 import { snapshot } from "../shared/snapshot.js";
 import type { Model } from "../shared/types.js";
 import type {
@@ -21,7 +21,7 @@ type Name = keyof Figures;
 const TRAITS: { [N in Name]: string[] } = {
   grid: OF_GRID,
   view: OF_VIEW,
-  predictions: [...OF_PREDICTIONS, "tokens"],
+  predictions: [...OF_PREDICTIONS, "tokens", "unit"],
 };
 
 /**
@@ -64,6 +64,7 @@ export function joinedFigures(
     grid: () => models.grid && snapshot(models.grid, OF_GRID),
     view: () => models.view && snapshot(models.view, OF_VIEW),
     predictions: () =>
-      models.predictions && snapshot(models.predictions, [...OF_PREDICTIONS, "tokens"]),
+      models.predictions &&
+      snapshot(models.predictions, TRAITS.predictions as (keyof PredictionState)[]),
   };
 }

@@ -1,12 +1,18 @@
 import type { Metrics } from "../shared/head_types.js";
-import { decodedByte, type EmbeddedMaps, mapsIn, wire } from "../shared/page/embedded_maps.js";
+import {
+  decodedByte,
+  type EmbeddedMaps,
+  levelAt,
+  mapsIn,
+  wire,
+} from "../shared/page/embedded_maps.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Kernel } from "../shared/page/page_data.js";
 import type { WirePlaces } from "../shared/places/place_types.js";
 import type { Head } from "../shared/types.js";
 import { asFloat32, asUint8, type WireArray } from "../shared/wire.js";
 import { paintedToken, rowOf } from "./page_row.js";
-import type { GridState, Thumbnails } from "./state.js";
+import type { GridState, Rows, Thumbnails } from "./state.js";
 
 interface Own {
   metrics: Metrics[];
@@ -25,6 +31,7 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
     _metrics: null,
     _thumbnails: null,
     _places: null,
+    _rows: null,
   });
   const measure = () => {
     const label = model.get("step") ?? model.get("_steps")?.at(-1);
@@ -75,7 +82,18 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
     };
     const made = differs ? difference : ofOne();
     model.set("_thumbnails", { ...made, ...edited, of_two, changes });
+    answer();
   };
+  /** Rows of a locked query; thumbnails that paint this row have them, unless a key is locked. */
+  function answer(): void {
+    const stack = model.get("stack");
+    const maps = mapsIn(held.maps ?? [], stack, model.get("unit"), model.get("quantity"));
+    const tokens = model.get("tokens");
+    const isPainted = model.get("_thumbnails")?.row && tokens.every(([side]) => side !== "key");
+    const isCompared = model.get("_compared")?.length;
+    const off = model.get("disabled").filter(([, , name]) => name === stack);
+    model.set("_rows", maps && !isPainted && !isCompared ? answersOf(maps, tokens, off) : null);
+  }
   const drawn = [
     "thumbnail",
     "stack",
@@ -89,6 +107,7 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
   for (const name of drawn) model.on(`change:${name}`, draw);
   model.on("change:tokens", () => {
     if (model.get("_thumbnails")?.row) draw();
+    else answer();
   });
   model.on("change:step", measure);
   // As in the kernel, another metric starts without a range: it was one of the metric before.
@@ -112,6 +131,28 @@ const paintedOf = (
   of: Pick<Thumbnails, "stack" | "unit" | "quantity" | "hidden">,
   timesKeys: boolean,
 ) => ({ ...rowOf(maps, token, timesKeys), ...of, times_keys: timesKeys });
+
+/** More numbers than these are not kept, as in a kernel. */
+const MOST_NUMBERS = 2 ** 20;
+
+/** Where the locked query looks in every head; null without one. */
+function answersOf(maps: EmbeddedMaps, tokens: GridState["tokens"], off: Head[]): Rows | null {
+  const { axes, quantity } = maps;
+  const [layers, heads, queries, keys] = maps.shape;
+  const locked = tokens.filter(([side, at]) => side === "query" && at < queries).at(-1)?.[1];
+  if (locked === undefined || layers * heads * keys > MOST_NUMBERS) return null;
+  const values = Float32Array.from({ length: layers * heads * keys }, (_, i) => {
+    const head = Math.floor(i / keys);
+    const level = levelAt(maps, (head * queries + locked) * keys + (i % keys));
+    return decodedByte(level, maps.maxima[head] ?? 0);
+  });
+  for (const [layer, head] of off) {
+    const at = (layer * heads + head) * keys;
+    values.fill(0, at, at + keys);
+  }
+  const { stack, unit } = axes;
+  return { stack, unit, quantity, query: locked, values: wire(values, [layers, heads, keys]) };
+}
 
 /** Painted rows that are 0 in heads that are off. */
 function withEmptyRows<T extends ReturnType<typeof paintedOf>>(drawn: T, off: Head[]): T {

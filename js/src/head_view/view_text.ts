@@ -149,7 +149,7 @@ export function captionOf(
         ? `rows sum to ${low.toFixed(2)}–${high.toFixed(2)} (attention sinks)`
         : "",
       shown.mask,
-      exact ? "" : "rounded to 8 bits",
+      exact ? "" : "rounded",
       shown.unit === "words" ? MERGED : "",
       writtenNote(axes),
       ...drawing,

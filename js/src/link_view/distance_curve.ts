@@ -2,6 +2,7 @@ import { AXIS_LABEL_SIZE, labelFont, labelOf } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { counted, digits, figures } from "../shared/numbers.js";
 import { asFloat32 } from "../shared/wire.js";
+import { reason } from "./link_text.js";
 import { isAbout, type Link, type LinkState } from "./state.js";
 
 const TITLE_LINE = 18;
@@ -53,7 +54,7 @@ export function curveOf(
   const answer = state._distances;
   if (!answer || !isAbout(answer, link)) return [null, state._problem || WAITING];
   const { found, problem } = answer;
-  if (!found) return [null, `Other distances are not known: ${problem}.`];
+  if (!found) return [null, `Other distances are not known: ${reason(problem)}`];
   const { first, distance: own } = found;
   const weights = asFloat32(found.weights);
   const scores = asFloat32(found.scores);

@@ -72,14 +72,26 @@ const printWeight = (weight: number) => (weight < 0.0005 ? figures(weight) : dig
 /** A share in per cent. */
 const printShare = (share: number) => `${percent(Math.round(100 * share) / 100 || 0, 1)} %`;
 
-/** Rows of parts, of the parts that are not listed, and of the sum. */
-function rowsOf(parts: ScorePart[], [count, sum]: Rest, others: ScorePart[], total: number): Row[] {
+const sizeOf = (parts: ScorePart[]) => parts.reduce((all, [, value]) => all + Math.abs(value), 0);
+
+/** Rows of parts, the largest first, then of the parts that are not listed, and of the sum. */
+function rowsOf(parts: ScorePart[], [count, sum]: Rest, total: number): Row[] {
   const print = printed([...parts.map(([, value]) => value), total]);
   const row = ([label, value]: ScorePart): Row => ({ label, value, text: print(value) });
+  const sorted = [...parts].sort(([, a], [, b]) => Math.abs(b) - Math.abs(a));
   const left: ScorePart[] = count ? [[counted(count, "other"), sum]] : [];
-  const rows = [...parts, ...left, ...others].map(row);
-  return [...rows, { ...row(["sum", total]), isSum: true }];
+  return [...[...sorted, ...left].map(row), { ...row(["sum", total]), isSum: true }];
 }
+
+/** What bars alone do not say of their parts. */
+const restText = (parts: ScorePart[], [count, sum]: Rest): string =>
+  Math.abs(sum) > sizeOf(parts)
+    ? `The ${counted(count, "other")} outweigh the parts that are listed: no few parts explain it.`
+    : "";
+
+/** A reason in one line. */
+export const reason = (problem: string): string =>
+  `${problem.split(/[:;.] /)[0]?.replace(/\.$/, "")} (docs: Why a head attends).`;
 
 /** Why the head prefers the key to its rival. */
 function whyPanel(state: LinkState, link: Link): AnswerPanel {
@@ -93,8 +105,10 @@ function whyPanel(state: LinkState, link: Link): AnswerPanel {
   };
   if (!answer || !isAbout(answer, link, true)) return { ...panel, above: [WAITING] };
   const { found, problem } = answer;
-  if (!found || link.versus === null) return { ...panel, above: [problem] };
-  const { parts, rest, others, by, total, log_ratio, note } = found;
+  if (!found || link.versus === null) return { ...panel, above: [reason(problem)] };
+  const { rest, by, total, log_ratio, note } = found;
+  const parts = [...found.parts, ...found.others];
+  if (!sizeOf(parts)) return { ...panel, above: ["No part makes a difference.", note] };
   const ratio = log_ratio === null ? "" : printed([log_ratio])(log_ratio);
   const weights = [link.weight, weightOf(link, link.versus)].map(printWeight).join(" / ");
   return {
@@ -102,10 +116,9 @@ function whyPanel(state: LinkState, link: Link): AnswerPanel {
     above: [
       link.is_runner_up ? `${rival} is the other token with most weight.` : `${rival} was chosen.`,
     ],
-    blocks: [
-      { heading: `difference of scores, by ${by}`, rows: rowsOf(parts, rest, others, total) },
-    ],
+    blocks: [{ heading: `difference of scores, by ${by}`, rows: rowsOf(parts, rest, total) }],
     below: [
+      restText(parts, rest),
       ratio
         ? `The sum is the log ratio of the weights: log (${weights}) = ${ratio}.`
         : "A weight is 0 in float32, so the sum has no log ratio to be compared with.",
@@ -121,15 +134,16 @@ function sourcesPanel(state: LinkState, link: Link): AnswerPanel {
   if (!answer || !isAbout(answer, link, true))
     return { ...panel, above: [state._problem || WAITING] };
   const { found, problem } = answer;
-  if (!found) return { ...panel, above: [problem] };
+  if (!found) return { ...panel, above: [reason(problem)] };
   const { pairs, rest, total } = found;
   const bounded = state._why?.found?.others.length;
   const what = link.versus === null ? "score" : "difference of scores";
   return {
     ...panel,
     above: ["Writer of the query × writer of the key."],
-    blocks: [{ heading: `${what}, by writers`, rows: rowsOf(pairs, rest, [], total) }],
+    blocks: [{ heading: `${what}, by writers`, rows: rowsOf(pairs, rest, total) }],
     below: [
+      restText(pairs, rest),
       bounded
         ? `The sum is the ${what} before bias and soft cap.`
         : `The sum is the ${what} of all dimensions.`,
@@ -145,7 +159,7 @@ function carriedPanel(state: LinkState, link: Link): AnswerPanel {
   const answer = state._writes;
   if (!answer || !isAbout(answer, link)) return { ...panel, above: [state._problem || WAITING] };
   const { found, problem } = answer;
-  if (!found) return { ...panel, above: [problem] };
+  if (!found) return { ...panel, above: [reason(problem)] };
   const { tokens, rest, layer_share, note } = found;
   const [, share = 0] = tokens[0] ?? [];
   const rows = tokens.map(
@@ -182,7 +196,7 @@ function wordBlocks(state: LinkState, link: Link): Pick<AnswerPanel, "blocks" | 
   const answer = state._vocabulary;
   if (!answer || !isAbout(answer, link)) return { blocks: [], below: [WAITING] };
   const { found, problem } = answer;
-  if (!found) return { blocks: [], below: [`No words: ${problem}.`] };
+  if (!found) return { blocks: [], below: [`No words: ${reason(problem)}`] };
   const all = [...found.promoted, ...found.suppressed];
   const print = printed(all.map(([, value]) => value));
   const rows = all.map(([label, value]): Row => ({ label, value, text: print(value) }));

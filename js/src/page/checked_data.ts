@@ -40,6 +40,8 @@ export function checkedFigure(stored: unknown, isKnown: (name: string) => boolea
   const { relations } = stored;
   if (relations !== null && !isTexts(relations))
     throw new DamagedError("its relations are not names");
+  if (stored.children !== undefined && !isFields(stored.children))
+    throw new DamagedError("its panels are not names");
   for (const name of ["label", "remark"] as const)
     if (typeof stored[name] !== "string") throw new DamagedError(`its ${name} is no text`);
   return embedded(stored) as PageFigure;
@@ -80,7 +82,7 @@ function checkedMaps(stored: unknown): EmbeddedMaps[] {
 
 function checkedMap(stored: unknown): EmbeddedMaps {
   if (!isFields(stored)) throw new DamagedError("its maps are missing");
-  const { shape, maxima, axes, values, only } = stored as unknown as StoredMaps;
+  const { shape, maxima, axes, values, fine, only } = stored as unknown as StoredMaps;
   if (!Array.isArray(shape) || shape.length !== 4 || !shape.every((n) => isCount(n, 1e8)))
     throw new DamagedError(`its maps have the shape ${JSON.stringify(shape)}`);
   const [layers, heads, queries, keys] = shape;
@@ -99,7 +101,11 @@ function checkedMap(stored: unknown): EmbeddedMaps {
   if (bytes.length !== expected)
     throw new DamagedError(`its maps have ${bytes.length} of ${expected} bytes`);
   if (only && maps !== 1) throw new DamagedError("it has several maps where one is expected");
-  return { ...(stored as unknown as StoredMaps), values: bytes };
+  return {
+    ...(stored as unknown as StoredMaps),
+    values: bytes,
+    fine: fine ? bytesOf(fine, expected) : null,
+  };
 }
 
 const isTexts = (value: unknown): value is string[] =>

@@ -4,9 +4,11 @@ import { sentenceOf } from "../shared/page/damage.js";
 import type { PageFigure } from "../shared/page/page_data.js";
 import type { RenderContext } from "../shared/types.js";
 import { checkedFigure, checkedHeld, parsedPage } from "./checked_data.js";
+import { answerLocks, type Host, hostOf, namesInside } from "./figures_inside.js";
 import { type Linked, link, pageModel } from "./linked_models.js";
 
-type Widget = () => { render(context: RenderContext<HeadsState>): void };
+type Context = RenderContext<HeadsState> & { host?: Host };
+type Widget = () => { render(context: Context): void };
 
 /** The figures whose scripts the page carries, by name; these scripts run before this one. */
 const widgets = (): Record<string, Widget> =>
@@ -17,7 +19,8 @@ const say = (place: HTMLElement, error: unknown) =>
   element(place, "p", { role: "alert", class: "attnw-page-alert" }, sentenceOf(error));
 
 interface PlacedFigure {
-  section: HTMLElement;
+  /** null for a figure in a panel of another figure. */
+  section: HTMLElement | null;
   figure: PageFigure;
   linked: Linked;
 }
@@ -27,17 +30,22 @@ function place(parent: HTMLElement, source: string): PlacedFigure[] {
   const { figures, held: stored } = parsedPage(source);
   const held = checkedHeld(stored);
   const placed: PlacedFigure[] = [];
+  const inside = namesInside(figures.filter((data): data is PageFigure => Boolean(data)));
   for (const data of figures) {
-    const section = element(parent, "section");
+    const isInside = inside.has((data as PageFigure | null)?.name ?? "");
+    const section = isInside ? null : element(parent, "section");
     try {
       const figure = checkedFigure(data, (name) => Object.hasOwn(widgets(), name));
       const { label, name, remark } = figure;
-      section.ariaLabel = label;
-      section.dataset.figure = name;
-      if (remark) element(section, "p", { class: "attnw-page-remark" }, `${label}, ${remark}`);
+      if (section) {
+        section.ariaLabel = label;
+        section.dataset.figure = name;
+        if (remark) element(section, "p", { class: "attnw-page-remark" }, `${label}, ${remark}`);
+      }
       placed.push({ section, figure, linked: pageModel(figure, held) });
     } catch (error) {
-      say(section, error);
+      // A panel without its figure shows an error of its own.
+      if (section) say(section, error);
     }
   }
   return placed;
@@ -71,14 +79,16 @@ function start(main: HTMLElement, source: string): void {
     say(parent, error);
   }
   link(placed.map(({ linked }) => linked));
+  answerLocks(placed);
   const { signal } = new AbortController();
+  const draw = (name: string, context: Context) => widgets()[name]?.().render(context);
+  const host = hostOf(placed, draw);
   for (const { section, figure, linked } of placed)
     try {
-      const widget = widgets()[figure.name] as Widget;
-      widget().render({ model: linked.model, el: section, signal });
+      if (section) draw(figure.name, { model: linked.model, el: section, signal, host });
     } catch (error) {
-      section.replaceChildren();
-      say(section, error);
+      section?.replaceChildren();
+      if (section) say(section, error);
     }
 }
 

@@ -291,11 +291,15 @@ interface Arranged {
 
 type Page = Omit<Look, "theme">;
 
-/** Where table and map stand; the table's scroll bar takes `gutter` of the width. */
+/**
+ * Where table and map stand; the table's scroll bar takes `gutter` of the width. In one column, the
+ * map stands below the table at any width.
+ */
 export function arrange(
   scene: Scene,
   { width: room, density, ...type }: Page,
   gutter = 0,
+  hasColumns = true,
 ): Arranged {
   const layers = scene.heat?.layers ?? 0;
   const heads = scene.heat?.heads ?? 0;
@@ -305,7 +309,7 @@ export function arrange(
     const aside = rest && room - gutter - table.width - SPACE;
     return { table, aside, heat: heatLayout(aside || room, layers, heads, density) };
   };
-  if (room >= WIDE && heatFits(ASIDE, heads)) {
+  if (hasColumns && room >= WIDE && heatFits(ASIDE, heads)) {
     const beside = arranged(ASIDE + SPACE);
     // Nothing is left out of the table for the map's sake.
     if (!beside.table.short && beside.aside >= ASIDE) return beside;

@@ -21,22 +21,18 @@ import {
 } from "./scene.js";
 import type { TableState } from "./state.js";
 
-/** Width of a picture that asks for none: the map stands beside the table. */
-const OWN = 984;
-
-/** The table of relations, and the map of all heads on the chosen one. */
+/** The table of relations, and below it the map of all heads on a chosen relation. */
 export const drawPicture: DrawPicture<TableState> = (state, request) => {
-  const sheet = new Sheet(request, OWN);
+  const sheet = new Sheet(request);
   const { theme } = request;
   const relations = state._numbers ? decodeRelations(state._numbers) : undefined;
-  const scene = sceneOf(state, relations, request.brief);
-  const at = arrange(scene, sheet.look);
+  const scene = sceneOf(state, relations, true);
+  const at = arrange(scene, sheet.look, 0, false);
   sheet.title(FIGURE + ofStack(scene.stack), state._source.model);
   const { width, height } = at.table;
   sheet.figure(width, height, (pen) => paintTable(pen, at.table, scene, sheet.look));
   if (!scene.rows.length) sheet.text(NOTHING, { size: LABEL_SIZE, colour: theme.text, line: 20 });
-  if (at.aside) sheet.aside(at.aside);
-  else sheet.gap();
+  sheet.gap();
   drawMap(sheet, scene, at.heat);
   sheet.under();
   const said = captionOf(scene, at.table.bar > 0);

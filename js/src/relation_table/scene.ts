@@ -9,7 +9,7 @@ import type { Column, RelationNumbers, TableState } from "./state.js";
 export const FIGURE = "Best head of each relation";
 export const NOTHING = "No relation is left: search for less, or ask for fewer words.";
 export const LEGEND = "accuracy % · dot: better than the offset, corrected p ≤ 0.05";
-/** Rows of the table for readers of a notebook. */
+/** Rows of the accessible table. */
 const MOST_ROWS = 20;
 const ORDERS: Partial<Record<Column, [down: string, up: string]>> = {
   relation: ["Z to A", "A to Z"],
@@ -123,6 +123,9 @@ export function chosenRows(rows: Row[], wish: Wish): Row[] {
         relation.toLocaleLowerCase().includes(wanted),
     )
     .sort((a, b) => {
+      // Gains that can be chance do not stand among the best.
+      const certain = Number(b.p <= LEVEL) - Number(a.p <= LEVEL);
+      if (wish.sort === "gain" && wish.descending && certain) return certain;
       const x = keyOf(a, wish.sort);
       const y = keyOf(b, wish.sort);
       return x === y ? a.index - b.index : way * (x < y ? -1 : 1);
@@ -203,15 +206,22 @@ export interface Scene {
 }
 
 /**
- * The rows of a state: all requested rows, or in the short form the first rows and the chosen row.
+ * The rows of a state: all requested rows, or in a picture each relation once, and of these the
+ * first rows and the chosen row.
  */
-export function sceneOf(state: TableState, relations: Decoded | undefined, brief = false): Scene {
+export function sceneOf(
+  state: TableState,
+  relations: Decoded | undefined,
+  isPicture = false,
+): Scene {
   const all = relations?.rows ?? [];
   const chosen = all.find(({ relation }) => relation === state.relation);
   const whole = chosenRows(all, state);
-  const rows = brief ? firstRows(whole, chosen) : whole;
-  const first = `the first ${MOST_ROWS}${rows.length > MOST_ROWS ? " and the chosen one" : ""}`;
-  const cut = rows.length < whole.length && first;
+  const most = state.picture_rows;
+  const single = isPicture ? eachOnce(whole, chosen) : whole;
+  const rows = isPicture ? firstRows(single, chosen, most) : whole;
+  const first = `the first ${most}${rows.length > most ? " and the chosen one" : ""}`;
+  const cut = rows.length < single.length && first;
   const said = [`${rows.length} of ${all.length} rows`, cut, ...wishes(state)];
   return {
     state,
@@ -220,12 +230,24 @@ export function sceneOf(state: TableState, relations: Decoded | undefined, brief
     chosen,
     stack: relations?.stack ?? "self",
     said: said.filter(Boolean).join(" · "),
-    heat: relations && chosen && heatOf(state, relations, chosen),
+    heat:
+      relations && chosen && !(isPicture && chosen.relation === ALL)
+        ? heatOf(state, relations, chosen)
+        : undefined,
   };
 }
 
-const firstRows = (rows: Row[], chosen: Row | undefined): Row[] =>
-  rows.filter((row, i) => i < MOST_ROWS || row === chosen);
+const firstRows = (rows: Row[], chosen: Row | undefined, most = MOST_ROWS): Row[] =>
+  rows.filter((row, i) => i < most || (row === chosen && row.relation !== ALL));
+
+/** One row a relation: with its subtypes if there are some, and no row of all words. */
+function eachOnce(rows: Row[], chosen: Row | undefined): Row[] {
+  const names = new Set(rows.map(({ relation }) => relation));
+  const left = rows.filter(
+    (row) => row.relation !== ALL && (row === chosen || !names.has(row.relation + POOLED)),
+  );
+  return left.length ? left : rows;
+}
 
 function wishes({ search, min_count, significant, sort, descending }: TableState): string[] {
   const [down, up] = ORDERS[sort] ?? ["largest first", "smallest first"];
@@ -233,7 +255,8 @@ function wishes({ search, min_count, significant, sort, descending }: TableState
     min_count > 1 ? `at least ${min_count.toLocaleString("en")} words` : "",
     significant ? "only better than the offset" : "",
     search ? `search: “${search}”` : "",
-    `by ${SORTED[sort] ?? sort}, ${descending ? down : up}`,
+    `by ${SORTED[sort] ?? sort}, ${descending ? down : up}` +
+      (sort === "gain" && descending ? ", significant gains first" : ""),
   ];
 }
 

@@ -35,6 +35,8 @@ export interface TableState extends RelationsState {
   search: string;
   sort: Column;
   descending: boolean;
+  /** Rows of a picture at most. */
+  picture_rows: number;
   _numbers: RelationNumbers | null;
   _source: { model: string; note: string; without_attention?: number[] };
 }

@@ -50,20 +50,14 @@ export const signedValue = (print: (x: number) => string) => (x: number) =>
 /** Format a value of a quantity, alone or in a list with a largest value. */
 export type Print = (value: number, largest?: number) => string;
 
-/** Prints values of a quantity; rounded ones say so. */
+/** Prints values of a quantity. */
 export const printer =
-  (exact: boolean, quantity: string): Print =>
-  (value, largest) => {
-    if (Number.isNaN(value)) return "masked";
-    const text = printValue(quantity, largest)(value);
-    return exact || !(value > 0) || text.startsWith("<") ? text : `≈${text}`;
-  };
+  (quantity: string): Print =>
+  (value, largest) =>
+    Number.isNaN(value) ? "masked" : printValue(quantity, largest)(value);
 
 /** Prints weights as shares in per cent; "" for less than 1 %, which no reader compares. */
-export const sharePrinter =
-  (exact: boolean): Print =>
-  (value) => {
-    if (Number.isNaN(value)) return "masked";
-    if (value < 0.01) return "";
-    return exact ? percentText(value) : `≈${percentText(value)}`;
-  };
+export const shareText: Print = (value) => {
+  if (Number.isNaN(value)) return "masked";
+  return value < 0.01 ? "" : percentText(value);
+};

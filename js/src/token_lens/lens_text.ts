@@ -147,7 +147,7 @@ export function captionOf(scene: Scene): Caption {
       values.some(Number.isNaN) ? "masked cells struck through" : "",
       lens.unit === "words" ? MERGED : "",
       lens.decade === null ? "" : "numbers to three digits",
-      lens.exact ? "" : "rounded to 8 bits",
+      lens.exact ? "" : "rounded",
       source.note,
     ],
   });

@@ -1,4 +1,10 @@
-import { decodedByte, type EmbeddedMaps, mapsIn, wire } from "../shared/page/embedded_maps.js";
+import {
+  decodedByte,
+  type EmbeddedMaps,
+  levelAt,
+  mapsIn,
+  wire,
+} from "../shared/page/embedded_maps.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Kernel } from "../shared/page/page_data.js";
 import { askedOf, isHidden, type LensQuestion } from "./shown_tokens.js";
@@ -40,8 +46,7 @@ function lensOf(
   hidden: LensState["hidden"],
 ): Lens {
   const [layers, heads, queries, keys] = maps.shape;
-  const at = (head: number, q: number, k: number) =>
-    maps.values[(head * queries + q) * keys + k] ?? 0;
+  const at = (head: number, q: number, k: number) => levelAt(maps, (head * queries + q) * keys + k);
   const { quantity, axes } = maps;
   const about = {
     stack: axes.stack,
@@ -51,7 +56,7 @@ function lensOf(
     query,
     key,
     decade: null,
-    exact: false,
+    exact: Boolean(maps.fine),
   };
   const numbers = (bytes: number[][], first: number, shape: number[]) => {
     const values = bytes.flatMap((row, i) =>

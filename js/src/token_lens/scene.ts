@@ -167,8 +167,8 @@ export function sceneOf(state: LensState, { lens, values: all, goes }: Found, pa
 }
 
 /** Prints a value; of packed ones the smallest are only known to be small. */
-function printed({ exact, quantity, decade }: Lens): (value: number) => string {
-  const print = printer(exact, quantity);
+function printed({ quantity, decade }: Lens): (value: number) => string {
+  const print = printer(quantity);
   const least = decade === null ? 0 : leastOf(decade);
   return (value) =>
     value > 0 && value < 0.9 * least && quantity !== "weights" ? `<${print(least)}` : print(value);

@@ -221,6 +221,7 @@ def test_a_stage_of_one_layer_counts_from_zero() -> None:
     assert attention.weights(0, 0, stack="stage 2").any()
 
 
+@pytest.mark.skipif(zoo.TRANSFORMERS_4, reason="parts of the model have the names of version 5")
 def test_sam_names_the_part_that_can_be_read() -> None:
     vision = {
         "hidden_size": 16,

@@ -51,11 +51,12 @@ function exactEffects({ _effects: effects, _predictions: answered }: PredictionS
 export function guessOf(reading: Reading, state: PredictionState | undefined): Guess | undefined {
   const answered = state?._predictions;
   if (!state || !answered || reading.compared.length) return undefined;
-  const { from, words, head } = reading;
+  const { axes, from, words, head } = reading;
   const { task, rows } = answered;
   const asked = state.tokens.filter(([side]) => side === "query").at(-1)?.[1];
   const isOfInput = task === "class" || task === "span";
-  const isAsked = from === asked && (from !== undefined || task === "next");
+  const isAsked =
+    from === asked && state.unit === axes.unit && (from !== undefined || task === "next");
   if (!isOfInput && !isAsked) return undefined;
   const word = from === undefined ? undefined : words.query[from];
   const isEnd = task === "next" && answered.position === (state._stacks[0]?.n_query ?? 0);

@@ -30,6 +30,9 @@ const PHONE = 18;
 const NARROW = 500;
 /** Below this width arcs would cover the words. */
 const LEAST_ARCS = 560;
+/** The height of a word as a multiple of its font size, and of the number below it in pixels. */
+const WORD_HEIGHT = 1.35;
+const NUMBER_HEIGHT = 12;
 /** Of words that are drawn with arcs, at most. */
 const MOST_LINES = 3;
 export const CHIP_SIZE = 11;
@@ -86,6 +89,6 @@ export function sentenceSize(
     lines,
     hasArcs,
     head: !hasArcs ? 8 : lines === 1 ? 46 : 30,
-    leading: !hasArcs ? 1.8 : lines === 1 ? 1.5 : 2.5,
+    leading: !hasArcs ? WORD_HEIGHT + NUMBER_HEIGHT / font : lines === 1 ? 1.5 : 2.5,
   };
 }

@@ -272,7 +272,10 @@ function changeLine(reading: Reading, grid: GridState | undefined): Line {
   const place = changes.filter((value) => value > change).length + 1;
   const order =
     place === 1 ? `most of ${changes.length} heads` : `number ${place} of ${changes.length}`;
-  return [...start, plain(` differs between ${between}: ${order} (${figures(change)} nats).`)];
+  return [
+    ...start,
+    plain(` differs between ${between}: ${order} (${figures(change)} of at most 0.693).`),
+  ];
 }
 
 /** Quantities that are no shares: their numbers, without an even share. */

@@ -21,7 +21,7 @@ export const listName = (axis: Axis, index: number): string =>
 
 /** Prints values of a quantity, also small ones of many keys, which leave little to each. */
 export function printerOf(exact: boolean, quantity: string, key: Axis): Print {
-  const print = printer(exact, quantity);
+  const print = printer(quantity);
   if (!isMany(key) || !exact) return print;
   return (value, largest) =>
     largest === undefined && value > 0 ? figures(value) : print(value, largest);

@@ -11,6 +11,8 @@ export interface EmbeddedMaps {
   shape: [layers: number, heads: number, queries: number, keys: number];
   maxima: number[];
   values: Uint8Array;
+  /** The rounding error of each byte, as 128 + 256 times the error; null on a page without room. */
+  fine?: Uint8Array | null;
   /** The head of the map, if the page has space for a single map. */
   only?: Head | null;
 }
@@ -36,6 +38,12 @@ export function wire(array: Uint8Array | Float32Array | Int32Array, shape: numbe
   } as const;
 }
 
+/** The byte of a cell with its rounding error: 0 if masked, else a number from 1 to 255. */
+export const levelAt = ({ values, fine }: EmbeddedMaps, at: number): number => {
+  const byte = values[at] ?? 0;
+  return byte && fine ? byte + ((fine[at] ?? 128) - 128) / 256 : byte;
+};
+
 /** The value that a byte stands for; NaN where masked. */
 export const decodedByte = (byte: number, maximum: number): number =>
   byte ? maximum * ((byte - 1) / 254) ** 2 : Number.NaN;
@@ -48,10 +56,20 @@ export const decodedBytes = (bytes: Uint8Array, maximum: number): Float32Array =
 export function attentionMap(maps: EmbeddedMaps, [layer, head, stack]: Head): AttentionMap {
   const [, heads, queries, keys] = maps.shape;
   const index = maps.only ? 0 : layer * heads + head;
-  const bytes = maps.values.subarray(index * queries * keys, (index + 1) * queries * keys);
-  const values = wire(decodedBytes(bytes, maps.maxima[index] ?? 0), [queries, keys]);
+  const from = index * queries * keys;
+  const values = Float32Array.from({ length: queries * keys }, (_, i) =>
+    decodedByte(levelAt(maps, from + i), maps.maxima[index] ?? 0),
+  );
   const { quantity, axes } = maps;
-  return { stack, layer, head, quantity, unit: axes.unit, exact: false, values };
+  return {
+    stack,
+    layer,
+    head,
+    quantity,
+    unit: axes.unit,
+    exact: Boolean(maps.fine),
+    values: wire(values, [queries, keys]),
+  };
 }
 
 /** One head's map in two attentions. */

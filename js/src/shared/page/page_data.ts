@@ -22,6 +22,8 @@ export interface PageFigure<S = HeadsState, Own = unknown> extends Limits {
   remark: string;
   /** Without what its kernel computes. */
   state: S;
+  /** The names of the figures in its panels, by panel. The page gives these figures no section. */
+  children?: Record<string, string>;
   /** The source of its computed answers, beside the stored data. */
   own: Own;
 }
@@ -37,7 +39,10 @@ export interface Held {
 }
 
 /** Maps as the page holds them. */
-export type StoredMaps = Omit<EmbeddedMaps, "values"> & { values: Text64 };
+export type StoredMaps = Omit<EmbeddedMaps, "values" | "fine"> & {
+  values: Text64;
+  fine?: Text64 | null;
+};
 
 /** The part of a kernel that a page without one plays for a figure. */
 export type Kernel<S = HeadsState, Own = unknown> = (

@@ -73,7 +73,7 @@ export class Sheet {
   /** `own`: the room of a picture that asks for no width; `top`: above what comes first. */
   constructor(
     readonly request: Request,
-    private readonly own = UNATTACHED,
+    private readonly own = UNATTACHED - 2 * MARGIN,
     top = MARGIN,
   ) {
     this.y = top;
