@@ -139,47 +139,56 @@ def two_workers(repeats: int, rounds: int) -> list[Row]:
     """
     model = load_model(device="cpu")
     segments = read_segments(demo_prose(), model) * repeats
-    with ExitStack() as stack:
-        kinds = {"a process pool": pools(stack)}
-        if (clusters := dask_pools(stack)) is not None:
-            kinds["Dask"] = clusters
-        found = []
-        for kind, executors in kinds.items():
-            for executor in executors:
-                measure(model, segments[:256], SURFACE, executor=executor, progress=False)
-            walls: list[list[float]] = [[], []]
-            busy = []
-            alone = []
-            for _ in range(rounds):
-                start = time.process_time()
-                measure(model, segments, SURFACE, progress=False)
-                alone.append(time.process_time() - start)
-                for executor, wall in zip(executors, walls, strict=True):
-                    start = time.perf_counter()
-                    began = time.process_time()
-                    measure(model, segments, SURFACE, executor=executor, progress=False)
-                    wall.append(time.perf_counter() - start)
-                    if wall is walls[0]:
-                        busy.append(time.process_time() - began)
-            ideal = [2 * two for two in walls[1]]
-            what = f"{len(segments):,} segments of 128 tokens"
-            speed = row(
-                f"speed of two workers of {kind}, {what}",
-                "twice the speed of one worker",
-                walls[0],
-                ideal,
-                limit=-0.9,
-            )
-            found.append(speed)
-            found.append(
-                row(
-                    f"processor time of the notebook beside a worker of {kind}, {what}",
-                    "`measure` without workers",
-                    busy,
-                    alone,
-                )
-            )
+    found: list[Row] = []
+    # One after the other: the scheduler of a local Dask cluster works in this process.
+    for kind, made in (("a process pool", pools), ("Dask", dask_pools)):
+        with ExitStack() as stack:
+            if executors := made(stack):
+                found += of_workers(kind, executors, model, segments, rounds)
     return found
+
+
+def of_workers(
+    kind: str,
+    executors: list[Any],
+    model: AttentionModel,
+    segments: list[Segment],
+    rounds: int,
+) -> list[Row]:
+    """Return the rows of executors with one worker and with two."""
+    for executor in executors:
+        measure(model, segments[:256], SURFACE, executor=executor, progress=False)
+    walls: list[list[float]] = [[], []]
+    busy = []
+    alone = []
+    for _ in range(rounds):
+        start = time.process_time()
+        measure(model, segments, SURFACE, progress=False)
+        alone.append(time.process_time() - start)
+        for executor, wall in zip(executors, walls, strict=True):
+            start = time.perf_counter()
+            began = time.process_time()
+            measure(model, segments, SURFACE, executor=executor, progress=False)
+            wall.append(time.perf_counter() - start)
+            if wall is walls[0]:
+                busy.append(time.process_time() - began)
+    what = f"{len(segments):,} segments of 128 tokens"
+    ideal = [2 * two for two in walls[1]]
+    return [
+        row(
+            f"speed of two workers of {kind}, {what}",
+            "twice the speed of one worker",
+            walls[0],
+            ideal,
+            limit=-0.9,
+        ),
+        row(
+            f"processor time of the notebook beside a worker of {kind}, {what}",
+            "`measure` without workers",
+            busy,
+            alone,
+        ),
+    ]
 
 
 def pools(stack: ExitStack) -> list[Any]:
@@ -192,12 +201,12 @@ def pools(stack: ExitStack) -> list[Any]:
     ]
 
 
-def dask_pools(stack: ExitStack) -> list[Any] | None:
-    """Return executors of Dask with one worker and with two; None without Dask."""
+def dask_pools(stack: ExitStack) -> list[Any]:
+    """Return executors of Dask with one worker and with two; none without Dask."""
     try:
         from distributed import Client, LocalCluster
     except ImportError:
-        return None
+        return []
     executors = []
     for count in (1, 2):
         cluster = stack.enter_context(

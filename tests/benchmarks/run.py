@@ -161,8 +161,8 @@ def generated(
     if grown:
         lines += ["", "## Growth with tokens, heads and segments", ""]
         lines += wrapped(
-            "The exponent is the slope of a line through the logarithms of size and cost: 1 means "
-            "that twice the size takes twice the time, 2 that it takes four times the time."
+            "The exponent is the slope of a line through the logarithms of size and cost. With the "
+            "exponent 1, a double size takes double time; with 2, four times as long."
         )
         lines += ["", *table_of_growth(grown)]
     for name, reason in missing.items():
