@@ -7,7 +7,6 @@ must not load all others.
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -46,12 +45,7 @@ def attach_names(
             return load(name)
         except AttributeError as error:
             # Python would take this for a missing name, and hide the cause.
-            hint = (
-                "; run Python without -OO, which removes docstrings"
-                if sys.flags.optimize > 1
-                else ""
-            )
-            raise ImportError(f"{package}.{name} cannot be loaded: {error}{hint}") from error
+            raise ImportError(f"{package}.{name} cannot be loaded: {error}") from error
 
     return load_name, listed.copy, listed
 

@@ -12,7 +12,13 @@ Example:
     '#111111'
 """
 
-from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import in_dark
+try:
+    from attnwidget.charts.offline_chart import offline
+    from attnwidget.charts.theme import in_dark
+except AttributeError as error:
+    raise ImportError(
+        f"Altair, which draws charts, cannot be loaded: {error}; run Python without -OO, which "
+        "removes the docstrings that Altair reads"
+    ) from error
 
 __all__ = ["in_dark", "offline"]
