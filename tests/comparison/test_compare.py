@@ -387,11 +387,11 @@ def test_results_as_a_frame_charts_and_intervals(
 
 
 @pytest.mark.slow
-def test_what_fine_tuning_changed_most_is_the_last_layer(
+def test_updates_of_low_rank_changed_the_fourth_layer_most(
     embedded: AttentionModel, tuned: AttentionModel
 ) -> None:
     found = run(embedded, tuned, read_segments(demo_prose(), embedded, limit=8), matches=True)
-    assert found.cosine.mean(1).argmin() == 5
+    assert found.cosine.mean(1).argmin() == 3
     assert (found.match()["head"] == found.match()["other_head"]).all()
 
 
