@@ -12,13 +12,7 @@ Example:
     '#111111'
 """
 
-try:
-    from attnwidget.charts.offline_chart import offline
-    from attnwidget.charts.theme import in_dark
-except AttributeError as error:
-    raise ImportError(
-        f"Altair, which draws charts, cannot be loaded: {error}; run Python without -OO, which "
-        "removes the docstrings that Altair reads"
-    ) from error
+from attnwidget.charts.offline_chart import offline
+from attnwidget.charts.theme import in_dark
 
 __all__ = ["in_dark", "offline"]

@@ -11,12 +11,19 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
-import altair as alt
-from altair.utils.html import INLINE_HTML_TEMPLATE
 from PIL import Image
 
 from attnwidget.drawing.conversion import CHART_FORMATS, ChartFormat, chart_scripts, draw_chart
 from attnwidget.text.xml_text import xml_texts
+
+try:
+    import altair as alt
+    from altair.utils.html import INLINE_HTML_TEMPLATE
+except AttributeError as error:
+    raise ImportError(
+        f"Altair, which draws charts, cannot be loaded: {error}; run Python without -OO, which "
+        "removes the docstrings that Altair reads"
+    ) from error
 
 C = TypeVar("C", bound=alt.TopLevelMixin)
 

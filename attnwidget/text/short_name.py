@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 LONGEST_NAME = 40
-"""Characters of a name that are drawn."""
+"""Characters of a name without spaces that are drawn. A name of words may have twice as many."""
 _KEPT_AT_END = 10
 
 
 def short_name(name: str) -> str:
-    """Return a name of at most 40 characters: a longer name loses its middle.
+    """Return a name that loses its middle if it has over 40 characters, or 80 with spaces.
 
     Example:
         >>> from attnwidget.text.short_name import short_name
         >>> short_name("weblog-juancole.com_juancole_20051114075400_ENG_20051114_075400-0003")
         'weblog-juancole.com_juancole_…75400-0003'
     """
-    if len(name) <= LONGEST_NAME:
+    longest = LONGEST_NAME * (2 if " " in name else 1)
+    if len(name) <= longest:
         return name
-    return f"{name[: LONGEST_NAME - _KEPT_AT_END - 1]}…{name[-_KEPT_AT_END:]}"
+    return f"{name[: longest - _KEPT_AT_END - 1]}…{name[-_KEPT_AT_END:]}"

@@ -373,7 +373,7 @@ def _one_row_each(best: pd.DataFrame) -> pd.DataFrame:
     repeated = best["relation"].isin(pooled | ({"all"} if len(names) > 1 else set()))
     rows = best[~repeated]
     rows = rows.assign(
-        relation=rows["relation"].str.removesuffix(_POOLED),
+        relation=[name.removesuffix(_POOLED) for name in rows["relation"]],
         gain=rows["accuracy"] - rows["baseline"],
     )
     return rows.sort_values(["significant", "gain"], ascending=False, kind="stable")

@@ -25,9 +25,9 @@ class LowRankUpdate(nn.Module):
     def __init__(self, weight: Tensor, rank: int, generator: torch.Generator) -> None:
         super().__init__()
         rows, columns = weight.shape
-        drawn = torch.randn(rank, columns, generator=generator, device="cpu")
+        drawn = torch.randn(rank, columns, generator=generator, dtype=torch.float32, device="cpu")
         self.down = nn.Parameter(drawn / columns**0.5)
-        self.up = nn.Parameter(torch.zeros(rows, rank, device="cpu"))
+        self.up = nn.Parameter(torch.zeros(rows, rank, dtype=torch.float32, device="cpu"))
 
     def forward(self, weight: Tensor) -> Tensor:
         return weight + self.up @ self.down
@@ -42,7 +42,7 @@ def train_updates(model: nn.Module, layers: nn.Module, rank: int, seed: int) -> 
         rank: Rank of each update.
         seed: Seed of the factors.
     """
-    generator = torch.Generator("cpu").manual_seed(seed)
+    generator = torch.Generator(device="cpu").manual_seed(seed)
     base: nn.Module = getattr(model, str(model.base_model_prefix))
     pooler = {id(weight) for weight in getattr(base, "pooler", nn.Module()).parameters()}
     for weight in base.parameters():

@@ -13,7 +13,6 @@ import torch
 import transformers
 from tokenizers import normalizers
 
-import attnwidget
 from attnwidget import AttentionModel, HeadView, load_model, measure
 from attnwidget.corpus.segmenting import make_segments
 from fixtures import zoo
@@ -45,10 +44,12 @@ def test_the_embedded_model_attends(embedded: AttentionModel) -> None:
     assert attention.n_prompt is None
 
 
-def test_the_embedded_model_is_what_transformers_loads(embedded: AttentionModel) -> None:
-    folder = Path(attnwidget.__file__).parent / "demo"
+def test_the_embedded_model_is_what_transformers_loads(
+    embedded: AttentionModel, tmp_path: Path
+) -> None:
+    embedded.hf_model.save_pretrained(tmp_path)
     eager = transformers.BertForMaskedLM.from_pretrained(
-        folder, dtype=torch.float32, attn_implementation="eager"
+        tmp_path, dtype=torch.float32, attn_implementation="eager"
     )
     inputs = embedded.tokenizer("The cat sat.", return_tensors="pt")
     with torch.no_grad():

@@ -177,8 +177,12 @@ def test_figures() -> None:
         found.chart()
     spec = found.chart(min_count=2).to_dict()
     (rows,) = spec["datasets"].values()
-    assert [row["relation"] for row in rows] == found.best(2)["relation"].tolist()
-    assert rows[0]["label"] == "all (38)"
+    named = [row["relation"] for row in rows]
+    best = {name.removesuffix(" (all)") for name in found.best(2)["relation"]} - {"all"}
+    assert set(named) == best and len(named) == len(best), "each relation once"
+    gains = [(row["better"], row["accuracy"] - row["baseline"]) for row in rows]
+    assert gains == sorted(gains, reverse=True), "significant gains first, then by size"
+    assert all(row["label"] == f"{row['relation']} ({row['n']:.0f})" for row in rows)
     assert found.chart("det").to_dict()["description"].startswith("Accuracy on det")
     with pytest.raises(ValueError, match="no relation 'dobj', only all, det"):
         found.chart("dobj")
