@@ -65,7 +65,7 @@ def test_a_patch_is_pointed_at_locked_and_turned_on_a_page(
         caption = page.locator(".attnw-caption")
         expect(readout).to_contain_text("from [CLS]")
         expect(caption).to_contain_text("contains the picture of the input")
-        expect(page.locator("header")).to_contain_text("contains 1 picture of the input")
+        expect(page.locator("footer")).to_contain_text("contains 1 picture of the input")
         # The left half of the picture is light: dimmed to about a quarter, and no darker.
         page.wait_for_function(
             """() => { const canvas = document.querySelector("canvas.attnw-places");

@@ -89,9 +89,12 @@ const restText = (parts: ScorePart[], [count, sum]: Rest): string =>
     ? `The ${counted(count, "other")} outweigh the parts that are listed: no few parts explain it.`
     : "";
 
-/** A reason in one line. */
-export const reason = (problem: string): string =>
-  `${problem.split(/[:;.] /)[0]?.replace(/\.$/, "")} (docs: Why a head attends).`;
+/** A reason in one line: what an error begins with, and the next step that it ends with. */
+export function reason(problem: string): string {
+  const [first = ""] = problem.split(/[:;.] | \(/);
+  const [, step = ""] = problem.match(/(: [^:;.]{1,30})$/) ?? [];
+  return `${first.replace(/\.$/, "")}${step} (docs: Why a head attends).`;
+}
 
 /** Why the head prefers the key to its rival. */
 function whyPanel(state: LinkState, link: Link): AnswerPanel {
