@@ -152,7 +152,8 @@ def publication(chart: C, title: str, width: float = WIDTH) -> C:
     room = width - 2 * PADDING
     below = [part for line in rest for part in wrapped_text(line, room)]
     text = alt.TitleParams(wrapped_text(head, room, _TITLE), subtitle=below or alt.Undefined)
-    return chart.properties(title=text, description=" ".join([head, *rest])).configure(**_config())
+    described = ": ".join(filter(None, [head, "; ".join(rest)]))
+    return chart.properties(title=text, description=described).configure(**_config())
 
 
 def wrapped_text(text: str, width: float, size: float = LABEL) -> list[str]:
