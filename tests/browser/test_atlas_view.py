@@ -177,7 +177,7 @@ def test_a_saved_atlas_searches_sorts_and_opens_the_card_of_its_anchor(
     root.get_by_role("searchbox").fill("primary")
     expect(root).to_contain_text(re.compile(r"\d of 72 heads · search: “primary”"))
     page.evaluate("location.hash = '#L0H2'")
-    expect(card).to_contain_text("previous token")
+    expect(card).to_contain_text("the word before")
     expect(row(root, "L0 H2")).to_have_attribute("aria-pressed", "true")
 
 
