@@ -207,6 +207,7 @@ def test_a_saved_page_shows_what_was_in_sight(seen: Watched, tmp_path: Path) -> 
     root = page.locator(".attnw-view-root")
     expect(root.locator(".attnw-readout")).to_have_text("needle (7100) → needle (1234) 0.456")
     expect(root.locator(".attnw-curve")).to_be_visible()
+    page.get_by_text("about this page").click()
     expect(page.get_by_text("long input: holds an overview of L0 H1")).to_be_visible()
     # What it has not is drawn from the overview; there is nobody to search for a token.
     expect(root.locator("[type=search]")).to_be_hidden()

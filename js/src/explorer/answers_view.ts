@@ -59,7 +59,7 @@ export function answersView(
   const rows = isNarrow ? 2 : width > TWO_COLUMNS ? 3 : answers.length;
   const hasAfter = answers.some(({ after }) => after !== undefined);
   return html`<div class="attnw-ex-guess">
-    <h4><span class="attnw-ex-guess-title">${titleOf(guess, reading)}</span>
+    <h4 aria-level="2"><span class="attnw-ex-guess-title">${titleOf(guess, reading)}</span>
       <span class="attnw-ex-guess-key"><s class="attnw-ex-before"></s>whole${
         hasAfter
           ? html` <s class=${isOff ? "attnw-ex-after" : "attnw-ex-after attnw-ex-would"}></s

@@ -22,7 +22,7 @@ export function headTitle(of: {
   const named = reading?.name || (hasNames ? "no tested name" : "");
   const family = reading?.family;
   const power = isOff ? "switch on" : "switch off";
-  return html`<h4 class="attnw-ex-title" ?hidden=${hidden}>
+  return html`<h4 aria-level="2" class="attnw-ex-title" ?hidden=${hidden}>
     <span class="attnw-ex-head-name">${reading ? headName(reading.head) : "no head"}</span>
     <span class="attnw-ex-muted">${
       family && family !== "other"

@@ -249,7 +249,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
       ${lineView(lineNow(found, found.guess), toggleResting, !peeked && !pointed)}
       <div class="attnw-ex-main">
         <div class="attnw-ex-left">
-          <h4 ?hidden=${!standing("grid").open}>${titleOfAll} ${maps}</h4>
+          <h4 aria-level="2" ?hidden=${!standing("grid").open}>${titleOfAll} ${maps}</h4>
           ${of("grid")}
           ${standing("grid").open ? legendView(look.theme, model.get("_tested")) : nothing}
           ${answersView(found.guess, reading, guessHint(found), left, select)}

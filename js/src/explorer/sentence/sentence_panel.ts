@@ -116,10 +116,10 @@ export function sentencePanel(actions: SentenceActions) {
     ];
     const rests = kind === "chip" || (kind === "first" && isHidden);
     const name = [
-      text,
+      text + (number && ` ${number}`),
       kind === "template" ? "of the chat template" : "",
       isFrom ? "looks" : "",
-      number && `looked at, ${number}`,
+      number && "looked at",
       rests ? `${isHidden ? "show" : "hide"} resting places` : "",
     ];
     const style = ink ? { backgroundColor: ink.ground, color: ink.letters } : {};
@@ -136,7 +136,7 @@ export function sentencePanel(actions: SentenceActions) {
         if (nodeOf(place)?.matches(":focus-visible")) actions.point(place);
       }}
       @click=${() => (rests ? actions.toggleResting() : actions.choose(place))}
-      >${shownText(word)}<i
+      >${shownText(word)}${number ? " " : ""}<i
         aria-hidden="true"
         dir="ltr"
         class=${isTo ? "attnw-ex-strong" : ""}
