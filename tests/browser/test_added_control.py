@@ -36,6 +36,8 @@ def test_a_control_of_the_documentation_is_visible_in_the_explorer_and_works(
     notebook.run_cell(0)
     notebook.run_cell(1)
     assert notebook.value("sys.modules['attnwidget'].__file__").startswith(str(tmp_path))
+    # The menu is drawn again when measurements arrive, perhaps between the two halves of a click.
+    notebook.run_in_kernel("explorer.wait()")
     explorer = notebook.output(0).locator(".attnw-ex-root")
     alone = notebook.output(1).locator(".attnw-view-root")
     name = "frame the diagonal"
