@@ -81,7 +81,11 @@ def test_a_patch_is_pointed_at_locked_and_turned_on_a_page(
         figure.focus()
         page.keyboard.press("x")
         expect(caption).to_contain_text("which queries look there: to r1c2")
+        expect(readout).to_contain_text("to r1c2")
         page.keyboard.press("x")
+        # A key acts on what is drawn, which follows the key before it by a frame.
+        expect(caption).to_contain_text("where attention goes: from r1c2")
+        expect(readout).to_contain_text("from r1c2")
         page.keyboard.press("ArrowDown")
         expect(readout).to_contain_text("from r2c2")
         page.keyboard.press("Escape")
