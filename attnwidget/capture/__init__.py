@@ -32,7 +32,7 @@ Numbers do not depend on the state of the user's process. Public functions that 
 attention run in `kernels/plain_torch.py`: with gradients on and without autocast, as in a new
 process. Every tensor names its dtype and its device, and models are made in
 `capture/hub_model/plain_defaults.py`. Tests find a public function without the first, and a tensor
-without the second. Another test runs the main calls in twenty states of a process.
+without the second. Another test runs the main calls in many states of a process.
 
 Above 1,024 tokens the tap computes the layer itself, some rows at a time (`kernels/streaming.py`).
 The model gets its outputs, and the tap keeps each row's largest score and largest weight. Any

@@ -94,9 +94,7 @@ def _text(value: Any, digits: int) -> str:
     """Return a cell as text: numbers with significant digits, a dash for an absent value."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return _ABSENT
-    if not isinstance(value, float):
-        return str(value)
-    if not math.isfinite(value):
+    if not isinstance(value, float) or not math.isfinite(value):
         return str(value)
     if value == 0:
         return "0"

@@ -333,4 +333,10 @@ test("a rest that is larger than the parts is said, a long reason is one line", 
   expect([none?.blocks, none?.above[0]]).toEqual([[], "No part makes a difference."]);
   const long = state({ _sources: answer<Sources>(null, "no scores: the weights. Read again") });
   expect(panelsOf(long, LINK)[1]?.above).toEqual(["no scores (docs: Why a head attends)."]);
+  // The name of a model may have parentheses, and the next step stays.
+  const step = "queries of BERT (a copy) do not turn. A key cannot be moved: ask for layer 0";
+  const next = panelsOf(state({ _sources: answer<Sources>(null, step) }), LINK)[1];
+  expect(next?.above).toEqual([
+    "queries of BERT (a copy) do not turn: ask for layer 0 (docs: Why a head attends).",
+  ]);
 });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import weakref
 from collections.abc import Iterator
@@ -53,14 +54,16 @@ def test_memory_and_resume_file_do_not_grow_with_the_segments(
         for number in range(6 * WINDOW):
             segment = Segment((words[number], words[2 * number]))
             made.append(weakref.ref(segment))
-            alive.append(sum(one() is not None for one in made))
+            gc.collect()  # older versions of torch leave circles of references
+            known = [reference for reference in made if reference() is not None]
+            alive.append(len(known))
             yield segment
             del segment
 
     path = tmp_path / "sums.npz"
     measure(model, segments(), ["entropy"], batch_size=BATCH, resume=path, progress=False)
-    # A window is read while the window before is still known, and some of its batches are in use.
-    assert max(alive) <= 3 * WINDOW < 6 * WINDOW
+    # A window is read while the window before and its last batch are still known.
+    assert max(alive) <= 2 * WINDOW + BATCH
     assert len(sizes) == 6 * WINDOW / BATCH
     assert len(set(sizes)) == 1
 

@@ -253,6 +253,9 @@ def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) 
     assert not np.allclose(intact[3:], off[3:])
     for panel in ("strip", "head_map"):
         assert on_page(explorer, "notes")[panel] == "of this text alone, without L0 H3 (uniform)"
+    explorer.tab = "strip"
+    assert "metrics of this text alone, without L0 H3 (uniform)" in explorer.caption.notes
+    explorer.tab = None
     explorer.text = "Another text that the model reads."
     explorer.wait()
     assert explorer.grid.disabled == [Head(0, 3)] and "without" in explorer.attention.model_name

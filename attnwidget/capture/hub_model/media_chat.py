@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -135,31 +135,36 @@ def _places_of(
 
     The result is None unless there is exactly one way to place the parts.
     """
+    turned = [part[::-1] for part in parts[::-1]]
     for before, after in around:
-        ways = _ways(parts, ids[before : len(ids) - after])
-        first = next(ways, None)
-        if first is not None:
-            return [before + start for start in first] if next(ways, None) is None else None
+        inner = list(ids[before : len(ids) - after])
+        first = _first_places(parts, inner)
+        if first is None:
+            continue
+        # From the end, each part stands as late as it can: there is one way if nothing changes.
+        last = _first_places(turned, inner[::-1]) or []
+        ends = [len(inner) - start for start in last[::-1]]
+        if ends != [start + len(part) for start, part in zip(first, parts, strict=True)]:
+            return None
+        return [before + start for start in first]
     return None
 
 
-def _ways(parts: Sequence[Sequence[int]], ids: Sequence[int]) -> Iterator[list[int]]:
-    """Yield each way to place all parts, from the beginning of ids to their end."""
-    end = len(ids) - len(parts[-1])
-    if list(ids[: len(parts[0])]) != list(parts[0]) or list(ids[end:]) != list(parts[-1]):
-        return
-    middle = parts[1:-1]
+def _first_places(parts: Sequence[Sequence[int]], ids: list[int]) -> list[int] | None:
+    """Return the first place of each part after the part before it, from end to end of ids.
 
-    def from_part(number: int, first: int) -> Iterator[list[int]]:
-        if number == len(middle):
-            if first < end:
-                yield []
-            return
-        part = list(middle[number])
-        for begin in range(first + 1, end - len(part)):
-            if list(ids[begin : begin + len(part)]) == part:
-                for rest in from_part(number + 1, begin + len(part)):
-                    yield [begin, *rest]
-
-    for starts in from_part(0, len(parts[0])):
-        yield [0, *starts, end]
+    At least one id, of a picture, stands between two parts. None = they cannot be placed.
+    """
+    *begun, last = map(list, parts)
+    end = len(ids) - len(last)
+    starts: list[int] = []
+    free = 0
+    for part in begun:
+        # Only the first part stands at the beginning.
+        places = range(free, end - len(part)) if starts else range(1)
+        start = next((at for at in places if ids[at : at + len(part)] == part), None)
+        if start is None:
+            return None
+        starts.append(start)
+        free = start + len(part) + 1
+    return [*starts, end] if free <= end and ids[end:] == last else None

@@ -154,7 +154,11 @@ function captionOf(
   drawn: Partial<Record<Panel, Drawn>>,
 ): Caption {
   const names = (panels: Panel[]) => panels.map((name) => TITLES[name]);
-  const alone = shown.filter((name) => name in state._notes);
+  const notes = new Set(shown.map((name) => state._notes[name] ?? "").filter(Boolean));
+  const noted = [...notes].map((note) => {
+    const panels = shown.filter((name) => state._notes[name] === note);
+    return `${names(panels).join(" and ")} ${note}`;
+  });
   const { tab } = state;
   const isMissing = tab !== null && tab in state.progress && state.panels.includes(tab);
   const of = drawn.grid?.caption ?? drawn.view?.caption;
@@ -167,7 +171,7 @@ function captionOf(
     notes: [
       line,
       `panels: ${names(shown).join(", ") || "none"}`,
-      alone.length ? `${names(alone).join(" and ")} of this input alone` : "",
+      ...noted,
       isMissing ? `not measured yet: ${TITLES[tab]}` : "",
       ...figureNotes,
     ],

@@ -2,8 +2,8 @@ import type { Metrics } from "../shared/head_types.js";
 import {
   decodedByte,
   type EmbeddedMaps,
-  levelAt,
   mapsIn,
+  valueAt,
   wire,
 } from "../shared/page/embedded_maps.js";
 import { localModel } from "../shared/page/local_model.js";
@@ -142,9 +142,7 @@ function answersOf(maps: EmbeddedMaps, tokens: GridState["tokens"], off: Head[])
   const locked = tokens.filter(([side, at]) => side === "query" && at < queries).at(-1)?.[1];
   if (locked === undefined || layers * heads * keys > MOST_NUMBERS) return null;
   const values = Float32Array.from({ length: layers * heads * keys }, (_, i) => {
-    const head = Math.floor(i / keys);
-    const level = levelAt(maps, (head * queries + locked) * keys + (i % keys));
-    return decodedByte(level, maps.maxima[head] ?? 0);
+    return valueAt(maps, Math.floor(i / keys), locked * keys + (i % keys));
   });
   for (const [layer, head] of off) {
     const at = (layer * heads + head) * keys;

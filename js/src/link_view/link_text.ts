@@ -91,7 +91,7 @@ const restText = (parts: ScorePart[], [count, sum]: Rest): string =>
 
 /** A reason in one line: what an error begins with, and the next step that it ends with. */
 export function reason(problem: string): string {
-  const [first = ""] = problem.split(/[:;.] | \(/);
+  const [first = ""] = problem.split(/[:;.] /);
   const [, step = ""] = problem.match(/(: [^:;.]{1,30})$/) ?? [];
   return `${first.replace(/\.$/, "")}${step} (docs: Why a head attends).`;
 }

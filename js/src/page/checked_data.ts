@@ -82,7 +82,8 @@ function checkedMaps(stored: unknown): EmbeddedMaps[] {
 
 function checkedMap(stored: unknown): EmbeddedMaps {
   if (!isFields(stored)) throw new DamagedError("its maps are missing");
-  const { shape, maxima, axes, values, fine, only } = stored as unknown as StoredMaps;
+  const given = stored as unknown as StoredMaps;
+  const { shape, maxima, axes, values, fine, only } = given;
   if (!Array.isArray(shape) || shape.length !== 4 || !shape.every((n) => isCount(n, 1e8)))
     throw new DamagedError(`its maps have the shape ${JSON.stringify(shape)}`);
   const [layers, heads, queries, keys] = shape;
@@ -101,11 +102,7 @@ function checkedMap(stored: unknown): EmbeddedMaps {
   if (bytes.length !== expected)
     throw new DamagedError(`its maps have ${bytes.length} of ${expected} bytes`);
   if (only && maps !== 1) throw new DamagedError("it has several maps where one is expected");
-  return {
-    ...(stored as unknown as StoredMaps),
-    values: bytes,
-    fine: fine ? bytesOf(fine, expected) : null,
-  };
+  return { ...given, values: bytes, fine: fine ? bytesOf(fine, expected) : null };
 }
 
 const isTexts = (value: unknown): value is string[] =>

@@ -136,12 +136,12 @@ export function sentencePanel(actions: SentenceActions) {
         if (nodeOf(place)?.matches(":focus-visible")) actions.point(place);
       }}
       @click=${() => (rests ? actions.toggleResting() : actions.choose(place))}
-      >${shownText(word)}${number ? " " : ""}<i
+      >${shownText(word)}<i
         aria-hidden="true"
         dir="ltr"
         class=${isTo ? "attnw-ex-strong" : ""}
         ?hidden=${!number}
-        >${number}</i></button>`;
+        > ${number}</i></button>`;
   }
 
   let marksOfNow = new Map<number, { weight: number; isNumbered: boolean }>();

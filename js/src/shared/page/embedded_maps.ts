@@ -44,6 +44,12 @@ export const levelAt = ({ values, fine }: EmbeddedMaps, at: number): number => {
   return byte && fine ? byte + ((fine[at] ?? 128) - 128) / 256 : byte;
 };
 
+/** The value of a cell of a head's map; NaN where masked. */
+export const valueAt = (maps: EmbeddedMaps, head: number, cell: number): number => {
+  const [, , queries, keys] = maps.shape;
+  return decodedByte(levelAt(maps, head * queries * keys + cell), maps.maxima[head] ?? 0);
+};
+
 /** The value that a byte stands for; NaN where masked. */
 export const decodedByte = (byte: number, maximum: number): number =>
   byte ? maximum * ((byte - 1) / 254) ** 2 : Number.NaN;
@@ -56,10 +62,7 @@ export const decodedBytes = (bytes: Uint8Array, maximum: number): Float32Array =
 export function attentionMap(maps: EmbeddedMaps, [layer, head, stack]: Head): AttentionMap {
   const [, heads, queries, keys] = maps.shape;
   const index = maps.only ? 0 : layer * heads + head;
-  const from = index * queries * keys;
-  const values = Float32Array.from({ length: queries * keys }, (_, i) =>
-    decodedByte(levelAt(maps, from + i), maps.maxima[index] ?? 0),
-  );
+  const values = Float32Array.from({ length: queries * keys }, (_, i) => valueAt(maps, index, i));
   const { quantity, axes } = maps;
   return {
     stack,
