@@ -68,6 +68,8 @@ _BUSY = (
     "The machine was busy: about {:.0f} processes wanted its cores. Costs are therefore too high, "
     "and ratios less certain than on a quiet machine."
 )
+# The load of a minute still counts the benchmark before, which has two processes at most.
+_OWN_LOAD = 2
 # Number of characters in a line of the documentation.
 _WIDTH = 100
 
@@ -148,12 +150,13 @@ def generated(
         missing: The reason of each benchmark that could not be measured.
         said: Machine and versions.
         day: Date of the run.
-        load: Number of processes that wanted a core beside the benchmarks.
+        load: Number of processes that wanted a core when a benchmark began, that of the benchmark
+            before among them.
     """
     lines = [BEGIN, "", "## Steps beside plain passes", ""]
     month = f"{day.day} {day:%B %Y}"
     lines += wrapped(f"Measured on {month} on {said}, by `make bench`, with one thread.")
-    if load > 1:
+    if load > _OWN_LOAD:
         lines += ["", *wrapped(_BUSY.format(load))]
     steps = [row for rows in found.values() for row in rows if isinstance(row, Row)]
     lines += ["", *table_of_steps(steps)]
