@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import wraps
 from typing import Any
 
@@ -276,6 +277,37 @@ class TestRowsWithoutKeys:
         weights = load_model(hf_model).attend(inputs, long=long).weights(0)
         assert np.isnan(weights[:, 3]).all()
         assert not np.isnan(weights[:, 2]).any()
+
+
+class TestNaN:
+    """Maps of NaN look like empty maps, and the largest NaN is the first key."""
+
+    def test_weights_that_are_not_finite_are_named(self) -> None:
+        hf_model = zoo.build("llama", "sdpa")
+        hf_model.model.layers[1].mlp.up_proj.weight.data[0] = float("nan")
+        model = load_model(hf_model)
+        reason = r"NaN at token 0: the weights model\.layers\.1\.mlp\.up_proj\.weight are not"
+        with pytest.raises(ValueError, match=reason):
+            model.attend({"input_ids": ids()})
+        with pytest.raises(ValueError, match="NaN instead of probabilities"):
+            model.predict({"input_ids": ids()})
+
+    def test_a_later_input_that_overflows_is_refused(self) -> None:
+        hf_model = zoo.build("gpt2", "eager")
+        hf_model.transformer.wte.weight.data[7] = 6.5e4
+        hf_model.transformer.wpe.weight.data += 1e3  # the sum exceeds the largest float16
+        model = load_model(hf_model.half())
+        assert np.isfinite(model.attend([5, 6, 8]).weights(2)).all()
+        with pytest.raises(ValueError, match=r"NaN at token 0: .*large for float16.*float32"):
+            model.attend([5, 7, 8])
+
+    def test_a_corpus_is_refused(self) -> None:
+        model = load_model()
+        segments = make_segments(["The captain told his men."], model)
+        broken = copy.deepcopy(model.hf_model)
+        broken.base_model.encoder.layer[3].output.dense.weight.data[0] = float("inf")
+        with pytest.raises(ValueError, match=r"encoder\.layer\.3\.output\.dense\.weight"):
+            measure(load_model(broken, model.tokenizer), segments, ["entropy"], progress=False)
 
 
 class TestReasons:

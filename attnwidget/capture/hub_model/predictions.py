@@ -60,6 +60,9 @@ class Predictions(Result):
         log_probability: Log probability of the text in a causal model, given its first token, in
             nats; else None.
 
+    Raises:
+        ValueError: A log probability is NaN.
+
     Example:
         >>> from attnwidget import load_model
         >>> model = load_model(device="cpu")
@@ -79,6 +82,14 @@ class Predictions(Result):
     answers: Answers
     top: int = 10
     log_probability: float | None = None
+
+    def __post_init__(self) -> None:
+        if np.isnan(self.log_probabilities).any():
+            raise ValueError(
+                f"{self.model_name} gives NaN instead of probabilities: its weights are not "
+                "finite, or numbers are too large for its dtype; "
+                "load_model(..., dtype=torch.float32) has room for larger numbers"
+            )
 
     @cached_property
     def probabilities(self) -> Float32Array:

@@ -46,7 +46,8 @@ class OutputCheck:
         """Compare the output of a tapped pass with the output of the same pass without a tap.
 
         Nothing is compared while heads are switched off, or once a comparison has passed. A
-        difference does not count if another thread has changed the weights since `start`.
+        difference does not count if another thread has changed the weights since `start`. Every
+        output is checked for NaN, because maps of NaN look like empty maps.
 
         Args:
             model: The model, or the part of it, that was run.
@@ -55,8 +56,9 @@ class OutputCheck:
             output: Output of the model inside the tap.
 
         Raises:
-            ValueError: The outputs differ by more than rounding explains.
+            ValueError: The outputs are NaN, or differ by more than rounding explains.
         """
+        _refuse_nan(model, inputs, output)
         if self._passed or open_edits(model):
             return
         if _difference(output, _plain_pass(model, inputs, options), inputs) > 1:
@@ -78,6 +80,46 @@ class OutputCheck:
         with torch.no_grad(), tap(model, lambda _: None, on_long=lambda _: None):
             output = model(**beginning, **options)
         self.check(model, beginning, options, output)
+
+
+def _refuse_nan(model: nn.Module, inputs: Mapping[str, Any], output: Any) -> None:
+    """Raise ValueError if outputs at real tokens are NaN.
+
+    A mask of four dimensions may leave a query without keys. Eager attention then gives NaN, and
+    the maps show that.
+    """
+    if any(isinstance(value, Tensor) and value.ndim == 4 for value in _masks(inputs)):
+        return
+    for name, tensor in _tensors(output).items():
+        if tensor.ndim < 2 or not tensor.numel():
+            continue
+        # A state with NaN makes all logits of its token NaN, so one column is enough.
+        is_nan = tensor[..., 0].isnan()
+        real = _real_tokens(name, inputs)
+        if real is not None and real.shape == is_nan.shape:
+            is_nan = is_nan & real
+        elif real is not None and not bool(is_nan.all()):
+            continue  # places of padding are not known
+        if bool(is_nan.any()):
+            at = f" at token {int(is_nan.nonzero()[0, 1])}" if is_nan.ndim == 2 else ""
+            raise ValueError(
+                f"{type(uncompiled(model)).__name__} gives NaN{at}: {_cause_of_nan(model)}"
+            )
+
+
+def _masks(inputs: Mapping[str, Any]) -> list[Any]:
+    return [value for name, value in inputs.items() if name.endswith("mask")]
+
+
+def _cause_of_nan(model: nn.Module) -> str:
+    for name, weight in model.named_parameters():
+        if weight.is_floating_point() and not bool(torch.isfinite(weight).all()):
+            return f"the weights {name} are not finite, so load an earlier checkpoint"
+    dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
+    return (
+        f"its weights are finite, so numbers are too large for {dtype} on the way; "
+        "load_model(..., dtype=torch.float32) has room for larger numbers"
+    )
 
 
 def _judge_difference(
