@@ -239,6 +239,11 @@ def _add_sentence(
             if attribute.startswith("Entity="):
                 if cluster_field is None:
                     raise ValueError(f"{where}: Entity= comes before any # global.Entity = … line")
+                if "-" in index:
+                    raise ValueError(
+                        f"{where}: Entity= stands at the range {index}: expected it at the words "
+                        "of the range, because a range is no word"
+                    )
                 word = len(document.words)
                 document.brackets.read(
                     attribute.removeprefix("Entity="),

@@ -138,6 +138,7 @@ class Document:
 
         Raises:
             ValueError: as `Document`.
+            TypeError: `words` is a string.
 
         Example:
             >>> from attnwidget import Document
@@ -147,6 +148,8 @@ class Document:
             [('captain', 'nominal'), ('his', 'pronoun'), ('men', 'nominal')]
         """
         where = source or name or "document"
+        if isinstance(words, str):
+            raise TypeError(f"{where}: words are a list such as ['Cats', 'purr'], got {words!r}")
         mentions = []
         for span in spans:
             parts = ((span[0], span[1]),) if len(span) == 3 else tuple(span[0])

@@ -78,13 +78,15 @@ class Sentence:
 
         Raises:
             ValueError: as for every sentence.
-            TypeError: a governor is not an integer.
+            TypeError: a governor is not an integer, or `words` is a string.
 
         Example:
             >>> from attnwidget import Sentence
             >>> Sentence.from_lists(["Cats", "purr"], [2, 0], ["nsubj", "root"]).governors
             (2, 0)
         """
+        if isinstance(words, str):
+            raise TypeError(f"words are a list such as ['Cats', 'purr'], got {words!r}")
         numbers = tuple(as_index(governor) for governor in governors)
         return cls(tuple(words), numbers, tuple(relations), tags=tuple(tags), name=name)
 

@@ -545,6 +545,16 @@ def test_a_mask_that_hides_everything_is_refused() -> None:
             model.attend({**given, name: [[0] * n]})
 
 
+def test_keys_of_an_earlier_pass_and_empty_inputs_are_refused() -> None:
+    model = named("gpt2")
+    ids = torch.tensor([[5, 6, 7]])
+    keys = model.hf_model(input_ids=ids, use_cache=True).past_key_values
+    with pytest.raises(ValueError, match=r"past_key_values .* the ids of the whole text"):
+        model.attend({"input_ids": ids, "past_key_values": keys})
+    with pytest.raises(ValueError, match=r"'input_ids' has the shape \[1, 0\]: .* one token"):
+        model.attend({"input_ids": ids[:, :0]})
+
+
 def test_words_without_tokens_are_named(embedded: AttentionModel) -> None:
     zero_width = "\u200b"
     with pytest.raises(ValueError, match=r"text has words without tokens.*'\\u200b' \(number 2\)"):

@@ -170,6 +170,10 @@ LINE_7 = "3\t's\t's\tPART\tPOS\t_\t2\tcase\t_\t_"
         (changed("(e3[2/2]-abstract-1-)", "(e3[3/2]--)"), r"does not follow part 2"),
         (changed("# global.Entity = eid-etype-head-other\n", ""), r":4: Entity= comes before"),
         (changed("eid-etype", "id-etype"), r":2: global.Entity has the fields id, etype"),
+        (
+            changed(LINE_7, "3-4\t's" + "\t_" * 7 + "\tEntity=(e9-x-1-)\n" + LINE_7),
+            r":7: Entity= stands at the range 3-4: expected it at the words",
+        ),
         (changed(LINE_7, "3\t's"), r":7: expected the 10 tab-separated columns"),
         (changed(LINE_7, LINE_7.replace("3", "4", 1)), r":7: .*3"),
         (changed(LINE_7, LINE_7.replace("\t2\t", "\t9\t")), r":7: .*9"),
@@ -381,3 +385,8 @@ def test_gum(data: Path) -> None:
     assert len(loaded) == 135 and sum(len(one.sentence_starts) for one in loaded) == 6624
     assert sum(len(one.mentions) for one in loaded) == 16522  # the opening brackets of the file
     assert all(document.governors and document.tags for document in loaded)
+
+
+def test_the_words_of_a_document_are_a_list() -> None:
+    with pytest.raises(TypeError, match=r"words are a list .* got 'Ann saw'"):
+        Document.from_spans("Ann saw", [(0, 0, "a")])

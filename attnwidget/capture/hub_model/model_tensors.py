@@ -104,7 +104,8 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
 
     Raises:
         TypeError: the model has no input of that name.
-        ValueError: if there are no inputs, several inputs in the batch, or only hidden tokens.
+        ValueError: if there are no inputs or tokens, several inputs in the batch, only hidden
+            tokens, or keys of an earlier pass.
     """
     names = input_names(hf_model)
     inputs: dict[str, Tensor] = {}
@@ -115,6 +116,11 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
         if isinstance(value, bool):
             inputs[name] = torch.tensor(value, dtype=torch.bool, device=device_of(hf_model))
             continue
+        if name == "past_key_values":
+            raise ValueError(
+                "past_key_values has no ids of the tokens before, so their keys have no names: "
+                "leave it out, and pass the ids of the whole text"
+            )
         # Through numpy, because torch would round lists of floats to its default dtype.
         tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.array(value))
         beside_text = (
@@ -126,6 +132,10 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
             raise ValueError(
                 f"input {name!r} has the shape {list(tensor.shape)}: attend reads one input, a "
                 "batch of 1; for several texts use attend_batch(texts)"
+            )
+        if name.removeprefix("decoder_") in TEXTS and not tensor.numel():
+            raise ValueError(
+                f"input {name!r} has the shape {list(tensor.shape)}: pass at least one token"
             )
         if name.endswith("attention_mask") and tensor.ndim == 2 and not bool((tensor != 0).any()):
             raise ValueError(
