@@ -17,6 +17,7 @@ from attnwidget.capture.maps.collect_long import is_long, kept_of
 from attnwidget.capture.model import AttentionModel, HeadsSeen
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
+from attnwidget.capture.tapping.output_check import refuse_nan
 from attnwidget.capture.tapping.stack_names import is_cross, is_tower
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
 from attnwidget.corpus.accumulator import (
@@ -207,7 +208,8 @@ class ModelReader(StudyReader):
             self.model.output_check.check_beginning(self._backbone, batch.inputs, self._options)
             reading = tap(self._backbone, lambda _: None, on_long=hand_on, questions=questions)
             with torch.no_grad(), reading:
-                self._backbone(**batch.inputs, **self._options)
+                output = self._backbone(**batch.inputs, **self._options)
+            refuse_nan(self._backbone, batch.inputs, output)
 
     def about(self) -> dict[str, Any]:
         """Return the settings as JSON that a resume file must agree on."""

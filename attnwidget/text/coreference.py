@@ -173,7 +173,8 @@ class _CorefUD:
                 if len(columns) != 10:
                     raise ValueError(
                         f"{where}: expected the 10 tab-separated columns of CoNLL-U, got "
-                        f"{len(columns)}"
+                        f"{len(columns)}; make documents of other formats, such as JSON, with "
+                        "Document.from_spans(words, spans)"
                     )
                 rows.append((number, columns))
             elif rows:
@@ -205,8 +206,8 @@ def _add_sentence(
     for number, columns in rows:
         where = f"{path}:{number}"
         index = columns[0]
-        misc = columns[9]
-        space = "SpaceAfter=No" not in misc.split("|")
+        attributes = [attribute.strip() for attribute in columns[9].split("|")]
+        space = "SpaceAfter=No" not in attributes
         is_word = not _NO_WORD.fullmatch(index)
         if is_word:
             if index != str(len(governors) + 1):
@@ -235,7 +236,7 @@ def _add_sentence(
             # A range that does not begin here is broken; its words keep their own spaces.
             if first == len(governors) + 1 <= last:
                 word_range = (first, last, columns[1], space)
-        for attribute in misc.split("|"):
+        for attribute in attributes:
             if attribute.startswith("Entity="):
                 if cluster_field is None:
                     raise ValueError(f"{where}: Entity= comes before any # global.Entity = … line")

@@ -20,6 +20,8 @@ from attnwidget.text.treebank import Sentence, tree_fault
 _COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 # Word numbers are shorter than this: Python refuses to read numbers of thousands of digits.
 _DIGITS = 9
+# The relation of words in treebanks that have governors alone.
+_UNLABELLED = "unlabelled"
 _PAIR = re.compile(r"(\S+) (\d+)-(\S+)")
 
 
@@ -74,7 +76,7 @@ def load_treebank(
         limit=limit,
     )
     if not sentences:
-        raise ValueError(f"{path} holds no sentence: the file is empty")
+        raise ValueError(f"{path} holds no sentence: the file is empty, or has comments alone")
     return sentences
 
 
@@ -210,7 +212,8 @@ def _from_conllu(block: _Block) -> _Rows | None:
             raise block.fault(
                 index, f"word number {identifier} where {len(rows.words) + 1} was expected"
             )
-        rows.add(index, row["form"], row["head"], row["deprel"])
+        relation = _known(row["deprel"].strip()) or _UNLABELLED
+        rows.add(index, row["form"], row["head"], relation)
         rows.tags.append(_known(row["upos"]))
         rows.xpos.append(_known(row["xpos"]))
         rows.space_after.append(row["misc"].get("SpaceAfter") != "No")

@@ -301,6 +301,15 @@ class TestNaN:
         with pytest.raises(ValueError, match=r"NaN at token 0: .*large for float16.*float32"):
             model.attend([5, 7, 8])
 
+    def test_a_long_input_is_refused(self) -> None:
+        hf_model = zoo.build("llama", "sdpa")
+        model = load_model(hf_model)
+        long = {"input_ids": torch.randint(5, 50, (1, 40), dtype=torch.int64)}
+        assert np.isfinite(model.attend(long, long=True).weights(0)).all()
+        hf_model.model.norm.weight.data[0] = float("nan")
+        with pytest.raises(ValueError, match=r"gives NaN: the weights model\.norm\.weight are not"):
+            model.attend(long, long=True)
+
     def test_a_corpus_is_refused(self) -> None:
         model = load_model()
         segments = make_segments(["The captain told his men."], model)

@@ -103,6 +103,12 @@ def test_corefud(tmp_path: Path) -> None:
     assert second.words == ("Done",) and second.source == "made.conllu:21"
 
 
+def test_spaces_around_attributes_are_no_part_of_them(tmp_path: Path) -> None:
+    spaced = COREFUD.replace("Entity=e1)|SpaceAfter=No", "SpaceAfter=No | Entity=e1)")
+    first, second = load_coreference(written(tmp_path, spaced))
+    assert [first, second] == load_coreference(written(tmp_path, COREFUD))
+
+
 def test_documents_keep_the_spaces_of_the_corpus(tmp_path: Path) -> None:
     first, second = load_coreference(written(tmp_path, COREFUD))
     assert first.running.text == "Old Ann's cat ate She saw the dog didn't it"
@@ -175,6 +181,7 @@ LINE_7 = "3\t's\t's\tPART\tPOS\t_\t2\tcase\t_\t_"
             r":7: Entity= stands at the range 3-4: expected it at the words",
         ),
         (changed(LINE_7, "3\t's"), r":7: expected the 10 tab-separated columns"),
+        ('[{"words": ["Ann"]}]', r":1: expected the 10 .* JSON, with Document\.from_spans"),
         (changed(LINE_7, LINE_7.replace("3", "4", 1)), r":7: .*3"),
         (changed(LINE_7, LINE_7.replace("\t2\t", "\t9\t")), r":7: .*9"),
         (changed(LINE_7, LINE_7.replace("\t2\t", "\tx\t")), r":7: .*'x'"),

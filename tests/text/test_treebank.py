@@ -63,11 +63,18 @@ def test_conllu(tmp_path: Path, ending: str, bom: bytes) -> None:
 
 
 def test_gz_and_limit(tmp_path: Path) -> None:
-    path = write(tmp_path, gzip.compress(WHOLE.encode()), "file.conllu.gz")
-    assert [len(s) for s in load_treebank(path)] == [9, 3]
+    for name in ("file.conllu", "file.conllu.gz"):
+        path = write(tmp_path, gzip.compress(WHOLE.encode()), name)
+        assert [len(s) for s in load_treebank(path)] == [9, 3]
     assert len(load_treebank(path, limit=1)) == 1
     with pytest.raises(ValueError, match="limit is a number of sentences from 1"):
         load_treebank(path, limit=0)
+
+
+def test_relations_are_names_without_spaces_around_them(tmp_path: Path) -> None:
+    rows = [line(1, "a", 2, "nsubj "), line(2, "b", 0, "_"), line(3, "c", 2, "")]
+    (sentence,) = load_treebank(write(tmp_path, "\n".join(rows)))
+    assert sentence.relations == ("nsubj", "unlabelled", "unlabelled")
 
 
 def test_lines_of_word_and_governor(tmp_path: Path) -> None:
@@ -110,6 +117,7 @@ def test_lines_of_word_and_governor(tmp_path: Path) -> None:
         (line("1-3", "ab") + "\n" + line(1), "file.conllu:2: the sentence ends at word 1 inside"),
         ("# caf\xe9\n".encode("latin-1"), "file.conllu:1: not UTF-8, byte 0xE9 after '# caf'"),
         (line(1).encode() + b"\n\n1\tna\xefve", "file.conllu:3: not UTF-8"),
+        ("# sent_id = 1\r" + line(1), "its lines end with CR alone, .* save the file with LF"),
     ],
 )
 def test_broken_files_name_the_line(tmp_path: Path, content: str | bytes, said: str) -> None:

@@ -21,6 +21,7 @@ from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.products import Products
 from attnwidget.capture.maps.readable_stacks import attends_apart, leave_out_unreadable
 from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.output_check import refuse_nan
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.streamed_layer import StreamedItem
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, open_edits, tap
@@ -81,7 +82,8 @@ def collect_long(
         blocks.watching(),
         tap(hf_model, lambda _: None, on_long=keep, on_again=keep_again),
     ):
-        hf_model(**inputs, **options)
+        output = hf_model(**inputs, **options)
+    refuse_nan(hf_model, inputs, output)
     unreadable |= blocks.finish(items[0])
     if projections.refused:
         for stacks in items:

@@ -58,7 +58,7 @@ class OutputCheck:
         Raises:
             ValueError: The outputs are NaN, or differ by more than rounding explains.
         """
-        _refuse_nan(model, inputs, output)
+        refuse_nan(model, inputs, output)
         if self._passed or open_edits(model):
             return
         if _difference(output, _plain_pass(model, inputs, options), inputs) > 1:
@@ -82,7 +82,7 @@ class OutputCheck:
         self.check(model, beginning, options, output)
 
 
-def _refuse_nan(model: nn.Module, inputs: Mapping[str, Any], output: Any) -> None:
+def refuse_nan(model: nn.Module, inputs: Mapping[str, Any], output: Any) -> None:
     """Raise ValueError if outputs at real tokens are NaN.
 
     A mask of four dimensions may leave a query without keys. Eager attention then gives NaN, and
@@ -101,7 +101,9 @@ def _refuse_nan(model: nn.Module, inputs: Mapping[str, Any], output: Any) -> Non
         elif real is not None and not bool(is_nan.all()):
             continue  # places of padding are not known
         if bool(is_nan.any()):
-            at = f" at token {int(is_nan.nonzero()[0, 1])}" if is_nan.ndim == 2 else ""
+            # The last tokens alone may have outputs.
+            is_whole = any(tuple(value.shape[:2]) == is_nan.shape for value in inputs.values())
+            at = f" at token {int(is_nan.nonzero()[0, 1])}" if is_whole else ""
             raise ValueError(
                 f"{type(uncompiled(model)).__name__} gives NaN{at}: {_cause_of_nan(model)}"
             )
