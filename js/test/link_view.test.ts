@@ -172,13 +172,13 @@ describe("what is shown", () => {
     });
     const [why, sources, carried] = panelsOf(refused, LINK);
     expect([why?.above, sources?.above]).toEqual([
-      ["only the weights are known (docs: Why a head attends)."],
-      ["quantised (docs: Why a head attends)."],
+      ["only the weights are known (docs: Why a head attends, Limits)."],
+      ["quantised (docs: Why a head attends, Limits)."],
     ]);
-    expect(carried?.below[0]).toBe("No words: no exact path (docs: Why a head attends).");
+    expect(carried?.below[0]).toBe("No words: no exact path (docs: What a head writes, Limits).");
     expect(scene(refused)).toMatchObject({
       curve: null,
-      noCurve: "Other distances are not known: ask for layer 0 (docs: Why a head attends).",
+      noCurve: "Other distances are not known: ask for layer 0 (docs: Why a head attends, Limits).",
     });
     expect(drawPicture(refused, request).sheet.pen.body).toContain("ask for layer 0");
   });
@@ -332,11 +332,11 @@ test("a rest that is larger than the parts is said, a long reason is one line", 
   const none = of({ parts: [["content", 0]], others: [], rest: [0, 0], total: 0 });
   expect([none?.blocks, none?.above[0]]).toEqual([[], "No part makes a difference."]);
   const long = state({ _sources: answer<Sources>(null, "no scores: the weights. Read again") });
-  expect(panelsOf(long, LINK)[1]?.above).toEqual(["no scores (docs: Why a head attends)."]);
+  expect(panelsOf(long, LINK)[1]?.above).toEqual(["no scores (docs: Why a head attends, Limits)."]);
   // The name of a model may have parentheses, and the next step stays.
   const step = "queries of BERT (a copy) do not turn. A key cannot be moved: ask for layer 0";
   const next = panelsOf(state({ _sources: answer<Sources>(null, step) }), LINK)[1];
   expect(next?.above).toEqual([
-    "queries of BERT (a copy) do not turn: ask for layer 0 (docs: Why a head attends).",
+    "queries of BERT (a copy) do not turn: ask for layer 0 (docs: Why a head attends, Limits).",
   ]);
 });

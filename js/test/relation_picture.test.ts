@@ -134,7 +134,7 @@ test("a picture draws every row's texts; names stay text, dots and frames stand 
   const { sheet, table } = drawPicture(state, request(null));
   const texts = [...sheet.pen.body.matchAll(/<text[^>]*>([^<]*)</g)].map(([, text]) => text);
   expect(texts).toContain("&lt;b&gt;obj&lt;/b&gt;");
-  for (const text of ["L1 H0", "gov → dep", "90", "70–97", "+1", "*", "every head on det"])
+  for (const text of ["L1 H0", "dependent", "90", "70–97", "+1", "*", "every head on det"])
     expect(texts).toContain(text);
   expect(sheet.pen.body.match(/A[\d.]+ [\d.]+ 0 1 1/g)).toHaveLength(2);
   expect(table.rows[0]).toEqual(["det", 20, "L1 H0", direction, "90", "70–97", "+1", "50", "40*"]);

@@ -45,7 +45,7 @@ test("a real table: caption, headings with their order, a row a relation", async
     "det",
     "20",
     "L1 H0",
-    "gov → depgovernor to dependent",
+    "dependentgovernor to dependent",
     "90, interval 70–97",
     "50 offset +1",
     "40* significant",

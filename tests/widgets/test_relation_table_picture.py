@@ -84,7 +84,7 @@ def printed_row(row: dict[str, Any]) -> list[str]:
         str(row["relation"]),
         f"{n:,}",
         f"L{row['layer']} H{row['head']}",
-        "dep → gov" if row["direction"] == "dependent to governor" else "gov → dep",
+        "governor" if row["direction"] == "dependent to governor" else "dependent",
         percent(row["accuracy"], n),
         f"{percent(row['low'], n)}–{percent(row['high'], n)}",
         percent(row["baseline"], n),

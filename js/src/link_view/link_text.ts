@@ -13,6 +13,8 @@ const NO_HEAD =
 const NO_QUERY =
   "Choose a link: click a line or a cell in a linked figure, or choose the token that attends " +
   "under “from”.";
+/** Title of the page about the output of a head. */
+const WRITES = "What a head writes";
 const WAITING = "The model is being asked …";
 
 /** A bar of a panel. */
@@ -89,11 +91,14 @@ const restText = (parts: ScorePart[], [count, sum]: Rest): string =>
     ? `The ${counted(count, "other")} outweigh the parts that are listed: no few parts explain it.`
     : "";
 
-/** A reason in one line: what an error begins with, and the next step that it ends with. */
-export function reason(problem: string): string {
+/**
+ * A reason in one line: what an error begins with, and the next step that it ends with. `page` is
+ * the page of the documentation whose limits say more.
+ */
+export function reason(problem: string, page = "Why a head attends"): string {
   const [first = ""] = problem.split(/[:;.] /);
   const [, step = ""] = problem.match(/(: [^:;.]{1,30})$/) ?? [];
-  return `${first.replace(/\.$/, "")}${step} (docs: Why a head attends).`;
+  return `${first.replace(/\.$/, "")}${step} (docs: ${page}, Limits).`;
 }
 
 /** Why the head prefers the key to its rival. */
@@ -162,7 +167,7 @@ function carriedPanel(state: LinkState, link: Link): AnswerPanel {
   const answer = state._writes;
   if (!answer || !isAbout(answer, link)) return { ...panel, above: [state._problem || WAITING] };
   const { found, problem } = answer;
-  if (!found) return { ...panel, above: [reason(problem)] };
+  if (!found) return { ...panel, above: [reason(problem, WRITES)] };
   const { tokens, rest, layer_share, note } = found;
   const [, share = 0] = tokens[0] ?? [];
   const rows = tokens.map(
@@ -199,7 +204,7 @@ function wordBlocks(state: LinkState, link: Link): Pick<AnswerPanel, "blocks" | 
   const answer = state._vocabulary;
   if (!answer || !isAbout(answer, link)) return { blocks: [], below: [WAITING] };
   const { found, problem } = answer;
-  if (!found) return { blocks: [], below: [`No words: ${reason(problem)}`] };
+  if (!found) return { blocks: [], below: [`No words: ${reason(problem, WRITES)}`] };
   const all = [...found.promoted, ...found.suppressed];
   const print = printed(all.map(([, value]) => value));
   const rows = all.map(([label, value]): Row => ({ label, value, text: print(value) }));

@@ -30,7 +30,7 @@ export const TITLES: Record<Column, string> = {
   relation: "relation",
   n: "n",
   head: "best head",
-  direction: "direction",
+  direction: "looks at",
   accuracy: "accuracy %",
   baseline: "offset %",
   gain: "gain",
@@ -38,7 +38,7 @@ export const TITLES: Record<Column, string> = {
 /** The short heading for narrow tables. */
 const SHORT: Partial<Record<Column, string>> = {
   head: "head",
-  direction: "dir.",
+  direction: "to",
   accuracy: "acc. %",
   baseline: "off. %",
 };
@@ -161,7 +161,7 @@ interface Room extends Pick<Look, "font" | "ruler"> {
 }
 
 export const directionOf = (direction: string, { short }: { short: boolean }) =>
-  short ? direction.slice(direction.indexOf("→")) : direction;
+  short ? `${direction.slice(0, 3)}.` : direction;
 
 /** The richest table that fits in its room; numbers that need more make it wider. */
 function tableLayout(scene: Scene, ground: Room): TableLayout {

@@ -155,7 +155,7 @@ export const printed = (row: Row) => ({
   relation: row.relation,
   n: row.n.toLocaleString("en"),
   head: headName(row.head),
-  direction: row.direction === DIRECTIONS[0] ? "dep → gov" : "gov → dep",
+  direction: row.direction === DIRECTIONS[0] ? "governor" : "dependent",
   accuracy: percent(row.accuracy, row.n),
   interval: `${percent(row.low, row.n)}–${percent(row.high, row.n)}`,
   baseline: percent(row.baseline, row.n),
