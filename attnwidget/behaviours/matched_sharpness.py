@@ -57,7 +57,10 @@ class SharpenedEntropies(HeadResult):
         from attnwidget.charts.head_heatmap import head_heatmaps
 
         return head_heatmaps(
-            self.heads(), title="Entropy of sharpened maps", value_title="nats", width=width
+            self.heads(),
+            title="Entropy of sharpened maps",
+            value_title="entropy in nats (0: one token)",
+            width=width,
         )
 
 

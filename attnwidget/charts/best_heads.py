@@ -7,7 +7,7 @@ import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, inline, row_names
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, fitted, publication, text_width
+from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, fitted, publication
 
 _STEP = 20
 """Pixels of a relation's row."""
@@ -101,13 +101,9 @@ def best_heads(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.La
         x=alt.value("width"), text="name:N"
     )
     chart = alt.LayerChart(layer=[intervals, points("baseline", "other"), dots, names])
-    beside = _BESIDE + max(map(text_width, table["name"]))
     explained = (
         "Filled: significantly better than the offset; bars: 95 % intervals",
         "→ dependents attend to governors, ← governors to dependents",
     )
-    return offline(
-        publication(
-            fitted(chart, width, alt.Step(_STEP), beside), "\n".join([title, *explained]), width
-        )
-    )
+    sized = fitted(chart, width, alt.Step(_STEP))
+    return offline(publication(sized, "\n".join([title, *explained]), width))

@@ -71,7 +71,7 @@ def emergence_panels(
     if len(losses):
         table = placed(losses.rename(columns={"copy": "series", "loss": "value"}))
         copies = list(dict.fromkeys(table["series"]))
-        panel = alt.layer(*_series(table, "loss (nats)", along, copies))
+        panel = alt.layer(*_series(table, "loss (less is better)", along, copies))
         panels.append(panel.properties(width=plot, height=_HEIGHTS["losses"]))
     table = placed(heads.assign(series=row_names(heads)))
     marks = emerged.assign(series=row_names(emerged)).sort_values(

@@ -11,7 +11,7 @@ import pandas as pd
 from attnwidget.charts.frame_columns import checked, inline, row_names
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.series_style import colours, dashes, ordered, shapes, spread
-from attnwidget.charts.theme import HEIGHT, LABEL, LIGHT, WIDTH, fitted, publication, text_width
+from attnwidget.charts.theme import HEIGHT, LABEL, LIGHT, WIDTH, fitted, publication
 
 NUMBER = ".3g"
 """Three significant digits."""
@@ -63,10 +63,7 @@ def layer_curves(
     chart = curves(
         table, value_title, series=colours(names, "layer_curves", lines=True), reference=reference
     )
-    widths = [_SYMBOL + text_width(name) for name in (names if names[1:] else [])]
-    widths += map(text_width, _reference_names(reference or {}))
-    beside = _BESIDE + max(widths) if widths else 0
-    return offline(publication(fitted(chart, width, HEIGHT, beside), title, width))
+    return offline(publication(fitted(chart, width, HEIGHT), title, width))
 
 
 def curves(

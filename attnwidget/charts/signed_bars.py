@@ -35,7 +35,7 @@ def signed_bars(
         >>> import pandas as pd
         >>> from attnwidget.charts.signed_bars import signed_bars
         >>> frame = pd.DataFrame({"part": ["L0 H1", "MLP"], "value": [1.5, -0.5]})
-        >>> len(signed_bars(frame, title="Effects", value_title="nats").layer)
+        >>> len(signed_bars(frame, title="Effects", value_title="logit").layer)
         2
     """
     table = checked(frame, ["part", "value"], "signed_bars")

@@ -103,20 +103,18 @@ def text_width(text: str, size: float = LABEL) -> float:
     return size * sum(_NARROW if letter in _NARROW_LETTERS else _LETTER for letter in text)
 
 
-def fitted(chart: S, width: float, height: Any, beside: float = 0) -> S:
-    """Return a chart of one plot that is `width` pixels wide with its axes and legends.
+def fitted(chart: S, width: float, height: Any) -> S:
+    """Return a chart of one plot that is `width` pixels wide with its axes, legends and texts.
 
     Args:
         chart: The chart.
         width: Pixels of the whole figure.
         height: Pixels of the plot, or a step.
-        beside: Pixels that texts beside the plot take.
     """
-    padding = dict.fromkeys(("left", "top", "bottom"), PADDING)
     sized: S = chart.properties(
         width=width,
         height=height,
-        padding=padding | {"right": PADDING + beside},
+        padding=PADDING,
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
     )
     return sized

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _VALUES = {
-    "divergence": "Jensen-Shannon divergence (nats)",
-    "entropy change": "change of entropy (nats)",
-    "divergence beyond seeds": "divergence beyond seeds (nats)",
+    "divergence": "Jensen-Shannon divergence in nats (0: alike, 0.69: nothing shared)",
+    "entropy change": "change of entropy in nats (above 0: more tokens)",
+    "divergence beyond seeds": "divergence beyond seeds in nats (above 0: more than seeds differ)",
 }
 # Titles of the changes beyond the spread of several seeds, by metric.
 _BEYOND = {

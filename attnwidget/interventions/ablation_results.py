@@ -24,13 +24,14 @@ _NAMES = {
     "minimal pair": "Pairs right",
     "minimal pair, all words": "Pairs right by all words",
 }
+_PAIRS = "change of the share of pairs right (below 0: worse without the head)"
 # Names of the differences, by score.
-_UNITS = {
-    "loss": "nats",
-    "kl": "nats",
-    "accuracy": "share right",
-    "minimal pair": "share right",
-    "minimal pair, all words": "share right",
+_CHANGES = {
+    "loss": "change of the loss in nats (above 0: worse without the head)",
+    "kl": "change of the answers in nats (0: none)",
+    "accuracy": "change of the share right (below 0: worse without the head)",
+    "minimal pair": _PAIRS,
+    "minimal pair, all words": _PAIRS,
 }
 
 
@@ -130,9 +131,7 @@ class Ablation(HeadResult):
             self.of_heads.difference,
             title=f"{name} without each head ({self.method})\n{self._model}; "
             f"intact {self.intact.mean():.3g}, {counted(len(self.intact), 'example')}{tested}",
-            value_title=", ".join(
-                filter(None, [f"change of {self.score}", _UNITS.get(self.score, "")])
-            ),
+            value_title=_CHANGES.get(self.score, f"change of {self.score}"),
             layers=layers,
             marked=self.of_heads.adjusted < 0.05,
             layers_marked=self.of_layers.adjusted < 0.05,

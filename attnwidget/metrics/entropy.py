@@ -55,8 +55,9 @@ class EntropyResult(SegmentMeansResult):
             width: Pixels of the whole figure.
         """
         series = {"all tokens": self.entropy, f"from {self.first}": self.entropy_from_first}
+        value_title = f"entropy in nats (0: one token, {self.uniform:.2f}: all alike)"
         return self._curves(
-            series, "Entropy of attention", "entropy (nats)", {"uniform": self.uniform}, width=width
+            series, "Entropy of attention", value_title, {"uniform": self.uniform}, width=width
         )
 
 

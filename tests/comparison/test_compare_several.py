@@ -153,7 +153,7 @@ def test_the_change_beyond_seeds_is_what_is_left_of_their_spread(tmp_path: Any) 
         low, high = found.intervals[beyond]
         assert (low <= found.heads()[beyond]).all() and (found.heads()[beyond] <= high).all()
     assert len(found.between) == 3
-    assert "divergence beyond seeds (nats)" in found.chart("divergence beyond seeds").to_json()
+    assert "divergence beyond seeds in nats" in found.chart("divergence beyond seeds").to_json()
     # Seeds that are all one model have no spread; those that are the first model have not moved.
     same = run(first, [others[0]] * 3, WORDS, seeds=True)
     np.testing.assert_allclose(
