@@ -5,8 +5,10 @@ SHELL := /bin/bash
 	test-wrappers check docs lite bench build clean node browser check-python check-types check-pages check-rest test-pages test-python
 
 PYTHON ?= python3
-# Tried together on Python 3.11 or later; `make CONSTRAINTS= …` takes the newest of everything.
-CONSTRAINTS ?= constraints.txt
+# Tried together on Python 3.11 or later, which several of the versions need. On Python 3.10, and with
+# `make CONSTRAINTS= …`, pip takes the newest versions that it finds.
+CONSTRAINTS ?= $(shell $(firstword $(wildcard $(BIN)/python) $(PYTHON)) -c \
+	'import sys; print("constraints.txt" * (sys.version_info >= (3, 11)))')
 VENV := .venv
 BIN := $(VENV)/bin
 ENV := $(VENV)/.installed
