@@ -18,7 +18,8 @@ def title_lines(title: str) -> list[str]:
     r"""Return the lines of a title as they are drawn.
 
     - Separators at the ends of a line, which stand beside an empty part, are left out.
-    - A part that an earlier line says already, such as the name of the model, is left out.
+    - A part that an earlier line says already, such as the name of the model, is left out, unless
+      it stands behind a colon.
     - "A → A" becomes "A".
     - Words of more than 40 characters, such as identifiers of sentences, lose their middle.
 
@@ -56,7 +57,8 @@ def _without_repetitions(parts: list[str], said: set[str]) -> str:
     for number in range(0, len(parts), 2):
         part = parts[number]
         separator = parts[number - 1] if number else ""
-        is_repeated = len(part) >= _LEAST_REPEATED and part in said
+        # A label without its value says nothing.
+        is_repeated = separator != ": " and len(part) >= _LEAST_REPEATED and part in said
         if is_repeated or (separator == " → " and part == last):
             continue
         shown += f"{separator}{part}" if shown else part

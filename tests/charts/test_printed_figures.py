@@ -54,6 +54,10 @@ def test_a_png_has_two_pixels_for_each_of_the_figure_unless_told(tmp_path: Path)
 def test_titles_say_nothing_twice_and_end_without_separators() -> None:
     assert title_lines("Loss: BERT base\nBERT base; 24 texts · ") == ["Loss: BERT base", "24 texts"]
     assert title_lines("Change: BERT base → BERT base") == ["Change: BERT base"]
+    assert title_lines("Answers\nbars: BERT base, L5 off\nstrokes: BERT base")[1:] == [
+        "bars: BERT base, L5 off",
+        "strokes: BERT base",
+    ]
     assert title_lines("Heads:\n; stopped") == ["Heads", "stopped"]
     (cut,) = title_lines(f"Tree of {SENTENCE_ID}")
     assert cut.startswith("Tree of weblog-juancole") and cut.endswith("…75400-0003")
