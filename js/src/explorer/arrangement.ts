@@ -1,3 +1,4 @@
+import type { StackInfo } from "../shared/types.js";
 import { type ExplorerState, PANELS, type Panel } from "./explorer_types.js";
 
 /** From this width on, in pixels, all heads and one head stand side by side. */
@@ -18,8 +19,8 @@ const HEIGHTS = { one: 560, usual: 280, wide: 346 };
 
 const MAIN: Panel[] = ["grid", "view"];
 /** "one" column, or "two": all heads beside one head. */
-export type Plan = (typeof PLANS)[number];
-export const PLANS = ["one", "two"] as const;
+type Plan = (typeof PLANS)[number];
+const PLANS = ["one", "two"] as const;
 
 export const planFor = (width: number): Plan => (width < SIDE_BY_SIDE ? "one" : "two");
 
@@ -42,6 +43,23 @@ export function gridHeight(width: number, columns: number, rows: number): number
   if (planFor(width) === "one") return HEIGHTS.one;
   const isWide = leftWidth(width, columns) === mostLeft(columns) || rows >= MANY_ROWS;
   return isWide ? HEIGHTS.wide : HEIGHTS.usual;
+}
+
+/**
+ * Give all heads their room on a page of this width, by classes and properties of the style sheet;
+ * returns the width of all heads.
+ */
+export function giveRoom(root: HTMLElement, width: number, stacks: readonly StackInfo[]): number {
+  const plan = planFor(width);
+  for (const name of PLANS) root.classList.toggle(`attnw-ex-${name}`, name === plan);
+  // The longer side lies across.
+  const sides = stacks.map(({ n_heads, n_layers }) => [n_heads, n_layers]);
+  const columns = Math.max(0, ...sides.map((both) => Math.max(...both)));
+  const rows = Math.max(0, ...sides.map((both) => Math.min(...both)));
+  const left = leftWidth(width, columns);
+  root.style.setProperty("--attnw-ex-left", `${left}px`);
+  root.style.setProperty("--attnw-grid-height", `${gridHeight(width, columns, rows)}px`);
+  return left;
 }
 
 /** The panels that exist now, or will exist after the measurements. */

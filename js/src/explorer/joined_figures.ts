@@ -11,7 +11,8 @@ import type {
   ViewModel,
 } from "./explorer_types.js";
 
-interface Figures {
+/** The models of the figures whose data the explorer reads. */
+export interface Figures {
   grid: GridModel;
   view: ViewModel;
   predictions: PredictionModel;

@@ -1,5 +1,7 @@
 import type { Pointed } from "../shared/pointed.js";
-import type { Side } from "../shared/types.js";
+import { save } from "../shared/snapshot.js";
+import type { Model, Side } from "../shared/types.js";
+import type { ExplorerState, GridModel } from "./explorer_types.js";
 
 type Tokens = [Side, number][];
 
@@ -42,4 +44,29 @@ export function chosenWords(
 export function withoutLast(tokens: Tokens): Tokens {
   const from = last(tokens, "query");
   return from !== undefined && last(tokens, "key") !== undefined ? [["query", from]] : [];
+}
+
+/** Locks the words that a reader chooses. `grid`: the grid of the explorer, once there is one. */
+export function wordLocks(model: Model<ExplorerState>, grid: () => GridModel | undefined) {
+  /** Whether the explorer itself chose the active word, and no reader. */
+  const isSoft = () => grid()?.get("cells") === "maps";
+
+  function lock(tokens: Tokens): void {
+    const cells = grid();
+    if (cells) save(cells, { cells: "answers" });
+    save(model, { tokens });
+  }
+
+  return {
+    choose(at: Pointed, isOneText: boolean): void {
+      lock(chosenWords(model.get("tokens"), at, isOneText, isSoft()));
+    },
+    /** Unlock the word that was locked last; returns whether there was one. */
+    takeBack(): boolean {
+      const tokens = model.get("tokens");
+      if (!tokens.length || isSoft()) return false;
+      lock(withoutLast(tokens));
+      return true;
+    },
+  };
 }

@@ -1,0 +1,61 @@
+import type { GridState } from "../head_grid/state.js";
+import type { PredictionState } from "../prediction_view/state.js";
+import { snapshot } from "../shared/snapshot.js";
+import type { Model } from "../shared/types.js";
+import type { ExplorerState } from "./explorer_types.js";
+import type { joinedFigures } from "./joined_figures.js";
+import { LOST } from "./line_view.js";
+import type { Pointer } from "./pointer.js";
+import { type Guess, guessOf } from "./sentence/guess.js";
+import { type Line, lineOf } from "./sentence/line.js";
+import { type Reading, readingOf } from "./sentence/reading.js";
+import { isBehind } from "./text_form.js";
+
+const READ = ["selected", "tokens", "labels", "disabled", "_shown", "_tested"] as const;
+
+/** What is on the screen; `reading` is undefined while the figures have no data. */
+export interface OnScreen {
+  reading: Reading | undefined;
+  grid: GridState | undefined;
+  guess: Guess | undefined;
+  predictions: PredictionState | undefined;
+}
+
+/** The head and the words on the screen, and what the model says about them. */
+export function readScreen(
+  model: Model<ExplorerState>,
+  figures: ReturnType<typeof joinedFigures>,
+  pointer: Pointer,
+): OnScreen {
+  const view = figures.view();
+  const grid = figures.grid();
+  const isAsked = model.get("progress").predictions === undefined;
+  const predictions = isAsked ? figures.predictions() : undefined;
+  const explorer = snapshot(model, READ as readonly (keyof ExplorerState)[]);
+  const reading = view && readingOf({ explorer, grid, view, predictions, ...pointer });
+  return { reading, grid, guess: reading && guessOf(reading, predictions), predictions };
+}
+
+/** Whether the figures wait for the input that was asked for. */
+export const isWaiting = (model: Model<ExplorerState>): boolean =>
+  !model.get("_error") && isBehind(model);
+
+/** The line about the screen. `isLost`: the kernel does not answer any more. */
+export function lineNow(
+  model: Model<ExplorerState>,
+  { reading, grid, guess }: OnScreen,
+  isLost: boolean,
+): Line | string {
+  if (isLost) return LOST;
+  if (isWaiting(model)) return "";
+  return reading ? lineOf(reading, grid, guess) : "";
+}
+
+/** Why the model says nothing about the active word. */
+export function guessHint(model: Model<ExplorerState>, { reading, predictions }: OnScreen): string {
+  if (reading?.compared.length || !reading) return "";
+  if (model.get("progress").predictions !== undefined) return "Asking the model …";
+  if (!predictions) return "";
+  if (reading.from === undefined) return "Choose a word to see what the model says there.";
+  return reading.isLocked ? "" : "Click the word to see what the model says there.";
+}

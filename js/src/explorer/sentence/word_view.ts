@@ -1,0 +1,102 @@
+import { html, nothing } from "lit-html";
+import { inkOf } from "../../shared/ink.js";
+import { percentText } from "../../shared/percent_text.js";
+import type { Pointed } from "../../shared/pointed.js";
+import type { Theme } from "../../shared/theme.js";
+import type { Side } from "../../shared/types.js";
+import { type Mark, numberOf } from "./arcs.js";
+import type { Reading } from "./reading.js";
+import { shownText, type Word } from "./words.js";
+
+/** What a reader does with a word. */
+export interface WordActions {
+  /** The pointer, or the keyboard, is on a word, or on none. */
+  point(pointed: Pointed | null): void;
+  /** A word is clicked. */
+  choose(pointed: Pointed): void;
+  /** A special token, or the first word of a causal model, is clicked: hide or show them. */
+  toggleResting(): void;
+}
+
+/** The name of a word's element, which is its attribute `data-word`. */
+export const wordKey = ({ side, index }: Pointed): string => `${side}-${index}`;
+
+/** How a word of one side takes part in the reading. `mark`: what is drawn on the word. */
+function partOf(reading: Reading, side: Side, { index, kind }: Word, mark: Mark | undefined) {
+  const { from, to, isOneText, looks, isOff, axes } = reading;
+  const looksAt = isOneText || side === "key";
+  const isFrom = (isOneText || side === "query") && index === from;
+  const isHidden = reading.hidden.includes(axes[side].special[index] ?? "");
+  return {
+    isFrom,
+    isTo: looksAt && index === to && !(isOneText && index === from),
+    isMasked: looksAt && looks !== undefined && Number.isNaN(looks.row[index] ?? 0),
+    isHidden,
+    /** Whether a click hides or shows the tokens on which attention rests. */
+    isResting: kind === "chip" || (kind === "first" && isHidden),
+    number: looksAt && mark?.isNumbered && !isOff ? percentText(numberOf(reading, index)) : "",
+    weight: looksAt && !isFrom ? (mark?.weight ?? 0) : 0,
+  };
+}
+type WordPart = ReturnType<typeof partOf>;
+
+const isFolded = ({ kind }: Word) => kind === "template" || kind === "place";
+
+function classesOf(word: Word, { isFrom, isTo, isMasked, isHidden }: WordPart): string {
+  const classes = [
+    "attnw-ex-word",
+    word.kind === "chip" ? "attnw-ex-chip" : "",
+    isFolded(word) ? "attnw-ex-folded" : "",
+    word.kind === "first" && isHidden ? "attnw-ex-rest" : "",
+    isHidden ? "attnw-ex-hidden" : "",
+    isFrom ? "attnw-ex-from" : "",
+    isTo ? "attnw-ex-to" : "",
+    isMasked && !isFrom ? "attnw-ex-masked" : "",
+  ];
+  return classes.filter(Boolean).join(" ");
+}
+
+/** The name of a word, which is read aloud. */
+function spokenName(word: Word, { number, isFrom, isHidden, isResting }: WordPart): string {
+  const name = [
+    word.text + (number && ` ${number}`),
+    word.kind === "template" ? "of the chat template" : "",
+    isFrom ? "looks" : "",
+    number && "looked at",
+    isResting ? `${isHidden ? "show" : "hide"} resting places` : "",
+  ];
+  return name.filter(Boolean).join(", ");
+}
+
+/**
+ * A word as a button, with its weight as a tint and a number, after the space and the role before
+ * the word. `isReached`: whether Tab reaches the word; `focused` is called when the word gets the
+ * focus.
+ */
+export function wordView(
+  reading: Reading,
+  of: { side: Side; word: Word; mark: Mark | undefined; theme: Theme; isReached: boolean },
+  actions: WordActions,
+  focused: (at: Pointed) => void,
+) {
+  const { side, word, theme, isReached } = of;
+  const place: Pointed = { side, index: word.index };
+  const part = partOf(reading, side, word, of.mark);
+  const { number, isTo, isFrom, isResting } = part;
+  const ink = part.weight ? inkOf(theme, part.weight) : undefined;
+  const gap = word.before.includes("\n") ? html`<br>` : word.before ? " " : nothing;
+  const role = word.role ? html`<span class="attnw-ex-row-name">${word.role}</span>` : nothing;
+  const enter = ({ pointerType }: PointerEvent) => pointerType !== "touch" && actions.point(place);
+  const focus = ({ currentTarget }: FocusEvent) => {
+    focused(place);
+    if ((currentTarget as Element).matches(":focus-visible")) actions.point(place);
+  };
+  return html`${gap}${role}<button type="button" class=${classesOf(word, part)}
+    data-word=${wordKey(place)} tabindex=${isReached ? 0 : -1}
+    aria-pressed=${isFrom || isTo} aria-label=${spokenName(word, part)}
+    style=${ink ? `background-color: ${ink.ground}; color: ${ink.letters}` : ""}
+    title=${isFolded(word) ? word.text : nothing} @pointerenter=${enter} @focus=${focus}
+    @click=${() => (isResting ? actions.toggleResting() : actions.choose(place))}
+    >${shownText(word)}<i aria-hidden="true" dir="ltr" class=${isTo ? "attnw-ex-strong" : ""}
+      ?hidden=${!number}> ${number}</i></button>`;
+}
