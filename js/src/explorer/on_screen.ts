@@ -9,7 +9,7 @@ import type { Pointer } from "./pointer.js";
 import { type Guess, guessOf } from "./sentence/guess.js";
 import { type Line, lineOf } from "./sentence/line.js";
 import { type Reading, readingOf } from "./sentence/reading.js";
-import { isBehind } from "./text_form.js";
+import { isBehind } from "./text_draft.js";
 
 const READ = ["selected", "tokens", "labels", "disabled", "_shown", "_tested"] as const;
 
