@@ -6,12 +6,12 @@ import type { WithControls } from "../shared/figure_controls.js";
 import { specialName } from "../shared/labels.js";
 import { drawnControls, hideControl, labelControl } from "../shared/shared_controls.js";
 import { save } from "../shared/snapshot.js";
-import type { Model, RenderContext } from "../shared/types.js";
+import type { Head, Model, RenderContext } from "../shared/types.js";
 import { legendOf, ofTwoText } from "./grid_text.js";
 import { rowsBar } from "./painted_rows.js";
 import type { Scene } from "./scene.js";
 import { type GridState, OF_TWO, type OfTwo } from "./state.js";
-import { headSwitch, type Switching } from "./switch_controls.js";
+import { headSwitch } from "./switch_controls.js";
 
 const PLAY_MS = 700;
 
@@ -53,7 +53,9 @@ export function layerPlayer(
 }
 
 /** What the controls of the grid do. */
-export interface GridActions extends Switching {
+export interface GridActions {
+  /** Switch a head off, or on again. */
+  toggle(head: Head): void;
   step(layer: number): void;
   play(layers: number): Control;
 }
@@ -78,7 +80,7 @@ export function gridControls(
       change: actions.step,
     },
     actions.play(layers),
-    headSwitch(state, actions),
+    headSwitch(state, actions.toggle),
     choice<OfTwo>({
       name: "maps",
       place: "bar",

@@ -171,6 +171,23 @@ export const hasLabels = ({ metric, layout, labels, families }: Scene): boolean 
 export const composed = ({ maps, layout, order, look }: Scene): Raster | undefined =>
   maps && (maps.values.length || look.rows) ? compose(layout, maps, order, look) : undefined;
 
+/** Composes the small maps, and again only where something that they depend on has changed. */
+export function rasterOfScenes(): (scene: Scene) => Raster | undefined {
+  let raster: Raster | undefined;
+  let before: unknown[] = [];
+  return (scene) => {
+    const { maps, layout, order, look, theme } = scene;
+    const now = [
+      maps,
+      look.rows,
+      JSON.stringify([layout, order.heads, look.scale, look.end, theme]),
+    ];
+    if (now.some((value, i) => value !== before[i])) raster = composed(scene);
+    before = now;
+    return raster;
+  };
+}
+
 /** Whether the maps belong to the requested state. */
 export function areCurrent(maps: SmallMaps | null, state: GridState): maps is SmallMaps {
   const set = (kinds: (string | Head)[]) => kinds.map(String).sort().join();

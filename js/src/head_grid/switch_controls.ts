@@ -13,13 +13,6 @@ const METHODS = {
 };
 const EVERY = Object.keys(METHODS) as Method[];
 
-/** What buttons do with heads that are off. */
-export interface Switching {
-  toggle(head: Head): void;
-  /** All on again. */
-  clear(): void;
-}
-
 const named = (heads: Head[], labels?: GridState["labels"]) =>
   headNames(heads, { most: 4, short: true, labels });
 
@@ -28,7 +21,7 @@ export const offText = (off: Head[]) =>
   off.length ? `${counted(off.length, "head")} off: ${named(off)}` : "all heads on";
 
 /** The button that switches the shown head. */
-export function headSwitch(state: GridState, { toggle }: Switching): Control {
+export function headSwitch(state: GridState, toggle: (head: Head) => void): Control {
   const shown = state.selected.at(-1);
   const isOff = shown && state.disabled.some((head) => sameHead(head, shown));
   return {
@@ -42,8 +35,8 @@ export function headSwitch(state: GridState, { toggle }: Switching): Control {
   };
 }
 
-/** The row for heads that are off; hidden while none is. */
-export function offControls(model: Model<GridState>, state: GridState, { clear }: Switching) {
+/** The row for heads that are off; hidden while none is. `clear`: switch all heads on. */
+export function offControls(model: Model<GridState>, state: GridState, clear: () => void) {
   const isFixed = Boolean(state._source.fixed);
   const off = named(state.disabled, state.labels);
   const method = state.method ?? state._source.method ?? "uniform";
