@@ -3,7 +3,7 @@ import { ref } from "lit-html/directives/ref.js";
 import { captionText } from "../shared/caption.js";
 import { elementIds, gridCell } from "../shared/cell_cursor.js";
 import { cellGestures } from "../shared/cell_input.js";
-import { type Cell, inside, sameCell } from "../shared/cells.js";
+import { inside, sameCell } from "../shared/cells.js";
 import { withControls } from "../shared/figure_controls.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
@@ -11,13 +11,14 @@ import { type Look, mount } from "../shared/mount.js";
 import { fresh } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";
 import { captioned } from "../shared/save_menu.js";
-import { announcement, chosenHeads, selectHeads, stepTo } from "../shared/selection.js";
+import { announcement, stepTo } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
-import { type RenderContext, sameHead } from "../shared/types.js";
+import type { RenderContext } from "../shared/types.js";
 import { paintPredictions } from "./paint.js";
+import { predictionChoices } from "./prediction_choices.js";
 import { predictionControls } from "./prediction_controls.js";
 import { captionOf, describe, HINT, mapTitle, questionOf } from "./prediction_text.js";
-import { barAt, headAt, type Scene, sceneOf } from "./scene.js";
+import { barAt, type Scene, sceneOf } from "./scene.js";
 import { type PredictionState, WATCHED } from "./state.js";
 import { tokenRow } from "./token_row.js";
 
@@ -42,14 +43,15 @@ function render(context: RenderContext<PredictionState>): void {
   const asks = typeof model.send === "function";
   const keys = keyList(KEYS, mounted, signal);
   const live = announcer(model.get("selected"));
-  const tokens = tokenRow(ask, mounted.drawNow);
+  const choices = predictionChoices(model, () => scene);
+  const tokens = tokenRow(choices.ask, mounted.drawNow);
   const idOf = elementIds();
 
   let state: PredictionState | undefined;
   let scene: Scene | null = null;
   const input = cellGestures(signal, {
     moved: schedule,
-    choose: selectCell,
+    choose: choices.select,
     layout: () => scene?.map,
     selected: () => scene?.selected ?? [],
   });
@@ -71,39 +73,16 @@ function render(context: RenderContext<PredictionState>): void {
     if (answer) save(model, { answer: answer.token });
   }
 
-  /** Ask about a token; again, and the question is what it was by itself. */
-  function ask(index: number): void {
-    const position = index + (model.get("_predictions")?.task === "next" ? 1 : 0);
-    save(model, { position: model.get("position") === position ? null : position });
-  }
-
-  function selectCell(cell: Cell, add: boolean): void {
-    const head = scene && headAt(scene, cell);
-    if (head) selectHeads(model, chosenHeads(model.get("selected"), head, add));
-  }
-
-  function switchHead(cell: Cell): boolean {
-    const head = asks && scene ? headAt(scene, cell) : undefined;
-    if (!head) return false;
-    const before = model.get("disabled");
-    const others = before.filter((cell) => !sameHead(cell, head));
-    const off = others.length === before.length;
-    live.announce(`layer ${head[0]} head ${head[1]} switched ${off ? "off" : "on"}`);
-    save(model, { disabled: off ? [...before, head] : others });
-    return true;
-  }
-
   function key(event: KeyboardEvent): boolean {
     if (event.target instanceof HTMLSelectElement) return false;
     const step = (by: number) => stepTo(model, model.get("layer") + by, scene?.stack);
     if (commonKey(event, keys.toggle, step) || input.key(event)) return true;
-    if (event.key !== "x" || event.metaKey || event.ctrlKey || event.altKey) return false;
-    const last = scene?.selected.at(-1);
-    const at =
-      event.target === input.box()
-        ? (input.cursor.hovered ?? input.cursor.focused)
-        : (input.cursor.hovered ?? last);
-    return at ? switchHead(at) : false;
+    if (event.key !== "x" || event.metaKey || event.ctrlKey || event.altKey || !asks) return false;
+    const { hovered, focused } = input.cursor;
+    const at = hovered ?? (event.target === input.box() ? focused : scene?.selected.at(-1));
+    const said = at && choices.switchHead(at);
+    if (said) live.announce(said);
+    return said !== undefined;
   }
 
   function update(look: Look): void {

@@ -6,7 +6,7 @@ import { elementIds, gridCell } from "../shared/cell_cursor.js";
 import { cellGestures } from "../shared/cell_input.js";
 import { inside, sameCell } from "../shared/cells.js";
 import { withControls } from "../shared/figure_controls.js";
-import { adds, commonKey, keyList } from "../shared/key_list.js";
+import { commonKey, keyList } from "../shared/key_list.js";
 import { labelOf } from "../shared/labels.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
@@ -15,10 +15,12 @@ import { releasing } from "../shared/release.js";
 import { remembered } from "../shared/remembered.js";
 import { captioned } from "../shared/save_menu.js";
 import { announcement } from "../shared/selection.js";
-import { save, snapshot } from "../shared/snapshot.js";
+import { snapshot } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
 import { lensChoices } from "./lens_choices.js";
 import { belowControls, lensControls, lensLegend } from "./lens_controls.js";
+import { KEYS, lensLetters } from "./lens_keyboard.js";
+import { tokenLabels } from "./lens_labels.js";
 import { lensScroll } from "./lens_scroll.js";
 import {
   captionOf,
@@ -32,23 +34,9 @@ import {
   titleOf,
 } from "./lens_text.js";
 import { paintLens } from "./paint.js";
-import { decode, isCurrent, rowAt, type Scene, sceneOf, TALLEST } from "./scene.js";
+import { decode, isCurrent, type Scene, sceneOf, TALLEST } from "./scene.js";
 import { lockedOf } from "./shown_tokens.js";
 import { type Lens, type LensState, WATCHED } from "./state.js";
-
-const KEYS = [
-  ["Arrow keys", "move between cells; Home and End, Page Up and Page Down to go further"],
-  ["Enter or Space, click", "select the head of the cell"],
-  ["Shift + Enter, Shift + click", "add or remove the head"],
-  ["t, click on a token", "lock the token of the row too"],
-  ["f, Shift + click on a token", "go on from this token alone"],
-  ["d", "turn the direction round: from becomes to"],
-  ["s", "sort the heads"],
-  ["a", "the heads of the layer, or of the model"],
-  ["[ and ]", "step to the layer before / after"],
-  ["Escape", "back to what was locked and selected before"],
-  ["?", "show or hide this list"],
-] as const;
 
 function render(context: RenderContext<LensState>): void {
   const { model, signal } = context;
@@ -64,16 +52,13 @@ function render(context: RenderContext<LensState>): void {
   let state: LensState | undefined;
   let scene: Scene | undefined;
   let caption = "";
-  /** The row whose token is pointed at. */
-  let pointed: number | undefined;
   const scroll = lensScroll();
   const lens = remembered((lens: Lens | null) => lens && decode(lens));
   const choices = lensChoices(model, () => scene);
-  const { now, lock, lockOther, goBack, step } = choices;
 
   const input = cellGestures(signal, {
     choose: choices.select,
-    undo: goBack,
+    undo: choices.goBack,
     layout: () => scene?.layout,
     fixedLabels: true,
     moved: () => {
@@ -83,44 +68,20 @@ function render(context: RenderContext<LensState>): void {
     selected: () => scene?.selected ?? [],
   });
 
-  function clicked(event: MouseEvent): void {
-    const token = tokenUnder(event);
-    if (token !== undefined) lockOther(token, adds(event));
-  }
-
-  function point(token: number | undefined): void {
-    if (token === pointed) return;
-    pointed = token;
-    schedule();
-  }
-
-  /** The token whose label is under the pointer. */
-  function tokenUnder(event: MouseEvent): number | undefined {
-    const box = input.box();
-    if (!scene?.side || !box) return undefined;
-    const onLabel = event.clientX - box.getBoundingClientRect().left < scene.layout.x0;
-    const { top } = (event.currentTarget as HTMLElement).getBoundingClientRect();
-    return onLabel ? rowAt(scene, event.clientY - top) : undefined;
-  }
+  const labels = tokenLabels(() => scene, input.box, choices.lockOther, schedule);
+  const letters = lensLetters(
+    model,
+    choices,
+    () => scene,
+    () => input.cursor.focused[0],
+  );
+  const stepBy = (layers: number) => choices.step(model.get("layer") + layers);
 
   function key(event: KeyboardEvent): boolean {
-    if (event.key === "Escape") return goBack();
-    if (event.target instanceof HTMLSelectElement || event.target instanceof HTMLInputElement)
-      return false;
-    if (commonKey(event, keys.toggle, (by) => step(model.get("layer") + by)) || input.key(event))
-      return true;
-    if (event.metaKey || event.ctrlKey || event.altKey || !scene) return false;
-    const token = scene.tokens[input.cursor.focused[0]];
-    const { query, key: to } = now();
-    if (event.key === "d" && scene.lens.stack !== "cross") lock({ query: to, key: query });
-    else if (event.key === "s")
-      save(model, { sort: model.get("sort") === "head" ? "weight" : "head" });
-    else if (event.key === "a")
-      save(model, { of: model.get("of") === "layer" ? "model" : "layer" });
-    else if ((event.key === "t" || event.key === "f") && token !== undefined)
-      lockOther(token, event.key === "f");
-    else return false;
-    return true;
+    const { target } = event;
+    if (event.key === "Escape") return choices.goBack();
+    if (target instanceof HTMLSelectElement || target instanceof HTMLInputElement) return false;
+    return commonKey(event, keys.toggle, stepBy) || input.key(event) || letters(event);
   }
 
   function update(look: Look): void {
@@ -170,8 +131,8 @@ function render(context: RenderContext<LensState>): void {
 
   function controls(state: LensState) {
     const isLocked = state._axes.query && scene && !isNone(scene);
-    const question = isLocked ? lockedOf(state, state._axes) : now();
-    return lensControls(model, { state, question }, lock, step);
+    const question = isLocked ? lockedOf(state, state._axes) : choices.now();
+    return lensControls(model, { state, question }, choices.lock, choices.step);
   }
 
   /** The box of the canvas, with the cell that the keyboard is on. */
@@ -191,13 +152,14 @@ function render(context: RenderContext<LensState>): void {
       @scroll=${schedule} ${ref(input.attach)}>
       <canvas class="attnw-lens-canvas" aria-hidden="true"
         data-layout=${shown ? JSON.stringify(shown.layout) : nothing}
-        @pointermove=${(event: PointerEvent) => point(tokenUnder(event))}
-        @pointerleave=${() => point(undefined)} @click=${clicked}></canvas>
+        @pointermove=${labels.move} @pointerleave=${labels.leave}
+        @click=${labels.click}></canvas>
       ${shown && gridCell({ id, cell, name: describe(shown, cell), selected: selected ?? false })}
     </div>`;
   }
 
   function readoutOf(shown: Scene): string {
+    const pointed = labels.pointed();
     if (pointed !== undefined) return `lock ${labelOf(shown.other, pointed)} too`;
     const { hovered, byKeyboard, focused } = input.cursor;
     return describe(shown, hovered ?? (byKeyboard ? focused : leadCell(shown)));
@@ -212,6 +174,7 @@ function render(context: RenderContext<LensState>): void {
     const pen = fresh(canvas, shown.width, shown.height);
     // The box can be scrolled as far as the canvas is high by now.
     if (!hovered) scroll.seek(shown, box);
+    const pointed = labels.pointed();
     const label = pointed === undefined ? -1 : shown.tokens.indexOf(pointed);
     if (pen)
       paintLens(pen, shown, {
