@@ -9,15 +9,17 @@ import { captioned } from "../shared/save_menu.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import { framedText } from "../shared/text_frame.js";
 import type { RenderContext } from "../shared/types.js";
-import { type Outcome, SIGNS } from "../shared/verdict.js";
+import { SIGNS } from "../shared/verdict.js";
 import { activeWords } from "./active_words.js";
 import { answererOf } from "./answerers.js";
 import { arcsControls } from "./arcs_controls.js";
 import { arcsFigure } from "./arcs_figure.js";
 import { foldedTable } from "./arcs_table.js";
 import { distancesFigure } from "./distances_figure.js";
-import { captionOf, type Scene, sceneOf, wordTexts } from "./scene.js";
+import { captionOf, type Scene, sceneOf } from "./scene.js";
 import type { ArcsState } from "./state.js";
+import { wordInQuestion } from "./word_in_question.js";
+import { wordReadout } from "./word_readout.js";
 
 const WATCHED: (keyof ArcsState)[] = [
   "selected",
@@ -69,9 +71,7 @@ function render(context: RenderContext<ArcsState>): void {
     sought: ["sentence", `on which the ${currentAnswerer().noun}`],
     needsHead: () => currentAnswerer().needsHead,
     counts: () => [model.get("_source").count],
-    onJump: (outcome) => {
-      sought = outcome;
-    },
+    onJump: (outcome) => question.seek(outcome),
     letters: {
       d: () => {
         const { directions } = currentAnswerer();
@@ -91,21 +91,14 @@ function render(context: RenderContext<ArcsState>): void {
   });
   const { point, pin, focus } = words;
   const figure = arcsFigure({ point, pin, chooseRelation, focus, blur });
+  const question = wordInQuestion(figure.reveal);
+  const readout = wordReadout(frame.announce);
   const distances = distancesFigure({ point, pin });
   const table = foldedTable(mounted.drawNow);
 
   let scene: Scene | undefined;
   /** Whether the arcs of the scene are still to be drawn. */
   let isNew = false;
-  /** What the last jump was for. */
-  let sought: Outcome | undefined;
-  let revealed = "";
-  let spoken = "";
-
-  function missed({ left, where = "" }: ArcsState["_jumped"]): string {
-    if (!left) return `No other sentence${where} has such a word.`;
-    return `None so far: ${counted(left, "sentence")} left, ask again to go on.`;
-  }
 
   function chooseRelation(relation: string): void {
     save(model, { relation: model.get("relation") === relation ? ALL : relation });
@@ -122,25 +115,15 @@ function render(context: RenderContext<ArcsState>): void {
     frame.hear(drawn.problem || `sentence ${drawn.sentence}: ${titleOf(scene)}`);
     figure.arrange(scene, look);
     distances.arrange(scene, look);
-    revealChosen(scene);
+    question.follow(scene);
     isNew = true;
-  }
-
-  /** In another sentence, or for another relation, bring the first word in question into sight. */
-  function revealChosen({ drawn, state: { relation }, shown }: Scene): void {
-    const now = `${drawn.sentence} ${relation}`;
-    if (now === revealed) return;
-    const fitting = shown.find(({ right }) => !sought || right === (sought === "right"));
-    if (fitting && (sought || relation !== ALL)) figure.reveal(fitting.dependent);
-    revealed = now;
-    sought = undefined;
   }
 
   function view(look: Look): unknown {
     if (!scene) return frame.view({ title: "", controls: controls(), body: nothing });
     const { word, isHeld } = words.active();
-    const readout = readoutView(scene);
-    const body = html`${figure.view(scene, { word, isHeld })}${readout}
+    const body = html`${figure.view(scene, { word, isHeld })}
+      ${readout.view(scene, words.told())}
       ${legendView(scene)}${distances.view(look)}
       ${captioned(
         mounted.save,
@@ -150,27 +133,8 @@ function render(context: RenderContext<ArcsState>): void {
     return frame.view({ title: titleOf(scene), controls: controls(), body });
   }
 
-  function readoutView(shown: Scene) {
-    const { word: told, other, isByKeyboard } = words.told();
-    let lines = [shown.answerer.hint, "", ""];
-    if (told !== undefined) {
-      const texts = wordTexts(shown, told, other);
-      lines = [texts.arc, texts.from, texts.to];
-      if (isByKeyboard) speak([texts.arc, texts.spoken].filter(Boolean).join("; "));
-    }
-    const hint = told === undefined ? " attnw-arcs-hint" : "";
-    return html`<div class=${`attnw-arcs-readout${hint}`} ?hidden=${!shown.answers}
-      >${lines.map((line) => html`<p>${line}</p>`)}</div>`;
-  }
-
-  /** Reads a text aloud where it is another than before. */
-  function speak(text: string): void {
-    if (text !== spoken) frame.announce(text);
-    spoken = text;
-  }
-
   function blur(): void {
-    spoken = "";
+    readout.forget();
     words.blur();
   }
 
@@ -182,6 +146,12 @@ function render(context: RenderContext<ArcsState>): void {
     figure.mark(scene, word);
     distances.paint(look, word, other);
   }
+}
+
+/** The message after a search without a result. */
+function missed({ left, where = "" }: ArcsState["_jumped"]): string {
+  if (!left) return `No other sentence${where} has such a word.`;
+  return `None so far: ${counted(left, "sentence")} left, ask again to go on.`;
 }
 
 const titleOf = ({ answers, rightness, title }: Scene) =>
