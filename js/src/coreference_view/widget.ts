@@ -159,23 +159,31 @@ function render(context: RenderContext<CoreferenceState>): void {
   }
 
   function step(key: string): boolean {
-    const list = scene?.asked ?? [];
-    const from = figure.focused() ?? model.get("mention");
-    const at = list.findIndex(({ mention }) => mention === from);
-    const same = ({ cluster }: Mention) => cluster === list[at]?.cluster;
-    const target = {
-      ArrowLeft: list[Math.max(0, at - 1)],
-      ArrowRight: list[Math.min(list.length - 1, at + 1)],
-      ArrowUp: list.slice(0, Math.max(0, at)).filter(same).at(-1) ?? list[at],
-      ArrowDown: list.slice(at + 1).find(same) ?? list[at],
-      Home: list[0],
-      End: list.at(-1),
-    }[key];
+    const target =
+      scene && mentionAfter(scene.asked, figure.focused() ?? model.get("mention"), key);
     if (!target || !scene) return false;
     frame.announce(mentionLabel(scene, target));
     focus(target.mention);
     return true;
   }
+}
+
+/** The mention that a key moves to; the arrows up and down stay within a cluster. */
+function mentionAfter(
+  asked: readonly Mention[],
+  from: number | null,
+  key: string,
+): Mention | undefined {
+  const at = asked.findIndex(({ mention }) => mention === from);
+  const same = ({ cluster }: Mention) => cluster === asked[at]?.cluster;
+  return {
+    ArrowLeft: asked[Math.max(0, at - 1)],
+    ArrowRight: asked[Math.min(asked.length - 1, at + 1)],
+    ArrowUp: asked.slice(0, Math.max(0, at)).filter(same).at(-1) ?? asked[at],
+    ArrowDown: asked.slice(at + 1).find(same) ?? asked[at],
+    Home: asked[0],
+    End: asked.at(-1),
+  }[key];
 }
 
 const titleOf = (scene: Scene) => titleParts(scene).filter(Boolean).join(" · ");
