@@ -103,7 +103,7 @@ function scoresView(
   return html`<div class="attnw-atlas-heading"><span>scores</span>${
     offersMore ? more : nothing
   }<span class="attnw-muted attnw-atlas-unit">score · control</span></div>
-    <table class="attnw-atlas-bars" aria-label="scores and controls">${columns(layout)}
+    <table class="attnw-table attnw-atlas-bars" aria-label="scores and controls">${columns(layout)}
       <tbody>${shown.map((score) => scoreView(score, layout, look))}</tbody></table>`;
 }
 
@@ -134,7 +134,7 @@ function effectView(
   const range = effectRange(rows);
   const { theme, density } = look;
   return html`<div class="attnw-atlas-heading"><span>${effectTitle(effect)}</span></div>
-    <table class="attnw-atlas-bars" aria-label="effect on the loss">${columns(layout)}<tbody
+    <table class="attnw-table attnw-atlas-bars" aria-label="effect on the loss">${columns(layout)}<tbody
       >${rows.map((row) => {
         const paint = (canvas: HTMLCanvasElement) => {
           const pen = fresh(canvas, layout.bar, BAR_HEIGHT);

@@ -83,7 +83,7 @@ export function headList(actions: Actions) {
       if (!list.has(list.current())) list.reach(list.has(chosen) ? chosen : first);
       return html`<p class="attnw-atlas-count">${rowsText(rows.length, all, state)}</p>
         <div class="attnw-atlas-box" ${ref(list.box)}>
-        <table class=${`attnw-atlas-table ${tableClass(layout)}`} aria-label="heads">
+        <table class=${`attnw-table attnw-atlas-table ${tableClass(layout)}`} aria-label="heads">
           <colgroup>${COLUMNS.map(
             (column) => html`<col class=${`attnw-atlas-${column.replace(" ", "-")}`}>`,
           )}</colgroup>

@@ -19,7 +19,7 @@ export function foldedTable(redraw: () => void) {
 
 function tableView(scene: Scene) {
   const { columns, rows } = tableOf(scene);
-  return html`<table class="attnw-arcs-table">
+  return html`<table class="attnw-table attnw-arcs-table">
     <caption>${scene.title}</caption>
     <thead><tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>
     <tbody>${rows.map(

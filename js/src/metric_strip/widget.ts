@@ -40,7 +40,7 @@ function render(context: RenderContext<StripState>): void {
     return html`<p class="attnw-strip-note" ?hidden=${!isEmpty}>${NO_SELECTION}</p>
       <div class="attnw-strip-box attnw-drawn" .style=${layout ? `width: ${layout.width}px` : ""}
         ?hidden=${isEmpty}>
-        <table class="attnw-strip-table">
+        <table class="attnw-table attnw-strip-table">
           <caption aria-live="polite">${scene ? titleOf(scene) : ""}</caption>
           <colgroup>
             ${HEADINGS.map((_, i) => html`<col .style=${columnStyle(layout, i)}>`)}

@@ -126,7 +126,7 @@ export function relationList(actions: Actions) {
       const last = layout.lines.length - 1;
       return html`<div class="attnw-rel-box" ${ref(list.box)}
         .style=${isLong ? `overflow-y: scroll; max-height: ${high}px` : "overflow-y: hidden"}>
-        <table class=${`attnw-rel-table attnw-drawn${isTight ? " attnw-rel-tight" : ""}`}
+        <table class=${`attnw-table attnw-rel-table attnw-drawn${isTight ? " attnw-rel-tight" : ""}`}
           .style=${[`width: ${layout.width}px`, ...lengths].join("; ")}>
           <caption>${layout.lines.map(
             (line, i) => html`<span>${i < last ? `${line} ` : line}</span>`,
