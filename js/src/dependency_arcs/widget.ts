@@ -9,17 +9,15 @@ import { captioned } from "../shared/save_menu.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import { framedText } from "../shared/text_frame.js";
 import type { RenderContext } from "../shared/types.js";
-import { SIGNS } from "../shared/verdict.js";
+import { type Outcome, SIGNS } from "../shared/verdict.js";
 import { activeWords } from "./active_words.js";
 import { answererOf } from "./answerers.js";
 import { arcsControls } from "./arcs_controls.js";
 import { arcsFigure } from "./arcs_figure.js";
 import { foldedTable } from "./arcs_table.js";
 import { distancesFigure } from "./distances_figure.js";
-import { captionOf, type Scene, sceneOf } from "./scene.js";
+import { captionOf, type Scene, sceneOf, wordTexts } from "./scene.js";
 import type { ArcsState } from "./state.js";
-import { wordInQuestion } from "./word_in_question.js";
-import { wordReadout } from "./word_readout.js";
 
 const WATCHED: (keyof ArcsState)[] = [
   "selected",
@@ -146,6 +144,63 @@ function render(context: RenderContext<ArcsState>): void {
     figure.mark(scene, word);
     distances.paint(look, word, other);
   }
+}
+
+/**
+ * Brings the first word in question into sight, once for each sentence and relation: a word of the
+ * relation, or of the outcome that a jump looked for.
+ */
+function wordInQuestion(reveal: (word: number) => void) {
+  let sought: Outcome | undefined;
+  let revealed = "";
+  return {
+    /** A jump looks for a word with this outcome. */
+    seek(outcome: Outcome): void {
+      sought = outcome;
+    },
+    follow({ drawn, state: { relation }, shown }: Scene): void {
+      const now = `${drawn.sentence} ${relation}`;
+      if (now === revealed) return;
+      const fitting = shown.find(({ right }) => !sought || right === (sought === "right"));
+      if (fitting && (sought || relation !== ALL)) reveal(fitting.dependent);
+      revealed = now;
+      sought = undefined;
+    },
+  };
+}
+
+/**
+ * The text about the active word. `announce`: read a text aloud, which follows the word while the
+ * keyboard moves.
+ */
+function wordReadout(announce: (text: string) => void) {
+  let spoken = "";
+
+  function speak(text: string): void {
+    if (text !== spoken) announce(text);
+    spoken = text;
+  }
+
+  return {
+    view(
+      scene: Scene,
+      { word, other, isByKeyboard }: ReturnType<ReturnType<typeof activeWords>["told"]>,
+    ) {
+      let lines = [scene.answerer.hint, "", ""];
+      if (word !== undefined) {
+        const texts = wordTexts(scene, word, other);
+        lines = [texts.arc, texts.from, texts.to];
+        if (isByKeyboard) speak([texts.arc, texts.spoken].filter(Boolean).join("; "));
+      }
+      const hint = word === undefined ? " attnw-arcs-hint" : "";
+      return html`<div class=${`attnw-arcs-readout${hint}`} ?hidden=${!scene.answers}
+        >${lines.map((line) => html`<p>${line}</p>`)}</div>`;
+    },
+    /** The keyboard has left: the next word is read aloud also where it is the same. */
+    forget(): void {
+      spoken = "";
+    },
+  };
 }
 
 /** The message after a search without a result. */

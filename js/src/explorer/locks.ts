@@ -70,3 +70,20 @@ export function wordLocks(model: Model<ExplorerState>, grid: () => GridModel | u
     },
   };
 }
+
+/**
+ * Escape takes back what is locked or switched off, outside of forms and details. `takeBack`
+ * returns whether there was anything.
+ */
+export function onEscape(root: HTMLElement, takeBack: () => boolean, signal: AbortSignal): void {
+  const press = (event: KeyboardEvent) => {
+    const { target } = event;
+    if (event.key !== "Escape" || event.defaultPrevented) return;
+    const isElsewhere =
+      target instanceof Element && target.closest(".attnw-ex-bottom, form, .attnw-ex-details");
+    if (isElsewhere || !takeBack()) return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  root.addEventListener("keydown", press, { signal, capture: true });
+}

@@ -1,10 +1,10 @@
 import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { createRef, ref } from "lit-html/directives/ref.js";
-import type { Look, Mounted } from "../shared/mount.js";
+import { errorOf, type Look, type Mounted } from "../shared/mount.js";
+import { selectOptions } from "../shared/select_options.js";
 import { save } from "../shared/snapshot.js";
 import type { Model } from "../shared/types.js";
-import { exampleMenu } from "./example_menu.js";
 import type { ExplorerState } from "./explorer_types.js";
 import { TextDraft } from "./text_draft.js";
 
@@ -20,6 +20,29 @@ const MOST_HEIGHT = 70;
 function fit(area: HTMLTextAreaElement): void {
   area.style.height = "auto";
   if (area.scrollHeight) area.style.height = `${Math.min(area.scrollHeight + 2, MOST_HEIGHT)}px`;
+}
+
+/** JupyterLab would take the arrows for its own. */
+const keepFromHost = (event: Event) => event.stopPropagation();
+
+/** The menu of the examples. `isOwn`: the text is of no example, which the menu calls "your text". */
+function exampleMenu(model: Model<ExplorerState>, isOwn: boolean) {
+  const examples = model.get("_examples");
+  const options = [
+    { value: "", text: "your text", disabled: true },
+    ...examples.map(({ name }) => ({ value: name, text: name })),
+  ];
+  const pick = ({ currentTarget }: Event) => {
+    const { value } = currentTarget as HTMLSelectElement;
+    const chosen = examples.find(({ name }) => name === value);
+    if (!chosen) return;
+    // Send the text with its name: the page marks the figures as outdated at once.
+    const { name, text, pair } = chosen;
+    save(model, { example: name, text, pair, target: null, versus_text: null });
+  };
+  return html`<label class="attnw-ex-example" ?hidden=${!examples.length}>example
+    <select class="attnw-ex-examples" @change=${pick} @keydown=${keepFromHost}
+      ${selectOptions(options, isOwn ? "" : (model.get("example") ?? ""))}></select></label>`;
 }
 
 /**
@@ -150,4 +173,13 @@ export function textForm(
       }
     },
   };
+}
+
+/** Why the input was not read, with a button for the way out where there is one. */
+export function errorWithWayOut(model: Model<ExplorerState>) {
+  const text = errorOf(model);
+  const way = text ? model.get("_way_out") : "";
+  const take = () => save(model, { _way_out_taken: model.get("_way_out_taken") + 1 });
+  return html`<p role="alert" class="attnw-alert" ?hidden=${!text}>${text}<button type="button"
+    class="attnw-ex-act" ?hidden=${!way} @click=${take}>${way}</button></p>`;
 }

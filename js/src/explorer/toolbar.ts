@@ -72,3 +72,23 @@ export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: A
     step: (by: number) => stepTo(model, model.get("layer") + by, layers()),
   };
 }
+
+/** Whether the element takes keys itself. */
+const takesKeys = (target: EventTarget | null): boolean =>
+  target instanceof HTMLTextAreaElement ||
+  target instanceof HTMLSelectElement ||
+  (target instanceof HTMLInputElement && target.type !== "checkbox");
+
+/** The keys of the explorer; the function returns whether it took the key. */
+export const explorerKeys =
+  (bar: ReturnType<typeof toolbar>, switchHead: () => void) =>
+  ({ target, key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean => {
+    if (metaKey || (ctrlKey && !altKey) || takesKeys(target)) return false;
+    if (key === "?") bar.toggleKeys();
+    else if (key === "[" || key === "]") bar.step(key === "[" ? -1 : 1);
+    else if (key === "m") bar.turnWay();
+    else if (key === "x") switchHead();
+    else if (key === "s") return bar.save();
+    else return false;
+    return true;
+  };

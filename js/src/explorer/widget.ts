@@ -8,8 +8,6 @@ import { answersView } from "./answers_view.js";
 import { giveRoom, groupsFor, present } from "./arrangement.js";
 import { comparedChoice } from "./compared_choice.js";
 import { detailsBelow } from "./details.js";
-import { errorWithWayOut } from "./error_line.js";
-import { explorerKeys, onEscape } from "./explorer_keys.js";
 import { explorerPanel } from "./explorer_panel.js";
 import { type ExplorerContext, type ExplorerState, PANELS, type Panel } from "./explorer_types.js";
 import { gridTitle } from "./grid_title.js";
@@ -17,14 +15,14 @@ import { headTitle } from "./head_title.js";
 import { type Figures, joinedFigures } from "./joined_figures.js";
 import { legendView } from "./legend_view.js";
 import { lineView } from "./line_view.js";
-import { wordLocks } from "./locks.js";
+import { onEscape, wordLocks } from "./locks.js";
 import { guessHint, isWaiting, lineNow, type OnScreen, readScreen } from "./on_screen.js";
 import { followPointer } from "./pointer.js";
 import type { Reading } from "./sentence/reading.js";
 import { sentencePanel } from "./sentence/sentence_panel.js";
 import { fitsSentence } from "./sentence/words.js";
-import { textForm } from "./text_form.js";
-import { toolbar } from "./toolbar.js";
+import { errorWithWayOut, textForm } from "./text_form.js";
+import { explorerKeys, toolbar } from "./toolbar.js";
 
 const WATCHED: (keyof ExplorerState)[] = [
   "text",
