@@ -3,8 +3,6 @@ import { type ExplorerState, PANELS, type Panel } from "./explorer_types.js";
 
 /** From this width on, in pixels, all heads and one head stand side by side. */
 const SIDE_BY_SIDE = 560;
-/** Between columns. */
-export const COLUMN_GAP = 22;
 /** The share of all heads, of a page that is narrow, wide, or has a grid of many columns. */
 const SHARES = { narrow: 0.62, usual: 0.575, many: 0.64 };
 const NARROW = 860;

@@ -24,7 +24,7 @@ const QUESTIONS: Partial<Record<Panel, string>> = {
 };
 
 /** How a panel stands on the page. */
-export interface Standing {
+interface Standing {
   /** Whether it is in sight; it is drawn when it is for the first time. */
   open: boolean;
   /** Whether a tab of a list opens it. */

@@ -229,7 +229,7 @@ function paintedNotes({ asked, look: { rows }, maps, state }: Scene): string[] {
 }
 
 /** "where “[CLS]” looks", "who looks at “r3c4”", "where all queries look on average". */
-export const rowWords = ({ side }: Pick<PaintedRows, "side">, token: string): string =>
+const rowWords = ({ side }: Pick<PaintedRows, "side">, token: string): string =>
   side === "key"
     ? `who looks at ${quoted(token)}`
     : token

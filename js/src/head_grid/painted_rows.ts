@@ -45,7 +45,7 @@ export interface PaintedRows {
 }
 
 /** The side whose places are painted. */
-export const paintedSide = (side: Side): Side => (side === "query" ? "key" : "query");
+const paintedSide = (side: Side): Side => (side === "query" ? "key" : "query");
 
 const made = new WeakMap<object, { of: unknown[]; rows: PaintedRows }>();
 

@@ -54,7 +54,7 @@ export function targetWords({ labels }: TextState, { head, tokens }: Target): st
 }
 
 /** A word of a line, or the words of a link. */
-export interface PlacedWords {
+interface PlacedWords {
   text: string;
   x: number;
   link: number | null;

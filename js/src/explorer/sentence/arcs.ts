@@ -4,7 +4,7 @@ import type { Reading } from "./reading.js";
 
 /** Pixels of the arc of a weight of 1: thickness is linear in the weight. */
 const THICKEST = 10;
-export const ARC_OPACITY = 0.8;
+const ARC_OPACITY = 0.8;
 const DIM = 0.15;
 /** The height of arcs over a sentence of one line, and over a sentence of several lines. */
 const HIGHEST = { one: 46, several: 24 };

@@ -37,7 +37,7 @@ const NUMBER_HEIGHT = 12;
 const MOST_LINES = 3;
 export const CHIP_SIZE = 11;
 /** Round the name of a special token. */
-export const CHIP_ROOM = 16;
+const CHIP_ROOM = 16;
 
 /** Between the role of a message and the first word of its line. */
 export const ROLE_ROOM = 8;

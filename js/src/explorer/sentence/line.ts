@@ -64,7 +64,7 @@ function inHead({ head, name, othersOff }: Reading): Line {
 }
 
 /** "[CLS] and [SEP]", "When (the first word)" */
-export function restingNames({ axes, words, hidden }: Reading): string {
+function restingNames({ axes, words, hidden }: Reading): string {
   const names = SPECIALS.filter((kind) => hidden.includes(kind)).flatMap((kind) => {
     if (kind !== "first") return specialName(axes, kind) ?? [];
     const at = axes.key.special.indexOf("first");

@@ -24,7 +24,7 @@ const FOOT = 16;
 type Side = "query" | "key";
 
 /** The sentence of a picture: where its words stand. */
-export interface SentencePicture {
+interface SentencePicture {
   size: SentenceSize;
   width: number;
   height: number;

@@ -96,7 +96,7 @@ function sentences(axes: Axes, shown: ExplorerState["_shown"]): Reading["words"]
   };
 }
 
-export const areSame = ({ query, key }: Axes): boolean =>
+const areSame = ({ query, key }: Axes): boolean =>
   query.text.length === key.text.length && query.text.every((text, i) => text === key.text[i]);
 
 /** What is on the screen; undefined without a head, or before the figures have their data. */

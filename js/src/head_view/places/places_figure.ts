@@ -26,7 +26,7 @@ const WAYS: Record<string, [dx: number, dy: number]> = {
 };
 
 /** The nearest token in a direction; the token itself at the edge. */
-export function nextToken(all: Chip[], from: Chip | undefined, key: string): Chip | undefined {
+function nextToken(all: Chip[], from: Chip | undefined, key: string): Chip | undefined {
   if (key === "Home") return all[0];
   if (key === "End") return all.at(-1);
   const way = WAYS[key];

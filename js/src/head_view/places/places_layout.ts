@@ -36,7 +36,7 @@ const HERTZ = 44;
 const TIMES = 20;
 const LEAST_PANEL = 200;
 /** So many tokens without a place are drawn: the strongest of more. */
-export const MOST_CHIPS = 300;
+const MOST_CHIPS = 300;
 
 /** A token on a picture. */
 export interface Spot {
@@ -129,7 +129,7 @@ function groupsOf(scene: Scene, side: Side): Group[] {
 }
 
 /** The name of a picture; "" for a single picture. */
-export function plateName({ medium, level }: Plate, plates: Plate[]): string {
+function plateName({ medium, level }: Plate, plates: Plate[]): string {
   const media = new Set(plates.map((plate) => plate.medium));
   const isTiled = plates.some((plate) => plate.medium === medium && plate.level > 0);
   const pictures = plates.filter(({ sound }) => !sound);

@@ -17,7 +17,7 @@ const ALONE: Record<string, string> = { upper: "top", lower: "bottom" };
 const STRONGEST = 3;
 
 /** Where a box lies in its picture, in words: "upper left", "top", "centre". */
-export function placeWords(place: TokenPlace, { _media: media }: Scene["state"]): string {
+function placeWords(place: TokenPlace, { _media: media }: Scene["state"]): string {
   const picture = media?.pictures[place.medium];
   if (!picture) return `${seconds(place.left)}–${seconds(place.right)} s`;
   const third = (middle: number, size: number) =>
@@ -39,7 +39,7 @@ const printerOf = ({ state, map, print }: Scene) =>
       : print;
 
 /** "from [CLS]", "from all 65 queries on average", or "to r3c4". */
-export function rowName(scene: Scene, { side, of }: ShownRow): string {
+function rowName(scene: Scene, { side, of }: ShownRow): string {
   const index = indicesOf(scene, side)[of ?? -1];
   if (side === "key")
     return index === undefined ? "to no token" : `to ${tokenName(scene.axes.key, index)}`;
@@ -76,7 +76,7 @@ function strongest(scene: Scene, row: ShownRow): Valued[] {
 }
 
 /** The three strongest places in words. */
-export function strongestWords(scene: Scene, row: ShownRow): string {
+function strongestWords(scene: Scene, row: ShownRow): string {
   const print = printerOf(scene);
   const found = strongest(scene, row)
     .filter(({ place, value }) => place && Math.abs(value) > 0)

@@ -11,7 +11,7 @@ type WireSound = WireMedia["sounds"][number];
 const SHORTEST = 0.4;
 
 /** A part of a sound that can be played. */
-export interface PlayedPart {
+interface PlayedPart {
   sound: WireSound;
   start: number;
   end: number;
