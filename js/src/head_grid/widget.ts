@@ -143,7 +143,7 @@ function render(context: RenderContext<GridState>): void {
     const cell = cursor.focused;
     const id = idOf(cell.join("-"));
     const isSelected = selected.some((at) => sameCell(at, cell));
-    return html`<div class="attnw-grid-box attnw-drawn" role="grid" tabindex="0"
+    return html`<div class="attnw-cells attnw-grid-box attnw-drawn" role="grid" tabindex="0"
       aria-multiselectable="true" aria-busy=${!areCurrent(maps, state)} aria-rowcount=${layout.rows}
       aria-colcount=${layout.cols} aria-activedescendant=${id}
       aria-label="attention heads, a row a layer; question mark lists the keys"

@@ -121,7 +121,7 @@ function render(context: RenderContext<PredictionState>): void {
     const cell = cursor.focused;
     const id = idOf(cell.join("-"));
     const selected = shown?.selected.some((at) => sameCell(at, cell)) ?? false;
-    return html`<div class="attnw-prediction-box attnw-drawn" role="grid" tabindex="0"
+    return html`<div class="attnw-cells attnw-prediction-box attnw-drawn" role="grid" tabindex="0"
       aria-multiselectable="true" ?hidden=${!shown}
       aria-label=${shown ? `${mapTitle(shown)}; question mark lists the keys` : nothing}
       aria-busy=${Boolean(shown && (!shown.effects || shown.effects.estimate))}

@@ -144,7 +144,7 @@ function render(context: RenderContext<LensState>): void {
     const selected = shown?.selected.some((at) =>
       shown.side ? at[1] === cell[1] : sameCell(at, cell),
     );
-    return html`<div class="attnw-lens-box attnw-drawn" role="grid" tabindex="0"
+    return html`<div class="attnw-cells attnw-lens-box attnw-drawn" role="grid" tabindex="0"
       aria-multiselectable="true" aria-busy=${isStale()} ?hidden=${!shown}
       aria-label=${shown ? `${titleOf(shown)}; question mark lists the keys` : nothing}
       aria-rowcount=${shown?.layout.rows ?? nothing} aria-colcount=${shown?.layout.cols ?? nothing}
