@@ -191,7 +191,7 @@ def compare(
     accumulators = deepcopy(accumulators_of(metrics)) if metrics else []
     for accumulator in accumulators:
         if isinstance(accumulator, SegmentMeans):
-            accumulator.n_kept = len(texts)
+            accumulator.keeps_each = True
 
     def changes(firsts: Sequence[MapSource], keep: bool = False) -> list[MapChanges]:
         """Return the accumulator that compares a model with all earlier models."""

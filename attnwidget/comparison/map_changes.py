@@ -230,7 +230,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
 class MapChanges(Accumulator[ModelComparison]):
     """Accumulator that compares a model's maps with the maps of another accumulator.
 
-    Its sums have an entry for each segment, because bootstrap intervals need all numbers.
+    It has a row for each segment, because bootstrap intervals need all numbers.
 
     Args:
         first: The accumulator that kept the first model's maps.
@@ -284,8 +284,8 @@ class MapChanges(Accumulator[ModelComparison]):
             )
         names = ["cosine", "words", "divergence", "entropy"]
         names += ["padded"] if self._padded is not None else []
-        self.sums = {name: np.zeros((*size, self._n_segments)) for name in names}
-        self.sums["read"] = np.zeros(self._n_segments, np.int64)
+        self.rows = {name: np.zeros((0, *size)) for name in names}
+        self.rows["index"] = np.zeros(0, np.int64)
         if self._matches:
             self.sums["pairs"] = np.zeros((*size, size[1]))
         if self._across_layers:
@@ -294,7 +294,8 @@ class MapChanges(Accumulator[ModelComparison]):
     def update(self, layer: LayerBatch) -> None:
         if layer.layer == 0:
             self.maps = []
-            self._places = segment_indices(layer.batch.segments)
+            self._places = self.add_rows(len(layer.batch.segments))
+            self.rows["index"][self._places] = segment_indices(layer.batch.segments)
             self._axes = MapAxes.of(layer.batch, self._unit)
             self.tokens = layer.batch.tokens
             if isinstance(layer.batch.segments[0], MediaSegment):
@@ -321,7 +322,7 @@ class MapChanges(Accumulator[ModelComparison]):
         if self._padded is not None:
             totals["padded"] = map_cosines(sums.whole, torch.ones_like(axes.rows))
         for name, values in totals.items():
-            self.sums[name][layer.layer][:, self._places] += values.T.cpu().numpy()
+            self.rows[name][self._places, layer.layer] += values.cpu().numpy()
         if self._matches:
             for first, second in self._cropped([map_of_first], [others]):
                 self.sums["pairs"][layer.layer] += _between(first, second)
@@ -329,7 +330,8 @@ class MapChanges(Accumulator[ModelComparison]):
     def _refuse_other_tokens(self) -> None:
         """Raise ValueError if two models cut a picture or a sound into different tokens."""
         names = f"{self._first.model_name} and {self.model_name}"
-        for number, one, other in zip(self._places, self._first.tokens, self.tokens, strict=True):
+        numbers = self.rows["index"][self._places]
+        for number, one, other in zip(numbers, self._first.tokens, self.tokens, strict=True):
             if len(one) != len(other):
                 raise ValueError(
                     f"{names} make {len(one)} and {len(other)} tokens of input {number}: compare "
@@ -346,22 +348,23 @@ class MapChanges(Accumulator[ModelComparison]):
         if self._across_layers:
             for first, second in self._cropped(self._first.maps, self.maps):
                 self.sums["across"] += _between(first, second)
-        self.sums["read"][self._places] += 1
         if not self._keep:
             self.maps = []
 
     def compute(self) -> ModelComparison:
-        read = self.sums["read"] > 0
-        n_read = int(read.sum())
+        order = np.argsort(self.rows["index"])
+        n_read = len(order)
         titles = {"cosine": "cosine", "words": "cosine without special tokens"}
         titles |= {"divergence": "divergence", "entropy": "entropy change"}
         titles |= {} if self._padded is None else {"padded": f"cosine padded to {self._padded}"}
         return ModelComparison(
             segments={
-                title: self.layers.spread(self.sums[name][..., read])
+                title: self.layers.spread(np.moveaxis(self.rows[name][order], 0, -1))
                 for name, title in titles.items()
             },
-            documents=None if self._documents is None else self._documents[read],
+            documents=None
+            if self._documents is None
+            else self._documents[self.rows["index"][order]],
             complete=n_read == self._n_segments,
             model_names=(self._first.model_name, self.model_name),
             pairs=self.layers.spread(self.sums["pairs"] / n_read) if self._matches else None,

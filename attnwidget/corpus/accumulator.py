@@ -16,6 +16,7 @@ from torch import Tensor
 from attnwidget.capture.hub_model.free_memory import refuse_no_room
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.tap import LayerAttention
+from attnwidget.corpus.growing_rows import GrowingRows
 from attnwidget.corpus.results import HeadResult
 from attnwidget.corpus.token_classes import TokenClass
 from attnwidget.text.counted import counted
@@ -228,6 +229,8 @@ class Accumulator(ABC, Generic[R]):
         by_segment: Names of attributes with an entry per segment, by the `index` of the segment. A
             worker receives only the entries of its segments, and all other attributes.
         sums: Arrays by name, made in `start`.
+        rows: Arrays by name with a row per segment, in the order in which segments were read. They
+            are made in `start` without rows, and `merged` appends the rows of the next batch.
         layers: Numbers of the layers with attention; known after `start`, like the following
             attributes.
         n_layers: Number of layers with attention. Sums have an entry for each of these layers, and
@@ -260,6 +263,7 @@ class Accumulator(ABC, Generic[R]):
     along_line: ClassVar[bool] = False
     by_segment: ClassVar[tuple[str, ...]] = ()
     sums: dict[str, NDArray[Any]]
+    rows: dict[str, NDArray[Any]]
     layers: LayerNumbers
     n_layers: int
     n_heads: int
@@ -285,6 +289,17 @@ class Accumulator(ABC, Generic[R]):
         self.stack = subject.stack
         self.model_name = subject.model_name
         self.sums = {}
+        self.rows = {}
+        self._growing: dict[str, GrowingRows] = {}
+
+    def add_rows(self, count: int) -> slice:
+        """Append rows of zeros for the segments of a batch to all `rows`; return their places."""
+        n_rows = 0
+        for name, values in self.rows.items():
+            n_rows = len(values)
+            added = np.zeros((count, *values.shape[1:]), values.dtype)
+            self.rows[name] = np.concatenate([values, added])
+        return slice(n_rows, n_rows + count)
 
     @abstractmethod
     def update(self, layer: LayerBatch) -> None:
@@ -310,7 +325,12 @@ class Accumulator(ABC, Generic[R]):
 
     def merged(self, first: State, second: State) -> dict[str, NDArray[Any]]:
         """Return the state of an accumulator that has seen the inputs of two others."""
-        return {name: np.asarray(values + second[name]) for name, values in first.items()}
+        return {
+            name: self._growing.setdefault(name, GrowingRows()).joined(values, second[name])
+            if name in self.rows
+            else np.asarray(values + second[name])
+            for name, values in first.items()
+        }
 
     @abstractmethod
     def compute(self) -> R:
@@ -329,8 +349,8 @@ class Accumulator(ABC, Generic[R]):
         }
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return a copy of all sums, from which `restore` continues exactly."""
-        return {name: values.copy() for name, values in self.sums.items()}
+        """Return a copy of all sums and rows, from which `restore` continues exactly."""
+        return {name: values.copy() for name, values in (self.sums | self.rows).items()}
 
     def restore(self, state: State) -> None:
         """Continue from a `state` with the same model and options.
@@ -338,14 +358,21 @@ class Accumulator(ABC, Generic[R]):
         Raises:
             ValueError: if the state belongs to another accumulator.
         """
-        shapes = [{name: values.shape for name, values in s.items()} for s in (self.sums, state)]
-        if shapes[0] != shapes[1]:
+        ours, theirs = (
+            {
+                name: values.shape[1:] if name in self.rows else values.shape
+                for name, values in arrays.items()
+            }
+            for arrays in (self.sums | self.rows, state)
+        )
+        if ours != theirs:
             raise ValueError(
-                f"the stored sums of {self.name!r} do not fit: expected {shapes[0]}, got "
-                f"{shapes[1]}; start over without the resume file"
+                f"the stored sums of {self.name!r} do not fit: expected {ours}, got {theirs}; "
+                "start over without the resume file"
             )
         for name, values in state.items():
-            self.sums[name] = np.array(values, dtype=self.sums[name].dtype)
+            kept = self.rows if name in self.rows else self.sums
+            kept[name] = np.array(values, dtype=kept[name].dtype)
 
 
 def token_classes_of(accumulators: Iterable[Accumulator[Any]]) -> dict[str, TokenClass]:

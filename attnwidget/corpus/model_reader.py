@@ -71,7 +71,8 @@ class ModelReader(StudyReader):
         self._maker = BatchMaker(model, self._backbone, token_types, classes, pad_to)
         self._pad_to = pad_to
         self._padding_checked = False
-        layers = layer_numbers(self._backbone, find_sites(self._backbone))
+        self._sites = find_sites(self._backbone)
+        layers = layer_numbers(self._backbone, self._sites)
         # Of the stacks that read text alone; towers of pictures and sound do not run.
         of_text = (stack for stack in layers if not is_cross(stack) and not is_tower(stack))
         self.layers = next((layers[stack] for stack in of_text), None)
@@ -88,8 +89,7 @@ class ModelReader(StudyReader):
             ValueError: the model shows no maps over all tokens, or its layers have different
                 numbers of heads.
         """
-        sites = find_sites(self._backbone)
-        modules = [(id(site.module), count_heads(site.module)) for site in sites]
+        modules = [(id(site.module), count_heads(site.module)) for site in self._sites]
         seen = self.model.heads_seen
         if seen is None or seen.modules != modules:
             seen = self.model.heads_seen = HeadsSeen(modules, self._heads_of_layers(segment))
@@ -206,7 +206,13 @@ class ModelReader(StudyReader):
         with self.model.lock:
             self._check_model()
             self.model.output_check.check_beginning(self._backbone, batch.inputs, self._options)
-            reading = tap(self._backbone, lambda _: None, on_long=hand_on, questions=questions)
+            reading = tap(
+                self._backbone,
+                lambda _: None,
+                on_long=hand_on,
+                questions=questions,
+                sites=self._sites,
+            )
             with torch.no_grad(), reading:
                 output = self._backbone(**batch.inputs, **self._options)
             refuse_nan(self._backbone, batch.inputs, output)
@@ -235,7 +241,7 @@ class ModelReader(StudyReader):
 
         with self.model.lock:
             self._check_model()
-            with torch.no_grad(), tap(self._backbone, of_own_tokens):
+            with torch.no_grad(), tap(self._backbone, of_own_tokens, sites=self._sites):
                 return self._backbone(**batch.inputs, **self._options, **options)
 
     def _check_model(self) -> None:

@@ -42,8 +42,8 @@ class SegmentMeans(Accumulator[R]):
             number per head, (3,) for three.
         of_segments: For each name of a count per segment, its axes; these counts do not depend on
             the layer.
-        n_kept: Number of segments with a value in `each`: set before `start` to the number of
-            segments to read, each with an `index` below it, or to 0 to keep only sums.
+        keeps_each: Whether to keep the numbers of each segment for `each`, by the `index` of the
+            segment: set before `start`. Default False, which keeps only sums.
 
     Example:
         >>> from attnwidget.metrics import SegmentMeans
@@ -59,7 +59,7 @@ class SegmentMeans(Accumulator[R]):
 
     of_heads: SumShapes
     of_segments: SumShapes = {}
-    n_kept: int = 0
+    keeps_each: bool = False
 
     def start(self, subject: Subject) -> None:
         super().start(subject)
@@ -67,12 +67,11 @@ class SegmentMeans(Accumulator[R]):
         self._waiting = WaitingNumbers()
         self.sums = {name: np.zeros((*axes, *size)) for name, axes in self.of_heads.items()}
         self.sums |= {name: np.zeros(axes) for name, axes in self.of_segments.items()}
-        if self.n_kept:
-            self.sums |= {
-                f"each {name}": np.zeros((self.n_kept, *sum_.shape))
-                for name, sum_ in self.sums.items()
+        if self.keeps_each:
+            self.rows = {
+                f"each {name}": np.zeros((0, *sum_.shape)) for name, sum_ in self.sums.items()
             }
-            self.sums["read"] = np.zeros(self.n_kept, np.int64)
+            self.rows["index"] = np.zeros(0, np.int64)
         self.sums["segments"] = np.zeros((), np.int64)
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -104,20 +103,21 @@ class SegmentMeans(Accumulator[R]):
 
     def update(self, layer: LayerBatch) -> None:
         if layer.layer == layer.first == 0:
-            self._find_places(layer.batch)
+            self._make_rows(layer.batch)
             self.begin_batch(layer)
         if numbers := self.head_numbers(layer):
             self.add(layer.layer, numbers)
 
     def update_rows(self, layer: LayerRows) -> None:
         if layer.layer == 0:
-            self._find_places(layer.batch)
+            self._make_rows(layer.batch)
             self.begin_rows(layer)
         self.add(layer.layer, self.row_numbers(layer))
 
-    def _find_places(self, batch: Batch) -> None:
-        if self.n_kept:
-            self._places = segment_indices(batch.segments)
+    def _make_rows(self, batch: Batch) -> None:
+        if self.keeps_each:
+            self._places = self.add_rows(len(batch.segments))
+            self.rows["index"][self._places] = segment_indices(batch.segments)
 
     def add(self, layer: int, numbers: Mapping[str, Tensor]) -> None:
         """Add the `head_numbers` of one layer.
@@ -128,18 +128,16 @@ class SegmentMeans(Accumulator[R]):
         for name, values in self._checked(numbers, "of_heads", (self.n_heads,), (1,)):
             row_values = values.moveaxis(1, -1)
             self._waiting.add(_total(row_values), self.sums[name], (..., layer, slice(None)))
-            if self.n_kept:
+            if self.keeps_each:
                 where = (self._places, ..., layer, slice(None))
-                self._waiting.add(row_values, self.sums[f"each {name}"], where)
+                self._waiting.add(row_values, self.rows[f"each {name}"], where)
 
     def end_batch(self, batch: Batch) -> None:
         for name, values in self._checked(self.segment_numbers(batch), "of_segments", ()):
             self._waiting.add(_total(values), self.sums[name], ...)
-            if self.n_kept:
-                self._waiting.add(values, self.sums[f"each {name}"], self._places)
+            if self.keeps_each:
+                self._waiting.add(values, self.rows[f"each {name}"], self._places)
         self._waiting.read()
-        if self.n_kept:
-            self.sums["read"][self._places] += 1
         self.sums["segments"] += len(batch.segments)
 
     def _checked(
@@ -170,16 +168,18 @@ class SegmentMeans(Accumulator[R]):
         """Return the result of each segment alone, in the order of the segments' indices.
 
         Raises:
-            ValueError: `n_kept` was not set before `start`.
+            ValueError: `keeps_each` was not set before `start`.
         """
-        if not self.n_kept:
-            raise ValueError(f"the metric {self.name!r} kept sums alone: set n_kept before start")
+        if not self.keeps_each:
+            raise ValueError(
+                f"the metric {self.name!r} kept sums alone: set keeps_each before start"
+            )
         whole = self.sums
         results = []
         names = [*self.of_heads, *self.of_segments]
         try:
-            for place in np.flatnonzero(whole["read"]):
-                self.sums = {name: whole[f"each {name}"][place] for name in names}
+            for place in np.argsort(self.rows["index"]):
+                self.sums = {name: self.rows[f"each {name}"][place] for name in names}
                 self.sums["segments"] = np.ones((), np.int64)
                 results.append(self.compute())
         finally:
