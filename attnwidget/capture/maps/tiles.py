@@ -222,4 +222,4 @@ def _values(layer: KeptLayer, head: int, rows: slice | list[int], keys: slice | 
 
 
 def _pooled(values: Array, step: int) -> Array:
-    return block_maxima(block_maxima(values, step).T, step).T
+    return block_maxima(block_maxima(values, step, axis=-2), step)
