@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from attnwidget import AttentionModel, Segment, load_model, load_treebank, measure, read_segments
-from attnwidget.demo import demo_prose, demo_treebank
+from attnwidget import AttentionModel, Segment, load_model, load_treebank, measure
+from attnwidget.demo import demo_treebank
 from attnwidget.words import probe_relations
 from benchmarks.rows import Growth, Row, Run, in_turns, row, rows_of
-from benchmarks.surface import FORWARD, SURFACE, forward_over, random_bert
+from benchmarks.surface import FORWARD, SURFACE, forward_over, random_bert, random_segments
 
 BATCH = 64
 
@@ -131,14 +131,14 @@ def conllu_of(sentence: Any) -> str:
     )
 
 
-def two_workers(repeats: int, rounds: int) -> list[Row]:
+def two_workers(count: int, rounds: int) -> list[Row]:
     """Return how much of twice as fast two processes are, and the work beside them.
 
     A run is timed after every process has loaded the model. A busy machine counts against two
-    processes more than against one.
+    processes more than against one. No segment is repeated, because Dask computes equal tasks once.
     """
     model = load_model(device="cpu")
-    segments = read_segments(demo_prose(), model) * repeats
+    segments = list(random_segments(model, count))
     found: list[Row] = []
     # One after the other: the scheduler of a local Dask cluster works in this process.
     for kind, made in (("a process pool", pools), ("Dask", dask_pools)):
@@ -224,4 +224,4 @@ def rows(*, tiny: bool = False) -> list[Row | Growth]:
         return many_segments(model, sizes, 1) + treebanks(model, sizes, 1)
     found = many_segments(model, (2_000, 4_000, 8_000, 16_000), 3)
     found += treebanks(model, (500, 1_000, 2_000, 4_000), 3)
-    return found + two_workers(8, 2)
+    return found + two_workers(192, 2)
