@@ -113,16 +113,19 @@ class Picture:
         from attnwidget.drawing.png import png
 
         _check_number("scale", scale, "pixels of a PNG for each of the figure")
-        width = self.width or self.drawing.width
+        drawing = self.drawn(density=_PNG_SCALE, dense=True)
+        width = self.width or drawing.width
         pixels = max(1, round(width * scale))
-        total = pixels * pixels * self.drawing.height / self.drawing.width
+        total = pixels * pixels * drawing.height / drawing.width
         if total > _MOST_PIXELS:
             raise ValueError(
                 f"the PNG would have {total / 1e6:.0f} million pixels ({pixels} across), the most "
                 f"is {_MOST_PIXELS / 1e6:.0f} million: make width or scale smaller, or save an SVG"
             )
-        density = pixels / self.drawing.width
-        said = self.caption
+        density = pixels / drawing.width
+        if density != _PNG_SCALE:
+            drawing = self.drawn(density=density, dense=True)
+        said = drawing.caption
         text = {
             "Title": title_of(said),
             "Description": said.text(),
@@ -130,7 +133,6 @@ class Picture:
             **_fields(said),
         }
         text = {name: xml_text(value) for name, value in text.items()}
-        drawing = self.drawn(density=density, dense=True)
         return png(drawing, pixels=pixels, scale=pixels / width, text=text)
 
     def pdf(self) -> bytes:

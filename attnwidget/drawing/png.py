@@ -11,6 +11,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from attnwidget.drawing.conversion import svg_to_png
 from attnwidget.drawing.engine import Drawing
+from attnwidget.drawing.largest_image import largest_image
 from attnwidget.drawing.svg import svg
 
 _INCH = 96  # CSS pixels
@@ -34,10 +35,7 @@ def png(
         colours: colours at most, 256 or fewer: a file several times smaller, drawn faster, whose
             thousands of lines are less smooth.
     """
-    density = pixels / drawing.width
-    page = svg(drawing, width=pixels, density=density, named=False)
-    with Image.open(io.BytesIO(svg_to_png(page))) as opened:
-        picture = opened.convert("RGB")
+    picture = _painted(drawing, pixels)
     if colours is not None:
         picture = _fewer(picture, colours)
     written = PngInfo()
@@ -47,6 +45,21 @@ def png(
     dpi = _INCH * scale
     picture.save(file, "PNG", pnginfo=written, dpi=(dpi, dpi))
     return file.getvalue()
+
+
+def _painted(drawing: Drawing, pixels: int) -> Image.Image:
+    """The drawing in R, G and B, `pixels` wide."""
+    density = pixels / drawing.width
+
+    def converted(part: Drawing) -> Image.Image:
+        page = svg(part, width=pixels, density=density, named=False)
+        with Image.open(io.BytesIO(svg_to_png(page))) as opened:
+            return opened.convert("RGB")
+
+    image = largest_image(drawing, density)
+    if image is None:
+        return converted(drawing)
+    return Image.fromarray(image.painted(lambda part: np.asarray(converted(part))))
 
 
 def _fewer(picture: Image.Image, colours: int) -> Image.Image:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -41,9 +42,10 @@ def svg(
     ground = (
         f'<rect width="{_number(view[0])}" height="{_number(view[1])}" fill="{drawing.ground}"/>'
     )
-    body = drawing.body
-    for k, pixels in enumerate(drawing.rasters):
-        body = body.replace(f'href="raster:{k}"', f'{_SHARP} xlink:href="{_url(pixels, density)}"')
+    body = _RASTER.sub(
+        lambda found: f'{_SHARP} xlink:href="{_url(drawing.rasters[int(found[1])], density)}"',
+        drawing.body,
+    )
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
         f' version="1.1" role="img" width="{_number(width)}" height="{height}"'
@@ -52,6 +54,7 @@ def svg(
     )
 
 
+_RASTER = re.compile(r'href="raster:(\d+)"')
 _SHARP = 'style="image-rendering: pixelated"'
 
 
@@ -65,20 +68,38 @@ def creator() -> str:
     return f"attnwidget {import_module('attnwidget').__version__}"
 
 
+def enlarged(pixels: Pixels, density: float) -> Image.Image:
+    """Return the pixels so far enlarged that no reader has to smooth cells.
+
+    Args:
+        pixels: Pixels and the size that they are shown in.
+        density: Pixels of the file for each of the drawing.
+    """
+    from PIL import Image
+
+    picture = Image.frombytes("RGBA", (pixels.across, pixels.down), pixels.data)
+    return _enlarged(picture, pixels, density)
+
+
+def _enlarged(picture: Image.Image, pixels: Pixels, density: float) -> Image.Image:
+    from PIL import Image
+
+    size = (
+        max(pixels.across, round(pixels.width * density)),
+        max(pixels.down, round(pixels.height * density)),
+    )
+    return picture if size == picture.size else picture.resize(size, Image.Resampling.NEAREST)
+
+
 def _url(pixels: Pixels, density: float) -> str:
-    """The pixels as a PNG in a data URL, enlarged so far that no reader has to smooth cells."""
+    """The pixels as a PNG in a data URL."""
     from PIL import Image
 
     picture = Image.frombytes("RGBA", (pixels.across, pixels.down), pixels.data)
     if picture.getchannel("A").getextrema() == (255, 255):
         picture = _indexed(picture.convert("RGB"))
-    size = (
-        max(pixels.across, round(pixels.width * density)),
-        max(pixels.down, round(pixels.height * density)),
-    )
-    if size != picture.size:
-        picture = picture.resize(size, Image.Resampling.NEAREST)
-    return f"data:image/png;base64,{base64.b64encode(_png(picture)).decode('ascii')}"
+    data = base64.b64encode(_png(_enlarged(picture, pixels, density))).decode("ascii")
+    return f"data:image/png;base64,{data}"
 
 
 def _indexed(picture: Image.Image) -> Image.Image:

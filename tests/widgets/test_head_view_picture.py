@@ -19,7 +19,6 @@ from fixtures import zoo
 from fixtures.svg_picture import (
     css,
     elements,
-    fills,
     images,
     levels,
     number,
@@ -235,6 +234,11 @@ def test_masked_cells_are_hatched_not_drawn(causal: Attention) -> None:
     assert all(k <= q for q, k in line_ends(view))
 
 
+def test_a_map_without_masked_cells_has_no_hatching(attention: Attention) -> None:
+    paths = elements(HeadView(attention, 3, 5, mode="matrix").figure(), "path")
+    assert paths and not any(path.get("stroke-opacity") for path in paths)
+
+
 def test_a_large_matrix_is_an_image_of_its_cells(long: Attention) -> None:
     view = HeadView(long, 0, 1, mode="matrix")
     picture = view.figure()
@@ -439,6 +443,6 @@ def test_a_matrix_with_hardly_any_room_is_small_and_not_mirrored() -> None:
     assert 'width="100"' in picture.svg
     for path in elements(picture, "path") + elements(picture, "rect"):
         assert number(path, "width") >= 0 and number(path, "height") >= 0
-    x, _ = offset(fills(picture, LIGHT.ground)[1])
+    x, _ = offset(strokes(picture, LIGHT.hairline)[0])
     assert x >= 0
     view.close()

@@ -21,7 +21,11 @@ from attnwidget.capture.maps.combine_heads import (
     combine_heads,
 )
 from attnwidget.capture.maps.combined_heads import Combination
-from attnwidget.capture.maps.comparable_maps import on_common_axes, refuse_incomparable
+from attnwidget.capture.maps.comparable_maps import (
+    has_same_axes,
+    on_common_axes,
+    refuse_incomparable,
+)
 from attnwidget.capture.maps.from_weights import axes_of_stack, layers_of_weights, weights_by_stack
 from attnwidget.capture.maps.head_maps import HeadMaps, check_room
 from attnwidget.capture.maps.head_scores import HeadScores, head_scores
@@ -860,13 +864,23 @@ class Attention:
             attention.head_maps.refuse_no_shares("compared by their divergence")
         refuse_incomparable(self.stacks, other.stacks)
         its = other.stacks[axes.name]
+        is_same_input = has_same_axes(axes, its)
         changed = []
         for layer in axes.layers.numbers:
-            weights, others = (
-                attention.weights(layer, stack=axes.name) for attention in (self, other)
+            own, compared = (
+                attention.head_maps.layers[axes.name][layer] for attention in (self, other)
             )
-            maps = torch.from_numpy(weights), torch.from_numpy(others)
-            changed.append(js_changes(*on_common_axes(maps, axes, its)))
+            # The layers below an edit have the queries and keys of the intact model.
+            if is_same_input and own.has_weights_of(compared):
+                changed.append(torch.zeros(axes.n_heads, dtype=torch.float64))
+            else:
+                weights, others = (
+                    torch.from_numpy(attention.weights(layer, stack=axes.name))
+                    for attention in (self, other)
+                )
+                if not is_same_input:
+                    weights, others = on_common_axes((weights, others), axes, its)
+                changed.append(js_changes(weights, others))
             layer_done()
         changes: Float32Array = torch.stack(changed).float().numpy()
         return axes.layers.spread(changes)

@@ -41,6 +41,12 @@ def refuse_incomparable(stacks: Mapping[str, Stack], others: Mapping[str, Stack]
                 )
 
 
+def has_same_axes(stack: Stack, other: Stack) -> bool:
+    """Return whether queries and keys of two stacks are the same tokens."""
+    pairs = ((stack.query, other.query), (stack.key, other.key))
+    return all(SharedAxis(own, its).is_same for own, its in pairs)
+
+
 def on_common_axes(maps: tuple[Tensor, Tensor], stack: Stack, other: Stack) -> list[Tensor]:
     """Return maps of two inputs, [H, Q, K] each, from the common queries to all keys of either.
 
@@ -48,8 +54,6 @@ def on_common_axes(maps: tuple[Tensor, Tensor], stack: Stack, other: Stack) -> l
     """
     query = SharedAxis(stack.query, other.query)
     key = SharedAxis(stack.key, other.key)
-    if query.is_same and key.is_same:
-        return list(maps)
     joint = []
     for map_of_layer, rows, columns in zip(
         maps, zip(*query.pairs, strict=True), key.places, strict=True

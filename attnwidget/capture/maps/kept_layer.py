@@ -124,6 +124,12 @@ class KeptLayer:
         assert self.products is not None
         return self.products.weights(heads, rows, keys, self.mask)
 
+    def has_weights_of(self, other: KeptLayer) -> bool:
+        """Return whether queries and keys show that the weights equal those of another layer."""
+        if self.products is None or other.products is None:
+            return False
+        return self.products.gives_weights_of(other.products, self.mask, other.mask)
+
     def score_parts(
         self, head: int, rows: Index | None = None, keys: Index | None = None
     ) -> ScoreParts | None:

@@ -103,6 +103,30 @@ class Products:
         )
         return _streamed_weights(scores, top, largest, visible)
 
+    def gives_weights_of(
+        self,
+        other: Products,
+        mask: Tensor | LazyRows | None,
+        other_mask: Tensor | LazyRows | None,
+    ) -> bool:
+        """Return whether both give the same weights, as far as this is known without the weights.
+
+        Args:
+            other: Products of another pass.
+            mask: As in `weights`.
+            other_mask: Mask of the other pass.
+        """
+        if self.streamed is not None or other.streamed is not None:
+            return False
+        parts = [(getattr(self, name), getattr(other, name)) for name in ("query", "key", "bias")]
+        parts += [(self.sinks, other.sinks), (mask, other_mask)]
+        return (self.scaling, self.softcap) == (other.scaling, other.softcap) and all(
+            torch.equal(own, its)
+            if isinstance(own, Tensor) and isinstance(its, Tensor) and own.device == its.device
+            else own is its
+            for own, its in parts
+        )
+
     def row_of_each_head(self, queries: Tensor, mask: Tensor | LazyRows | None) -> Tensor:
         """Return one row of every map of a streamed layer, [H, K]: the row of `queries[h]`.
 

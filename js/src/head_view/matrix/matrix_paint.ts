@@ -103,7 +103,9 @@ export function paintMatrix(pen: Pen, layout: MatrixLayout, scene: Scene): void 
     overlaps ? clippedTo(pen, wide, down, draw) : draw();
   pen.save();
   pen.translate(x0, y0);
-  paintHatch(pen, theme, layout);
+  // The first cells fill the plot: where they have no masked pixel, hundreds of strokes under them
+  // would be drawn for nothing.
+  if (drawn[0]?.pixels.cells.words.includes(0) ?? true) paintHatch(pen, theme, layout);
   within(across, () => {
     for (const [i, { pixels, at }] of drawn.entries()) {
       const [left, top, wide, high] = [at[0] - x0, at[1] - y0, at[2], at[3]];
