@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import tempfile
 import time
+from itertools import cycle
 from pathlib import Path
+
+import torch
 
 from attnwidget import AttentionModel, HeadGrid, HeadView, load_model
 from benchmarks.rows import Row, Run, in_turns, rows_of
@@ -37,10 +40,28 @@ def of_text(model: AttentionModel, words: int, suffixes: tuple[str, ...], rounds
     return rows_of(seconds, FORWARD, what=what)
 
 
+def switched_off(model: AttentionModel, words: int, rounds: int) -> list[Row]:
+    """Return the rows of a head that is switched off in an open figure, each time another head."""
+    attention = model.attend("cats and " * words)
+    ids = model.tokenizer("cats and " * words, return_tensors="pt")
+    heads = cycle((layer, 0) for layer in range(model.n_layers))
+    runs: dict[str, Run] = {FORWARD: lambda: model.hf_model(**ids)}
+    for figure in (HeadGrid(attention), HeadView(attention, 0, 0)):
+        figure.open()
+        name = f"a head switched off in `{type(figure).__name__}`"
+        runs[name] = lambda figure=figure: setattr(figure, "disabled", [next(heads)])  # type: ignore[misc]
+    with torch.no_grad():
+        seconds = in_turns(runs, rounds)
+    what = f"{model.n_layers} x {model.n_heads} heads, {len(attention.tokens)} tokens"
+    return rows_of(seconds, FORWARD, what=what)
+
+
 def rows(*, tiny: bool = False) -> list[Row]:
     """Return the rows of `make bench`; with `tiny`, of sizes that take an instant."""
     if tiny:
-        return of_text(random_bert(1, 2, 8, 16), 1, (), 1)
+        small = random_bert(1, 2, 8, 16)
+        return of_text(small, 1, (), 1) + switched_off(small, 1, 1)
     model = load_model(device="cpu")
     found = [row for words in (4, 60) for row in of_text(model, words, ("svg", "png", "pdf"), 5)]
-    return found + of_text(random_bert(), 60, ("svg",), 3)
+    large = random_bert()
+    return found + of_text(large, 60, ("svg",), 3) + switched_off(large, 255, 5)

@@ -83,6 +83,11 @@ class Answerer(ABC):
         """The layers of hybrid models, kept because finding them looks at every module."""
         return self.model.hybrid_layers
 
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of layers and of heads per layer, kept for the same reason."""
+        return self.model.n_layers, self.model.n_heads
+
     @abstractmethod
     def described(self) -> dict[str, Any]:
         """Return the kind of the answerer and its name, as the page knows them."""

@@ -114,7 +114,7 @@ class SentenceArcs(RelationChoice):
     def shapes(self) -> StackShapes:
         has_encoder = getattr(self.model.hf_model.config, "is_encoder_decoder", False)
         stack = "encoder" if has_encoder else "self"
-        return {stack: (self.model.n_layers, self.model.n_heads)}
+        return {stack: self._answerer.shape}
 
     def _layers(self, stack: str) -> LayerNumbers:
         return self._answerer.hybrid_layers.get(stack) or super()._layers(stack)
