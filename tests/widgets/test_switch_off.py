@@ -305,3 +305,14 @@ def test_a_page_of_given_weights_knows_why(attention: Attention) -> None:
         "given weights" in on_page(grid, "source")["fixed"]
         and HeadGrid(attention)._source["fixed"] == ""
     )
+
+
+@pytest.mark.parametrize("head", [(0, 3), (3, 5), (5, 0)])
+def test_changes_below_an_edit_are_those_of_equal_maps(
+    attention: Attention, head: tuple[int, int]
+) -> None:
+    off = attention.without([head])
+    changes = off.changes(attention)
+    maps = [Attention.from_weights(each.weights(), each.tokens) for each in (off, attention)]
+    np.testing.assert_array_equal(changes, maps[0].changes(maps[1]))
+    assert not changes[: head[0]].any() and changes[head[0] + 1 :].all()
