@@ -872,7 +872,7 @@ class Attention:
             )
             # The layers below an edit have the queries and keys of the intact model.
             if is_same_input and own.has_weights_of(compared):
-                changed.append(torch.zeros(axes.n_heads, dtype=torch.float64))
+                changed.append(torch.zeros(axes.n_heads, dtype=torch.float64, device="cpu"))
             else:
                 weights, others = (
                     torch.from_numpy(attention.weights(layer, stack=axes.name))
