@@ -11,7 +11,6 @@ from PIL.PngImagePlugin import PngInfo
 
 from attnwidget.drawing.conversion import svg_to_png
 from attnwidget.drawing.engine import Drawing
-from attnwidget.drawing.largest_image import largest_image
 from attnwidget.drawing.svg import svg
 
 _INCH = 96  # CSS pixels
@@ -35,7 +34,10 @@ def png(
         colours: colours at most, 256 or fewer: a file several times smaller, drawn faster, whose
             thousands of lines are less smooth.
     """
-    picture = _painted(drawing, pixels)
+    density = pixels / drawing.width
+    page = svg(drawing, width=pixels, density=density, named=False)
+    with Image.open(io.BytesIO(svg_to_png(page))) as opened:
+        picture = opened.convert("RGB")
     if colours is not None:
         picture = _fewer(picture, colours)
     written = PngInfo()
@@ -45,21 +47,6 @@ def png(
     dpi = _INCH * scale
     picture.save(file, "PNG", pnginfo=written, dpi=(dpi, dpi))
     return file.getvalue()
-
-
-def _painted(drawing: Drawing, pixels: int) -> Image.Image:
-    """The drawing in R, G and B, `pixels` wide."""
-    density = pixels / drawing.width
-
-    def converted(part: Drawing) -> Image.Image:
-        page = svg(part, width=pixels, density=density, named=False)
-        with Image.open(io.BytesIO(svg_to_png(page))) as opened:
-            return opened.convert("RGB")
-
-    image = largest_image(drawing, density)
-    if image is None:
-        return converted(drawing)
-    return Image.fromarray(image.painted(lambda part: np.asarray(converted(part))))
 
 
 def _fewer(picture: Image.Image, colours: int) -> Image.Image:

@@ -68,38 +68,20 @@ def creator() -> str:
     return f"attnwidget {import_module('attnwidget').__version__}"
 
 
-def enlarged(pixels: Pixels, density: float) -> Image.Image:
-    """Return the pixels so far enlarged that no reader has to smooth cells.
-
-    Args:
-        pixels: Pixels and the size that they are shown in.
-        density: Pixels of the file for each of the drawing.
-    """
-    from PIL import Image
-
-    picture = Image.frombytes("RGBA", (pixels.across, pixels.down), pixels.data)
-    return _enlarged(picture, pixels, density)
-
-
-def _enlarged(picture: Image.Image, pixels: Pixels, density: float) -> Image.Image:
-    from PIL import Image
-
-    size = (
-        max(pixels.across, round(pixels.width * density)),
-        max(pixels.down, round(pixels.height * density)),
-    )
-    return picture if size == picture.size else picture.resize(size, Image.Resampling.NEAREST)
-
-
 def _url(pixels: Pixels, density: float) -> str:
-    """The pixels as a PNG in a data URL."""
+    """The pixels as a PNG in a data URL, enlarged so far that no reader has to smooth cells."""
     from PIL import Image
 
     picture = Image.frombytes("RGBA", (pixels.across, pixels.down), pixels.data)
     if picture.getchannel("A").getextrema() == (255, 255):
         picture = _indexed(picture.convert("RGB"))
-    data = base64.b64encode(_png(_enlarged(picture, pixels, density))).decode("ascii")
-    return f"data:image/png;base64,{data}"
+    size = (
+        max(pixels.across, round(pixels.width * density)),
+        max(pixels.down, round(pixels.height * density)),
+    )
+    if size != picture.size:
+        picture = picture.resize(size, Image.Resampling.NEAREST)
+    return f"data:image/png;base64,{base64.b64encode(_png(picture)).decode('ascii')}"
 
 
 def _indexed(picture: Image.Image) -> Image.Image:

@@ -19,7 +19,7 @@ import vl_convert
 from numpy.typing import NDArray
 from PIL import Image, ImageColor
 
-from attnwidget import Attention, HeadGrid, HeadView, join_figures, load_model
+from attnwidget import Attention, HeadView
 from attnwidget.charts.theme import DARK, LIGHT, Theme
 from attnwidget.drawing.caption import Caption
 from attnwidget.drawing.png import png
@@ -362,37 +362,6 @@ def blocks_of(data: bytes) -> NDArray[np.float64]:
         grey = np.asarray(picture.convert("L"), float)
     rows, columns = (range(0, size, 20) for size in grey.shape)
     return np.add.reduceat(np.add.reduceat(grey, rows, 0), columns, 1).ravel() / 400
-
-
-def rgb(data: bytes) -> NDArray[np.int64]:
-    with Image.open(io.BytesIO(data)) as picture:
-        return np.asarray(picture.convert("RGB"), int)
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["grid", "matrix", "disabled", "causal", "joined"])
-def test_a_png_has_the_pixels_that_the_converter_makes_of_the_svg(kind: str, theme: Any) -> None:
-    """A large image is put into the file apart, below what is drawn over it."""
-    if kind == "disabled":
-        shown = load_model().attend("The cat sat on the mat. " * 8)
-        widget: Any = HeadView(shown, 1, 2, mode="matrix", disabled=[(1, 2)])
-    else:
-        weights = np.random.default_rng(2).dirichlet(np.full(60, 0.3), (4, 6, 60)).astype("f4")
-        if kind == "causal":
-            weights = np.tril(weights)
-            weights /= weights.sum(-1, keepdims=True)
-        shown = Attention.from_weights(weights, [f"t{i}" for i in range(60)])
-        if kind == "grid":
-            widget = HeadGrid(shown, selected=[(0, 0), (2, 3)], metrics={"one": weights[..., 0, 0]})
-        else:
-            widget = HeadView(shown, 1, 2, mode="matrix", tokens=[("query", 4)])
-    picture = widget.figure(theme=theme)
-    if kind == "joined":
-        picture = join_figures([picture, HeadView(shown, 0, 3, mode="matrix")], theme=theme)
-    drawing = picture.drawn(density=2, dense=True)
-    page = svg(drawing, width=round(2 * drawing.width), density=2)
-    wanted = rgb(vl_convert.svg_to_png(page))
-    assert np.abs(rgb(picture.png()) - wanted).max() <= 1
 
 
 @pytest.mark.slow
