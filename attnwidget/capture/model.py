@@ -24,6 +24,7 @@ from attnwidget.capture.hub_model.generate import (
 from attnwidget.capture.hub_model.length_limit import LengthLimit
 from attnwidget.capture.hub_model.listed_ids import is_array, listed
 from attnwidget.capture.hub_model.losses import Loss, LossFunction, LossName, task_for
+from attnwidget.capture.hub_model.media_input import refuse_unnamed
 from attnwidget.capture.hub_model.model_tensors import input_names, unpadded
 from attnwidget.capture.hub_model.pickled_model import SentModel, received_model
 from attnwidget.capture.hub_model.plain_forward import uncompiled
@@ -344,6 +345,7 @@ class AttentionModel:
                 text, media, tools=tools, add_generation_prompt=add_generation_prompt
             )
             return made, media
+        refuse_unnamed(text)
         return as_chat(listed(text), tools, add_generation_prompt, continues=continues), media
 
     @in_plain_torch

@@ -78,6 +78,11 @@ class ModelInputs:
                 f"the encoder of {name} reads no text: pass the text that its decoder reads as "
                 "target=..."
             )
+        if text is None and not self.encodes_apart and "input_ids" in taken and self._is_placed():
+            raise ValueError(
+                f"{name} reads a text with places for pictures or sounds: pass a text beside them, "
+                'attend("What is this?", images=...)'
+            )
         made = self.processor(text, media, tools=tools, add_generation_prompt=add_generation_prompt)
         given = text if isinstance(text, Mapping) else {}
         inputs = MadeInputs(
@@ -86,14 +91,22 @@ class ModelInputs:
             if (key in taken and key != "labels") or key in given
         )
         inputs.chat = made.chat
-        pictures = inputs.get("pixel_values")
-        several = len(media.pictures) > 1 and inputs.keys().isdisjoint(TEXTS)
-        if several and getattr(pictures, "shape", (1,))[0] == len(media.pictures):
-            raise ValueError(
-                f"{name} reads one picture at a time, got {len(media.pictures)}: call attend for "
-                "each picture"
-            )
+        for kind, count, read in (
+            ("picture", len(media.pictures), inputs.get("pixel_values")),
+            ("sound", len(media.sounds), inputs.get("input_features", inputs.get("input_values"))),
+        ):
+            several = count > 1 and inputs.keys().isdisjoint(TEXTS)
+            if several and getattr(read, "shape", (1,))[0] == count:
+                raise ValueError(
+                    f"{name} reads one {kind} at a time, got {count}: call attend for each {kind}"
+                )
         return inputs
+
+    def _is_placed(self) -> bool:
+        """Return whether tokens of a text stand for parts of pictures or sounds."""
+        names = ("image_token_id", "image_token_index", "audio_token_id", "audio_token_index")
+        config = self._hf_model.config
+        return any(isinstance(getattr(config, name, None), int) for name in names)
 
     def of(
         self,

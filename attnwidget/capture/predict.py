@@ -115,7 +115,8 @@ def predictions_of(
         return Predictions(
             task, tokens, (-1,), scores.cpu().numpy(), answers, top, model_name=model_name
         )
-    if "input_ids" not in given:
+    is_decoded = task == "next" and inputs.encodes_apart  # the encoder may read pictures or sounds
+    if "input_ids" not in given and not is_decoded:
         raise ValueError(f"words are predicted from token ids; the inputs are {', '.join(given)}")
     probability = None
     if task == "label":

@@ -10,7 +10,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
 
-# The mask of the queries and of the keys of each stack.
+# The mask of the queries and of the keys of each stack. Masks of a text hide nothing in towers.
 _MASKS = {
     "self": ("attention_mask", "attention_mask"),
     "encoder": ("attention_mask", "attention_mask"),
@@ -29,7 +29,7 @@ def input_places(attention: Attention, stack: str) -> tuple[list[int], list[int]
     """
     axes = attention.stacks[stack]
     inputs = {} if attention.reading is None else attention.reading.inputs
-    sides = zip(_MASKS[stack], (axes.query, axes.key), strict=True)
+    sides = zip(_MASKS.get(stack, ("", "")), (axes.query, axes.key), strict=True)
     queries, keys = (_kept(inputs.get(mask), len(tokens)) for mask, tokens in sides)
     return queries, keys
 

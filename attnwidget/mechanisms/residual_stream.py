@@ -162,6 +162,12 @@ class ResidualStream:
 
         A module that adds the stream to its output, and is taken for a writer, hides them.
         """
+        module, _ = self._records.calls[stack, layer]
+        if module not in self._records.modules.projections:
+            raise ValueError(
+                f"the layers of {stack!r} write to a stream of their own, beside that of the text: "
+                "load this part of the model alone to see what wrote a query or a key"
+            )
         reached = {w.layer for w in shares.writers if w.kind == "head" and w.stack == stack}
         for earlier in {number for name, number in self._records.calls if name == stack}:
             if earlier < layer and earlier not in reached and self._records.writes(stack, earlier):

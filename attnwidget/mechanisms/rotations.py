@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import input_names, without_cache
+from attnwidget.capture.hub_model.model_tensors import input_names, is_of_text, without_cache
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.rotary import turned
 
@@ -142,12 +142,23 @@ def _found(
             first = inputs.get("decoder_input_ids", ids)[:1, :1]
             given["decoder_input_ids"] = first.expand(1, len(places))
     with tap(hf_model, seen.append):
-        hf_model(**given, **options)
+        try:
+            hf_model(**given, **options)
+        except (AttributeError, TypeError, ValueError):
+            # Models such as CLIP read no text without a picture.
+            beside = {name: value for name, value in inputs.items() if not is_of_text(name)}
+            if not beside:
+                raise
+            seen.clear()
+            hf_model(**given, **options, **beside)
     tables = list(_tables(hf_model))
     rotations: dict[tuple[str, int], Rotation] = {}
     for layer in seen:
         key = layer.stack, layer.layer
-        if layer.stack != "cross" and layer.query is not None and layer.key is not None:
+        if layer.stack == "cross" or layer.query is None or layer.key is None:
+            continue
+        # Other sizes are of towers that read the picture.
+        if (layer.query.shape[0], layer.query.shape[2]) == tuple(given["input_ids"].shape):
             both = layer.query.detach(), layer.key.detach()
             states = [_by_place(state.cpu().double(), len(places)) for state in both]
             rotations[key] = _fitting(states, places, tables, layer.query.dtype, attention)

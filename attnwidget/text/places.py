@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# The number of the field of EXIF that says how a picture is stored turned.
+_ORIENTATION = 274
+
 
 @dataclass(frozen=True)
 class Box:
@@ -172,13 +175,17 @@ def _outside(token: int, box: Box, width: int, height: int) -> str:
 def picture_array(picture: Any) -> NDArray[np.uint8]:
     """Return a picture as bytes of red, green and blue, uint8 [height, width, 3].
 
+    Transparency is left out, as processors do. A file is turned upright by its EXIF orientation.
+
     Args:
         picture: A picture of PIL, the path of a file, or an array [height, width] or [height,
             width, 3 or 4] of bytes, or of numbers from 0 to 1.
 
     Raises:
         TypeError: Another kind of object.
-        ValueError: An array of another shape, or numbers that are no colours.
+        ValueError: An array of another shape, numbers that are no colours, a picture of PIL that is
+            stored turned, or a file that is no picture.
+        FileNotFoundError: There is no such file.
 
     Example:
         >>> import numpy as np
@@ -187,35 +194,73 @@ def picture_array(picture: Any) -> NDArray[np.uint8]:
     """
     from pathlib import Path
 
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     if isinstance(picture, (str, Path)):
-        with Image.open(picture) as opened:
-            picture = opened.copy() if not opened.getexif() else ImageOps.exif_transpose(opened)
+        picture = _opened(picture)
     if isinstance(picture, Image.Image):
-        return np.asarray(picture.convert("RGB"), dtype=np.uint8)
+        orientation = picture.getexif().get(_ORIENTATION, 1)
+        if orientation != 1:
+            raise ValueError(
+                f"the picture is stored turned (EXIF orientation {orientation}): pass its path, or "
+                "PIL.ImageOps.exif_transpose(picture), to read it upright"
+            )
+        if picture.mode.startswith("I;16"):
+            # PIL would cut 16 bits off at 255.
+            picture = np.asarray(picture).astype(np.float64) / 65535
+        elif picture.mode in ("I", "F"):
+            picture = np.asarray(picture)
+        else:
+            return np.asarray(picture.convert("RGB"), dtype=np.uint8)
     if isinstance(picture, Mapping) or not hasattr(picture, "__array__"):
         raise TypeError(
             "a picture is a PIL image, a path or an array [height, width, 3], got "
             f"{type(picture).__name__}"
         )
-    values = np.asarray(picture)
+    return _bytes_of(np.asarray(picture))
+
+
+def _opened(path: Any) -> Any:
+    """Return the picture of a file, turned upright."""
+    from PIL import Image, ImageOps
+
+    if "://" in str(path):
+        raise ValueError(f"{str(path)!r} is an address, and nothing is fetched: pass a file")
+    try:
+        with Image.open(path) as opened:
+            return opened.copy() if not opened.getexif() else ImageOps.exif_transpose(opened)
+    except FileNotFoundError:
+        raise
+    except OSError as error:  # also of PIL, for files that are damaged or no pictures
+        raise ValueError(
+            f"{str(path)!r} cannot be read as a picture: {error}. Pass the path of an image file "
+            "such as PNG or JPEG"
+        ) from error
+
+
+def _bytes_of(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return an array of colours as bytes, uint8 [height, width, 3]."""
+    if values.ndim == 3 and values.shape[2] == 1:
+        values = values[..., 0]
     if values.ndim == 2:
         values = values[..., None].repeat(3, axis=2)
     if values.ndim != 3 or values.shape[2] not in (3, 4) or 0 in values.shape:
         raise ValueError(
             f"a picture is an array [height, width, 3] with colours last, got {list(values.shape)}"
         )
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"colours are numbers, got an array of {values.dtype}")
     values = values[..., :3]
     if values.dtype == np.uint8:
         return np.ascontiguousarray(values)
-    if values.dtype.kind == "f" and np.isfinite(values).all():
-        least, most = float(values.min()), float(values.max())
-        if least >= 0 and most <= 1:
-            return (values * 255).round().astype(np.uint8)
-    elif values.dtype.kind in "iu" and values.min() >= 0 and values.max() <= 255:
+    least, most = values.min(), values.max()
+    if values.dtype.kind == "f" and least >= 0 and most <= 1:  # neither holds for NaN
+        return (values.astype(np.float64) * 255).round().astype(np.uint8)
+    # Whole numbers up to 1 may be a mask, and 16 bits may be a dark picture.
+    is_ambiguous = values.dtype == np.uint16 or most == 1
+    if values.dtype.kind in "iu" and not is_ambiguous and least >= 0 and most <= 255:
         return values.astype(np.uint8)
     raise ValueError(
-        f"colours are bytes from 0 to 255, or numbers from 0 to 1; got {values.dtype} from "
-        f"{values.min()} to {values.max()}"
+        f"colours are bytes from 0 to 255 (uint8), or numbers from 0 to 1; got {values.dtype} from "
+        f"{least} to {most}: divide by the largest possible value"
     )

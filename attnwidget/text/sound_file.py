@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,31 @@ from numpy.typing import NDArray
 
 from attnwidget.text.places import Sound
 
+# Smaller rates are a count of kilohertz, or another number.
+_LEAST_RATE = 1000
+# Larger samples of floating-point numbers are integers that were not divided.
+_LARGEST = 100.0
+# The types of samples that files have. Larger whole numbers of other types may be any of them.
+_WHOLE = (np.uint8, np.int8, np.int16, np.int32)
+_EXPECTED = (
+    "a pair (samples, rate), a dict with 'array' and 'sampling_rate', or the path of a WAV file"
+)
+
 
 def sound_of(sound: Any) -> Sound:
     """Return a sound of one channel, with samples between -1 and 1.
 
     Args:
-        sound: A `Sound`, a pair (samples, rate), or the path of a WAV file. Samples are [n], or
-            several channels [n, channels] of which the mean is taken; integers are divided by the
-            largest number of their type.
+        sound: A `Sound`, a pair (samples, rate), a dict with "array" and "sampling_rate" as in
+            Hugging Face's datasets, or the path of a WAV file. Samples are [n], or several channels
+            [n, channels] of which the mean is taken; integers are divided by the largest number of
+            their type.
 
     Raises:
-        TypeError: Another kind of object.
-        ValueError: The samples have another shape, are empty or not finite, or the rate is not
-            positive.
+        TypeError: Another kind of object, or samples that are no numbers.
+        ValueError: The samples have another shape, are empty, not finite or far outside -1 to 1,
+            the rate is below 1,000, or the file is no WAV file.
+        FileNotFoundError: There is no such file.
 
     Example:
         >>> import numpy as np
@@ -30,21 +43,20 @@ def sound_of(sound: Any) -> Sound:
         >>> sound_of((np.zeros((160, 2), dtype=np.int16), 16000)).seconds
         0.01
     """
+    is_file = isinstance(sound, (str, Path))
     if isinstance(sound, Sound):
         sound = (sound.samples, sound.rate)
     elif isinstance(sound, (str, Path)):
-        from scipy.io import wavfile
-
-        rate, samples = wavfile.read(sound)
-        sound = (samples, rate)
+        sound = _opened(sound)
+    elif isinstance(sound, Mapping) and {"array", "sampling_rate"} <= set(sound):
+        sound = (sound["array"], sound["sampling_rate"])
     if not isinstance(sound, tuple) or len(sound) != 2:
         raise TypeError(
-            "a sound is a pair (samples, rate) or the path of a WAV file, got "
-            f"{type(sound).__name__}: a sampling rate is needed beside the samples"
+            f"a sound is {_EXPECTED}, got {type(sound).__name__}: a sampling rate is needed beside "
+            "the samples"
         )
-    samples, rate = np.asarray(sound[0]), int(sound[1])
-    if rate <= 0:
-        raise ValueError(f"the rate is the number of samples a second, got {rate}")
+    samples = np.asarray(sound[0])
+    rate = _rate_of(sound[1])
     if samples.ndim not in (1, 2) or not samples.size:
         raise ValueError(
             f"samples are an array [n] or [n, channels], got the shape {list(samples.shape)}"
@@ -54,15 +66,63 @@ def sound_of(sound: Any) -> Sound:
             f"channels come last, [n, channels], got the shape {list(samples.shape)}: pass its "
             "transpose"
         )
-    values: NDArray[Any]
-    if samples.dtype == np.uint8:
-        values = samples.astype(np.float32) / 128 - 1
-    elif samples.dtype.kind in "iu":
-        values = samples.astype(np.float32) / float(np.iinfo(samples.dtype).max)
-    else:
-        values = samples.astype(np.float32)
-    if not np.isfinite(values).all():
-        raise ValueError("samples are finite numbers, got NaN or infinity")
+    values = _between_ones(samples, is_file)
     if values.ndim == 2:
         values = values.mean(axis=1)
     return Sound(np.ascontiguousarray(values), rate)
+
+
+def _opened(path: str | Path) -> tuple[NDArray[Any], int]:
+    from scipy.io import wavfile
+
+    try:
+        rate, samples = wavfile.read(path)
+    except (ValueError, EOFError) as error:
+        raise ValueError(
+            f"{str(path)!r} cannot be read as a WAV file: {error}. Read other files with a library "
+            "such as soundfile or librosa, and pass (samples, rate)"
+        ) from error
+    return samples, rate
+
+
+def _rate_of(rate: Any) -> int:
+    try:
+        whole = int(rate)
+    except (TypeError, ValueError):
+        whole = 0
+    if isinstance(rate, bool) or whole < _LEAST_RATE or whole != rate:
+        shown = rate if isinstance(rate, (int, float, str)) else type(rate).__name__
+        raise ValueError(
+            "the rate is the number of samples a second, a whole number such as 16000; got "
+            f"{shown}: a sound is {_EXPECTED}"
+        )
+    return whole
+
+
+def _between_ones(samples: NDArray[Any], is_file: bool) -> NDArray[np.float32]:
+    """Return samples as numbers between -1 and 1."""
+    if samples.dtype.kind == "f":
+        values = samples.astype(np.float32)
+        if not np.isfinite(values).all():
+            raise ValueError("samples are finite numbers, got NaN or infinity")
+        largest = float(np.abs(values).max())
+        if largest > _LARGEST:
+            raise ValueError(
+                f"samples of {samples.dtype} are between -1 and 1, got up to {largest:,.0f}; divide"
+                " them by 32768 if they were 16-bit integers"
+            )
+        return values
+    if samples.dtype not in _WHOLE:
+        raise TypeError(
+            f"samples are floating-point numbers, or integers of 8, 16 or 32 bits; got "
+            f"{samples.dtype}"
+        )
+    if samples.dtype == np.uint8:
+        return samples.astype(np.float32) / 128 - 1
+    largest = float(np.abs(samples.astype(np.float64)).max())
+    if samples.dtype == np.int32 and not is_file and 0 < largest <= 2**15:
+        raise ValueError(
+            f"samples of int32 are divided by 2,147,483,647, got only up to {largest:,.0f}: pass "
+            "int16 if these are 16-bit numbers"
+        )
+    return samples.astype(np.float32) / float(np.iinfo(samples.dtype).max)

@@ -178,7 +178,10 @@ def test_messages_may_hold_their_pictures(tagged):
     [
         (lambda vit: vit.attend(), TypeError, "there is nothing to read"),
         (lambda vit: vit.attend(images=[PICTURE, PICTURE]), ValueError, "one picture at a time"),
-        (lambda vit: vit.attend(audio=([0.0], 10)), ValueError, "reads no sounds"),
+        (lambda vit: vit.attend(PICTURE), TypeError, "by name, images="),
+        (lambda vit: vit.attend(Image.fromarray(PICTURE)), TypeError, "picture is passed"),
+        (lambda vit: vit.attend((np.zeros(800), 8000)), TypeError, "by name, audio="),
+        (lambda vit: vit.attend(audio=([0.0], 8000)), ValueError, "reads no sounds"),
         (lambda vit: vit.attend("Hi", images=PICTURE), ValueError, "has no tokenizer"),
         (lambda vit: vit.attend(audio=[0.0, 1.0]), TypeError, "a sampling rate is needed"),
         (
@@ -196,15 +199,34 @@ def test_inputs_that_cannot_be_prepared_are_refused(vit, call, error, message):
 @pytest.mark.parametrize(
     ("sound", "message"),
     [
-        ((np.zeros((2, 80)), 10), "channels come last"),
-        ((np.zeros(0), 10), "samples are an array"),
-        ((np.array([np.nan]), 10), "NaN"),
+        ((np.zeros((2, 80)), 8000), "channels come last"),
+        ((np.zeros(0), 8000), "samples are an array"),
+        ((np.array([np.nan]), 8000), "NaN"),
         ((np.zeros(8), 0), "samples a second"),
     ],
 )
 def test_what_is_no_sound_is_refused(whisper, sound, message):
     with pytest.raises(ValueError, match=message):
         whisper.attend(audio=sound)
+
+
+def test_sounds_are_read_one_at_a_time(whisper):
+    sound = (np.zeros(800), 8000)
+    with pytest.raises(ValueError, match="one sound at a time"):
+        whisper.attend(audio=[sound, sound], target=[5])
+
+
+def test_the_token_after_a_transcript_is_predicted(whisper):
+    samples = np.sin(np.arange(16000) / 5).astype(np.float32)
+    written = {"decoder_input_ids": torch.tensor([[3, 5, 6]])}
+    heard = whisper.processor(samples, sampling_rate=16000, return_tensors="pt")
+    with torch.no_grad():
+        logits = whisper.hf_model(input_features=heard.input_features, **written).logits[0, -1]
+    expected = logits.softmax(-1).max().item()
+    for given, sound in ((written, (samples, 16000)), ({**heard, **written}, None)):
+        predicted = whisper.predict(given, audio=sound)
+        assert predicted.positions == (3,)
+        assert predicted.to_frame()["probability"].iloc[0] == pytest.approx(expected, rel=1e-3)
 
 
 def test_the_text_of_a_speech_model_is_its_target(whisper):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 from attnwidget import Attention
 from attnwidget.results import Box, Sound, Span
@@ -91,12 +91,53 @@ def test_a_file_is_turned_as_its_camera_says(tmp_path):
     exif[0x0112] = 6  # turned by a quarter
     picture.save(tmp_path / "turned.jpg", exif=exif)
     assert picture_array(tmp_path / "turned.jpg").shape == (6, 4, 3)
+    with Image.open(tmp_path / "turned.jpg") as opened:
+        for stored in (opened, opened.convert("RGB")):
+            with pytest.raises(ValueError, match=r"EXIF orientation 6.*exif_transpose"):
+                picture_array(stored)
+        assert picture_array(ImageOps.exif_transpose(opened)).shape == (6, 4, 3)
+
+
+def test_pictures_of_16_bits_keep_their_shades(tmp_path):
+    shades = (np.arange(256).reshape(16, 16) * 257).astype(np.uint16)
+    Image.fromarray(shades).save(tmp_path / "deep.png")
+    for picture in (tmp_path / "deep.png", Image.fromarray(shades)):
+        assert (picture_array(picture)[..., 1] == shades // 257).all()
+
+
+def test_modes_of_pil_are_read_as_colours():
+    colours = np.zeros((4, 6, 3), dtype=np.uint8)
+    colours[:2] = (255, 0, 0)
+    picture = Image.fromarray(colours)
+    for mode in ("RGBA", "P", "CMYK"):
+        assert (picture_array(picture.convert(mode)) == colours).all(), mode
+    grey = np.asarray(picture.convert("L"))
+    for mode in ("L", "LA"):
+        assert (picture_array(picture.convert(mode)) == grey[..., None]).all(), mode
+    assert (picture_array(grey[..., None]) == grey[..., None]).all()
+    assert picture_array(Image.fromarray(grey.astype(np.float32) / 255))[0, 0, 0] == grey[0, 0]
+
+
+def test_a_file_that_is_no_picture_is_named(tmp_path):
+    (tmp_path / "notes.png").write_text("no picture")
+    with pytest.raises(ValueError, match=r"notes\.png' cannot be read as a picture"):
+        picture_array(tmp_path / "notes.png")
+    with pytest.raises(FileNotFoundError):
+        picture_array(tmp_path / "missing.png")
+    with pytest.raises(ValueError, match="nothing is fetched"):
+        picture_array("https://a.b/c.png")
 
 
 @pytest.mark.parametrize(
     ("picture", "error", "message"),
     [
         (np.full((4, 6, 3), 2.5), ValueError, "numbers from 0 to 1"),
+        (np.full((4, 6, 3), 200.0), ValueError, "got float64 from 200.0 to 200.0"),
+        (np.ones((4, 6), dtype=np.int64), ValueError, "got int64 from 1 to 1"),
+        (np.full((4, 6), 200, dtype=np.uint16), ValueError, "got uint16 from 200 to 200"),
+        (np.zeros((4, 6), dtype=bool), ValueError, "got bool"),
+        (np.array([["red"]]), ValueError, "colours are numbers"),
+        (Image.fromarray(np.full((4, 6), 999, dtype=np.int32)), ValueError, "from 999 to 999"),
         (np.zeros((3, 4, 6)), ValueError, "colours last"),
         ([1, 2], TypeError, "a picture is a PIL image"),
     ],

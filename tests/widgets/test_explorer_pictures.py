@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from attnwidget import explore, load_model
 from attnwidget.demo import drawn_shapes
+from fixtures.speech_models import whisper_model
 from fixtures.vision_language import llava_model
 
 PICTURE = np.random.default_rng(0).integers(0, 256, (90, 140, 3), dtype=np.uint8)
@@ -54,3 +56,17 @@ def test_an_answer_is_written_after_a_picture(llava):
         assert explorer.view.mode == "places"
     finally:
         explorer.close()
+
+
+def test_an_explorer_of_speech_predicts_the_token_after_the_transcript():
+    whisper = whisper_model(2)
+    sound = (np.sin(np.arange(16000) / 5), 16000)
+    written = {"decoder_input_ids": torch.tensor([[3, 5, 6]])}
+    for given in (None, written):
+        explorer = explore(whisper, given, audio=sound, atlas=False)
+        try:
+            explorer.wait()
+            assert explorer.view.mode == "places"
+            assert explorer.predictions is not None
+        finally:
+            explorer.close()

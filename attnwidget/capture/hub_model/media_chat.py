@@ -92,7 +92,8 @@ class MediaChat:
         parts = [ids[first + 1 : end] for first, end in cuts]
         found = None
         if len(places) == len(self.turns):
-            found = _places_of(parts, list(tokens.ids), _n_around(self.text.text, ids, texts))
+            around = _n_around(self.text.text, ids, texts)
+            found = _places_of(parts, list(tokens.ids), around, _with_line_ends(texts.tokenizer))
         if found is None:
             return replace(tokens, remark=_UNKNOWN)
         roles = [TEMPLATE] * len(tokens)
@@ -128,43 +129,83 @@ def _n_around(text: str, ids: Sequence[int], texts: TextIds) -> list[tuple[int, 
     return [(0, 0)]
 
 
+# Whether a token of a part is within a longer token beside a picture: the token of the part, the
+# longer token, and whether the picture comes after it.
+_Merges = Callable[[int, int, bool], bool]
+# White space in the entries of vocabularies.
+_WHITE = " \n\t▁ĠĊĉ"
+
+
+def _with_line_ends(tokenizer: Any) -> _Merges:
+    """Return whether a token is the same as another with white space at the side of a picture.
+
+    Some processors write line ends around a picture, as that of Gemma 3. The tokenizer joins them
+    with the line ends of the text.
+    """
+
+    def is_within(part: int, found: int, before_picture: bool) -> bool:
+        short, long = map(str, tokenizer.convert_ids_to_tokens([part, found]))
+        rest = long.removeprefix(short) if before_picture else long.removesuffix(short)
+        return rest != long and not rest.strip(_WHITE)
+
+    return is_within
+
+
 def _places_of(
-    parts: Sequence[Sequence[int]], ids: Sequence[int], around: Sequence[tuple[int, int]]
+    parts: Sequence[Sequence[int]],
+    ids: Sequence[int],
+    around: Sequence[tuple[int, int]],
+    merges: _Merges = lambda part, found, before_picture: False,
 ) -> list[int] | None:
     """Return where each part begins among ids, with a picture between two parts.
 
     The result is None unless there is exactly one way to place the parts.
     """
-    turned = [part[::-1] for part in parts[::-1]]
+    count = len(parts)
+
+    def fits(number: int, found: Sequence[int]) -> bool:
+        part = parts[number]
+        return len(part) == len(found) and all(
+            one == other
+            or (number > 0 and i == 0 and merges(one, other, False))
+            or (number < count - 1 and i == len(part) - 1 and merges(one, other, True))
+            for i, (one, other) in enumerate(zip(part, found, strict=True))
+        )
+
+    sizes = [len(part) for part in parts]
     for before, after in around:
         inner = list(ids[before : len(ids) - after])
-        first = _first_places(parts, inner)
+        first = _first_places(sizes, inner, fits)
         if first is None:
             continue
         # From the end, each part stands as late as it can: there is one way if nothing changes.
-        last = _first_places(turned, inner[::-1]) or []
-        ends = [len(inner) - start for start in last[::-1]]
-        if ends != [start + len(part) for start, part in zip(first, parts, strict=True)]:
+        last = _first_places(
+            sizes[::-1], inner[::-1], lambda number, found: fits(count - 1 - number, found[::-1])
+        )
+        ends = [len(inner) - start for start in (last or [])[::-1]]
+        if ends != [start + size for start, size in zip(first, sizes, strict=True)]:
             return None
         return [before + start for start in first]
     return None
 
 
-def _first_places(parts: Sequence[Sequence[int]], ids: list[int]) -> list[int] | None:
+def _first_places(
+    sizes: Sequence[int], ids: list[int], fits: Callable[[int, Sequence[int]], bool]
+) -> list[int] | None:
     """Return the first place of each part after the part before it, from end to end of ids.
 
     At least one id, of a picture, stands between two parts. None = they cannot be placed.
     """
-    *begun, last = map(list, parts)
-    end = len(ids) - len(last)
+    *begun, last = sizes
+    end = len(ids) - last
     starts: list[int] = []
     free = 0
-    for part in begun:
+    for number, size in enumerate(begun):
         # Only the first part stands at the beginning.
-        places = range(free, end - len(part)) if starts else range(1)
-        start = next((at for at in places if ids[at : at + len(part)] == part), None)
+        places = range(free, end - size) if starts else range(1)
+        start = next((at for at in places if fits(number, ids[at : at + size])), None)
         if start is None:
             return None
         starts.append(start)
-        free = start + len(part) + 1
-    return [*starts, end] if free <= end and ids[end:] == last else None
+        free = start + size + 1
+    return [*starts, end] if free <= end and fits(len(begun), ids[max(end, 0) :]) else None

@@ -10,7 +10,6 @@ from typing import Any
 
 from attnwidget.capture.hub_model.processor import given_media
 from attnwidget.text.places import Media, Sound
-from attnwidget.text.sound_file import sound_of
 
 MEDIA = (
     "a picture is a PIL image, a path (pathlib.Path) or an array [height, width, 3]; a sound is a "
@@ -122,6 +121,27 @@ def media_input(item: Any, number: int = 0) -> MediaInput:
     return MediaInput(media, text, digest.hexdigest())
 
 
+def refuse_unnamed(text: object) -> None:
+    """Refuse a picture or a sound in the place of a text.
+
+    Raises:
+        TypeError: The text is a picture or a sound, or a list of these.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.capture.hub_model.media_input import refuse_unnamed
+        >>> refuse_unnamed("a text")
+        >>> refuse_unnamed((np.zeros(800), 16000))
+        Traceback (most recent call last):
+        TypeError: a sound is passed by name, audio=...
+    """
+    first = text[0] if isinstance(text, list) and text else text
+    if isinstance(first, Sound) or (isinstance(first, tuple) and _is_sampled(first)):
+        raise TypeError("a sound is passed by name, audio=...")
+    if hasattr(first, "convert") or len(getattr(first, "shape", ())) > 2:
+        raise TypeError("a picture is passed by name, images=...")
+
+
 def _is_sampled(pair: tuple[Any, ...]) -> bool:
     """Return whether a pair is (samples, rate), and no grey picture with the number of its class.
 
@@ -138,10 +158,7 @@ def _pictures_and_sounds(item: Any) -> tuple[Any, Any]:
     """Return what `given_media` takes as pictures and as sounds."""
     if isinstance(item, Mapping):
         images = next((item[name] for name in _PICTURES if name in item), None)
-        audio = item.get("audio")
-        if isinstance(audio, Mapping):  # a row of Hugging Face's datasets
-            audio = sound_of((audio["array"], int(audio["sampling_rate"])))
-        return images, audio
+        return images, item.get("audio")
     is_file = isinstance(item, Path) and item.suffix.lower() in _SOUND_FILES
     is_sound = is_file or isinstance(item, (tuple, Sound))
     return (None, item) if is_sound else (item, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -294,8 +295,8 @@ def _several(given: Any, is_one: Any) -> list[Any]:
 
 
 def _is_sound(value: Any) -> bool:
-    is_pair = isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], int)
-    return is_pair or isinstance(value, (str, Path, Sound))
+    is_pair = isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Number)
+    return is_pair or isinstance(value, (str, Path, Sound, Mapping))
 
 
 def _in_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:

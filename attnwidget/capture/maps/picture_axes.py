@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attnwidget.capture.hub_model.picture_places import NoPlaces, PictureFrames
 from attnwidget.capture.hub_model.token_axes import patch_axis, patch_name
+from attnwidget.capture.maps.patch_layout import Patch
 from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe, PatchTokens
 from attnwidget.text.places import Box, Media, Place
 from attnwidget.text.tokens import Tokens
@@ -86,7 +87,14 @@ class PictureAxes:
     def in_text(self, stack: str, tokens: Tokens) -> Tokens:
         """Return the tokens of a text, with the names and boxes of those made of a picture."""
         is_part = [i == self.image_token for i in tokens.ids]
-        if not self.media.pictures or self.image_token is None or not any(is_part):
+        if self.image_token is None or not any(is_part):
+            return tokens
+        if not self.media.pictures:
+            if self.inputs.keys().isdisjoint(PIXELS):
+                self.reasons[stack] = (
+                    "the text has placeholders of a picture, and no picture was given; pass "
+                    "images=..."
+                )
             return tokens
         frames = self._frames_for(stack)
         if frames is None:
@@ -155,6 +163,7 @@ def _with_patches(
     text = list(tokens.text)
     special = list(tokens.special)
     pieces = list(tokens.added)
+    ends = _row_ends(found.patches, is_part)
     words: list[int | None] = []
     numbers: dict[tuple[str, int], int] = {}
     for i, patch in enumerate(found.patches):
@@ -163,8 +172,10 @@ def _with_patches(
             special[i] = ""
             words.append(numbers.setdefault(("part", i), len(numbers)))
             continue
-        if is_part[i]:  # a newline between tiles
+        if is_part[i]:
             special[i] = "other"
+            if i in ends:
+                text[i] = pieces[i] = f"[row end {ends[i]}]"
         word = None if special[i] else tokens.words[i]
         words.append(None if word is None else numbers.setdefault(("word", word), len(numbers)))
     return replace(
@@ -174,6 +185,17 @@ def _with_patches(
         words=tuple(words),
         pieces=tuple(pieces),
     )
+
+
+def _row_ends(patches: Sequence[Patch | None], is_part: Sequence[bool]) -> dict[int, int]:
+    """Return the number, from 1, of each token that a model writes after a row of patches."""
+    ends = [
+        i
+        for i, patch in enumerate(patches)
+        if is_part[i] and patch is None and i and patches[i - 1] is not None
+    ]
+    single = [i for i in ends if i + 1 == len(patches) or not is_part[i + 1] or patches[i + 1]]
+    return {i: number for number, i in enumerate(single, 1)}
 
 
 def _frame_names(frames: PictureFrames) -> list[str]:

@@ -114,7 +114,7 @@ def opening_of(
     its even share, and its score at least 0.02. In a masked text, the active word is the mask
     token. In a chat without an answer, the last word is the token before the answer. An
     encoder-decoder opens on its cross-attention, where any two words are compared. With a picture,
-    the attended words are its patches, and [CLS] is the active word if there is one.
+    the attended words are its patches, and the active word is [CLS], or a word of the text.
 
     With `effects`, a causal map opens on the last word, and on the head that changes the answer by
     2 points or more when it is off. Only heads in which the last word attends most to another
@@ -288,6 +288,11 @@ class _Words:
                 is_cls = [axes.query.special[group[0]] == "cls" for group in self.query]
                 classes = np.where(is_cls, _OF_CLASS["content"], 0)
                 self._asking = self._asking | is_cls
+            elif axes.query.places:
+                # The words beside a picture ask about it; without words, its parts do.
+                is_part = [any(axes.query.places[i] for i in group) for group in self.query]
+                asks = self._asking & ~np.array(is_part)
+                self._asking = asks if asks.any() else self._asking
         if self.last is not None:
             classes[self.last] = max(classes[self.last], _OF_CLASS["content"])
         raw = axes.query.raw if mask is not None else ()
@@ -401,10 +406,19 @@ def _most_outstanding(
 
 
 def _stack_of(attention: Attention, heads: Sequence[Head]) -> str:
-    """Return the stack to open on: of the given heads, the cross-attention, or the first."""
+    """Return the stack to open on.
+
+    It is the stack of the given heads, or the cross-attention, or the first stack. If a picture
+    is read beside a text that has no part of it, as in CLIP, it is the stack of the picture.
+    """
     if heads:
         return heads[-1].stack
-    return "cross" if "cross" in attention.stacks else next(iter(attention.stacks))
+    stacks = attention.stacks
+    if "cross" in stacks:
+        return "cross"
+    placed = [name for name, stack in stacks.items() if any(stack.key.places)]
+    first = next(iter(stacks))
+    return placed[0] if placed and attention.n_prompt is None else first
 
 
 def _first_head(words: _Words, chosen: Sequence[Head] | None) -> Head:

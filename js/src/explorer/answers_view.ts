@@ -7,6 +7,8 @@ import type { Reading } from "./sentence/reading.js";
 /** From these widths on, in pixels, answers stand in two columns of three, or three of two. */
 const TWO_COLUMNS = 420;
 const THREE_COLUMNS = 640;
+/** Longer answers, such as the classes of a picture, stand in wide columns. */
+const SHORT = 8;
 
 /** A bar on a fixed scale from 0 to 100 %. */
 const bar = (share: number, kind: string) =>
@@ -53,9 +55,10 @@ export function answersView(
   if (!guess || !reading)
     return html`<div class="attnw-ex-guess"><p class="attnw-ex-quiet-text" ?hidden=${!hint}
       >${hint}</p></div>`;
-  const { answers, isOff, most } = guess;
+  const { answers, isOff, most, task } = guess;
   const without = isOff ? "with heads off" : `without ${headName(reading.head)}`;
-  const isNarrow = width > THREE_COLUMNS;
+  const isLong = answers.some(({ text }) => text.length > SHORT) && task !== "next";
+  const isNarrow = width > THREE_COLUMNS && !isLong;
   const rows = isNarrow ? 2 : width > TWO_COLUMNS ? 3 : answers.length;
   const hasAfter = answers.some(({ after }) => after !== undefined);
   return html`<div class="attnw-ex-guess">
@@ -73,7 +76,7 @@ export function answersView(
               @click=${() => select(most.head)}>${headName(most.head)}</button></span>`
           : nothing
       }</h4>
-    <ul class=${isNarrow ? "attnw-ex-answers attnw-ex-narrow" : "attnw-ex-answers"}
+    <ul class=${`attnw-ex-answers${isNarrow ? " attnw-ex-narrow" : isLong ? " attnw-ex-long" : ""}`}
       style=${`grid-template-rows: repeat(${rows}, auto)`}
       >${answers.map((answer) => answerView(answer, isOff))}</ul>
   </div>`;

@@ -13,7 +13,7 @@ from torch import nn
 from attnwidget import AttentionModel, load_model
 from attnwidget.text.places import Box
 from fixtures.picture_models import build, drawn
-from fixtures.picture_processors import QUESTIONS, with_processor
+from fixtures.picture_processors import QUESTIONS, keep_line_ends, with_processor
 
 
 @cache
@@ -54,12 +54,50 @@ def test_the_words_of_a_question_stand_beside_the_parts_of_the_picture(name: str
         assert any(attention.stacks["vision"].key.places)
 
 
-def test_newlines_between_tiles_are_no_parts_of_the_picture() -> None:
+def test_the_ends_of_rows_are_named_and_are_no_parts_of_the_picture() -> None:
     attention = loaded("LLaVA-NeXT").attend(QUESTIONS["LLaVA-NeXT"], images=drawn(150, 90))
     axis = attention.stacks["self"].key
-    newlines = [i for i, text in enumerate(axis.text) if text == "<image>"]
-    assert newlines and {axis.special[i] for i in newlines} == {"other"}
-    assert {axis.places[i] for i in newlines} == {None}
+    assert "<image>" not in axis.text
+    ends = [i for i, text in enumerate(axis.text) if text.startswith("[row end")]
+    assert [axis.text[i] for i in ends] == [f"[row end {n}]" for n in range(1, len(ends) + 1)]
+    assert ends and {axis.special[i] for i in ends} == {"other"}
+    assert {axis.places[i] for i in ends} == {None}
+    tops = [axis.places[i - 1].top for i in ends]
+    assert tops == sorted(set(tops)), "each follows another row of patches"
+
+
+def test_a_chat_has_roles_if_line_ends_are_written_around_its_pictures() -> None:
+    """As by the processor of Gemma 3, whose tokenizer joins them with those of the template."""
+    family = build("Gemma 3")
+    processor = with_processor("Gemma 3", family)
+    keep_line_ends(processor.tokenizer)
+    processor.chat_template = (
+        "{% for m in messages %}{{ m['role'] }}\n{% for c in m['content'] %}"
+        "{% if c['type'] == 'image' %}<start>{% else %}{{ c['text'] }}{% endif %}{% endfor %}"
+        "{{ '\n' }}{% endfor %}"
+    )
+    picture = {"type": "image", "image": drawn(150, 90)}
+    chat = [
+        {"role": "user", "content": [picture, {"type": "text", "text": "what is this"}]},
+        {"role": "model", "content": [{"type": "text", "text": "that"}]},
+        {"role": "user", "content": [{"type": "text", "text": "is this"}, picture]},
+    ]
+    tokens = load_model(family.model, processor).attend(chat).stacks["self"].key
+    assert tokens.remark == ""
+    assert "\n\n\n" in tokens.raw, "the line ends of the template and of the picture are joined"
+    marks = list(zip(tokens.text, tokens.roles, tokens.turns, strict=True))
+    boxes = [mark[1:] for mark, place in zip(marks, tokens.places, strict=True) if place]
+    assert boxes == [("user", 0)] * 4 + [("user", 2)] * 4
+    words = [mark for mark in marks if mark[0] in ("what", "is", "this", "that")]
+    assert words == [
+        ("what", "user", 0),
+        ("is", "user", 0),
+        ("this", "user", 0),
+        ("that", "model", 1),
+        ("is", "user", 2),
+        ("this", "user", 2),
+    ]
+    assert [role for text, role, _ in marks if text == "model"] == ["template"]
 
 
 def test_two_pictures_have_numbers_in_the_names_of_their_parts() -> None:

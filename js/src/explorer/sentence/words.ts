@@ -89,11 +89,13 @@ export function wordsOf(axis: Axis, texts: readonly (string | null | undefined)[
 
 /** Words in which parts of a picture or a sound are signs without spaces. */
 function withParts(words: Word[], axis: Axis): Word[] {
-  const { placed } = axis;
+  const { placed, special } = axis;
   if (!placed) return words;
+  // The padding after a sound or a picture is many tokens without a text.
+  const isPart = (i: number) => placed[i] || special[i] === "padding";
   return words.map((word) => {
-    const follows = placed[word.index - 1];
-    if (!placed[word.index]) return follows ? { ...word, before: word.before || " " } : word;
+    const follows = isPart(word.index - 1);
+    if (!isPart(word.index)) return follows ? { ...word, before: word.before || " " } : word;
     return { ...word, kind: "place", before: follows ? "" : word.before };
   });
 }

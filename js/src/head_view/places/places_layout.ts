@@ -305,7 +305,7 @@ function placesLayout(scene: Scene, row: ShownRow, tallest: number): PlacesLayou
     if (!positions.length) continue;
     if (sides.length > 1) {
       const isWritten = side === "query" && places?.writes;
-      const from = isWritten ? "rows, by the token that each writes" : "from";
+      const from = isWritten ? "rows, by what each writes" : "from";
       const text = `${side === "query" ? from : "to"}: ${counted(positions.length, "token")}`;
       layout.headings.push({ text, x: left, y: y + LABEL / 2 });
       y += LABEL;

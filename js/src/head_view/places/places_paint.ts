@@ -110,6 +110,15 @@ function rimmed(pen: Pen, colour: string, rim: string, width: number, draw: () =
   }
 }
 
+const between = (low: number, at: number, high: number) => Math.min(Math.max(low, at), high);
+
+/** A point of a plate, at a distance from its edge, so that lines do not stick out. */
+const inside = ({ x, y, width, height }: Plate, distance: number, atX: number, atY: number) =>
+  [
+    between(x + distance, atX, x + width - distance),
+    between(y + distance, atY, y + height - distance),
+  ] as const;
+
 function paintOutlines(pen: Pen, scene: Scene, row: ShownRow, plate: Plate): void {
   const { forced, text, background } = scene.theme;
   const edges = edgesRound(plate.spots.filter(({ position }) => standsOut(scene, row, position)));
@@ -119,8 +128,8 @@ function paintOutlines(pen: Pen, scene: Scene, row: ShownRow, plate: Plate): voi
   rimmed(pen, isOnPage ? text : LIGHT, isOnPage ? background : DARK, 1, () => {
     pen.beginPath();
     for (const [x0, y0, x1, y1] of edges) {
-      pen.moveTo(x0, y0);
-      pen.lineTo(x1, y1);
+      pen.moveTo(...inside(plate, 1.5, x0, y0));
+      pen.lineTo(...inside(plate, 1.5, x1, y1));
     }
     pen.stroke();
   });
@@ -147,7 +156,9 @@ function paintMarks(pen: Pen, panel: PlacesPanel, plate: Plate): void {
     const line = marks.get(position);
     if (line === undefined) continue;
     const rim = scene.theme.forced || plate.sound ? background : LIGHT;
-    rimmed(pen, accent, rim, line, () => pen.strokeRect(x, y, width, height));
+    const [left, top] = inside(plate, line / 2 + 1, x, y);
+    const [right, bottom] = inside(plate, line / 2 + 1, x + width, y + height);
+    rimmed(pen, accent, rim, line, () => pen.strokeRect(left, top, right - left, bottom - top));
     // The shape tells it from an outline.
     if (line > 1 && Math.min(width, height) >= 8) {
       pen.fillStyle = accent;

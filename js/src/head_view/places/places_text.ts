@@ -13,6 +13,7 @@ import { pointedOf, type ShownRow, shownRow } from "./shown_row.js";
 
 const ACROSS = ["left", "", "right"];
 const DOWN = ["upper", "", "lower"];
+const joined = (parts: string[], mark: string) => parts.filter(Boolean).join(mark);
 const ALONE: Record<string, string> = { upper: "top", lower: "bottom" };
 const STRONGEST = 3;
 
@@ -128,22 +129,20 @@ export function evenOf({ even, values }: ShownRow): number | undefined {
 /** A line of words about a head: its row, its strongest places, its shares and the even share. */
 function lineOf(scene: Scene, row: ShownRow, name = ""): string {
   const { state, map } = scene;
-  if (map.off) return [name, "off"].filter(Boolean).join(": ");
+  if (map.off) return joined([name, "off"], ": ");
   const print = printerOf(scene);
   const isShares = state.quantity === "weights" && row.side === "query" && !map.signed;
   const places = strongestWords(scene, row);
   const even = evenOf(row);
-  const total = sharesOf(scene, row).reduce((sum, [, share]) => sum + share, 0);
-  if (!places && !(total > 0) && map.tiles) return "";
-  const shares = isShares ? sharesOf(scene, row) : [];
+  const found = sharesOf(scene, row);
+  if (!places && !found.length && map.tiles) return "";
+  const shares = isShares ? found : [];
   const parts = [
     places ? `strongest ${places}` : map.signed ? "no difference" : "",
     ...shares.map(([kind, share]) => `${shareText(share)} ${kind}`),
     even === undefined ? "" : `even share ${print(even)}`,
   ];
-  return [name, `${rowName(scene, row)}: ${parts.filter(Boolean).join(" · ")}`]
-    .filter(Boolean)
-    .join(": ");
+  return joined([name, `${rowName(scene, row)}: ${joined(parts, " · ")}`], ": ");
 }
 
 /** What is painted, in words: of every head that is drawn. */
@@ -152,7 +151,7 @@ export function placesLine(scene: Scene): string {
   const pointed = pointedOf(scene);
   const row = shownRow(scene);
   const pair = pointed === undefined ? "" : pairText(scene, row, pointed);
-  if (!several || !map.members) return [pair, lineOf(scene, row)].filter(Boolean).join(" — ");
+  if (!several || !map.members) return joined([pair, lineOf(scene, row)], " — ");
   const lines = map.members.map((member, i) => {
     const part = { ...scene, map: member, several: undefined };
     const head = several.heads[i];
@@ -161,7 +160,7 @@ export function placesLine(scene: Scene): string {
       (head ? headName(head, state._stacks) : "");
     return lineOf(part, shownRow(part), name);
   });
-  return [pair, ...lines].filter(Boolean).join(" — ");
+  return joined([pair, ...lines], " — ");
 }
 
 /** The weight between the chosen token and the one under the pointer. */
