@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget import explore, load_model
+from attnwidget import Attention, Head, explore, load_model
 from attnwidget.demo import drawn_shapes
+from attnwidget.results import Box
+from attnwidget.widgets.explorer.opening import opening_of
 from fixtures.speech_models import whisper_model
-from fixtures.vision_language import llava_model
+from fixtures.vision_language import clip_model, llava_model
 
 PICTURE = np.random.default_rng(0).integers(0, 256, (90, 140, 3), dtype=np.uint8)
 
@@ -70,3 +72,34 @@ def test_an_explorer_of_speech_predicts_the_token_after_the_transcript():
             assert explorer.predictions is not None
         finally:
             explorer.close()
+
+
+def test_an_explorer_opens_on_the_tower_that_reads_the_picture():
+    clip = clip_model()
+    explorer = explore(clip, "the cat sat", images=PICTURE, atlas=False)
+    try:
+        assert explorer.selected[0].stack == "vision"
+        assert explorer.view.mode == "places"
+        explorer.wait()
+        explorer.selected = [Head(0, 1)]
+        explorer.wait()
+    finally:
+        explorer.close()
+
+
+def test_a_word_beside_a_picture_is_opened_rather_than_a_patch():
+    names = ["r0c0", "r0c1", "r1c0", "r1c1", "what", "is", "it"]
+    places = [Box(0, x, y, x + 70, y + 45) for y in (0, 45) for x in (0, 70)]
+    weights = np.tril(np.full((7, 7), 0.05))
+    weights[3, 0] = 0.9  # a patch looks at another patch
+    weights[4, 1] = 0.6  # a word looks at a patch
+    np.fill_diagonal(weights, 0)
+    np.fill_diagonal(weights, np.maximum(1 - weights.sum(1), 0))
+    attention = Attention.from_weights(
+        (weights / weights.sum(1, keepdims=True))[None, None],
+        names,
+        places=[*places, None, None, None],
+        pictures=[PICTURE],
+    )
+    opening = opening_of(attention)
+    assert opening.tokens == (("query", 4),) and opening.key == (1,)

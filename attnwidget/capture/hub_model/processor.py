@@ -126,6 +126,11 @@ class Processor:
             parts["audio"] = sounds if len(sounds) > 1 else sounds[0]
             parts["sampling_rate"] = self.sounds.sampling_rate
         made = MadeInputs(self.given(text=[written], return_tensors="pt", **parts))
+        if media and not any(name.startswith(_MEDIA_INPUTS) for name in made):
+            raise ValueError(
+                f"{type(self.given).__name__} leaves pictures and sounds beside a text out: pass a "
+                'dict with the ids of its chat template, attend({"input_ids": ids}, audio=...)'
+            )
         made.chat = chat
         return made
 

@@ -1,4 +1,4 @@
-import { decodedByte, type EmbeddedMaps, wire } from "../shared/page/embedded_maps.js";
+import { decodedByte, type EmbeddedMaps, valueAt, wire } from "../shared/page/embedded_maps.js";
 import type { WirePlaces } from "../shared/places/place_types.js";
 import type { Model, Side } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
@@ -34,14 +34,16 @@ export function paintedToken(
   return column === undefined ? { side: "query", of: places.start } : { side: "key", of: column };
 }
 
-/** The mean row of a map as bytes, and its largest value; masked cells count as 0. */
-function meanRow(map: Uint8Array, maximum: number, queries: number, keys: number) {
+/** The mean row of a head's map as bytes, and its largest value; masked cells count as 0. */
+function meanRow(maps: EmbeddedMaps, head: number) {
+  const [, , queries, keys] = maps.shape;
   const mean = new Float32Array(keys);
   const seen = new Uint8Array(keys);
-  for (const [i, byte] of map.entries()) {
-    if (!byte) continue;
+  for (let i = 0; i < queries * keys; i++) {
+    const value = valueAt(maps, head, i);
+    if (Number.isNaN(value)) continue;
     seen[i % keys] = 1;
-    mean[i % keys] = (mean[i % keys] ?? 0) + decodedByte(byte, maximum) / queries;
+    mean[i % keys] = (mean[i % keys] ?? 0) + value / queries;
   }
   const largest = mean.reduce((a, b) => Math.max(a, b), 0);
   const bytes = Uint8Array.from(mean, (value, i) =>
@@ -50,12 +52,13 @@ function meanRow(map: Uint8Array, maximum: number, queries: number, keys: number
   return { bytes, largest };
 }
 
-/** The row or the column of a token in the maps of all heads, and the strongest link of each. */
-export function rowOf(
-  { values, maxima, shape, axes }: EmbeddedMaps,
-  { side, of }: PaintedToken,
-  timesKeys: boolean,
-) {
+/**
+ * The row or the column of a token in the maps of all heads, and the strongest link of each. Rows
+ * are painted with 8 bits, as thumbnails of a kernel are; weights of the links have those of the
+ * page.
+ */
+export function rowOf(maps: EmbeddedMaps, { side, of }: PaintedToken, timesKeys: boolean) {
+  const { values, maxima, shape, axes } = maps;
   const [layers, heads, queries, keys] = shape;
   const count = side === "query" ? keys : queries;
   const rows = new Uint8Array(layers * heads * count);
@@ -68,17 +71,22 @@ export function rowOf(
     const row = rows.subarray(head * count, (head + 1) * count);
     largest[head] = maxima[head] ?? 0;
     if (of === null) {
-      const mean = meanRow(map, maxima[head] ?? 0, queries, keys);
+      const mean = meanRow(maps, head);
       row.set(mean.bytes);
       largest[head] = mean.largest;
     } else if (side === "query") row.set(map.subarray(of * keys, (of + 1) * keys));
     else for (let i = 0; i < queries; i++) row[i] = map[i * keys + of] ?? 0;
-    if (timesKeys) largest[head] = (largest[head] ?? 0) * row.filter((byte) => byte > 0).length;
+    const times = timesKeys ? row.filter((byte) => byte > 0).length : 1;
+    largest[head] = (largest[head] ?? 0) * times;
     let best = -1;
     for (const [i, byte] of row.entries())
       if (byte && placed?.[i] && byte > (row[best] ?? 0)) best = i;
     if (best < 0) continue;
-    most[head] = decodedByte(row[best] ?? 0, largest[head] ?? 0);
+    const cell = side === "query" ? (of ?? 0) * keys + best : best * keys + (of ?? 0);
+    most[head] =
+      of === null
+        ? decodedByte(row[best] ?? 0, largest[head] ?? 0)
+        : times * valueAt(maps, head, cell);
     strongest.set(side === "query" ? [of ?? -1, best] : [best, of ?? -1], 2 * head);
   }
   const row: WireRow = {

@@ -9,7 +9,7 @@ import transformers
 from attnwidget import HeadView, load_model
 from attnwidget.results import Span
 from fixtures import zoo
-from fixtures.speech_models import audio_language_model
+from fixtures.speech_models import audio_language_model, voxtral_model
 
 if zoo.TRANSFORMERS_4:
     pytest.skip("configurations are not made of configurations", allow_module_level=True)
@@ -105,3 +105,30 @@ def test_a_spectrogram_of_a_short_window_has_times():
     spans = [place for place in attention.stacks["self"].key.places if place is not None]
     assert "boxes" not in attention.note and len(spans) == 12 * 9
     assert spans[8].end == pytest.approx(0.9, abs=0.04)
+
+
+def test_voxtral_hears_tokens_of_80_ms_beside_the_ids_of_a_text():
+    ids = [1, *[98] * 50, 5, 6, 7]
+    attention = voxtral_model().attend({"input_ids": [ids]}, audio=(noise(2.0), RATE))
+    assert attention.note == ""
+    assert len(attention.stacks["audio"].key) == 200
+    places = attention.stacks["self"].key.places
+    spans = [place for place in places if place is not None]
+    assert places[0] is None and places[-3:] == (None,) * 3
+    middles = np.array([(span.start + span.end) / 2 for span in spans[1:-1]])
+    assert np.abs(np.diff(middles) - 0.08).max() < 0.001
+    assert spans[-1].end == pytest.approx(2, abs=0.05)
+    assert attention.stacks["self"].key.special[len(spans) + 1 : 51] == ("padding",) * (
+        50 - len(spans)
+    )
+
+
+def test_a_processor_that_leaves_the_sound_out_is_refused(model):
+    class WithoutSound(type(model.processor)):
+        def __call__(self, text, **_):
+            return self.tokenizer(text, return_tensors="pt")
+
+    parts = (model.processor.feature_extractor, model.processor.tokenizer)
+    deaf = load_model(model.hf_model, WithoutSound(*parts))
+    with pytest.raises(ValueError, match="WithoutSound leaves pictures and sounds"):
+        deaf.attend(QUESTION, audio=(noise(1.0), RATE))
