@@ -118,11 +118,12 @@ def _between_ones(samples: NDArray[Any], is_file: bool) -> NDArray[np.float32]:
             f"{samples.dtype}"
         )
     if samples.dtype == np.uint8:
-        return samples.astype(np.float32) / 128 - 1
+        return np.asarray(samples.astype(np.float32) / 128 - 1, dtype=np.float32)
     largest = float(np.abs(samples.astype(np.float64)).max())
     if samples.dtype == np.int32 and not is_file and 0 < largest <= 2**15:
         raise ValueError(
             f"samples of int32 are divided by 2,147,483,647, got only up to {largest:,.0f}: pass "
             "int16 if these are 16-bit numbers"
         )
-    return samples.astype(np.float32) / float(np.iinfo(samples.dtype).max)
+    most = float(np.iinfo(samples.dtype).max)
+    return np.asarray(samples.astype(np.float32) / most, dtype=np.float32)

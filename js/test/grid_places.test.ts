@@ -224,6 +224,16 @@ describe("a page without a kernel", () => {
     expect([...asUint8(column.row.values)]).toEqual([1, 6, 11, 16, 21].map((i) => maps.values[i]));
   });
 
+  test("says the strongest weight as exactly as its maps are", () => {
+    const fine = Uint8Array.from({ length: 25 }, () => 128 + 64);
+    const placed = { ...axes, key: { ...axes.key, placed: [false, true, true, true, true] } };
+    const exact = { ...maps, axes: placed, fine };
+    const { maxima, strongest } = rowOf(exact, { side: "query", of: 2 }, false);
+    const [, key = -1] = new Int32Array(strongest.view.buffer);
+    const level = (maps.values[10 + key] ?? 0) + 0.25;
+    expect(asFloat32(maxima)[0]).toBeCloseTo(0.5 * ((level - 1) / 254) ** 2, 6);
+  });
+
   test("makes the mean row", () => {
     const { row: mean } = rowOf(maps, { side: "query", of: null }, false);
     const value = (of: number) => (of ? 0.5 * ((of - 1) / 254) ** 2 : 0);

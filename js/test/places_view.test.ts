@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { arrangePlaces } from "../src/head_view/places/places_layout.js";
-import { edgesRound } from "../src/head_view/places/places_paint.js";
+import { edgesRound, paintPlaces } from "../src/head_view/places/places_paint.js";
 import { placesLine, placesTable } from "../src/head_view/places/places_text.js";
 import { playedPart, playText } from "../src/head_view/places/play_sound.js";
 import { shownRow } from "../src/head_view/places/shown_row.js";
@@ -15,6 +15,7 @@ import { base64 } from "../src/shared/encoded_picture.js";
 import { tableRuler } from "../src/shared/labels.js";
 import { shareText } from "../src/shared/percent_text.js";
 import { FONT } from "../src/shared/picture/sheet.js";
+import { SvgPen } from "../src/shared/picture/svg_pen.js";
 import { coverOf } from "../src/shared/places/picture_cover.js";
 import { placeLevels } from "../src/shared/places/place_levels.js";
 import { THEMES } from "../src/shared/theme.js";
@@ -118,6 +119,29 @@ describe("what is painted", () => {
     ]);
     expect(shownRow(scene({ tokens: [["query", 3]] }, 600, { query: 2 })).of).toBe(2);
     expect(shownRow(scene({ tokens: [["query", 3]] }, 600, { key: 2 })).of).toBe(3);
+  });
+
+  test("has frames and outlines within the picture", () => {
+    const of = scene({ tokens: [["query", 3]] });
+    const panels = arrangePlaces(of);
+    const plate = panels.panels[0]?.layout.plates[0];
+    if (!plate) throw new Error("no picture");
+    const pen = new SvgPen([]);
+    const lines: { x: number; y: number; reach: number }[] = [];
+    const keep = (x: number, y: number) => lines.push({ x, y, reach: pen.lineWidth / 2 });
+    pen.moveTo = pen.lineTo = keep;
+    pen.strokeRect = (x, y, width, height) => {
+      if (y > plate.height || x > plate.width) return; // a chip beside the picture
+      keep(x, y);
+      keep(x + width, y + height);
+    };
+    paintPlaces(pen, panels, of);
+    expect(lines.length).toBeGreaterThan(8);
+    for (const { x, y, reach } of lines) {
+      expect(Math.min(x, y)).toBeGreaterThanOrEqual(reach);
+      expect(x + reach).toBeLessThanOrEqual(plate.width);
+      expect(y + reach).toBeLessThanOrEqual(plate.height);
+    }
   });
 
   test("is the mean over all queries where nothing is a start", () => {
@@ -357,7 +381,7 @@ describe("a sound", () => {
     const { layout } = plateOf(written);
     expect(layout.chips.map(({ text }) => text)).toEqual(["→ cat", "→ …"]);
     expect(layout.headings.map(({ text }) => text)).toEqual([
-      "rows, by the token that each writes: 2 tokens",
+      "rows, by what each writes: 2 tokens",
     ]);
     const locked = heard({ ...written, tokens: [["query", 0]] });
     expect(placesLine(locked)).toMatch(/^from the, which writes cat: /);

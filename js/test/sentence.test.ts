@@ -473,6 +473,12 @@ describe("words of the sentence", () => {
     expect(words.map(({ kind }) => kind)).toEqual(["word", "place", "place", "word"]);
   });
 
+  test("that are padding after a sound are signs too", () => {
+    const of = axis(["0.01 s", "0.02 s", "0.03 s"], ["", "padding", "padding"]);
+    const words = wordsOf({ ...of, placed: [true, false, false] }, []);
+    expect(words.map((word) => word.before + shownText(word)).join("")).toBe("▪▪▪");
+  });
+
   test("of a chat begin a line with each message and its role, and fold the template", () => {
     const text = ["<s>", "<|im|>", "user", "Hi", "there", "<|end|>", "<|im|>", "bot", "Yes", "Yes"];
     const special = ["first", "other", "", "", "", "other", "other", "", "", ""];
