@@ -194,7 +194,7 @@ describe("the layout", () => {
     });
     expect(layout.plates.map(({ level, label }) => [level, label])).toEqual([
       [0, "tiles"],
-      [1, "whole picture"],
+      [1, "whole"],
     ]);
     const [tiles, all] = layout.plates;
     expect(all?.width).toBeLessThan((tiles?.width ?? 0) / 2);

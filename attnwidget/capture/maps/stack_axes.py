@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import index as as_index
 
 from attnwidget.capture.tapping.head import Head
@@ -55,8 +55,9 @@ class Stack:
     n_layers: int
     n_heads: int
     n_key_heads: int
-    query: Tokens
-    key: Tokens
+    # Printed tokens of a sound would fill pages.
+    query: Tokens = field(repr=False)
+    key: Tokens = field(repr=False)
     without_attention: tuple[int, ...] = ()
     names: CombinedNames | None = None
 

@@ -137,7 +137,7 @@ function plateName({ medium, level }: Plate, plates: Plate[]): string {
   const isSound = plates.some((plate) => plate.medium === medium && plate.sound);
   const names = [
     media.size > 1 ? (isSound ? `sound ${medium + 1 - first}` : `picture ${medium + 1}`) : "",
-    isTiled ? (level > 0 ? "whole picture" : "tiles") : "",
+    isTiled ? (level > 0 ? "whole" : "tiles") : "",
   ];
   return names.filter(Boolean).join(", ");
 }
