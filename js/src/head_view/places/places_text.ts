@@ -275,12 +275,7 @@ export function placesTable(scene: Scene): Table {
 }
 
 /** The columns of a table of places in pictures, and in sounds. */
-const SEEN = [
-  ["left", "left"],
-  ["top", "top"],
-  ["right", "right"],
-  ["bottom", "bottom"],
-] as const;
+const SEEN = (["left", "top", "right", "bottom"] as const).map((edge) => [edge, edge] as const);
 const HEARD = [
   ["start", "left"],
   ["end", "right"],
