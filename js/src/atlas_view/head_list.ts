@@ -1,6 +1,7 @@
 import { html, nothing } from "lit-html";
 import { ref } from "lit-html/directives/ref.js";
 import { repeat } from "lit-html/directives/repeat.js";
+import { clamp } from "../shared/clamp.js";
 import { tableRows } from "../shared/table_rows.js";
 import type { Head } from "../shared/types.js";
 import { headingOf, MEANINGS, NOTHING, rowsText } from "./card_text.js";
@@ -55,7 +56,7 @@ export function headList(actions: Actions) {
     const anchor = anchorOf(row.head);
     const last = state.selected.at(-1);
     const isChosen = last !== undefined && anchorOf(last) === anchor;
-    const length = Math.max(0, Math.min(1, row.strength || 0)) * STRENGTH;
+    const length = clamp(row.strength || 0, 0, 1) * STRENGTH;
     const bar = layout.hasStrengthBars
       ? html`<span class="attnw-atlas-track"><span .style=${`width: ${length}px`}></span></span>`
       : nothing;

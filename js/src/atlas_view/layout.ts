@@ -1,3 +1,5 @@
+import { clamp } from "../shared/clamp.js";
+
 /** From this width on the card stands beside the table. */
 const WIDE = 900;
 const TABLE = { share: 0.4, least: 400, most: 480 };
@@ -34,7 +36,7 @@ export interface AtlasLayout {
 }
 
 const between = ({ least, most }: Record<"least" | "most", number>, width: number) =>
-  Math.round(Math.max(least, Math.min(most, width)));
+  Math.round(clamp(width, least, most));
 
 export function layoutOf(width: number, hasTable = true): AtlasLayout {
   const isWide = hasTable && width >= WIDE;

@@ -1,3 +1,4 @@
+import { clamp } from "../shared/clamp.js";
 import { css } from "../shared/colour.js";
 import { LABEL_SIZE, labelFont, write } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
@@ -27,7 +28,7 @@ const UNNAMED = 0.45;
  */
 export function paintScore(pen: Pen, theme: Theme, score: Score, width: number): void {
   const length = width - 2;
-  const at = (value: number) => 1 + Math.max(0, Math.min(1, value)) * length;
+  const at = (value: number) => 1 + clamp(value, 0, 1) * length;
   pen.fillStyle = theme.hairline;
   pen.fillRect(1, MIDDLE + 6, length, 1);
   pen.fillStyle = css(theme, score.names ? NAMED : UNNAMED);

@@ -1,3 +1,5 @@
+import { clamp } from "../shared/clamp.js";
+
 interface Actions {
   /** Number of words of the sentence. */
   count(): number;
@@ -69,7 +71,7 @@ export function activeWords(actions: Actions) {
       const target = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: count - 1 }[key];
       if (count === 0) return false;
       if (target !== undefined) {
-        cursor = Math.max(0, Math.min(count - 1, target));
+        cursor = clamp(target, 0, count - 1);
         hovered = undefined;
         beside = undefined;
         actions.reveal(cursor);

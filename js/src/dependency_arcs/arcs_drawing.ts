@@ -1,3 +1,4 @@
+import { clamp } from "../shared/clamp.js";
 import type { Look } from "../shared/mount.js";
 import { placed, svgElement } from "../shared/svg.js";
 import { hangingIn, type Widths, type WordRow } from "./arcs_layout.js";
@@ -20,8 +21,8 @@ export function placeNames(names: MovingName[], scroller: HTMLElement | undefine
   const left = scroller?.scrollLeft ?? 0;
   const room = scroller?.clientWidth || Number.POSITIVE_INFINITY;
   for (const { node, low, high, half } of names) {
-    const from = Math.max(low, Math.min(high, left + half));
-    const to = Math.max(low, Math.min(high, left + room - half));
+    const from = clamp(left + half, low, high);
+    const to = clamp(left + room - half, low, high);
     node.setAttribute("transform", `translate(${((from + to) / 2).toFixed(1)})`);
   }
 }

@@ -1,3 +1,4 @@
+import { clamp } from "../shared/clamp.js";
 import { channels } from "../shared/colour.js";
 import type { Theme } from "../shared/theme.js";
 
@@ -24,7 +25,7 @@ function onPaper(table: Uint32Array, { dark }: Theme, change: number): Uint32Arr
       const span = at(ink, channel) - from;
       const share = span ? (at(word, channel) - from) / span : 0;
       const value = Math.round(moved + (at(ink, channel) - moved) * share);
-      mixed |= Math.max(0, Math.min(255, value)) << (8 * channel);
+      mixed |= clamp(value, 0, 255) << (8 * channel);
     }
     return mixed >>> 0;
   });

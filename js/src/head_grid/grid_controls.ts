@@ -1,4 +1,5 @@
 import { html } from "lit-html";
+import { clamp } from "../shared/clamp.js";
 import { strip } from "../shared/colour_bar.js";
 import { barView } from "../shared/colour_bar_view.js";
 import { type Control, choice } from "../shared/controls.js";
@@ -67,7 +68,7 @@ export function gridControls(
   actions: GridActions,
 ): Control[] {
   const layers = Math.max(1, stack?.n_layers ?? 1);
-  const layer = Math.max(0, Math.min(state.layer, layers - 1));
+  const layer = clamp(state.layer, 0, layers - 1);
   return [
     {
       kind: "range",

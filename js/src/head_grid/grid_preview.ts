@@ -1,6 +1,7 @@
 import { html, nothing } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
 import { type Cell, corner, type GridLayout } from "../shared/cells.js";
+import { clamp } from "../shared/clamp.js";
 import { shortName } from "../shared/head_names.js";
 import { painted } from "../shared/painted.js";
 import { fresh, paintRaster } from "../shared/pen.js";
@@ -29,9 +30,8 @@ export function placeOutside(
   height: number,
   bounds: Edges,
 ): [x: number, y: number] {
-  const keep = (at: number, low: number, high: number) => Math.max(low, Math.min(high, at));
-  const x = keep(cell.left, bounds.left, bounds.right - width);
-  const y = keep(cell.top, bounds.top, bounds.bottom - height);
+  const x = clamp(cell.left, bounds.left, bounds.right - width);
+  const y = clamp(cell.top, bounds.top, bounds.bottom - height);
   const outside: [number, number][] = [
     [grid.right + GAP, y],
     [x, grid.bottom + GAP],

@@ -1,3 +1,4 @@
+import { clamp } from "../shared/clamp.js";
 import { diverging, ramp, transfer } from "../shared/colour.js";
 import { levelOf } from "../shared/colour_levels.js";
 import type { Raster } from "../shared/pen.js";
@@ -126,7 +127,7 @@ function platesOf(
     }
     const fit = Math.min(slot.width / picture.width, slot.height / picture.height);
     const [width, height] = [picture.width * fit, picture.height * fit];
-    const inside = (at: number, size: number) => Math.max(0, Math.min(1, at / size));
+    const inside = (at: number, size: number) => clamp(at / size, 0, 1);
     return {
       left: left + (slot.width - width) / 2,
       top: top + (slot.height - height) / 2,

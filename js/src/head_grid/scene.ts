@@ -1,4 +1,5 @@
 import { type Cell, canvasSize, type GridLayout, gridLayout } from "../shared/cells.js";
+import { clamp } from "../shared/clamp.js";
 import { diverging, ramp } from "../shared/colour.js";
 import { word } from "../shared/colour_levels.js";
 import type { Family } from "../shared/families.js";
@@ -148,7 +149,7 @@ export function sceneOf(
       .sort((a, b) => a.at[0] - b.at[0] || a.at[1] - b.at[1]),
     changes,
     // A few heads are narrower than what is said of their order.
-    width: snap(sorting ? Math.max(width, Math.min(room, sortingEnd)) : width),
+    width: snap(sorting ? clamp(sortingEnd, width, room) : width),
     selected: state.selected.flatMap(([layer, head, name]) => {
       const inside = name === state.stack && head < cols;
       const cell = inside ? cellOf(order, [layer, head]) : undefined;

@@ -1,4 +1,5 @@
 import { html, nothing } from "lit-html";
+import { clamp } from "../shared/clamp.js";
 import { rangeInput } from "../shared/controls.js";
 import { save } from "../shared/snapshot.js";
 import type { Model } from "../shared/types.js";
@@ -10,7 +11,7 @@ export function stepThrough(model: Model<GridState>, by: number): boolean {
   const steps = model.get("_steps") ?? [];
   if (!steps.length) return false;
   const from = shownStep({ step: model.get("step"), _steps: steps });
-  const to = Math.max(0, Math.min(steps.length - 1, from + by));
+  const to = clamp(from + by, 0, steps.length - 1);
   save(model, { step: steps[to] ?? null });
   return true;
 }

@@ -1,3 +1,4 @@
+import { clamp } from "../shared/clamp.js";
 import { LABEL_SIZE, labelFont, shorten, tableRuler } from "../shared/labels.js";
 import type { Edges } from "./head_numbers.js";
 import type { MapLayout, Point } from "./map_points.js";
@@ -54,8 +55,8 @@ export function groupNames(
     let best = { cost: Number.POSITIVE_INFINITY, x: middle.x, y: middle.y };
     for (let i = -STEPS; i <= STEPS; i++)
       for (let j = -STEPS; j <= STEPS; j++) {
-        const x = within(middle.x + i * STEP, width / 2, layout.width - width / 2);
-        const y = within(middle.y + j * STEP, HEIGHT / 2, layout.height - HEIGHT / 2);
+        const x = clamp(middle.x + i * STEP, width / 2, layout.width - width / 2);
+        const y = clamp(middle.y + j * STEP, HEIGHT / 2, layout.height - HEIGHT / 2);
         const box = {
           x0: x - width / 2,
           x1: x + width / 2,
@@ -90,7 +91,6 @@ function coreOf(points: Point[]): Point[] {
 
 const distance = (a: Point, b: Point) => Math.hypot(a.x - b.x, a.y - b.y);
 const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-const within = (value: number, low: number, high: number) => Math.max(low, Math.min(high, value));
 
 /** From a point to a box; 0 inside. */
 const outside = ({ x, y }: Point, { x0, y0, x1, y1 }: Edges) =>

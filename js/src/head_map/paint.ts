@@ -1,3 +1,4 @@
+import { clamp } from "../shared/clamp.js";
 import { blend, channels } from "../shared/colour.js";
 import { shortName } from "../shared/head_names.js";
 import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont, type Ruler, write } from "../shared/labels.js";
@@ -141,7 +142,7 @@ function paintLabel(pen: Pen, scene: MapScene, { x, y }: Point, text: string, aw
   const width = pen.measureText(text).width + 2 * LABEL.pad;
   const right = x + away + width <= layout.width;
   const left = right ? x + away : Math.max(0, x - away - width);
-  const top = Math.max(0, Math.min(layout.height - LABEL.height, y - away - LABEL.height / 2));
+  const top = clamp(y - away - LABEL.height / 2, 0, layout.height - LABEL.height);
   pen.fillStyle = theme.background;
   pen.globalAlpha = 0.9;
   pen.fillRect(left, top, width, LABEL.height);

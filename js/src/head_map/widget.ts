@@ -3,6 +3,7 @@ import { keyed } from "lit-html/directives/keyed.js";
 import { createRef, ref } from "lit-html/directives/ref.js";
 import { captionText } from "../shared/caption.js";
 import { elementIds } from "../shared/cell_cursor.js";
+import { clamp } from "../shared/clamp.js";
 import { withControls } from "../shared/figure_controls.js";
 import { commonKey } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
@@ -98,7 +99,7 @@ function render(context: RenderContext<MapState>): void {
     scene = sceneOf(state, plane, look);
     inner.classList.toggle("attnw-map-wide", scene.beside);
     cursor.hovered = undefined;
-    cursor.focused = Math.max(0, Math.min(cursor.focused, plane.length - 1));
+    cursor.focused = clamp(cursor.focused, 0, plane.length - 1);
     caption = captionText(captionOf(state, scene.points));
     live.say(state.selected, announcement(state.selected));
   }

@@ -1,3 +1,4 @@
+import { clamp } from "../shared/clamp.js";
 import { element, listening } from "../shared/dom.js";
 import {
   framed,
@@ -86,8 +87,8 @@ function zoomFrame(box: HTMLElement) {
     },
     draw(plot: Plot, from: Point, to: Point): void {
       const { left, top } = box.getBoundingClientRect();
-      const inX = (x: number) => Math.max(plot.left, Math.min(plot.left + plot.width, x)) - left;
-      const inY = (y: number) => Math.max(plot.top, Math.min(plot.top + plot.height, y)) - top;
+      const inX = (x: number) => clamp(x, plot.left, plot.left + plot.width) - left;
+      const inY = (y: number) => clamp(y, plot.top, plot.top + plot.height) - top;
       const [x0, x1] = [inX(from.clientX), inX(to.clientX)];
       const [y0, y1] = [inY(from.clientY), inY(to.clientY)];
       frame.hidden = false;
@@ -181,8 +182,8 @@ export function windowGestures(
     }
     const { rows, cols } = plot.size;
     const inMap = ({ query, key }: Position) => ({
-      query: Math.max(0, Math.min(rows, query)),
-      key: Math.max(0, Math.min(cols, key)),
+      query: clamp(query, 0, rows),
+      key: clamp(key, 0, cols),
     });
     const ends = [from.event, event].map((at) => inMap(placeAt(plot, at))) as [Position, Position];
     show(framed(plot.size, ...ends, plot.room));
@@ -204,7 +205,7 @@ export function windowGestures(
       if (!plot || !(event.ctrlKey || event.metaKey)) return;
       event.preventDefault();
       const turn = event.deltaY * (event.deltaMode === 1 ? 16 : 1);
-      const notch = Math.max(-NOTCH, Math.min(NOTCH, turn));
+      const notch = clamp(turn, -NOTCH, NOTCH);
       zoom(plot, Math.exp(-notch * TURN), placeAt(plot, event));
     },
     { signal, passive: false },

@@ -1,4 +1,5 @@
 import { ALL_HIDDEN, caption, NO_HEAD } from "../shared/caption.js";
+import { clamp } from "../shared/clamp.js";
 import { shortName, wholeName } from "../shared/head_names.js";
 import { LABEL_SIZE, labelFont, tableRuler } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
@@ -291,7 +292,7 @@ function rowsDrawing(sheet: Sheet, scene: Scene): Drawing {
   const middle = at.middles[query === undefined ? "key" : "query"][query ?? key ?? 0] ?? 0;
   const start = at.rightToLeft ? at.width - width : 0;
   const wanted = query === undefined && key === undefined ? start : middle - width / 2;
-  const left = Math.round(Math.max(0, Math.min(at.width - width, wanted)));
+  const left = Math.round(clamp(wanted, 0, at.width - width));
   const inSight = at.middles.key.flatMap((x, i) => (x >= left && x <= left + width ? [i] : []));
   const lines = (pen: Pen) => {
     pen.translate(-left, 0);

@@ -1,3 +1,4 @@
+import { clamp } from "../shared/clamp.js";
 import type { Side } from "../shared/types.js";
 import type { Target } from "./source/target.js";
 import type { VisibleMap } from "./source/visible_map.js";
@@ -18,7 +19,7 @@ export function moved(
   rows: number,
   cols: number,
 ): Target | undefined {
-  const inside = (index: number, count: number) => Math.max(0, Math.min(count - 1, index));
+  const inside = (index: number, count: number) => clamp(index, 0, count - 1);
   const vertical = (index: number | undefined, count: number) => {
     if (key === "Home") return 0;
     if (key === "End") return count - 1;

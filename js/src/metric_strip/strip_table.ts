@@ -1,3 +1,4 @@
+import { clamp } from "../shared/clamp.js";
 import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import type { Pen } from "../shared/pen.js";
@@ -59,7 +60,7 @@ export function stripLayout(scene: StripScene, look: Omit<Look, "theme">): Strip
   const left = width - others;
   // Names have what they need, as far as strips keep their share or names have but a quarter.
   const most = Math.max(Math.round(width / 4), left - Math.round(SHARE * width));
-  const name = Math.min(Math.max(LEAST, Math.min(names, most)), left - narrowest);
+  const name = Math.min(clamp(most, LEAST, names), left - narrowest);
   const strip = left - name;
   let y = TITLE + HEADING;
   const rows = texts.map((text, i): PlacedRow => {

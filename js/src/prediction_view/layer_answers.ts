@@ -1,3 +1,4 @@
+import { clamp } from "../shared/clamp.js";
 import { AXIS_LABEL_SIZE, drawToken, labelFont, shorten, write } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { alignedWeights } from "../shared/numbers.js";
@@ -57,7 +58,7 @@ export function layerAnswersOf(
   const room = Math.min(widest(rows.map(({ answer }) => answer)), WIDEST_ANSWER);
   const start = answers + room + GAP;
   const number = widest(texts) + GAP;
-  const longest = Math.max(24, Math.min(LONGEST, width - start - number));
+  const longest = clamp(width - start - number, 24, LONGEST);
   const problem = _lens?.problem || (_lens ? "" : "The model is being asked …");
   return {
     title: NAME,

@@ -1,4 +1,5 @@
 import { canvasSize, type GridLayout } from "../shared/cells.js";
+import { clamp } from "../shared/clamp.js";
 import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont, shorten } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { wrapped } from "../shared/text_width.js";
@@ -268,7 +269,7 @@ export function heatLayout(width: number, rows: number, cols: number, dpr: numbe
   const snap = (x: number) => Math.round(x * dpr) / dpr;
   const gap = snap(2);
   const room = (width - MAP.left - MAP.right) / Math.max(1, cols) - gap;
-  const cell = Math.floor(Math.max(MAP.smallest, Math.min(MAP.largest, room)) * dpr) / dpr;
+  const cell = Math.floor(clamp(room, MAP.smallest, MAP.largest) * dpr) / dpr;
   return { x0: snap(MAP.left), y0: snap(MAP.top), cell, gap, band: 0, dpr, rows, cols };
 }
 

@@ -1,3 +1,4 @@
+import { clamp } from "./clamp.js";
 import type { Pen } from "./pen.js";
 
 /**
@@ -131,8 +132,8 @@ export const sameCell = (a: Cell | undefined, b: Cell | undefined) =>
 
 /** The nearest cell that a grid has. */
 export const inside = ([row, col]: Cell, rows: number, cols: number): Cell => [
-  Math.max(0, Math.min(rows - 1, row)),
-  Math.max(0, Math.min(cols - 1, col)),
+  clamp(row, 0, rows - 1),
+  clamp(col, 0, cols - 1),
 ];
 
 /** Page Up and Page Down jump over rows. */

@@ -1,3 +1,4 @@
+import { clamp } from "./clamp.js";
 import palette from "./palette.json" with { type: "json" };
 import anchors from "./scale.json" with { type: "json" };
 import type { Theme } from "./theme.js";
@@ -68,7 +69,7 @@ export const channels = (hex: string) =>
 
 /** The scale's colour at t in 0..1 for CSS and canvas. */
 export function css(theme: Theme, t: number): string {
-  const word = ramp(theme)[Math.round(255 * Math.max(0, Math.min(1, t)))] ?? 0;
+  const word = ramp(theme)[Math.round(255 * clamp(t, 0, 1))] ?? 0;
   return `rgb(${word & 255} ${(word >> 8) & 255} ${(word >> 16) & 255})`;
 }
 

@@ -1,3 +1,4 @@
+import { clamp } from "./clamp.js";
 import { inverse } from "./colour.js";
 import { zeroLevel } from "./colour_levels.js";
 import { digits } from "./numbers.js";
@@ -44,7 +45,7 @@ export function wedge(table: Uint32Array, signed = false): Raster {
     const size = Math.abs(x - zero) / (signed ? 127 : 255);
     for (let y = 0; y < ROWS; y++) {
       const covered = (size * ROWS) / 2 - Math.abs(y - (ROWS - 1) / 2) + 0.5;
-      const alpha = Math.round(255 * Math.max(0, Math.min(1, covered)));
+      const alpha = Math.round(255 * clamp(covered, 0, 1));
       if (size > 0) words[y * 256 + x] = (((table[x] ?? 0) & 0xffffff) | (alpha << 24)) >>> 0;
     }
   }

@@ -1,3 +1,4 @@
+import { clamp } from "./clamp.js";
 import { ramp, transfer } from "./colour.js";
 import type { Theme } from "./theme.js";
 
@@ -16,7 +17,7 @@ export function inkOf(
   weight: number,
   table: Uint32Array = ramp(theme),
 ): { ground: string; letters: string } {
-  const at = transfer("absolute")(Math.max(0, Math.min(1, weight)));
+  const at = transfer("absolute")(clamp(weight, 0, 1));
   const word = table[Math.round(255 * at)] ?? 0;
   const [r, g, b] = [word & 255, (word >> 8) & 255, (word >> 16) & 255];
   const brightness = 0.2126 * r + 0.7152 * g + 0.0722 * b;

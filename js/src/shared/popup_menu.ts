@@ -1,5 +1,6 @@
 import { html } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
+import { clamp } from "./clamp.js";
 import type { Mounted } from "./mount.js";
 
 /**
@@ -33,7 +34,7 @@ export function popupMenu(
     const { left, right, bottom, height } = open.getBoundingClientRect();
     const isAbove = bottom > around.bottom && from.top - around.top > height;
     open.classList.toggle("attnw-menu-above", isAbove);
-    const by = Math.max(around.left - left, Math.min(0, around.right - right));
+    const by = clamp(around.right - right, around.left - left, 0);
     if (by) open.style.translate = `${by}px 0`;
   }
   function pressed(event: KeyboardEvent): void {

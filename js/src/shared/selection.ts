@@ -1,3 +1,4 @@
+import { clamp } from "./clamp.js";
 import type { HeadsState } from "./head_types.js";
 import { type Head, type Model, type StackInfo, sameHead } from "./types.js";
 
@@ -24,7 +25,7 @@ export type Layers = Pick<StackInfo, "n_layers" | "without_attention">;
 export function reachedLayer(layers: Layers | undefined, from: number, target: number): number {
   const last = (layers?.n_layers ?? 1) - 1;
   const without = new Set(layers?.without_attention);
-  const wanted = Math.max(0, Math.min(last, target));
+  const wanted = clamp(target, 0, last);
   const way = target < from ? -1 : 1;
   for (let layer = wanted; layer >= 0 && layer <= last; layer += way)
     if (!without.has(layer)) return layer;

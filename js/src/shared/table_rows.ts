@@ -1,4 +1,5 @@
 import { createRef } from "lit-html/directives/ref.js";
+import { clamp } from "./clamp.js";
 
 /**
  * The rows of a table, which are one tab stop: keys move between them, and a row is brought into
@@ -38,7 +39,7 @@ export function tableRows(names: () => string[], redraw: () => void) {
       const target = { ArrowUp: from - 1, ArrowDown: from + 1, Home: 0, End: last }[event.key];
       if (target === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
-      current = all[Math.max(0, Math.min(last, target))] ?? "";
+      current = all[clamp(target, 0, last)] ?? "";
       const button = buttonOf(current);
       if (button) focus(button, current);
       redraw();

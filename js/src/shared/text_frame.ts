@@ -1,4 +1,5 @@
 import { html } from "lit-html";
+import { clamp } from "./clamp.js";
 import { type Control, controlView, outcomeJumps } from "./controls.js";
 import type { WithControls } from "./figure_controls.js";
 import type { HeadsState } from "./head_types.js";
@@ -93,7 +94,7 @@ export function framedText<T extends TextState>(
 
   function show(i: number, index: number): void {
     const last = (own.counts()[i] ?? 1) - 1;
-    save(model, { [places[i] as string]: Math.max(0, Math.min(last, index)) } as Partial<T>);
+    save(model, { [places[i] as string]: clamp(index, 0, last) } as Partial<T>);
   }
 
   function jump(outcome: Outcome, step: 1 | -1): void {

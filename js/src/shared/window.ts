@@ -1,3 +1,4 @@
+import { clamp } from "./clamp.js";
 /** The part of a map that is in sight: one model of it for every figure that zooms. */
 
 /**
@@ -31,7 +32,7 @@ export const samePart = (a: MapPart, b: MapPart): boolean => a.every((end, i) =>
 
 /** A range of `count` positions from `start`, moved to lie inside the axis. */
 function span(start: number, count: number, all: number): [number, number] {
-  const from = Math.max(0, Math.min(all - count, start));
+  const from = clamp(start, 0, all - count);
   return [from, from + count];
 }
 
@@ -39,7 +40,7 @@ function span(start: number, count: number, all: number): [number, number] {
 function fitting(of: Size, { across, down, density }: Room, side: number): Size {
   const count = (room: number, all: number) => {
     const fits = Math.floor((room * density) / side + 1e-6);
-    return Math.max(1, Math.min(all, fits));
+    return clamp(fits, 1, all);
   };
   return { rows: count(down, of.rows), cols: count(across, of.cols) };
 }

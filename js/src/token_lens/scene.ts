@@ -1,4 +1,5 @@
 import { type Cell, canvasSize, type GridLayout, gridLayout, pitches } from "../shared/cells.js";
+import { clamp } from "../shared/clamp.js";
 import { endOfScale } from "../shared/colour.js";
 import { AXIS_LABEL_SIZE, labelFont, widestLabel } from "../shared/labels.js";
 import type { Look as Page } from "../shared/mount.js";
@@ -225,7 +226,7 @@ function tokenLayout(
   dpr: number,
 ): GridLayout {
   const crisp = (size: number) => Math.floor(size * dpr) / dpr;
-  const x0 = Math.ceil(Math.min(widest, Math.max(64, Math.min(160, room / 4)))) + 2 * LABEL_GAP;
+  const x0 = Math.ceil(Math.min(widest, clamp(room / 4, 64, 160))) + 2 * LABEL_GAP;
   const cell = crisp(
     Math.max(NARROWEST, Math.min(WIDEST, (room - x0 - MARGIN) / Math.max(1, cols))),
   );

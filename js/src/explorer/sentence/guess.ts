@@ -1,4 +1,5 @@
 import type { PredictionState } from "../../prediction_view/state.js";
+import { clamp } from "../../shared/clamp.js";
 import { asFloat32 } from "../../shared/wire.js";
 import type { Reading } from "./reading.js";
 
@@ -74,7 +75,7 @@ export function guessOf(reading: Reading, state: PredictionState | undefined): G
   if (ownRow && !first.includes(ownRow)) first[SHOWN - 1] = ownRow;
   const answers = first.map(({ answer, before, after }): Answer => {
     const isFollowed = answer === answered.name && effect !== undefined;
-    const without = isFollowed ? Math.max(0, Math.min(1, before + effect)) : undefined;
+    const without = isFollowed ? clamp(before + effect, 0, 1) : undefined;
     return { text: answer, before, after: isOff ? after : without, isOwn: isOwn(answer) };
   });
   const known = answers.filter(({ after }) => after !== undefined);

@@ -1,3 +1,4 @@
+import { clamp } from "../../shared/clamp.js";
 import type { Pen } from "../../shared/pen.js";
 import { paintRaster, type Raster } from "../../shared/pen.js";
 import { isWhole, wholeOf } from "../../shared/window.js";
@@ -52,7 +53,7 @@ export function paintMinimap(pen: Pen, scene: Scene): void {
   const marked = (from: number, to: number, count: number): [number, number] => {
     const length = Math.max(LEAST, ((to - from) / count) * MINIMAP);
     const middle = ((from + to) / 2 / count) * MINIMAP;
-    return [Math.max(0, Math.min(MINIMAP - length, middle - length / 2)), length];
+    return [clamp(middle - length / 2, 0, MINIMAP - length), length];
   };
   const [top, height] = marked(part[0], part[1], size.rows);
   const [left, width] = marked(part[2], part[3], size.cols);

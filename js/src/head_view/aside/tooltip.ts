@@ -1,5 +1,6 @@
 import { html } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
+import { clamp } from "../../shared/clamp.js";
 
 /** Text beside a point of the page, kept inside the widget; it follows without a frame. */
 export function tooltip(widget: HTMLElement) {
@@ -14,7 +15,7 @@ export function tooltip(widget: HTMLElement) {
       if (node.textContent !== text) node.textContent = text;
       const { left, top } = widget.getBoundingClientRect();
       const most = widget.clientWidth - node.offsetWidth - 4;
-      const x = Math.max(4, Math.min(clientX - left + 12, most));
+      const x = clamp(clientX - left + 12, 4, most);
       node.style.transform = `translate(${x}px, ${clientY - top + 16}px)`;
     },
   };

@@ -1,3 +1,4 @@
+import { clamp } from "../../shared/clamp.js";
 import { LABEL_SIZE } from "../../shared/labels.js";
 import type { Side } from "../../shared/types.js";
 import type { MapPart } from "../../shared/window.js";
@@ -74,20 +75,18 @@ export function linesLayout(
     : { query: even, key: even };
   // Whole pixels, so that lines have the same ends on every backend.
   const large = size / LABEL_SIZE;
-  const labelWidth = Math.ceil(
-    Math.min(widestLabel, Math.max(56, Math.min(160 * large, room * 0.18 * large))),
-  );
-  const wideBar = Math.round(Math.max(20, Math.min(40, room * 0.04)));
+  const labelWidth = Math.ceil(Math.min(widestLabel, clamp(room * 0.18 * large, 56, 160 * large)));
+  const wideBar = Math.round(clamp(room * 0.04, 20, 40));
   const withNumbers = labelWidth + 4 * size + wideBar + 3 * GAP;
   const isSlim = slim || room - 2 * withNumbers < LEAST_BETWEEN;
   const leastBar = isSlim ? SLIM_BAR : wideBar;
   const numberWidth = isSlim ? 0 : 4 * size;
   const beside = labelWidth + numberWidth + (isSlim ? 2 : 3) * GAP;
   // Few rows between far columns would make every line flat.
-  const wanted = Math.max(LEAST_AREA, Math.min(WIDEST_AREA, height));
+  const wanted = clamp(height, LEAST_AREA, WIDEST_AREA);
   const area = Math.floor(Math.max(40, Math.min(wanted, room - 2 * (beside + leastBar))));
   const free = Math.floor((room - area) / 2 - beside - leastBar);
-  const barWidth = leastBar + (isSlim ? 0 : Math.max(0, Math.min(FREE_BAR, free)));
+  const barWidth = leastBar + (isSlim ? 0 : clamp(free, 0, FREE_BAR));
   const side = beside + barWidth;
   return {
     rows,
@@ -95,7 +94,7 @@ export function linesLayout(
     width: 2 * side + area,
     height,
     fullHeight,
-    scrollTop: Math.max(0, Math.min(scrollTop, fullHeight - height)),
+    scrollTop: clamp(scrollTop, 0, fullHeight - height),
     pitch,
     from: { query: q0, key: k0 },
     part,
@@ -142,7 +141,7 @@ export function scrollToMiddle(layout: LinesLayout, index: number): number {
   const top = scrollTo(layout, index);
   if (top === layout.scrollTop) return top;
   const middle = PADDING + (index + 0.5) * layout.pitch.query - layout.height / 2;
-  return Math.round(Math.max(0, Math.min(layout.fullHeight - layout.height, middle)));
+  return Math.round(clamp(middle, 0, layout.fullHeight - layout.height));
 }
 
 /**

@@ -1,4 +1,5 @@
 import { isRtl } from "../../shared/bidi.js";
+import { clamp } from "../../shared/clamp.js";
 import { labelFont, labelOf } from "../../shared/labels.js";
 import type { Axis, Side } from "../../shared/types.js";
 import { ANGLE } from "../matrix/matrix_layout.js";
@@ -95,7 +96,7 @@ export function rowsLayout(scene: Scene): RowsLayout {
   }
   const label = upright ? size + 4 : Math.ceil(labelWidth * Math.sin(ANGLE)) + size / 2;
   const beside = PADDING + BAR + size + label + TOKEN_GAP;
-  const area = Math.round(Math.max(LEAST_AREA, Math.min(MOST_AREA, across * 0.3)));
+  const area = Math.round(clamp(across * 0.3, LEAST_AREA, MOST_AREA));
   return {
     width: Math.ceil(x0 + across + overhang + PADDING),
     height: 2 * beside + area,

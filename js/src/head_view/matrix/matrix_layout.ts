@@ -1,3 +1,4 @@
+import { clamp } from "../../shared/clamp.js";
 import { AXIS_LABEL_SIZE } from "../../shared/labels.js";
 import { isWhole, type MapPart, type Room, type Size, wholeOf } from "../../shared/window.js";
 import { sourceOf, weightAt } from "../source/source_of.js";
@@ -78,7 +79,7 @@ export function matrixLayout(request: MatrixRequest): MatrixLayout {
     apart = false,
   } = request;
   const large = size / AXIS_LABEL_SIZE;
-  const rowLabel = Math.min(request.rowLabel, Math.max(56, Math.min(160, room * 0.2)) * large);
+  const rowLabel = Math.min(request.rowLabel, clamp(room * 0.2, 56, 160) * large);
   const colLabel = Math.min(request.colLabel, 110 * large);
   const rise = Math.ceil(colLabel * Math.sin(ANGLE));
   const overhang = Math.ceil(colLabel * Math.cos(ANGLE)) + GAP + margin.right;

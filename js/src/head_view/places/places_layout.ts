@@ -1,3 +1,4 @@
+import { clamp } from "../../shared/clamp.js";
 import { shortName } from "../../shared/head_names.js";
 import { AXIS_LABEL_SIZE, labelFont, labelOf, shorten } from "../../shared/labels.js";
 import { counted } from "../../shared/numbers.js";
@@ -221,7 +222,7 @@ function spotOn(scene: Scene, plate: Plate, side: Side, position: number): Spot 
   if (!place || !picture) return { position, x: 0, y: 0, width: 0, height: 0 };
   const across = plate.width / picture.width;
   const down = plate.height / picture.height;
-  const inside = (at: number, end: number) => Math.max(0, Math.min(end, at));
+  const inside = (at: number, end: number) => clamp(at, 0, end);
   const left = inside(place.left * across, plate.width);
   const top = inside(place.top * down, plate.height);
   return {

@@ -1,3 +1,4 @@
+import { clamp } from "../../shared/clamp.js";
 import { cssWord, levelOf } from "../../shared/colour_levels.js";
 import { paintPicture } from "../../shared/encoded_picture.js";
 import { drawToken, labelFont, write } from "../../shared/labels.js";
@@ -110,13 +111,11 @@ function rimmed(pen: Pen, colour: string, rim: string, width: number, draw: () =
   }
 }
 
-const between = (low: number, at: number, high: number) => Math.min(Math.max(low, at), high);
-
 /** A point of a plate, at a distance from its edge, so that lines do not stick out. */
 const inside = ({ x, y, width, height }: Plate, distance: number, atX: number, atY: number) =>
   [
-    between(x + distance, atX, x + width - distance),
-    between(y + distance, atY, y + height - distance),
+    clamp(atX, x + distance, x + width - distance),
+    clamp(atY, y + distance, y + height - distance),
   ] as const;
 
 function paintOutlines(pen: Pen, scene: Scene, row: ShownRow, plate: Plate): void {

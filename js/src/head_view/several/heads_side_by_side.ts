@@ -1,3 +1,4 @@
+import { clamp } from "../../shared/clamp.js";
 import { shortName } from "../../shared/head_names.js";
 import { AXIS_LABEL_SIZE, labelFont, shorten } from "../../shared/labels.js";
 import type { Pen } from "../../shared/pen.js";
@@ -43,7 +44,7 @@ export interface SideBySide {
 }
 
 function columnsIn({ room, state, map }: Scene, count: number): number {
-  const plot = Math.max(LEAST_PLOT, Math.min(WIDEST_PLOT, LABELLED_CELL * map.cols.length));
+  const plot = clamp(LABELLED_CELL * map.cols.length, LEAST_PLOT, WIDEST_PLOT);
   const least = state.mode === "lines" ? LEAST_LINES : plot + OVERHANG;
   const most = Math.max(1, Math.min(count, Math.floor((room + GAP) / (least + GAP))));
   return Math.ceil(count / Math.ceil(count / most));

@@ -1,3 +1,4 @@
+import { clamp } from "../../shared/clamp.js";
 import { decodedBytes } from "../../shared/page/embedded_maps.js";
 import {
   type Axes,
@@ -48,7 +49,7 @@ export function drawnHeads(state: DrawnChoice): { heads: Head[]; wanted: number 
   const fitting = state._long
     ? Number.POSITIVE_INFINITY
     : Math.floor(MOST_CELLS / Math.max(1, stack.n_query * stack.n_key));
-  const most = Math.max(1, Math.min(MOST_HEADS[arrangement], fitting));
+  const most = clamp(fitting, 1, MOST_HEADS[arrangement]);
   if (of === "selected") {
     return {
       heads: selected.filter(([, , name]) => name === stack.name).slice(-most),
