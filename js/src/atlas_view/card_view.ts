@@ -134,7 +134,8 @@ function effectView(
   const range = effectRange(rows);
   const { theme, density } = look;
   return html`<div class="attnw-atlas-heading"><span>${effectTitle(effect)}</span></div>
-    <table class="attnw-table attnw-atlas-bars" aria-label="effect on the loss">${columns(layout)}<tbody
+    <table class="attnw-table attnw-atlas-bars"
+      aria-label="effect on the loss">${columns(layout)}<tbody
       >${rows.map((row) => {
         const paint = (canvas: HTMLCanvasElement) => {
           const pen = fresh(canvas, layout.bar, BAR_HEIGHT);

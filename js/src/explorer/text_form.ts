@@ -25,7 +25,7 @@ function fit(area: HTMLTextAreaElement): void {
 /** JupyterLab would take the arrows for its own. */
 const keepFromHost = (event: Event) => event.stopPropagation();
 
-/** The menu of the examples. `isOwn`: the text is of no example, which the menu calls "your text". */
+/** The menu of the examples, which calls a text of no example (`isOwn`) "your text". */
 function exampleMenu(model: Model<ExplorerState>, isOwn: boolean) {
   const examples = model.get("_examples");
   const options = [

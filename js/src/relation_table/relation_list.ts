@@ -124,9 +124,10 @@ export function relationList(actions: Actions) {
       const lengths = LENGTHS.map((name) => `--attnw-rel-${name}: ${layout[name]}px`);
       const isTight = layout.shown.length < COLUMNS.length;
       const last = layout.lines.length - 1;
+      const tight = isTight ? " attnw-rel-tight" : "";
       return html`<div class="attnw-rel-box" ${ref(list.box)}
         .style=${isLong ? `overflow-y: scroll; max-height: ${high}px` : "overflow-y: hidden"}>
-        <table class=${`attnw-table attnw-rel-table attnw-drawn${isTight ? " attnw-rel-tight" : ""}`}
+        <table class=${`attnw-table attnw-rel-table attnw-drawn${tight}`}
           .style=${[`width: ${layout.width}px`, ...lengths].join("; ")}>
           <caption>${layout.lines.map(
             (line, i) => html`<span>${i < last ? `${line} ` : line}</span>`,
