@@ -50,6 +50,11 @@ def media_examples(
         item, labels = (original, ()) if is_media(original) else (original[0], original[1:])
         given = media_input(item, index)
         decoded = _decoded(model, labels, index)
+        if task not in (None, "class") and decoded is None and given.text is None:
+            raise ValueError(
+                f"example {index} has no text, and {type(model.hf_model).__name__} predicts the "
+                "word after a text: pass ({'image': picture, 'text': question}, word)"
+            )
         tensors = model.inputs.tensors_of(given, decoded)
         shapes = tuple((name, tuple(value.shape)) for name, value in tensors.items())
         places, targets = _question(model, task, dict(shapes), decoded, labels, index)
@@ -117,19 +122,10 @@ def _question(
         return (), ()
     if decoded is not None:
         return _written(model, decoded, labeled=bool(labels))
-    places = () if task == "class" else (_last(model, shapes, index),)
+    # The logits of the last token of the text are of the next token.
+    places = () if task == "class" else (shapes["input_ids"][1] - 1,)
     targets = tuple(answer_id(model, task, label, index) for label in labels)
     return places, targets
-
-
-def _last(model: AttentionModel, shapes: Mapping[str, tuple[int, ...]], index: int) -> int:
-    """Return the last token of the text, whose logits are of the next token."""
-    if "input_ids" not in shapes:
-        raise ValueError(
-            f"example {index} has no text, and {type(model.hf_model).__name__} predicts the word "
-            "after a text: pass ({'image': picture, 'text': question}, word)"
-        )
-    return shapes["input_ids"][1] - 1
 
 
 def _written(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import locale
 import os
 import random
@@ -101,12 +102,9 @@ STATES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "inference mode": torch.inference_mode,
     "no grad": together(torch.no_grad, grad_disabled),
     "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
-    "checks and precision of torch": together(
+    "checks of torch": together(
         lambda: setting(torch.autograd.set_detect_anomaly, True, False),
         lambda: setting(torch.use_deterministic_algorithms, True, False),
-        lambda: setting(
-            torch.set_float32_matmul_precision, "medium", torch.get_float32_matmul_precision()
-        ),
     ),
     "two threads": lambda: setting(torch.set_num_threads, 2, torch.get_num_threads()),
     "errors of numpy, and warnings": together(
@@ -182,6 +180,21 @@ def test_main_calls_answer_the_same_in(state: str, answers: Answers) -> None:
 def test_further_calls_answer_the_same_in(state: str, answers: Answers) -> None:
     further = [name for name in CALLS if state == "two threads" or name not in MAIN]
     check_in(state, further, answers)
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"])
+def test_maps_have_the_precision_of_products_that_the_model_has(
+    precision: str, model: AttentionModel
+) -> None:
+    """What a lower precision changes depends on the processor: nothing, or from 1e-6 to 1e-2."""
+    text = "The captain told his men. " * 8
+    eager = copy.deepcopy(model.hf_model)
+    eager.set_attn_implementation("eager")
+    before = torch.get_float32_matmul_precision()
+    with setting(torch.set_float32_matmul_precision, precision, before), torch.no_grad():
+        own = eager(**model.tokenizer(text, return_tensors="pt"), output_attentions=True)
+        maps = model.attend(text).weights()
+    np.testing.assert_allclose(maps, torch.cat(own.attentions).numpy(), rtol=0, atol=1e-6)
 
 
 class _FollowsDefaults(TorchDispatchMode):

@@ -26,7 +26,7 @@ export function activeWords(actions: Actions) {
 
   const pin = (word: number) => hold(held === word ? undefined : word);
 
-  /** The words that stand out: the active one, and a second one beside it. */
+  /** The words that stand out: the active word, and a second word beside it. */
   function active() {
     const word = hovered ?? cursor ?? held;
     const other = beside ?? (held === word ? undefined : held);

@@ -5,7 +5,7 @@ import { type ExplorerState, PANELS, type Panel, TITLES } from "./explorer_types
 
 /** The figures below the row "more", of which one is open, or none. */
 export function detailsBelow(model: Model<ExplorerState>, invalidate: () => void) {
-  /** The details that there are, and the open one. */
+  /** All details, and the open detail. */
   let there: Panel[] = [];
   let shown: Panel | undefined;
   /** The detail that was last open. */

@@ -28,7 +28,7 @@ import { type Shown, shownHeads } from "./view_shown.js";
 /** What a change of the state has brought. */
 export interface Followed {
   head: Head | undefined;
-  /** A head that another figure points at, in the place of the selected one. */
+  /** A head that another figure points at, in the place of the selected head. */
   peek: ReturnType<typeof peekShown>;
   /** Whether values are still to come. */
   busy: boolean;

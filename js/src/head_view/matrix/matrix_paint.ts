@@ -103,8 +103,7 @@ export function paintMatrix(pen: Pen, layout: MatrixLayout, scene: Scene): void 
     overlaps ? clippedTo(pen, wide, down, draw) : draw();
   pen.save();
   pen.translate(x0, y0);
-  // The first cells fill the plot: where they have no masked pixel, hundreds of strokes under them
-  // would be drawn for nothing.
+  // The first cells fill the plot, and hatching shows through masked cells only.
   if (drawn[0]?.pixels.cells.words.includes(0) ?? true) paintHatch(pen, theme, layout);
   within(across, () => {
     for (const [i, { pixels, at }] of drawn.entries()) {

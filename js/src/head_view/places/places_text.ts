@@ -49,7 +49,7 @@ function rowName(scene: Scene, { side, of }: ShownRow): string {
     : `from ${tokenName(scene.axes.query, index)}${writtenText(scene, index)}`;
 }
 
-/** ", which writes cat"; "" of a row that is not labelled by what it writes. */
+/** ", which writes cat"; "" for a row without the label of a written token. */
 function writtenText(scene: Scene, index: number): string {
   const isLast = index + 1 >= scene.axes.query.text.length;
   if (!scene.places?.writes || isLast) return "";

@@ -171,8 +171,8 @@ export function severalMap(
 }
 
 /**
- * The drawing of several maps on one scale. Where one head is compared the last of them is the
- * difference, which is made here unless it is among them.
+ * The drawing of several maps on one scale. Where one head is compared, the last map is the
+ * difference, which is made here if the maps have none.
  */
 export function togetherMap({ arrangement, last, names }: Several, maps: VisibleMap[]): VisibleMap {
   const plain = maps.filter(({ signed }) => !signed);

@@ -51,8 +51,8 @@ export interface ChosenRow {
 }
 
 /**
- * Where the values of a map come from. A whole map answers at once; of a tiled one parts are at
- * hand, and finer ones arrive later.
+ * Where the values of a map come from. A whole map answers at once. A tiled map answers with the
+ * parts at hand, and finer parts arrive later.
  */
 export interface MapSource {
   size: Size;
