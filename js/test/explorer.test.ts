@@ -553,6 +553,12 @@ test(
   },
 );
 
+test("a model that hears has the box of the target alone", async () => {
+  const { el } = await shown({ _second: "target", text: "" });
+  const boxes = [...el.querySelectorAll("textarea")];
+  expect(boxes.map(({ hidden }) => hidden)).toEqual([true, false]);
+});
+
 test("the stepper and the brackets step the layer with the selection", async () => {
   const { model, find } = await shown();
   const [before, after] = [...find(".attnw-ex-stepper").querySelectorAll("button")];

@@ -114,10 +114,12 @@ export function textForm(
         >stop comparing</button></p>`;
 
   function boxesView() {
-    const { first, second, hasSecond, compares } = draft;
-    const { name, hint } = SECOND[draft.kind];
+    const { first, second, hasSecond, kind, compares } = draft;
+    const { name, hint } = SECOND[kind];
+    // The encoder of a speech model reads no text.
+    const isHeard = kind === "target" && !model.get("text");
     return html`<div class="attnw-ex-boxes">
-      <textarea rows="1" spellcheck="false" .value=${live(first)}
+      <textarea rows="1" spellcheck="false" .value=${live(first)} ?hidden=${isHeard}
         aria-label=${compares ? "text B, compared with A" : "text"}
         @input=${typed} @keydown=${key} ${ref(firstBox)}></textarea>
       <textarea rows="1" spellcheck="false" aria-label=${name} .value=${live(second)}
