@@ -206,13 +206,7 @@ class ModelReader(StudyReader):
         with self.model.lock:
             self._check_model()
             self.model.output_check.check_beginning(self._backbone, batch.inputs, self._options)
-            reading = tap(
-                self._backbone,
-                lambda _: None,
-                on_long=hand_on,
-                questions=questions,
-                sites=self._sites,
-            )
+            reading = tap(self._backbone, lambda _: None, on_long=hand_on, questions=questions)
             with torch.no_grad(), reading:
                 output = self._backbone(**batch.inputs, **self._options)
             refuse_nan(self._backbone, batch.inputs, output)
@@ -241,7 +235,7 @@ class ModelReader(StudyReader):
 
         with self.model.lock:
             self._check_model()
-            with torch.no_grad(), tap(self._backbone, of_own_tokens, sites=self._sites):
+            with torch.no_grad(), tap(self._backbone, of_own_tokens):
                 return self._backbone(**batch.inputs, **self._options, **options)
 
     def _check_model(self) -> None:
