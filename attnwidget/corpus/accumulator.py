@@ -294,9 +294,8 @@ class Accumulator(ABC, Generic[R]):
 
     def add_rows(self, count: int) -> slice:
         """Append rows of zeros for the segments of a batch to all `rows`; return their places."""
-        n_rows = 0
+        n_rows = len(next(iter(self.rows.values()), ()))
         for name, values in self.rows.items():
-            n_rows = len(values)
             added = np.zeros((count, *values.shape[1:]), values.dtype)
             self.rows[name] = np.concatenate([values, added])
         return slice(n_rows, n_rows + count)

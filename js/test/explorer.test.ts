@@ -385,6 +385,20 @@ test("the arrow keys move between the words of the sentence", async () => {
   expect(now()).toBe("query-0");
 });
 
+test("a text stands before the sound that it looks at, and after a text", async () => {
+  const { view, el } = await shown();
+  const order = async (placed?: boolean[]) => {
+    const key = { ...axes.key, text: ["s0", "s1"], raw: ["s0", "s1"], special: ["", ""], placed };
+    view.fromKernel({ _axes: { ...axes, key } });
+    await frame();
+    return [...el.querySelectorAll(".attnw-ex-words")].map((row) =>
+      row.querySelector("[data-word]")?.getAttribute("data-word"),
+    );
+  };
+  expect(await order()).toEqual(["key-0", "query-0"]);
+  expect(await order([true, true])).toEqual(["query-0", "key-0"]);
+});
+
 test("of a chat, roles stand before lines, the template is dots, and the locked word is in sight", async () => {
   vi.spyOn(HTMLElement.prototype, "offsetTop", "get").mockReturnValue(400);
   vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(112);

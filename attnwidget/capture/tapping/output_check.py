@@ -28,7 +28,7 @@ class OutputCheck:
     A model may branch on the name of its attention implementation, and compute something else under
     the name of the tap. The maps would then belong to another computation.
 
-    The first input costs one more forward pass. Later inputs cost nothing.
+    The first input costs one more forward pass. Later outputs are checked for NaN alone.
     """
 
     def __init__(self) -> None:

@@ -1,3 +1,4 @@
+import { clamp } from "../shared/clamp.js";
 import type { StackInfo } from "../shared/types.js";
 import { type ExplorerState, PANELS, type Panel } from "./explorer_types.js";
 
@@ -27,7 +28,7 @@ export function leftWidth(width: number, columns: number): number {
   if (planFor(width) === "one") return width;
   const isMany = columns > MANY_COLUMNS;
   const share = isMany ? SHARES.many : width < NARROW ? SHARES.narrow : SHARES.usual;
-  return Math.max(LEAST_LEFT, Math.min(mostLeft(columns), Math.floor(width * share)));
+  return clamp(Math.floor(width * share), LEAST_LEFT, mostLeft(columns));
 }
 
 const mostLeft = (columns: number): number =>

@@ -1,4 +1,5 @@
 import type { Cell, GridLayout } from "../shared/cells.js";
+import { clamp } from "../shared/clamp.js";
 import { endOfScale, NO_CHANGE, transfer } from "../shared/colour.js";
 import type { Raster } from "../shared/pen.js";
 import type { Scale } from "../shared/types.js";
@@ -77,7 +78,7 @@ export function bytePixels(
   const [zero, steps] = signed ? [NO_CHANGE, 127] : [0, 255];
   return Uint32Array.from({ length: 256 }, (_, byte) => {
     const away = byte - zero;
-    const t = Math.max(0, Math.min(1, at((away / steps) ** 2 * gain)));
+    const t = clamp(at((away / steps) ** 2 * gain), 0, 1);
     return table[zero + Math.sign(away) * Math.round(steps * t)] ?? 0;
   });
 }

@@ -231,9 +231,9 @@ export function drawRow(
       const byte = row[spot.position] ?? 0;
       const word = byte ? (plate.table[levels[byte] ?? 0] ?? 0) : plate.unseen;
       const x0 = Math.min(across - 1, Math.round(spot.left * across));
-      const x1 = Math.max(x0 + 1, Math.min(across, Math.round(spot.right * across)));
+      const x1 = clamp(Math.round(spot.right * across), x0 + 1, across);
       const y0 = Math.min(down - 1, Math.round(spot.top * down));
-      const y1 = Math.max(y0 + 1, Math.min(down, Math.round(spot.bottom * down)));
+      const y1 = clamp(Math.round(spot.bottom * down), y0 + 1, down);
       for (let y = y0; y < y1; y++) cover.fill(word, y * across + x0, y * across + x1);
     }
     const under = scaledTo(plate, across, down);

@@ -215,10 +215,7 @@ function arranged(scene: Scene, { room, font, ruler }: Room, look: RowLook): Tab
   let pad: number = look.pad;
   pad = Math.min(MOST.pad, pad + Math.max(0, Math.floor((room - needed()) / gaps)));
   if (look.tight)
-    width.relation = Math.max(
-      LEAST_NAME,
-      Math.min(width.relation, width.relation + room - needed()),
-    );
+    width.relation = clamp(width.relation + room - needed(), LEAST_NAME, width.relation);
   const rest = number + interval;
   if (look.bar) {
     const most = Math.max(width.accuracy, MOST.bar + rest);

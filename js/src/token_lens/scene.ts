@@ -227,10 +227,8 @@ function tokenLayout(
 ): GridLayout {
   const crisp = (size: number) => Math.floor(size * dpr) / dpr;
   const x0 = Math.ceil(Math.min(widest, clamp(room / 4, 64, 160))) + 2 * LABEL_GAP;
-  const cell = crisp(
-    Math.max(NARROWEST, Math.min(WIDEST, (room - x0 - MARGIN) / Math.max(1, cols))),
-  );
-  const pitch = crisp(Math.max(LOWEST, Math.min(HIGHEST, TALLEST / Math.max(1, rows))));
+  const cell = crisp(clamp((room - x0 - MARGIN) / Math.max(1, cols), NARROWEST, WIDEST));
+  const pitch = crisp(clamp(TALLEST / Math.max(1, rows), LOWEST, HIGHEST));
   // Rows are lower than columns are wide: the band under a cell takes away what a square has too
   // much.
   return { x0, y0: HEADER, cell, gap: 0, band: pitch - cell, dpr, rows, cols };

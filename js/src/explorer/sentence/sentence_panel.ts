@@ -1,5 +1,6 @@
 import { html, render, svg } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
+import { clamp } from "../../shared/clamp.js";
 import { lineColour } from "../../shared/ink.js";
 import type { Look } from "../../shared/mount.js";
 import type { Pointed } from "../../shared/pointed.js";
@@ -76,7 +77,10 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
         name && html`<span class="attnw-ex-row-name">${name}</span>`
       }${views}</div>`;
     };
-    return isOneText ? rowOf("query", "") : [rowOf("key", "looked at"), rowOf("query", "looks")];
+    const names = { key: "looked at", query: "looks" };
+    return isOneText
+      ? rowOf("query", "")
+      : sidesOf(reading).map((side) => rowOf(side, names[side]));
   }
 
   return {
@@ -85,8 +89,7 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
       const { words, isOneText } = reading;
       const all = isOneText ? words.query : [...words.key, ...words.query];
       size = sentenceSize(all, look.width, look.font, look.ruler);
-      const style =
-        `font-size: ${size.font}px; padding-top: ${size.head}px; ` + `line-height: ${size.leading}`;
+      const style = `font-size: ${size.font}px; padding-top: ${size.head}px; line-height: ${size.leading}`;
       return html`<div class=${`attnw-ex-sentence ${size.hasArcs ? "attnw-ex-arced" : ""}`}>
         <div class="attnw-ex-toolbar" role="toolbar" style=${style}
           aria-label="the text: arrow keys move between words, Enter locks one"
@@ -121,10 +124,14 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
 
 const queryAt = (index: number): Pointed => ({ side: "query", index });
 
-/** All words in the order of the page: keys before queries, of two texts. */
-function inOrder({ words, isOneText }: Reading): Pointed[] {
-  const of = (side: Side) => words[side].map(({ index }) => ({ side, index }));
-  return isOneText ? of("query") : [...of("key"), ...of("query")];
+/** The order of two texts: keys before queries, but a sound of many lines after its text. */
+const sidesOf = ({ words }: Reading): Side[] =>
+  words.key.some(({ kind }) => kind === "place") ? ["query", "key"] : ["key", "query"];
+
+/** All words in the order of the page. */
+function inOrder(reading: Reading): Pointed[] {
+  const of = (side: Side) => reading.words[side].map(({ index }) => ({ side, index }));
+  return reading.isOneText ? of("query") : sidesOf(reading).flatMap(of);
 }
 
 /**
@@ -135,7 +142,7 @@ function reachedBy(key: string, at: number, last: number, right: 1 | -1): number
   if (key === "Home") return 0;
   if (key === "End") return last;
   const step = { ArrowRight: right, ArrowLeft: -right }[key];
-  return step === undefined ? undefined : Math.max(0, Math.min(last, Math.max(0, at) + step));
+  return step === undefined ? undefined : clamp(Math.max(0, at) + step, 0, last);
 }
 
 /** Scroll a list, where the word is out of sight, until the word is in the middle. */

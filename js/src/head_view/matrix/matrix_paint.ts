@@ -1,3 +1,4 @@
+import { clamp } from "../../shared/clamp.js";
 import type { Tables } from "../../shared/colour_levels.js";
 import { labelFont, labelOf, write } from "../../shared/labels.js";
 import { clippedTo, type Pen, paintRaster } from "../../shared/pen.js";
@@ -143,7 +144,7 @@ function placed(cells: Cells, layout: MatrixLayout, scene: Scene) {
   const [top, bottom, left, right] = region;
   const [rows, cols] = [bottom - top, right - left];
   const pixels = (count: number, cell: number) =>
-    Math.max(1, Math.min(count, Math.round(count * cells.step * cell * dpr)));
+    clamp(Math.round(count * cells.step * cell * dpr), 1, count);
   const tables: Tables = tablesOf(scene);
   const picture = pixelsOf(
     cells,

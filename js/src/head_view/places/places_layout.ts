@@ -149,7 +149,7 @@ function platesIn(scene: Scene, side: Side, room: number, tallest: number): Plat
   const pictures = scene.state._media?.pictures ?? [];
   const large = groups.filter(({ level, medium }) => level === 0 && pictures[medium]).length;
   const isTiled = groups.some(({ level }) => level > 0);
-  const columns = Math.max(1, Math.min(large, Math.floor((room + GAP) / (LEAST_PANEL + GAP))));
+  const columns = clamp(Math.floor((room + GAP) / (LEAST_PANEL + GAP)), 1, large);
   const share = (room - GAP * (columns - 1)) / columns;
   const widest = Math.min(WIDEST, isTiled ? (share - GAP) / (1 + SMALLER) : share);
   const plates: Plate[] = [];

@@ -1,4 +1,5 @@
 import type { Table } from "../../shared/caption.js";
+import { clamp } from "../../shared/clamp.js";
 import { labelOf } from "../../shared/labels.js";
 import { counted } from "../../shared/numbers.js";
 import { percentText, shareText } from "../../shared/percent_text.js";
@@ -21,8 +22,7 @@ const STRONGEST = 3;
 function placeWords(place: TokenPlace, { _media: media }: Scene["state"]): string {
   const picture = media?.pictures[place.medium];
   if (!picture) return `${seconds(place.left)}–${seconds(place.right)} s`;
-  const third = (middle: number, size: number) =>
-    Math.max(0, Math.min(2, Math.floor((3 * middle) / size)));
+  const third = (middle: number, size: number) => clamp(Math.floor((3 * middle) / size), 0, 2);
   const across = ACROSS[third((place.left + place.right) / 2, picture.width)] ?? "";
   const down = DOWN[third((place.top + place.bottom) / 2, picture.height)] ?? "";
   const where = across && down ? `${down} ${across}` : across || ALONE[down] || "centre";

@@ -46,7 +46,7 @@ export interface SideBySide {
 function columnsIn({ room, state, map }: Scene, count: number): number {
   const plot = clamp(LABELLED_CELL * map.cols.length, LEAST_PLOT, WIDEST_PLOT);
   const least = state.mode === "lines" ? LEAST_LINES : plot + OVERHANG;
-  const most = Math.max(1, Math.min(count, Math.floor((room + GAP) / (least + GAP))));
+  const most = clamp(Math.floor((room + GAP) / (least + GAP)), 1, count);
   return Math.ceil(count / Math.ceil(count / most));
 }
 

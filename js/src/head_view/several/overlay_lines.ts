@@ -1,3 +1,4 @@
+import { clamp } from "../../shared/clamp.js";
 import { cssWord, levelOf } from "../../shared/colour_levels.js";
 import type { Pen } from "../../shared/pen.js";
 import { type Lines, MOST_LINES } from "../lines/lines_choose.js";
@@ -49,7 +50,7 @@ export function cellsBeside(
   count: number,
 ): { x: number; cell: number } {
   const room = (side === "query" ? at.x0 : at.width - at.x1) - at.labelWidth - 3 * GAP;
-  const cell = Math.max(2, Math.min(WIDEST_CELL, Math.floor(room / count)));
+  const cell = clamp(Math.floor(room / count), 2, WIDEST_CELL);
   const near = at.labelWidth + 2 * GAP;
   return { cell, x: side === "query" ? at.x0 - near - count * cell : at.x1 + near };
 }

@@ -1,3 +1,4 @@
+import { clamp } from "../../shared/clamp.js";
 import type { Side } from "../../shared/types.js";
 import type { MapPart, Position, Size } from "../../shared/window.js";
 import type { Target } from "./target.js";
@@ -92,7 +93,7 @@ export function blockIn(cells: Cells, { query, key }: Position): CellBlock | und
 export function touched({ q0, k0, step, rows, cols }: Cells, part: MapPart): MapPart {
   const within = (from: number, start: number, end: number, count: number): [number, number] => {
     const first = Math.min(count, Math.max(0, Math.floor((start - from) / step)));
-    return [first, Math.max(first, Math.min(count, Math.ceil((end - from) / step)))];
+    return [first, clamp(Math.ceil((end - from) / step), first, count)];
   };
   return [...within(q0, part[0], part[1], rows), ...within(k0, part[2], part[3], cols)];
 }

@@ -1,3 +1,4 @@
+import { clamp } from "../clamp.js";
 import type { TokenPlace } from "./token_places.js";
 
 /** Cells a side in which covered parts of a medium are marked. */
@@ -82,6 +83,4 @@ export function placeLevels(places: (TokenPlace | undefined)[]): Uint8Array {
 
 /** The cell of a place along a side that ends at `end`; all frequencies are one cell. */
 const at = (x: number, end: number) =>
-  Number.isNaN(x) || !(end > 0)
-    ? 0
-    : Math.max(0, Math.min(CELLS - 1, Math.floor((CELLS * x) / end)));
+  Number.isNaN(x) || !(end > 0) ? 0 : clamp(Math.floor((CELLS * x) / end), 0, CELLS - 1);
