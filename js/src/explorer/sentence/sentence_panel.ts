@@ -89,7 +89,8 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
       const { words, isOneText } = reading;
       const all = isOneText ? words.query : [...words.key, ...words.query];
       size = sentenceSize(all, look.width, look.font, look.ruler);
-      const style = `font-size: ${size.font}px; padding-top: ${size.head}px; line-height: ${size.leading}`;
+      const { font, head, leading } = size;
+      const style = `font-size: ${font}px; padding-top: ${head}px; line-height: ${leading}`;
       return html`<div class=${`attnw-ex-sentence ${size.hasArcs ? "attnw-ex-arced" : ""}`}>
         <div class="attnw-ex-toolbar" role="toolbar" style=${style}
           aria-label="the text: arrow keys move between words, Enter locks one"
