@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import traitlets
 
-from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, link
+from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, link, mechanisms
 
 
 def test_without_equals_reading_in_a_disabled_block(model: AttentionModel) -> None:
@@ -125,3 +125,20 @@ def test_given_weights_refuse(model: AttentionModel) -> None:
     with pytest.raises(traitlets.TraitError, match="given weights"):
         grid.disabled = [(0, 0)]
     assert grid.disabled == []
+
+
+def test_an_intact_attention_refuses_questions_in_a_block_with_heads_off(
+    model: AttentionModel,
+) -> None:
+    attention = model.attend("The woman washed [MASK] hands.")
+    with model.disabled([(0, 1)]):
+        for ask in (
+            lambda: attention.without([(3, 2)]),
+            lambda: mechanisms.logit_lens(attention),
+            lambda: mechanisms.head_writes(attention, 2, 3),
+            lambda: mechanisms.score_sources(attention, 1, 3, query=2, key=1),
+        ):
+            with pytest.raises(RuntimeError, match=r"with all heads on, .*without L0 H1"):
+                ask()
+    alone = model.attend("The woman washed [MASK] hands.").without([(3, 2)])
+    assert np.array_equal(attention.without([(3, 2)]).weights(), alone.weights())

@@ -461,7 +461,8 @@ class Attention:
             ValueError: if the head or the method does not exist, the model does not allow the edit,
                 or no model can read the attention again: given weights, given queries and keys,
                 or one made under edits.
-            RuntimeError: the model was closed, or its weights have changed.
+            RuntimeError: the model was closed, its weights have changed, or the call is in a block
+                of `disabled`.
 
         Example:
             >>> from attnwidget import load_model

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from attnwidget.capture.hub_model.losses import LossFunction, LossName
     from attnwidget.capture.hub_model.predictions import Predictions
     from attnwidget.capture.hub_model.weights_seen import WeightsSeen
+    from attnwidget.capture.tapping.edits import Edits
 
 #: The type of the attentions that a model returns.
 A = TypeVar("A")
@@ -43,6 +44,10 @@ class Reader(Protocol[A]):
     hf_model: Any
     tokenizer: Any
     lock: ModelLock
+
+    @property
+    def edits(self) -> Edits:
+        """The edits of the enclosing blocks of `disabled`."""
 
     @property
     def default_method(self) -> EditMethod:
@@ -96,7 +101,17 @@ class Reading(Generic[A]):
     )
 
     def refuse_changed(self) -> None:
-        """Raise RuntimeError if the model has changed since it read this input."""
+        """Raise RuntimeError if the model has changed, or has heads off, since it read this input.
+
+        Raises:
+            RuntimeError: Weights were changed; or a block of `disabled` encloses the call, and the
+                answer would be of another computation than the maps.
+        """
+        if edits := self.model.edits:
+            raise RuntimeError(
+                f"this attention was read with all heads on, and this block reads {edits}: ask "
+                "outside of the block, or read the text inside it, model.attend(text)"
+            )
         if self.weights is not None:
             self.weights.refuse_changed(self.model.hf_model)
 
@@ -105,7 +120,8 @@ class Reading(Generic[A]):
 
         Raises:
             ValueError: no such head, or an edit that the model does not allow.
-            RuntimeError: the model was closed, or its weights have changed.
+            RuntimeError: the model was closed, its weights have changed, or the call is in a block
+                of `disabled`.
         """
         self.refuse_changed()
         with self.model.lock:
