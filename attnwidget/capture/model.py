@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -43,6 +44,7 @@ from attnwidget.capture.maps.collect_long import LONG_FROM, collect_long, is_lon
 from attnwidget.capture.maps.input_axes import InputAxes
 from attnwidget.capture.maps.input_length import LimitReached, text_length
 from attnwidget.capture.maps.input_reading import Reading
+from attnwidget.capture.maps.lower_layers import LowerLayers, UpperPass, same_outputs, upper_pass
 from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.python_call import Call, call
 from attnwidget.capture.maps.sound_probe import SoundProbe
@@ -57,6 +59,7 @@ from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.output_check import OutputCheck
 from attnwidget.capture.tapping.projection import Projections
+from attnwidget.capture.tapping.replay import CANNOT_START_ABOVE
 from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.stages import is_stage
 from attnwidget.capture.tapping.tap import open_edits
@@ -161,6 +164,8 @@ class AttentionModel:
         self._block_probe = BlockProbe(hf_model)
         self._patch_probe = PatchProbe(hf_model)
         self._sound_probe = SoundProbe(hf_model)
+        self._lower: WeakKeyDictionary[Reading[Attention], LowerLayers] = WeakKeyDictionary()
+        self._starts_above: bool | None = None  # until two passes were compared
         self._training = {module: module.training for module in hf_model.modules()}
         hf_model.eval()
 
@@ -770,7 +775,14 @@ class AttentionModel:
 
     @in_plain_torch
     def read_again(self, reading: Reading[Attention]) -> Attention:
-        """Return the attention of an input that was read before, under the edits in force."""
+        """Return the attention of an input that was read before, under the edits in force.
+
+        Layers below the edits are not run again, if the model gives the same output without them.
+        """
+        lower = self._lower.get(reading)
+        upper = None
+        if lower is not None and self._starts_above is not False:
+            upper = upper_pass(self.hf_model, reading.inputs, lower)
         return self._attentions(
             dict(reading.inputs),
             [reading.tokens],
@@ -778,6 +790,7 @@ class AttentionModel:
             loss=reading.loss,
             seed=reading.seed,
             media=reading.media,
+            upper=upper,
         )[0]
 
     @property
@@ -815,6 +828,7 @@ class AttentionModel:
         seed: int = 0,
         long: bool | None = None,
         media: Media | None = None,
+        upper: UpperPass | None = None,
     ) -> list[Attention]:
         self.check_open()
         options = {"use_cache": False} if "use_cache" in self._parameters else {}
@@ -831,7 +845,7 @@ class AttentionModel:
                 whole_to = max(LONG_FROM, text_length(inputs))
             self.output_check.start(self.hf_model)
             try:
-                collected = self._collected(inputs, options, whole_to)
+                collected = self._collected(inputs, options, whole_to, upper)
             except LimitReached as found:
                 reads_without_maps = reads_long(self.hf_model, inputs, found.length)
                 if not reads_without_maps:
@@ -881,6 +895,11 @@ class AttentionModel:
                 layers,
                 key=lambda name: (is_cross(name), name not in _ORDER, list(layers).index(name)),
             )
+            reading = None
+            if not self.edits:
+                reading = Reading(self, alone, tokens_of_item, n_prompt, loss, seed, weights, media)
+                if loss is None and not reads_without_maps:
+                    self._lower[reading] = LowerLayers(layers.get("self", ()))
             attentions.append(
                 Attention(
                     {name: layers[name] for name in order},
@@ -894,16 +913,42 @@ class AttentionModel:
                     loss=losses[item] if losses else None,
                     edits=str(self.edits),
                     media=media,
-                    reading=None
-                    if self.edits
-                    else Reading(self, alone, tokens_of_item, n_prompt, loss, seed, weights, media),
+                    reading=reading,
                 )
             )
         return attentions
 
     def _collected(
-        self, inputs: dict[str, Tensor], options: Mapping[str, Any], whole_to: int | None
+        self,
+        inputs: dict[str, Tensor],
+        options: Mapping[str, Any],
+        whole_to: int | None,
+        upper: UpperPass | None = None,
     ) -> Collected:
-        return Collected(
-            self.hf_model, inputs, options, self._projections, whole_to, self._block_probe
-        )
+        def collect(upper: UpperPass | None) -> Collected:
+            return Collected(
+                self.hf_model,
+                inputs,
+                options,
+                self._projections,
+                whole_to,
+                self._block_probe,
+                upper,
+            )
+
+        if upper is None or not upper.first:
+            return collect(upper)
+        if self._starts_above:
+            with suppress(*CANNOT_START_ABOVE):
+                return collect(upper)
+            return collect(None)
+        # The first pass without its lower layers is compared with a whole one. The pass between
+        # them replaces what modules may have kept of this input.
+        whole = collect(None)
+        try:
+            with torch.no_grad():
+                self.hf_model(**{name: value[:, :2] for name, value in inputs.items()}, **options)
+            self._starts_above = same_outputs(collect(upper).output, whole.output)
+        except CANNOT_START_ABOVE:
+            self._starts_above = False
+        return whole

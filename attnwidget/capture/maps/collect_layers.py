@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from attnwidget.capture.maps.input_length import refuse_longer, text_length
 from attnwidget.capture.maps.keep_layer import Shared, all_agree, cut_map, keep_layer
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.layer_steps import layer_done
+from attnwidget.capture.maps.lower_layers import UpperPass
 from attnwidget.capture.maps.readable_stacks import (
     attends_apart,
     leave_out_unreadable,
@@ -39,7 +41,8 @@ class Collected:
 
     `options` are passed on to the model. `projections` are the output projections of the model;
     None = find them again. `whole_to` is the largest number of tokens of which whole maps are made;
-    None = any number. `block_probe` finds the tokens of layers in blocks. `items` has the layers of
+    None = any number. `block_probe` finds the tokens of layers in blocks. `upper` passes layers by
+    that are known; None = every layer runs. `items` has the layers of
     each input by stack. It needs the memory of queries
     and keys of all layers, or of the weights if these do not follow from queries and keys.
     `no_norms` is the reason why there are no norms, or "". `not_shown` names the stacks without
@@ -60,7 +63,9 @@ class Collected:
         projections: Projections | None = None,
         whole_to: int | None = None,
         block_probe: BlockProbe | None = None,
+        upper: UpperPass | None = None,
     ) -> None:
+        self._upper = upper
         self._batch = count_inputs(inputs)
         self._whole_to = whole_to
         self._block_probe = BlockProbe(hf_model) if block_probe is None else block_probe
@@ -111,6 +116,9 @@ class Collected:
             for stacks in self.items:
                 for layers in stacks.values():
                     layers[:] = [replace(kept, moved=None) for kept in layers]
+        if upper is not None:
+            below = upper.keep()
+            self.items[0]["self"][: len(below)] = below
 
     def _read(
         self,
@@ -136,6 +144,13 @@ class Collected:
         self._blocks = BlockLayers(self._hf_model, sites, self._block_probe, inputs, self._batch)
         stacks = {site.module: site.stack for site in sites}
         ran: dict[nn.Module, str] = {}
+        passing: AbstractContextManager[None] = nullcontext()
+        if self._upper is not None:
+            passing = self._upper.running()
+            ran |= {module: stacks[module] for module in self._upper.passed}
+            self._shown |= ran.keys()
+            for stack in dict.fromkeys(ran.values()):
+                self.items[0][stack] = list(self._upper.lower.maps[: self._upper.first])
 
         def note(module: nn.Module, *_: Any) -> None:
             ran[module] = stacks[module]
@@ -155,6 +170,7 @@ class Collected:
                 on_again=self._keep_again if self._batch == 1 else None,
                 sites=sites,
             ),
+            passing,
         ):
             self.output = hf_model(**inputs, **options)
         self._unreadable |= self._blocks.finish(self.items[0])

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.comparable_maps import refuse_incomparable
+from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.stack_maps import MapPart, StackMaps
 from attnwidget.capture.maps.tiles import pooled_places
@@ -22,6 +25,14 @@ from attnwidget.text.tokens import Tokens
 
 # Number of cells of a layer's maps in memory at a time, which limits the memory for long texts.
 _CELLS_AT_ONCE = 16 * 1024 * 1024
+# Choices of tokens and quantities whose pictures are kept of a layer.
+_KEPT = 4
+
+#: Pixels, the largest values of heads, and the places of these.
+_Drawn = tuple[Array, Array, Array]
+_drawn: WeakKeyDictionary[KeptLayer, LatestValues[tuple[object, ...], list[_Drawn]]] = (
+    WeakKeyDictionary()
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,37 +148,54 @@ def _of_whole(
         return _nothing(n_layers, n_heads)
     group = n_heads // shown.layers[0].n_key_heads
     step = max(1, _CELLS_AT_ONCE // (shown.cells * group)) * group
-    values = []
-    maxima = []
-    strongest = []
+    choices = (quantity, times_keys, tuple(rows), tuple(columns))
+    drawn: list[_Drawn] = []
     for layer in range(n_layers):
-        with reading():
-            for first in range(0, n_heads, step):
-                heads = slice(first, min(first + step, n_heads))
-                maps = part(layer, heads, quantity)
-                if times_keys:
-                    counts = part.key_counts(layer, heads)[..., None]
-                    maps = maps * beside(counts, maps)
-                if other is None:
-                    sizes = maps
-                    small, largest = quantise(max_pool(maps))
-                else:
-                    maps = _difference(maps, other(layer, heads, quantity))
-                    sizes = abs(maps)
-                    small, largest = quantise_signed(farthest_pool(maps))
-                strongest.append(sizes.reshape(len(sizes), -1).argmax(-1))
-                values.append(small)
-                maxima.append(largest)
+        # Layers below a head that is off are those of the intact attention, which was drawn before.
+        known = _drawn.setdefault(shown.layers[layer], LatestValues(_KEPT))
+        is_alone = other is None and shown.words is None
+        pictures = known.get(choices) if is_alone else None
+        if pictures is None:
+            pictures = []
+            with reading():
+                for first in range(0, n_heads, step):
+                    heads = slice(first, min(first + step, n_heads))
+                    pictures.append(_of_heads(part, other, layer, heads, quantity, times_keys))
+            if is_alone:
+                known.add(choices, pictures)
+        drawn += pictures
         layer_done()
     shape = (n_layers, n_heads)
-    all_values = joined(values)
-    places = joined(strongest)
+    all_values, maxima, places = (joined(each) for each in zip(*drawn, strict=True))
     links = np.stack((part.rows[places // len(columns)], part.columns[places % len(columns)]), -1)
     return Thumbnails(
         all_values.reshape(*shape, *all_values.shape[1:]),
-        joined(maxima).reshape(shape),
+        maxima.reshape(shape),
         links.astype(np.int32).reshape(*shape, 2),
     )
+
+
+def _of_heads(
+    part: MapPart,
+    other: MapPart | None,
+    layer: int,
+    heads: slice,
+    quantity: str,
+    times_keys: bool,
+) -> _Drawn:
+    """Return the pixels, the largest values and the places of these of some heads of a layer."""
+    maps = part(layer, heads, quantity)
+    if times_keys:
+        counts = part.key_counts(layer, heads)[..., None]
+        maps = maps * beside(counts, maps)
+    if other is None:
+        sizes = maps
+        small, largest = quantise(max_pool(maps))
+    else:
+        maps = _difference(maps, other(layer, heads, quantity))
+        sizes = abs(maps)
+        small, largest = quantise_signed(farthest_pool(maps))
+    return small, largest, sizes.reshape(len(sizes), -1).argmax(-1)
 
 
 def _difference(maps: Array, others: Array) -> Array:

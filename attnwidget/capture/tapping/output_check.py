@@ -90,7 +90,7 @@ def refuse_nan(model: nn.Module, inputs: Mapping[str, Any], output: Any) -> None
     """
     if any(isinstance(value, Tensor) and value.ndim == 4 for value in _masks(inputs)):
         return
-    for name, tensor in _tensors(output).items():
+    for name, tensor in float_tensors(output).items():
         if tensor.ndim < 2 or not tensor.numel():
             continue
         # A state with NaN makes all logits of its token NaN, so one column is enough.
@@ -107,6 +107,28 @@ def refuse_nan(model: nn.Module, inputs: Mapping[str, Any], output: Any) -> None
             raise ValueError(
                 f"{type(uncompiled(model)).__name__} gives NaN{at}: {_cause_of_nan(model)}"
             )
+
+
+def float_tensors(output: Any) -> dict[str, Tensor]:
+    """Return the floating point tensors of an output by name, without tuples of tensors (maps).
+
+    Args:
+        output: What a model returned.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.capture.tapping.output_check import float_tensors
+        >>> list(float_tensors({"logits": torch.zeros(2), "attentions": ()}))
+        ['logits']
+    """
+    if isinstance(output, Tensor):
+        output = (output,)
+    named = output if isinstance(output, Mapping) else {str(i): v for i, v in enumerate(output)}
+    return {
+        name: value
+        for name, value in named.items()
+        if isinstance(value, Tensor) and value.is_floating_point()
+    }
 
 
 def _masks(inputs: Mapping[str, Any]) -> list[Any]:
@@ -177,25 +199,13 @@ def _difference(first: Any, second: Any, inputs: Mapping[str, Any]) -> float:
 
     The comparison covers the logits and states that both outputs have.
     """
-    tensors = _tensors(first)
-    others = _tensors(second)
+    tensors = float_tensors(first)
+    others = float_tensors(second)
     differences = [
         _relative(tensors[name], others[name], _real_tokens(name, inputs))
         for name in tensors.keys() & others.keys()
     ]
     return max(differences, default=0.0)
-
-
-def _tensors(output: Any) -> dict[str, Tensor]:
-    """Return the floating point tensors of an output by name, without tuples of tensors (maps)."""
-    if isinstance(output, Tensor):
-        output = (output,)
-    named = output if isinstance(output, Mapping) else {str(i): v for i, v in enumerate(output)}
-    return {
-        name: value
-        for name, value in named.items()
-        if isinstance(value, Tensor) and value.is_floating_point()
-    }
 
 
 def _real_tokens(name: str, inputs: Mapping[str, Any]) -> Tensor | None:

@@ -35,8 +35,8 @@ _TOKENS_ON_A_GPU = 4096
 # Differences that rounding explains, as a share of the largest output. In half precision, batches
 # of two sizes round in different ways, and each layer passes the difference on.
 _SAME = {torch.float16: 2e-2, torch.bfloat16: 1e-1}
-# Exceptions of layers that cannot run on a kept output, or on one input for many units.
-_CANNOT = (RuntimeError, TypeError, ValueError, IndexError, AttributeError)
+#: Exceptions of layers that cannot run on a kept output, or on one input for many units.
+CANNOT_START_ABOVE = (RuntimeError, TypeError, ValueError, IndexError, AttributeError)
 
 
 @dataclass(eq=False)
@@ -231,7 +231,7 @@ class Replay:
             try:
                 now = _Pass([unit, {}], layer, reading)
                 outputs = _numbers(self._run_units(inputs, now))
-            except _CANNOT:
+            except CANNOT_START_ABOVE:
                 why = "fail with inputs of an earlier pass"
                 continue
             if _alike(outputs, wanted, allowed):
@@ -245,7 +245,7 @@ class Replay:
         wanted = _numbers(self._run_units(inputs, now))
         try:
             outputs = _numbers(self._run(inputs, replace(now, spreads=True)))
-        except _CANNOT:
+        except CANNOT_START_ABOVE:
             return False
         return _alike(outputs, wanted, self._allowed(wanted))
 
@@ -259,7 +259,7 @@ class Replay:
         if spread and self._spreads and now.repeats > 1:
             try:
                 return self._run(inputs, replace(now, spreads=True))
-            except _CANNOT:
+            except CANNOT_START_ABOVE:
                 self._spreads = False
         return self._run(_repeated(inputs, now.repeats), now)
 
