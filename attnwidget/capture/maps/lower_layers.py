@@ -57,7 +57,7 @@ class _Output:
 
 @dataclass(eq=False)
 class LowerLayers:
-    """What the layers of a model computed for one input, with all heads on.
+    """The layers of the intact model for one input.
 
     Layers below the edits of a pass compute the same again. The output of the last of them starts
     the pass.
@@ -156,7 +156,7 @@ class UpperPass:
 
 
 def upper_pass(hf_model: Any, inputs: Mapping[str, Tensor], lower: LowerLayers) -> UpperPass | None:
-    """Return a pass under the edits in force; None for a model with other paths between layers.
+    """Return a pass under the present edits, or None for models with several stacks.
 
     Args:
         hf_model: A transformers model.

@@ -151,7 +151,7 @@ def _of_whole(
     choices = (quantity, times_keys, tuple(rows), tuple(columns))
     drawn: list[_Drawn] = []
     for layer in range(n_layers):
-        # Layers below a head that is off are those of the intact attention, which was drawn before.
+        # An edit changes no layer below it, and the intact attention was drawn before.
         known = _drawn.setdefault(shown.layers[layer], LatestValues(_KEPT))
         is_alone = other is None and shown.words is None
         pictures = known.get(choices) if is_alone else None
