@@ -11,7 +11,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +51,28 @@ def main() -> None:
         sys.exit(__doc__)
     folder = Path(sys.argv[1]).resolve()
     (folder / "figures").mkdir(parents=True, exist_ok=True)
-    for page in sorted(PAGES.rglob("*.md")):
-        blocks = list(code_blocks(page.read_text("utf-8")))
-        if any(block.figure for block in blocks):
-            start = time.perf_counter()
-            draw_figures(page, blocks, folder / "figures")
-            print(f"{page.stem}: {time.perf_counter() - start:.1f} s", flush=True)
+    # Pages share nothing, so each processor runs pages of its own.
+    spawned = get_context("spawn")
+    with ProcessPoolExecutor(min(os.cpu_count() or 1, 4), spawned) as processes:
+        others = processes.submit(draw_others, folder)
+        pages = processes.map(draw_page, sorted(PAGES.rglob("*.md")), repeat(folder / "figures"))
+        for line in pages:
+            print(line, end="", flush=True)
+        others.result()
+
+
+def draw_page(page: Path, folder: Path) -> str:
+    """Draw the figures of a page, if it has any; return a line with the seconds that they took."""
+    blocks = list(code_blocks(page.read_text("utf-8")))
+    if not any(block.figure for block in blocks):
+        return ""
+    start = time.perf_counter()
+    draw_figures(page, blocks, folder)
+    return f"{page.stem}: {time.perf_counter() - start:.1f} s\n"
+
+
+def draw_others(folder: Path) -> None:
+    """Draw what belongs to no block of code: the page to try and the atlas of the demo."""
     write_first_look(folder)
     attnwidget.demo.demo_atlas().save(folder / "atlas.html")
 

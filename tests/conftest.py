@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
+import shlex
 import socket
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -74,6 +77,20 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", guarded)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep what is collected, and the libraries, out of the sight of the garbage collector.
+
+    They live to the end. The collector would otherwise visit a million objects again and again.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 FORKS = pytest.StashKey[str]()
 
 
@@ -91,6 +108,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(stack.close)
     folder = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
     config.stash[FORKS] = stack.enter_context(forked_python.serving(Path(folder)))
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
+    """Let the processes that run tests be forks too, so that the libraries are read once."""
+    for spec in specs:
+        if spec.popen and not spec.python and sys.platform == "linux":
+            spec.python = shlex.join(forked_python.command(config.stash[FORKS]))
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
