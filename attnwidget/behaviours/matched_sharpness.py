@@ -88,51 +88,46 @@ class EntropySums(SegmentMeans[SharpenedEntropies]):
         return SharpenedEntropies(self._exponents, self.mean("entropy"))
 
 
-def exponents_over_texts(
-    model: AttentionModel, random: AttentionModel, segments: Sequence[Segment], batch_size: int
+def entropies_over_texts(
+    model: AttentionModel,
+    segments: Sequence[Segment],
+    batch_size: int,
+    exponents: Sequence[float] = (1.0,),
 ) -> Float64Array:
-    """Return the exponents that make the heads of a random model as sharp as the heads of a model.
+    """Return the mean entropy of every head, with its maps sharpened by each of several exponents.
 
     Args:
         model: The model.
-        random: A model of the same form with random weights.
         segments: Texts, of which the first 8 are read.
         batch_size: Number of texts in one pass of the model.
+        exponents: The E exponents; 1 changes nothing.
 
     Returns:
-        Exponents, [L, H]; NaN for layers without attention.
+        Entropies in nats, [E, L, H]; NaN for layers without attention.
 
     Raises:
         KeyboardInterrupt: Ctrl-C.
     """
-
-    def entropies(read: AttentionModel, exponents: Sequence[float]) -> Float64Array:
-        metric = EntropySums(exponents)
-        texts = segments[:INPUTS]
-        measured = measure(read, texts, [metric], batch_size=batch_size, progress=False)
-        if not measured.complete:
-            raise KeyboardInterrupt
-        return cast("SharpenedEntropies", measured[metric.name]).entropies
-
-    return matching_exponents(entropies(model, (1.0,))[0], entropies(random, EXPONENTS))
+    metric = EntropySums(exponents)
+    texts = segments[:INPUTS]
+    measured = measure(model, texts, [metric], batch_size=batch_size, progress=False)
+    if not measured.complete:
+        raise KeyboardInterrupt
+    return cast("SharpenedEntropies", measured[metric.name]).entropies
 
 
-def exponents_over_ids(
-    model: AttentionModel, random: AttentionModel, inputs: Sequence[Sequence[int]]
+def entropies_over_ids(
+    model: AttentionModel, inputs: Sequence[Sequence[int]], exponents: Sequence[float] = (1.0,)
 ) -> Float64Array:
-    """Return the same exponents, from sequences of ids, of which the first 8 are read."""
-
-    def entropies(read: AttentionModel, exponents: Sequence[float]) -> Float64Array:
-        found = []
-        for ids in inputs[:INPUTS]:
-            weights = torch.from_numpy(read_maps(read, ids))
-            n = weights.shape[-1]
-            rows = weights.new_full((len(weights), n), 1 / n)
-            found.append(entropies_at(weights, rows, exponents).double().numpy())
-        mean: Float64Array = np.moveaxis(np.mean(found, 0), -1, 0)
-        return mean
-
-    return matching_exponents(entropies(model, (1.0,))[0], entropies(random, EXPONENTS))
+    """Return the same entropies, from sequences of ids, of which the first 8 are read."""
+    found = []
+    for ids in inputs[:INPUTS]:
+        weights = torch.from_numpy(read_maps(model, ids))
+        n = weights.shape[-1]
+        rows = weights.new_full((len(weights), n), 1 / n)
+        found.append(entropies_at(weights, rows, exponents).double().numpy())
+    mean: Float64Array = np.moveaxis(np.mean(found, 0), -1, 0)
+    return mean
 
 
 def read_maps(

@@ -14,7 +14,12 @@ from attnwidget.behaviours.behaviour import HeadWords
 from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, t_test
 from attnwidget.behaviours.evidence import Evidence
 from attnwidget.behaviours.link_rule import LinkRule
-from attnwidget.behaviours.matched_sharpness import exponents_over_ids, read_maps
+from attnwidget.behaviours.matched_sharpness import (
+    EXPONENTS,
+    entropies_over_ids,
+    matching_exponents,
+    read_maps,
+)
 from attnwidget.behaviours.random_heads import RandomHeads
 from attnwidget.behaviours.shuffled_model import shuffled_like
 from attnwidget.behaviours.study_behaviour import StudyBehaviour
@@ -100,12 +105,7 @@ class PairedInputs(StudyBehaviour):
         model = evidence.model
         pairs = self.pairs(evidence)
         numbers = self._read(evidence, model, pairs)
-        random = []
-        for number in range(evidence.random_models):
-            shuffled = shuffled_like(model, seed=evidence.seed + number)
-            exponents = exponents_over_ids(model, shuffled, [pair.ids for pair in pairs])
-            read = self._read(evidence, shuffled, pairs, f"-random-{number}", exponents)
-            random.append(read.mean(-1))
+        random = self._read_random(evidence, pairs) if evidence.random_models else []
         return [
             BehaviourScore.of(
                 self,
@@ -123,6 +123,19 @@ class PairedInputs(StudyBehaviour):
             )
             for d, (behaviour, of_pairs) in enumerate(zip(self.behaviours, numbers, strict=True))
         ]
+
+    def _read_random(self, evidence: Evidence, pairs: Sequence[InputPair]) -> list[Float64Array]:
+        """Return mean score and control of the heads of each random model, [D, 2, L, H]."""
+        inputs = [pair.ids for pair in pairs]
+        sharpness = entropies_over_ids(evidence.model, inputs)[0]
+        means = []
+        for number in range(evidence.random_models):
+            shuffled = shuffled_like(evidence.model, seed=evidence.seed + number)
+            of_random = entropies_over_ids(shuffled, inputs, EXPONENTS)
+            exponents = matching_exponents(sharpness, of_random)
+            read = self._read(evidence, shuffled, pairs, f"-random-{number}", exponents)
+            means.append(read.mean(-1))
+        return means
 
     def _read(
         self,

@@ -27,8 +27,17 @@ def sharpened(weights: Tensor, exponents: Tensor) -> Tensor:
         >>> sharpened(torch.tensor([[0.25, 0.75, 0.0]]), torch.tensor(2.0))
         tensor([[0.1000, 0.9000, 0.0000]])
     """
-    largest = weights.amax(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
-    powers = (weights / largest) ** exponents[..., None, None].to(weights)
+    return _powers(_parts_of_largest(weights), exponents)
+
+
+def _parts_of_largest(weights: Tensor) -> Tensor:
+    """Return weights as parts of the largest weight of their row, whose powers do not underflow."""
+    return weights / weights.amax(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
+
+
+def _powers(parts: Tensor, exponents: Tensor) -> Tensor:
+    """Return powers of weights, scaled to the sum 1."""
+    powers = parts ** exponents[..., None, None].to(parts)
     total = powers.sum(-1, keepdim=True)
     return torch.where(total == 0, 0, powers / total)
 
@@ -52,8 +61,10 @@ def entropies_at(weights: Tensor, rows: Tensor, exponents: Sequence[float]) -> T
         tensor([[[0.5620, 0.0000]]])
     """
     means = []
+    parts = _parts_of_largest(weights)
+    shares = rows[:, None].to(weights)
     for exponent in exponents:
-        powers = sharpened(weights, weights.new_tensor(exponent))
+        powers = _powers(parts, parts.new_tensor(exponent))
         entropy = -torch.xlogy(powers, powers).sum(-1)
-        means.append(torch.linalg.vecdot(entropy, rows[:, None].to(entropy)))
+        means.append(torch.linalg.vecdot(entropy, shares))
     return torch.stack(means, -1)

@@ -13,8 +13,10 @@ from attnwidget import AttentionModel, load_model, make_segments, read_segments
 from attnwidget.behaviours import score_behaviours
 from attnwidget.behaviours.behaviour_score import BehaviourScore
 from attnwidget.behaviours.matched_sharpness import (
-    exponents_over_ids,
-    exponents_over_texts,
+    EXPONENTS,
+    entropies_over_ids,
+    entropies_over_texts,
+    matching_exponents,
     read_maps,
 )
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
@@ -98,10 +100,15 @@ def entropies(maps: np.ndarray) -> np.ndarray:
 def test_random_maps_are_as_sharp_as_the_maps_of_the_model(model: AttentionModel) -> None:
     segments = make_segments(["The captain told his men to wait.", "It was a cold night."], model)
     shuffled = shuffled_like(model, seed=3)
-    exponents = exponents_over_texts(model, shuffled, segments, batch_size=2)
+    exponents = matching_exponents(
+        entropies_over_texts(model, segments, 2)[0],
+        entropies_over_texts(shuffled, segments, 2, EXPONENTS),
+    )
     assert exponents.shape == (6, 12) and (exponents > 0).all()
     ids = [[2, *model.tokenizer.convert_tokens_to_ids(list(s.first)), 3] for s in segments]
-    from_ids = exponents_over_ids(model, shuffled, ids)
+    from_ids = matching_exponents(
+        entropies_over_ids(model, ids)[0], entropies_over_ids(shuffled, ids, EXPONENTS)
+    )
     asked = np.mean([entropies(model.attend(one).weights()) for one in ids], 0)
     flat = np.mean([entropies(shuffled.attend(one).weights()) for one in ids], 0)
     matched = np.mean([entropies(read_maps(shuffled, one, from_ids)) for one in ids], 0)

@@ -15,7 +15,11 @@ from attnwidget.behaviours.behaviour import (
 )
 from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, t_interval
 from attnwidget.behaviours.evidence import Evidence, Run
-from attnwidget.behaviours.matched_sharpness import exponents_over_texts
+from attnwidget.behaviours.matched_sharpness import (
+    EXPONENTS,
+    entropies_over_texts,
+    matching_exponents,
+)
 from attnwidget.behaviours.random_heads import RandomHeads
 from attnwidget.behaviours.registry import chosen_behaviours
 from attnwidget.behaviours.scores.behaviour_means import (
@@ -273,15 +277,7 @@ def _text_scores(
     metric = BehaviourSums(behaviours, seed=evidence.seed)
     found = _measured(evidence, evidence.model, evidence.segments, [metric, *beside], "texts")
     by_name = {behaviour.name: behaviour for behaviour in behaviours}
-    random: list[BehaviourMeans] = []
-    for number in range(evidence.random_models if behaviours else 0):
-        model = shuffled_like(evidence.model, seed=evidence.seed + number)
-        texts = evidence.segments[:RANDOM_TEXTS]
-        exponents = exponents_over_texts(
-            evidence.model, model, texts, batch_size=evidence.run.batch_size
-        )
-        again = BehaviourSums(behaviours, seed=evidence.seed, exponents=exponents)
-        random.append(_measured(evidence, model, texts, [again], f"random-{number}"))
+    random = _random_means(evidence, behaviours) if behaviours and evidence.random_models else []
     scores = []
     for d, name in enumerate(found.names):
         if found.counts[0, d] == 0:
@@ -290,6 +286,21 @@ def _text_scores(
         heads = [(means.score[0, d], means.control[0, d]) for means in random]
         scores.append(_of_behaviour(found, d, by_name[name], heads))
     return scores
+
+
+def _random_means(evidence: Evidence, behaviours: Sequence[TextBehaviour]) -> list[BehaviourMeans]:
+    """Read texts with each random model, whose maps are made as sharp as those of the model."""
+    texts = evidence.segments[:RANDOM_TEXTS]
+    batch_size = evidence.run.batch_size
+    sharpness = entropies_over_texts(evidence.model, texts, batch_size)[0]
+    means = []
+    for number in range(evidence.random_models):
+        model = shuffled_like(evidence.model, seed=evidence.seed + number)
+        of_random = entropies_over_texts(model, texts, batch_size, EXPONENTS)
+        exponents = matching_exponents(sharpness, of_random)
+        again = BehaviourSums(behaviours, seed=evidence.seed, exponents=exponents)
+        means.append(_measured(evidence, model, texts, [again], f"random-{number}"))
+    return means
 
 
 def _of_behaviour(
