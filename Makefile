@@ -2,7 +2,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help demo env lab notebooks test test-slow fuzz sweep test-compat test-hosts \
-	test-wrappers check docs lite bench build clean node browser check-python check-types check-pages check-rest test-pages test-python
+	test-wrappers check docs lite bench build clean node browser check-python check-types check-pages check-rest test-pages test-python \
+	test-slow-python docs-env docs-site
 
 PYTHON ?= python3
 # Tried together on Python 3.11 or later, which several of the versions need. On Python 3.10, and with
@@ -20,8 +21,8 @@ DEMO := build/demo
 # Tests and demos show that nothing is fetched while they run.
 export HF_HUB_OFFLINE := 1
 # pytest runs several processes: one thread each leaves none waiting for another's core.
-test test-slow test-compat test-hosts test-wrappers: export OMP_NUM_THREADS ?= 1
-test test-slow test-compat test-hosts test-wrappers: export TOKENIZERS_PARALLELISM := false
+test test-slow test-slow-python test-compat test-hosts test-wrappers: export OMP_NUM_THREADS ?= 1
+test test-slow test-slow-python test-compat test-hosts test-wrappers: export TOKENIZERS_PARALLELISM := false
 # Python compiles each module that it reads, once. pip would compile all of torch, which takes
 # longer than to unpack it.
 export PYTHONDONTWRITEBYTECODE :=
@@ -146,10 +147,15 @@ test: $(ENV) $(MODULES) browser
 		"($$(bash tests/browser/find_chromium.sh || echo 'no Chromium: browser tests were skipped'))." \
 		"Times: $(times)."
 
-test-slow: $(ENV) $(MODULES) browser
+SITE_TESTS := tests/browser/test_docs_site.py
+test-slow-python: $(ENV) browser
+	$(call timed,pytest,$(BIN)/pytest -n $(PROCESSES) --dist worksteal -m slow --ignore $(SITE_TESTS))
+
+# The documentation is built beside the tests, which wait for pages, kernels and processes.
+test-slow: $(ENV) $(MODULES) browser docs-env
 	@rm -rf $(TIMES)
-	$(call timed,documentation,$(MAKE) --no-print-directory docs)
-	$(call timed,pytest,$(BIN)/pytest -n $(PROCESSES) --dist worksteal -m slow)
+	@$(MAKE) --no-print-directory -j $(BESIDE) test-slow-python docs-site
+	$(call timed,pytest-of-the-site,$(BIN)/pytest -m slow $(SITE_TESTS))
 	@echo "make test-slow: Python tests and browser tests are done, none failed. Times: $(times)."
 
 # The seed is the day's: each day other inputs, and the same ones all day.
@@ -217,10 +223,15 @@ test-wrappers: $(ENV)
 lite: $(HOSTS)/lite/.installed
 	PYTHONPATH=. $(HOSTS)/lite/bin/python docs/lite/build.py
 
-docs: $(ENV)
+docs: docs-env
+	@$(MAKE) --no-print-directory docs-site
+
+docs-env: $(ENV)
 	$(BIN)/python $(INSTALL) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[docs]'
-	$(BIN)/python docs/parts.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f docs/mkdocs.yml
+
+docs-site:
+	$(call timed,documentation,$(BIN)/python docs/parts.py && \
+		NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f docs/mkdocs.yml)
 	@echo "make docs: build/docs/index.html"
 
 # BENCH: names of some benchmarks, for example "surface compare"; the page keeps the other rows.
