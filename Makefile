@@ -2,8 +2,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help demo env lab notebooks test test-slow fuzz sweep test-compat test-hosts \
-	test-wrappers check docs lite bench build clean node browser check-python check-types check-pages check-rest test-pages test-python \
-	test-slow-python docs-env docs-site
+	test-wrappers check docs lite bench build clean node browser check-python check-types check-pages \
+	check-rest test-pages test-python test-slow-python docs-env docs-site
 
 PYTHON ?= python3
 # Tried together on Python 3.11 or later, which several of the versions need. On Python 3.10, and with
