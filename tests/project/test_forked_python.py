@@ -39,6 +39,20 @@ def test_a_fork_has_what_its_starter_has(forks: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_fork_runs_code_that_is_an_argument(forks: str, tmp_path: Path) -> None:
+    code = "import sys; print(sys.argv, sys.stdin.read(), 'torch' in sys.modules, __name__)"
+    run = subprocess.run(
+        forked_python.command(forks, "-u", "-c", code, "a"),
+        cwd=tmp_path,
+        input="typed",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout == "['-c', 'a'] typed True __main__\n"
+
+
+@pytest.mark.slow
 def test_a_fork_ends_with_its_starter(forks: str, tmp_path: Path) -> None:
     (tmp_path / "wait.py").write_text(WAIT, encoding="utf-8")
     with subprocess.Popen(
