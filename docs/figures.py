@@ -51,9 +51,9 @@ def main() -> None:
         sys.exit(__doc__)
     folder = Path(sys.argv[1]).resolve()
     (folder / "figures").mkdir(parents=True, exist_ok=True)
-    # Pages share nothing, so each processor runs pages of its own.
+    # Pages share nothing. Each process takes 1 GB, so two are enough.
     spawned = get_context("spawn")
-    with ProcessPoolExecutor(min(os.cpu_count() or 1, 4), spawned) as processes:
+    with ProcessPoolExecutor(min(os.cpu_count() or 1, 2), spawned) as processes:
         others = processes.submit(draw_others, folder)
         pages = processes.map(draw_page, sorted(PAGES.rglob("*.md")), repeat(folder / "figures"))
         for line in pages:
