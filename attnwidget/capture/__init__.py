@@ -19,7 +19,7 @@ belong to the message, so the package needs no knowledge of templates. `Tokens.r
 An `Attention` keeps queries (after the position encoding), keys, masks and biases, and computes
 maps on request. During the pass, each layer is compared with the model's own weights. If a layer
 cannot be reproduced from queries and keys, its weights are kept, and `repr` says so. In float32,
-maps equal the model's own weights to 1e-6, and to about 1e-5 in long inputs.
+maps equal the model's own weights to 3e-6, and to about 1e-5 in long inputs.
 `Attention.from_queries_keys` makes the same layers of states that another program recorded.
 `capture/watch_attention.py` records the states of torch's attention functions in any module.
 

@@ -56,7 +56,7 @@ def load_model(
     name: str | None = None,
     revision: str | None = None,
     device: str | torch.device = "auto",
-    dtype: torch.dtype | None = None,
+    dtype: torch.dtype | str | None = None,
     trust_remote_code: bool = False,
     max_tokens: int | None = None,
 ) -> AttentionModel:
@@ -89,8 +89,8 @@ def load_model(
             training such as "step0" (`attnwidget.demo.induction_checkpoints`).
         device: "auto" for the first GPU, or the CPU without one. A model passed as an object stays
             on its device.
-        dtype: Type of the weights. None keeps the type of the files, which is float32 for the
-            models of this package.
+        dtype: Type of the weights, such as torch.bfloat16 or "bfloat16". None or "auto" keeps the
+            type of the files, which is float32 for the models of this package.
         trust_remote_code: Run code that comes with a model on the hub.
         max_tokens: Maximum number of tokens of an input, in place of the limits stated by the
             tokenizer and the configuration. A table of position vectors remains a limit.
@@ -106,7 +106,8 @@ def load_model(
         ImportError: The folder has an adapter of peft, and peft is not installed.
         ValueError: A folder has no tokenizer; the tokenizer is empty or does not belong to the
             model; the model has no weights, since it is on the device "meta"; `max_tokens` exceeds
-            the position vectors of the model; or a model of the package lacks the revision.
+            the position vectors of the model; `dtype` is no type of numbers with fractions; or a
+            model of the package lacks the revision.
         RuntimeError: A model was loaded without numbers, because another thread loaded a model by
             from_pretrained at the same time. Calls of `load_model` in several threads wait for each
             other.
@@ -120,6 +121,7 @@ def load_model(
     """
     if name is not None and (not isinstance(name, str) or not name.strip()):
         raise TypeError(f"name is a text for figures, such as 'BERT', got {name!r}")
+    dtype = _dtype_of(dtype)
     arguments = {"model": model, "tokenizer": tokenizer}
     with one_thread_loads():
         found = find_model(
@@ -164,6 +166,19 @@ def load_model(
             max_tokens=max_tokens,
         )
     return loaded
+
+
+def _dtype_of(dtype: torch.dtype | str | None) -> torch.dtype | None:
+    """Return the type that a name of transformers or torch means; None for "auto"."""
+    if dtype is None or dtype == "auto":
+        return None
+    found = getattr(torch, dtype.removeprefix("torch."), None) if isinstance(dtype, str) else dtype
+    if not isinstance(found, torch.dtype) or not found.is_floating_point:
+        raise ValueError(
+            f'dtype is None, "auto", or a type of numbers with fractions such as torch.float32 or '
+            f'"bfloat16", got {dtype!r}'
+        )
+    return found
 
 
 def _anywhere(source: Any) -> Any:

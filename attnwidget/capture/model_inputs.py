@@ -19,7 +19,7 @@ from attnwidget.capture.hub_model.model_tensors import (
     padded_inputs,
     unpadded,
 )
-from attnwidget.capture.hub_model.processor import MadeInputs, Processor
+from attnwidget.capture.hub_model.processor import MadeInputs, Processor, reads_media
 from attnwidget.capture.hub_model.text_encoder import Encoded, Encoder, Text
 from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.maps.attention import Attention
@@ -64,9 +64,11 @@ class ModelInputs:
 
         Raises:
             ValueError: The model has no processor, or the processor refuses the input.
-            TypeError: A text of another form.
+            TypeError: A text of another form, or a model of texts.
         """
         name = type(self._hf_model).__name__
+        if not reads_media(self._hf_model):
+            raise TypeError(f"{name} reads texts, and no pictures or sounds")
         if self.processor is None:
             raise ValueError(
                 f"this {name} has no processor for pictures and sounds: pass one to "
@@ -130,6 +132,7 @@ class ModelInputs:
                 "inputs, images=... or audio=..."
             )
         if not isinstance(text, Mapping):
+            self._refuse_text()
             encoded = self.encoder(text, pair, truncate=truncate)
             return self.padded([encoded]), encoded.tokens
         if pair is not None:
@@ -147,6 +150,14 @@ class ModelInputs:
             if chat is not None:
                 tokens = chat.on(tokens, self.encoder.texts, self.encoder.axis)
         return inputs, tokens
+
+    def _refuse_text(self) -> None:
+        """Raise TypeError if the model reads pictures or sounds only."""
+        if "input_ids" not in input_names(self._hf_model) and reads_media(self._hf_model):
+            raise TypeError(
+                f"{type(self._hf_model).__name__} reads pictures or sounds in place of texts: pass "
+                "images=... or audio=..., as an array or the path of a file"
+            )
 
     def padded(self, encoded: Sequence[Encoded]) -> dict[str, Tensor]:
         """Return the inputs of encoded texts, as `padded_inputs`."""

@@ -50,7 +50,10 @@ class Result(ABC):
         """Return the numbers as a table. `attrs["model"]` is the name of the model."""
 
     def to_latex(self, *, digits: int = 3) -> str:
-        r"""Return `to_frame()` as a LaTeX table, with rules of the package booktabs.
+        r"""Return the table of the result in LaTeX, with rules of the package booktabs.
+
+        The table is `table()` of results with the table of a paper, otherwise `to_frame()`.
+        `save_table` writes any table to a file.
 
         Args:
             digits: Significant digits of numbers that are not integers.
@@ -64,10 +67,10 @@ class Result(ABC):
             >>> print(answers.to_latex().splitlines()[2])
             question & position & answer & token & id & probability & log\_probability \\
         """
-        return as_latex(self.to_frame(), digits)
+        return as_latex(self._paper_frame(), digits)
 
     def to_markdown(self, *, digits: int = 3) -> str:
-        """Return `to_frame()` as a table in Markdown.
+        """Return the table of `to_latex` in Markdown.
 
         Args:
             digits: Significant digits of numbers that are not integers.
@@ -81,7 +84,11 @@ class Result(ABC):
             >>> print(answers.to_markdown().splitlines()[1])
             | ---: | ---: | --- | --- | ---: | ---: | ---: |
         """
-        return as_markdown(self.to_frame(), digits)
+        return as_markdown(self._paper_frame(), digits)
+
+    def _paper_frame(self) -> pd.DataFrame:
+        """Return the table that `to_latex` and `to_markdown` write."""
+        return self.to_frame()
 
     @abstractmethod
     def chart(self, *, width: int = 640) -> alt.TopLevelMixin:

@@ -55,7 +55,9 @@ class HeadResult(Result):
     def __repr__(self) -> str:
         heads = self.heads()
         size = "×".join(map(str, next(iter(heads.values())).shape)) if heads else "no"
-        return f"{type(self).__name__}({size} heads: {', '.join(heads)})"
+        model = f"{self.model_name}, " if self.model_name else ""
+        stopped = "" if self.complete else ", interrupted"
+        return f"{type(self).__name__}({model}{size} heads{stopped}: {', '.join(heads)})"
 
 
 class Measurements(Mapping[str, Any]):

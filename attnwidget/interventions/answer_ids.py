@@ -33,7 +33,10 @@ def answer_id(model: AttentionModel, task: str, label: object, index: int) -> in
         count = len(names)
         answer = names.index(label) if label in names else None
     else:
-        allowed = "a vocabulary entry, as the vocabulary spells it, or its id"
+        allowed = (
+            "a vocabulary entry, written as in the column 'token' of "
+            "model.predict(text).to_frame(), or its id"
+        )
         count = int(config.get_text_config().vocab_size)
         known = model.tokenizer.get_vocab() if isinstance(label, str) else {}
         answer = known.get(label)

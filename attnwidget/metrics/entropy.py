@@ -185,7 +185,7 @@ class Confidence(SegmentMeans[ConfidenceResult]):
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat on the mat."], model)
         >>> measure(model, segments, [Confidence(["[CLS]", "[SEP]"])], progress=False)["confidence"]
-        ConfidenceResult(6×12 heads: confidence)
+        ConfidenceResult(small BERT (in the package), 6×12 heads: confidence)
     """
 
     name: ClassVar[str] = "confidence"

@@ -192,7 +192,7 @@ def induction_scores(
         ...                     bos_token_id=0, eos_token_id=0)
         >>> model = load_model(GPT2LMHeadModel(config))
         >>> induction_scores(model, n_sequences=2, length=10, progress=False)
-        InductionResult(2×4 heads: induction, duplicate token, previous-token score)
+        InductionResult(GPT2LMHeadModel, 2×4 heads: induction, duplicate token, previous-token score)
     """
     if n_sequences < 1 or length < 2 or repeats < 2:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Tables for spreadsheets: CSV and TSV files whose texts no spreadsheet runs as formulas."""
+"""Files of tables: LaTeX, Markdown, and CSV and TSV files without formulas for spreadsheets."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnwidget.text.atomic_file import write_whole
+from attnwidget.text.paper_table import as_latex, as_markdown
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
+# For a paper or notes: the method of results that writes the text, and the function of a DataFrame.
+_TEXTS = {".tex": ("to_latex", as_latex), ".md": ("to_markdown", as_markdown)}
 # Spreadsheets read a cell that begins with one of these characters as a formula, also without
 # quotation marks around the cell. The last four are the wide forms of East Asian keyboards.
 _FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 
 
-def save_table(table: Any, path: str | Path) -> Path:
-    r"""Save a table as a .csv or .tsv file that spreadsheets show as it is, and return its path.
+def save_table(table: Any, path: str | Path, *, digits: int = 3) -> Path:
+    r"""Save a table as .csv, .tsv, .tex or .md, and return the path of the file.
 
+    LaTeX (.tex) and Markdown (.md) files have the table as `to_latex` and `to_markdown` of results
+    write it, with `digits` significant digits. Spreadsheets show .csv and .tsv files as they are.
     Tokens such as "=", "-" and "@" would begin a formula in a spreadsheet, and a hostile text could
     run a command. Texts that begin with = + - @, a tab or a line break therefore get an apostrophe
     in front, which marks a text. An apostrophe is also put before texts that begin with apostrophes
@@ -32,9 +37,11 @@ def save_table(table: Any, path: str | Path) -> Path:
     Args:
         table: A DataFrame, or a result, an attention or predictions with `to_frame()`.
         path: The file; its folder must exist.
+        digits: Significant digits of numbers that are not integers, in .tex and .md files; .csv and
+            .tsv files keep all digits.
 
     Raises:
-        ValueError: The name of the file has another ending.
+        ValueError: The name of the file has another ending, or `digits` is below 1.
         TypeError: `table` is no table and has no `to_frame()`.
         OSError: The file cannot be written; an earlier file stays.
 
@@ -47,13 +54,28 @@ def save_table(table: Any, path: str | Path) -> Path:
         b"token,change\r\ncat,-0.5\r\n'=1+1,2.0\r\n"
     """
     path = Path(path)
-    separator = _SEPARATORS.get(path.suffix.lower())
-    if separator is None:
-        raise ValueError(f"a table is saved as .csv or .tsv, not as {path.name!r}")
-    # Line ends of both kinds within cells are quoted only if the rows end with both.
-    text = _frame_of(table).to_csv(sep=separator, index=False, lineterminator="\r\n")
+    suffix = path.suffix.lower()
+    if suffix in _TEXTS:
+        text = _as_paper(table, suffix, digits)
+    elif suffix in _SEPARATORS:
+        # Line ends of both kinds within cells are quoted only if the rows end with both.
+        frame = _without_formulas(_frame_of(table))
+        text = frame.to_csv(sep=_SEPARATORS[suffix], index=False, lineterminator="\r\n")
+    else:
+        raise ValueError(f"a table is saved as .csv, .tsv, .tex or .md, not as {path.name!r}")
     write_whole(path, text.encode("utf-8", "backslashreplace"))
     return path
+
+
+def _as_paper(table: Any, suffix: str, digits: int) -> str:
+    """Return the text of a .tex or .md file."""
+    import pandas as pd
+
+    method, written = _TEXTS[suffix]
+    if hasattr(table, method) and not isinstance(table, pd.DataFrame):
+        text: str = getattr(table, method)(digits=digits)
+        return text
+    return written(_frame_of(table), digits)
 
 
 def _frame_of(table: Any) -> pd.DataFrame:
@@ -65,6 +87,13 @@ def _frame_of(table: Any) -> pd.DataFrame:
         raise TypeError(
             f"save_table takes a DataFrame or a result with to_frame(), got {type(table).__name__}"
         )
+    return table
+
+
+def _without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with its index as columns, and texts that no spreadsheet runs."""
+    import pandas as pd
+
     # Sorted or chosen rows have an index of numbers without a name, and without a meaning.
     is_named = any(name is not None for name in table.index.names)
     if is_named or not pd.api.types.is_integer_dtype(table.index.dtype):

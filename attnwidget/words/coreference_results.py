@@ -203,6 +203,9 @@ class CoreferenceAccuracies(HeadResult):
         names = [*BASELINES, f"best head {best}"]
         return pd.DataFrame(self._share(np.array(rows)), index=names, columns=list(KINDS))
 
+    def _paper_frame(self) -> pd.DataFrame:
+        return self.table()
+
     def choices(self, document: Document | str | int) -> AntecedentChoices:
         """The choices of every system for the mentions of one document.
 

@@ -242,6 +242,10 @@ class RelationAccuracies(HeadResult):
         ]
         return pd.DataFrame(rows, columns=["Relation", "Head", "Accuracy", "Baseline"])
 
+    def _paper_frame(self) -> pd.DataFrame:
+        # With few words, the table has the row of all words at least.
+        return self.table(min(TABLE_COUNT, int(self.counts[0])))
+
     def heads(self) -> HeadMetrics:
         """Return the accuracy of the better direction, for all words and relations of 100 words."""
         shown = np.maximum(self.accuracy[:, :, 0], self.accuracy[:, :, 1])

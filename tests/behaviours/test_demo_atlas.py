@@ -33,6 +33,12 @@ def test_the_stored_atlas_is_of_the_embedded_model(stored: Atlas, model: Attenti
     assert len(links) == 72 * make_atlas.K
 
 
+def test_a_card_says_where_the_loss_was_measured(stored: Atlas) -> None:
+    next_token, determiners = str(stored.card(1, 8)), str(stored.card(2, 8))
+    assert "nats at all places (" in next_token and "nan" not in next_token
+    assert "nats where it applies (" in determiners and " elsewhere\n" in determiners
+
+
 def test_the_sibling_has_an_atlas_of_its_own(stored: Atlas) -> None:
     sibling = demo_atlas("attnwidget/genre")
     model = load_model("attnwidget/genre")

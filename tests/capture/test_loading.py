@@ -219,3 +219,17 @@ def test_a_load_without_numbers_is_refused(
     monkeypatch.setattr(transformers.BertForMaskedLM, "from_pretrained", damaged)
     with pytest.raises(RuntimeError, match=r"loaded without 1 tensor, .*embeddings.*start Python"):
         load_model(tmp_path, device="cpu")
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, "bfloat16", "torch.bfloat16"])
+def test_a_type_of_weights_has_a_name(dtype: torch.dtype | str) -> None:
+    model = load_model(device="cpu", dtype=dtype)
+    assert model.hf_model.dtype == torch.bfloat16
+    assert model.made_by is not None and "bfloat16" in str(model.made_by)
+    assert load_model(device="cpu", dtype="auto").hf_model.dtype == torch.float32
+
+
+@pytest.mark.parametrize("dtype", ["float17", "int8", torch.int8, 16])
+def test_other_types_of_weights_are_refused(dtype: Any) -> None:
+    with pytest.raises(ValueError, match='dtype is None, "auto", or a type of numbers'):
+        load_model(dtype=dtype)

@@ -232,3 +232,18 @@ def test_the_token_after_a_transcript_is_predicted(whisper):
 def test_the_text_of_a_speech_model_is_its_target(whisper):
     with pytest.raises(TypeError, match="target="):
         whisper.attend("Hello", audio=(np.zeros(800), 8000))
+
+
+def test_a_model_of_pictures_says_how_to_pass_one(vit, whisper):
+    for model in (vit, whisper):
+        with pytest.raises(TypeError, match=r"in place of texts: pass images=... or audio=..."):
+            model.attend("dog.png")
+        with pytest.raises(TypeError, match=r"in place of texts"):
+            model.attend([1, 2, 3])
+
+
+def test_a_model_of_texts_refuses_pictures():
+    with pytest.raises(ValueError, match=r"a picture is passed by name, images=..."):
+        load_model().predict(PICTURE)
+    with pytest.raises(TypeError, match="BertForMaskedLM reads texts, and no pictures or sounds"):
+        load_model().attend(images=PICTURE)

@@ -69,6 +69,8 @@ def test_a_method_keeps_its_arguments_and_its_help() -> None:
 def test_a_representation_is_short() -> None:
     assert repr(Lengths((3,), model_name="BERT")) == "Lengths(BERT)"
     assert repr(Halves(np.zeros((2, 3)))) == "Halves(2×3 heads: half)"
+    stopped = Halves(np.zeros((2, 3)), model_name="BERT", complete=False)
+    assert repr(stopped) == "Halves(BERT, 2×3 heads, interrupted: half)"
 
 
 def test_a_result_needs_a_table_and_a_chart() -> None:

@@ -1,4 +1,4 @@
-"""Tables in CSV and TSV files: texts are never formulas, numbers stay numbers."""
+"""Files of tables: texts are never formulas, numbers stay numbers, papers get LaTeX."""
 
 from __future__ import annotations
 
@@ -75,8 +75,23 @@ def test_surrogates_in_tokens_can_be_saved(tmp_path: Path) -> None:
 
 def test_other_files_and_other_objects_are_refused(tmp_path: Path) -> None:
     table = pd.DataFrame({"token": ["a"]})
-    with pytest.raises(ValueError, match=r"as .csv or .tsv, not as 't.xlsx'"):
+    with pytest.raises(ValueError, match=r"as .csv, .tsv, .tex or .md, not as 't.xlsx'"):
         save_table(table, tmp_path / "t.xlsx")
     with pytest.raises(TypeError, match=r"result with to_frame\(\), got list"):
         save_table([1], tmp_path / "t.csv")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "row"), [("t.tex", r"=1 & 0.35 \\"), ("T.MD", "| =1 | 0.35 |")])
+def test_tables_for_papers_have_few_digits_and_no_apostrophes(
+    tmp_path: Path, name: str, row: str
+) -> None:
+    table = pd.DataFrame({"token": ["=1"], "share": [0.3456]})
+    assert row in save_table(table, tmp_path / name, digits=2).read_text("utf-8").splitlines()
+
+
+def test_results_save_their_table_of_a_paper(tmp_path: Path) -> None:
+    answers = load_model().predict("The woman washed [MASK] hands.", top=2)
+    assert save_table(answers, tmp_path / "t.tex").read_text("utf-8") == answers.to_latex()
+    attention = load_model().attend("The cat sat.")
+    assert save_table(attention, tmp_path / "t.md").read_text("utf-8").startswith("| stack |")

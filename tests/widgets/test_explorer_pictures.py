@@ -103,3 +103,8 @@ def test_a_word_beside_a_picture_is_opened_rather_than_a_patch():
     )
     opening = opening_of(attention)
     assert opening.tokens == (("query", 4),) and opening.key == (1,)
+
+
+def test_a_model_of_pictures_has_no_examples():
+    with pytest.raises(ValueError, match=r"no example .* pass an input, for example images=..."):
+        explore(load_model("attnwidget/shapes"))

@@ -217,7 +217,7 @@ def test_bad_choices_are_refused(option: str, value: object, said: str) -> None:
 
 
 def test_choices_without_metrics_are_refused() -> None:
-    with pytest.raises(traitlets.TraitError, match="there are no metrics"):
+    with pytest.raises(traitlets.TraitError, match="there are no metrics: pass them too, for"):
         HeadGrid(attention(), metric="entropy")
     with pytest.raises(traitlets.TraitError, match="choose `metric` first"):
         HeadGrid(attention(), metrics=METRICS, filter=(0, 1))

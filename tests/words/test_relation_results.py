@@ -200,3 +200,11 @@ def test_the_figure_says_what_it_needs() -> None:
     with pytest.raises(ValueError, match="nothing to draw"):
         best_heads(best[:0], title="Heads")
     assert best_heads(best, title="Heads").to_dict()["config"]["background"] == "#ffffff"
+
+
+def test_latex_and_markdown_have_the_table_of_the_paper() -> None:
+    found = probe_relations(reader(wordpiece()), SENTENCES, progress=False)
+    columns, rule, first, *_ = found.to_markdown().splitlines()
+    assert columns == "| Relation | Head | Accuracy | Baseline |" and rule.count("---") == 4
+    assert first.startswith("| All | ")
+    assert r"Relation & Head & Accuracy & Baseline \\" in found.to_latex()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -105,10 +106,13 @@ class HeadCard:
             lines.append(f"also: {self.runner_up}")
         if self.effect is not None and self.effect.outcome:
             effect = self.effect
+            is_matched = not math.isnan(effect.matched)
             lines.append(f"losing it hurts: {LOSING_IT_HURTS[effect.outcome][1]}")
+            where = "where it applies" if is_matched else "at all places"
+            elsewhere = f", {effect.matched:+.3f} elsewhere" if is_matched else ""
             lines.append(
-                f"{effect.outcome}: loss {effect.effect:+.3f} nats where it applies "
-                f"({effect.low:+.3f} to {effect.high:+.3f}), {effect.matched:+.3f} elsewhere"
+                f"{effect.outcome}: loss {effect.effect:+.3f} nats {where} "
+                f"({effect.low:+.3f} to {effect.high:+.3f}){elsewhere}"
             )
         for kind in ("strongest", "top tenth", "missed"):
             lines += [f"{kind}: {link}" for link in list(self.examples.get(kind, ()))[:_SHOWN]]

@@ -40,7 +40,8 @@ def listed(text: Any) -> Any:
     else:
         raise ValueError(
             f"ids have the shape [n], or [1, n] for a batch of one, got {shape}: for several "
-            "inputs use attend_batch(list_of_ids), with the ids of each input and no padding"
+            "inputs use attend_batch(list_of_ids), with the ids of each input and no padding; a "
+            "picture is passed by name, images=..."
         )
     if not values:
         raise ValueError(f"ids have the shape {shape}: pass at least one id")

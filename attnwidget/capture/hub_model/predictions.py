@@ -32,8 +32,8 @@ class Answers:
     """
 
     count: int
-    spelt: Callable[[Sequence[int]], list[tuple[str, str]]]
-    found: Callable[[str], int | None]
+    spelt: Callable[[Sequence[int]], list[tuple[str, str]]] = field(repr=False)
+    found: Callable[[str], int | None] = field(repr=False)
 
     def __deepcopy__(self, memo: object) -> Answers:
         # The answers do not change, and may hold a large tokenizer.

@@ -89,7 +89,7 @@ class Attention:
     Made by `AttentionModel.attend`, `Attention.from_queries_keys` or `Attention.from_weights`. An
     attention keeps queries and keys and computes maps on request. If a layer cannot be computed
     from queries and keys, its weights are kept, and `note` says so. Weights are the model's own in
-    float32 to 1e-6, in long inputs to about 1e-5. Rows sum to 1, except in models with attention
+    float32 to 3e-6, in long inputs to about 1e-5. Rows sum to 1, except in models with attention
     sinks (`row_sums`).
 
     An attention also has norms ||a f(x)||: how far a weight moves the output. If a loss was given,

@@ -54,6 +54,7 @@ def named_head(
 
     Raises:
         ValueError: There is no such head, its stack is not named, or its layer has no attention.
+        TypeError: The layer or the head is no integer.
 
     Example:
         >>> from attnwidget.capture.tapping.head import named_head
@@ -69,8 +70,12 @@ def named_head(
         raise ValueError(f"say which stack, (layer, head, stack): one of {names}")
     if stack not in shapes:
         raise ValueError(f"there is no stack {stack!r}, one of {names} is expected")
-    layer = as_index(value[0])
-    head = as_index(value[1])
+    try:
+        layer = as_index(value[0])
+        head = as_index(value[1])
+    except TypeError:
+        given = (value[0], value[1])
+        raise TypeError(f"layer and head are integers, counted from 0, got {given!r}") from None
     for name, number, count in zip(("layer", "head"), (layer, head), shapes[stack], strict=True):
         if not 0 <= number < count:
             raise ValueError(f"{name} {number} is not among 0 to {count - 1} of {stack!r}")

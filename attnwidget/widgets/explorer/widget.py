@@ -230,6 +230,11 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         name = traits.pop("example", None)
         if text is None:
             name = name or next(iter(self._demos), None)
+            if name is None:
+                raise ValueError(
+                    "there is no example for a model without a tokenizer: pass an input, for "
+                    "example images=..., audio=... or a list of vocabulary ids"
+                )
             demo = self._demos[self._named_example(name)]
             text, pair = demo.text, demo.pair if pair is None else pair
         elif name is not None:

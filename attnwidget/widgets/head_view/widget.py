@@ -145,7 +145,7 @@ class HeadView(TokenSize, LongInputFigure):
         if isinstance(attention, Attention) and "selected" not in traits:
             name = stack or next(iter(attention.stacks))
             traits["selected"] = [(layer or 0, head or 0, name)]
-        elif layer is not None or head is not None or stack is not None:
+        elif "selected" in traits and (layer, head, stack) != (None, None, None):
             raise TypeError(
                 "choose the head by `layer`, `head` and `stack`, or by `selected`, not both"
             )

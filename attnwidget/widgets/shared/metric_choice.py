@@ -78,8 +78,13 @@ class MetricChoice(StackChoice):
         titles = list(dict.fromkeys(t for metrics in self._measured.values() for t in metrics))
         if title is None or title in titles:
             return title
-        known = f"one of {', '.join(map(repr, titles))}" if titles else "None: there are no metrics"
-        raise traitlets.TraitError(f"'metric' is {known}, got {title!r}")
+        if not titles:
+            raise traitlets.TraitError(
+                f"'metric' is {title!r}, but there are no metrics: pass them too, for example "
+                "metrics=measure_attention(attention, ['entropy'])"
+            )
+        known = ", ".join(map(repr, titles))
+        raise traitlets.TraitError(f"'metric' is one of {known}, got {title!r}")
 
     @traitlets.validate("step")
     def _check_step(self, proposal: dict[str, Any]) -> str | None:
