@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from attnwidget.behaviours.link_rule import LinkRule
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.significance import better_than, paired_interval, wilson_interval
+from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
     from attnwidget.behaviours.behaviour import Behaviour
@@ -56,7 +57,7 @@ class ExcessTest(NamedTuple):
     p: Float64Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BehaviourScore:
     """Score and control of every head for one behaviour.
 
@@ -118,6 +119,11 @@ class BehaviourScore:
     resting: bool = False
     random: float = float("nan")
     writes: bool = False
+
+    def __repr__(self) -> str:
+        size = "×".join(map(str, self.score.shape))
+        read = counted(self.n, self.unit)
+        return f"BehaviourScore({self.name!r}, {self.description}: {size} heads, {read})"
 
     @classmethod
     def of(

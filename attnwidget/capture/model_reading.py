@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attnwidget.capture.hub_model.mask_token import mask_places
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
@@ -100,9 +101,18 @@ def language_model(reading: Reading[Attention], what: str) -> AttentionModel:
 
 
 def predicted_position(
-    reading: Reading[Attention], model: AttentionModel, position: int | None
+    reading: Reading[Attention],
+    model: AttentionModel,
+    position: int | None,
+    option: str = "position=3",
 ) -> int:
     """Return the token to predict; by default the token after the text or the mask token.
+
+    Args:
+        reading: The input.
+        model: The model that reads the input.
+        position: The token, or None for the default.
+        option: Argument of the public function that names another token, for the error.
 
     Raises:
         ValueError: A masked language model's input has no mask token, or several.
@@ -115,6 +125,6 @@ def predicted_position(
     masks = mask_places(model.tokenizer, ids)
     if len(masks) != 1:
         raise ValueError(
-            f"the text has {len(masks)} mask tokens: name the token to predict, position=3"
+            f"the text has {counted(len(masks), 'mask token')}: name the token to predict, {option}"
         )
     return masks[0]

@@ -7,11 +7,14 @@ import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, inline, row_names
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, fitted, publication
+from attnwidget.charts.series_style import legend_columns
+from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, fitted, publication, text_width
 
 _STEP = 20
 """Pixels of a relation's row."""
 _BESIDE = 14
+_AXIS = 32
+"""Pixels of the title of the axis of relations."""
 _TICK = "M0,-1V1"
 """An upright stroke, as a path."""
 _HEAD = "best head"
@@ -66,8 +69,15 @@ def best_heads(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.La
             axis=alt.Axis(ticks=False, grid=True, labelLimit=160),
         )
     )
+    # The legend begins at the plot, to the right of the names of the relations.
+    beside = max(map(text_width, table["label"])) + _AXIS
     legend = alt.Legend(
-        title=None, orient="top", direction="horizontal", symbolStrokeWidth=1.5, symbolSize=80
+        title=None,
+        orient="top",
+        direction="horizontal",
+        columns=legend_columns([_HEAD, _OFFSET], width - beside),
+        symbolStrokeWidth=1.5,
+        symbolSize=80,
     )
     colour = alt.Scale(domain=[_HEAD, _OFFSET], range=[LIGHT.series[0], LIGHT.rest])
     shape = alt.Scale(domain=[_HEAD, _OFFSET], range=["circle", _TICK])

@@ -264,8 +264,12 @@ class ModelComparison(ComparedHeads):
         columns = ["layer", "head", "other_layer", "other_head", "divergence", "margin"]
         return pd.DataFrame(rows, columns=columns)
 
-    def curves(self) -> alt.LayerChart:
-        """Draw 1 - cosine over the layers, with and without special tokens."""
+    def curves(self, *, width: int = 640) -> alt.LayerChart:
+        """Draw 1 - cosine over the layers, with and without special tokens.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.layer_curves import layer_curves
 
         series = {
@@ -273,7 +277,7 @@ class ModelComparison(ComparedHeads):
             "without special tokens": 1 - self.cosine_without_special,
         }
         frame = heads_frame(series).rename(columns={"metric": "series"})
-        return layer_curves(frame, title=self._title, value_title="1 − cosine")
+        return layer_curves(frame, title=self._title, value_title="1 − cosine", width=width)
 
     def __repr__(self) -> str:
         cosine = self.cosine

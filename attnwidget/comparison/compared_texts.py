@@ -24,7 +24,7 @@ from attnwidget.words.word_segments import WordSegmenter
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
-_HOW = "read segments with read_segments(path, model), or make them of texts with make_segments(texts, model)"
+_HOW = "read segments with read_segments(path, model) or make_segments(texts, model)"
 _ADVICE = (
     "compare models that share a tokenizer, such as a model and its fine-tuned copy, or pass "
     'sentences, lists of words, and unit="words", which compares maps between words'

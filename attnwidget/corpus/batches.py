@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TokenTypes: TypeAlias = Literal["zero"] | None
 
-HOW = "read them with read_segments(path, model), or make them of texts with make_segments(texts, model)"
+HOW = "make them with read_segments(path, model) or make_segments(texts, model)"
 # Segments are sorted by length within this many batches, which limits reading ahead in an iterator.
 _BATCHES_SORTED = 32
 

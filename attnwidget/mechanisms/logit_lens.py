@@ -191,7 +191,10 @@ def logit_lens(attention: Attention, *, at: Iterable[int] | None = None, top: in
     model = language_model(reading, _WHAT)
     if as_index(top) < 1:
         raise ValueError(f"top is at least 1, got {top}")
-    places = [predicted_position(reading, model, None)] if at is None else [as_index(i) for i in at]
+    if at is None:
+        places = [predicted_position(reading, model, None, "at=[3]")]
+    else:
+        places = [as_index(i) for i in at]
     if not places:
         raise ValueError("at is empty: name the tokens to predict, such as at=[3]")
     with model.lock:

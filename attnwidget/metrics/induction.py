@@ -22,6 +22,7 @@ from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.induction import even_spread, induction_targets, mass_on_targets
 from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
     import altair as alt
@@ -78,7 +79,8 @@ class InductionResult(HeadResult):
 
         return layer_curves(
             heads_frame(self.heads()).rename(columns={"metric": "series"}),
-            title=f"Attention in repeated sequences\n{self.n_documents} sequences",
+            title="Attention in repeated sequences\n"
+            f"{self.model_name}, {counted(self.n_documents, 'sequence')}",
             value_title="mean attention",
             reference={"even": self.even["induction"]},
             width=width,
@@ -138,7 +140,9 @@ class Induction(SegmentMeans[InductionResult]):
         even = self.mean("even", over="with_targets").tolist()
         named = dict(zip(_TITLES.values(), even, strict=True))
         n_documents = int(self.counted("with_targets")[0])
-        return InductionResult(induction, duplicate, previous, named, n_documents)
+        return InductionResult(
+            induction, duplicate, previous, named, n_documents, model_name=self.model_name
+        )
 
 
 @in_plain_torch
@@ -190,9 +194,9 @@ def induction_scores(
         >>> from attnwidget.metrics import induction_scores
         >>> config = GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=99,
         ...                     bos_token_id=0, eos_token_id=0)
-        >>> model = load_model(GPT2LMHeadModel(config))
+        >>> model = load_model(GPT2LMHeadModel(config), name="GPT-2")
         >>> induction_scores(model, n_sequences=2, length=10, progress=False)
-        InductionResult(GPT2LMHeadModel, 2×4 heads: induction, duplicate token, previous-token score)
+        InductionResult(GPT-2, 2×4 heads: induction, duplicate token, previous-token score)
     """
     if n_sequences < 1 or length < 2 or repeats < 2:
         raise ValueError(
@@ -231,7 +235,7 @@ def induction_scores(
     targets = induction_targets(ids, torch.ones_like(ids, dtype=torch.bool))
     spreads = [float(even_spread(target)[0]) for target in targets]
     even = dict(zip(_TITLES.values(), spreads, strict=True))
-    return InductionResult(induction, duplicate, previous, even, n_sequences)
+    return InductionResult(induction, duplicate, previous, even, n_sequences, model_name=model.name)
 
 
 def sequence_scores(model: AttentionModel, sequences: Sequence[list[int]]) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnwidget.capture.result import Result
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import each_of, refuse_no_model
 from attnwidget.corpus.attention_reader import read_attention
@@ -113,13 +114,22 @@ def measure(
         progress=progress,
         executor=executor,
     )
+    results = {accumulator.name: accumulator.compute() for accumulator in accumulators}
     return Measurements(
-        {accumulator.name: accumulator.compute() for accumulator in accumulators},
+        {name: _with_completeness(result, complete) for name, result in results.items()},
         n_segments=done.n_segments,
         complete=complete,
         model_name=model.name,
         stack=accumulators[0].stack,
     )
+
+
+def _with_completeness(result: Any, complete: bool) -> Any:
+    """Return the result of a metric, which knows whether the pass was interrupted.
+
+    A metric of a user may have a result of another type, which stays as it is.
+    """
+    return result if complete or not isinstance(result, Result) else replace(result, complete=False)
 
 
 @in_plain_torch

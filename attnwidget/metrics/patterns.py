@@ -78,7 +78,8 @@ class PatternsResult(HeadResult):
         from attnwidget.charts.pattern_shares import pattern_shares
 
         frame = heads_frame(self.heads()).rename(columns={"metric": "pattern"})
-        title = f"Patterns of attention\n{_BY[self.method]}, {self.n_documents} maps a head"
+        maps = f"{self.n_documents} maps per head"
+        title = f"Patterns of attention\n{self.model_name}, {_BY[self.method]}, {maps}"
         return pattern_shares(frame, title=title, width=width)
 
 
@@ -158,6 +159,7 @@ class Patterns(SegmentMeans[PatternsResult]):
             self.n_segments,
             int(self.counted("pairs")),
             self.method,
+            model_name=self.model_name,
         )
 
 

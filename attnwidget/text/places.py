@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.text.counted import counted
+
 # The number of the field of EXIF that says how a picture is stored turned.
 _ORIENTATION = 274
 
@@ -125,7 +127,7 @@ class Sound:
         return len(self.samples) / self.rate
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Media:
     """Pictures and sounds of one input.
 
@@ -136,6 +138,10 @@ class Media:
 
     pictures: tuple[NDArray[np.uint8], ...] = field(default=())
     sounds: tuple[Sound, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        pictures = counted(len(self.pictures), "picture")
+        return f"Media({pictures}, {counted(len(self.sounds), 'sound')})"
 
     def __bool__(self) -> bool:
         """Return whether there is a picture or a sound."""

@@ -74,7 +74,7 @@ class EvaluatedWindow:
     evaluated: tuple[Evaluated, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AntecedentChoices:
     """The choices of every system for the mentions of one document.
 
@@ -98,6 +98,10 @@ class AntecedentChoices:
     weights: NDArray[np.float32]
     correct: NDArray[np.bool_]
     baselines: Mapping[str, NDArray[np.int64]]
+
+    def __repr__(self) -> str:
+        mentions = counted(len(self.mentions), "evaluated mention")
+        return f"AntecedentChoices({self.document!r}, {mentions})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -256,10 +260,11 @@ class CoreferenceAccuracies(HeadResult):
             f"{name} {share:.1%}"
             for name, share in zip(BASELINES, self._share(self.baseline_correct)[:, 0], strict=True)
         )
+        mentions = counted(int(self.counts[0]), "mention")
         return head_heatmap(
             self.accuracy[_variant(among), ..., 0],
             title=f"Antecedents found, choosing among {among}\n"
-            f"best {best} {value:.1%}; {rules}; {counted(int(self.counts[0]), 'mention')}",
+            f"{self.model_name}; best {best} {value:.1%}; {rules}; {mentions}",
             value_title="accuracy",
             width=width,
         )

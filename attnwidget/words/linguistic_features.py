@@ -245,7 +245,8 @@ class FeatureWeights(SentencesResult):
                 for i, (name, n) in enumerate(zip(self.features, self.counts, strict=True))
                 if n
             },
-            title=f"Attention to linguistic features\nlargest weight to a token of each, {where}; "
+            title="Attention to linguistic features\n"
+            f"{self.model_name}; largest weight to a token of each, {where}; "
             f"{self.n_sentences} sentences, in brackets those that have it",
             value_title="weight",
             width=width,

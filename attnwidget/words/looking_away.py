@@ -260,7 +260,7 @@ class LookingAway(SentencesResult):
         return curve_panels(
             frame,
             title=f"Weight from words with {self.relation} and from others\n"
-            f"{self.direction}; {with_it} words with it, {without} without",
+            f"{self.model_name}, {self.direction}; {with_it} words with it, {without} without",
             width=width,
         )
 

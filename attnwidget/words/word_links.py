@@ -260,8 +260,9 @@ class LinkWeights(SentencesResult):
         order = [i for i in np.argsort(-self.counts, kind="stable") if self.counts[i]][:limit]
         return head_heatmaps(
             {f"{self.labels[i]} ({self.counts[i]})": self.weights[i] for i in order},
-            title=f"Attention along labelled links\nlargest weight from source to target, pairing "
-            f"{self.pairing!r}; {self.n_sentences} sentences, in brackets those with the label",
+            title="Attention along labelled links\n"
+            f"{self.model_name}; largest weight from source to target, pairing {self.pairing!r}; "
+            f"{self.n_sentences} sentences, in brackets those with the label",
             value_title="weight",
             width=width,
         )

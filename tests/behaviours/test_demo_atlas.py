@@ -36,6 +36,11 @@ def test_the_stored_atlas_is_of_the_embedded_model(stored: Atlas, model: Attenti
 def test_a_card_says_where_the_loss_was_measured(stored: Atlas) -> None:
     next_token, determiners = str(stored.card(1, 8)), str(stored.card(2, 8))
     assert "nats at all places (" in next_token and "nan" not in next_token
+    assert repr(stored.table["previous token"]) == (
+        "BehaviourScore('previous token', attends to the token before: 6×12 heads, 12 texts)"
+    )
+    link = stored.examples[(1, 3)]["strongest"][0]
+    assert repr([link]) == f"[ExampleLink({link})]" and " → " in str(link)
     assert "nats where it applies (" in determiners and " elsewhere\n" in determiners
 
 

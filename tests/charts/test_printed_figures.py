@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -12,7 +13,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from attnwidget import HeadView, load_model
+from attnwidget import HeadView, compare, load_model, make_segments, measure
 from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.charts.label_places import spread_in_plane
 from attnwidget.charts.layer_curves import layer_curves
@@ -22,7 +23,16 @@ from attnwidget.charts.spaced_ticks import spaced_ticks
 from attnwidget.charts.theme import text_width
 from attnwidget.charts.title_lines import title_lines
 from attnwidget.charts.training_curves import training_curves
+from attnwidget.demo import demo_documents, demo_treebank
 from attnwidget.text.paper_table import as_latex, as_markdown
+from attnwidget.words import (
+    probe_coreference,
+    probe_features,
+    probe_links,
+    probe_looking_away,
+    probe_relations,
+    subject_verb_links,
+)
 from attnwidget.words.relation_results import _one_row_each
 
 SENTENCE_ID = "weblog-juancole.com_juancole_20051114075400_ENG_20051114_075400-0003"
@@ -204,3 +214,28 @@ def test_code_is_shown_as_code_in_a_notebook() -> None:
     fence = "`" * 4
     assert shown["text/markdown"] == f"{fence}python\n{code}\n{fence}"
     view.close()
+
+
+def test_figures_of_studies_name_their_model(tmp_path: Path) -> None:
+    model = load_model(name="my BERT")
+    sentences = demo_treebank()[:20]
+    segments = make_segments([sentence.text for sentence in sentences[:4]], model)
+    found: list[Any] = [
+        measure(model, segments, ["patterns"], progress=False)["patterns"],
+        probe_coreference(model, demo_documents()[:3], progress=False),
+        probe_features(model, sentences, progress=False),
+        probe_links(model, subject_verb_links(sentences), progress=False),
+        probe_looking_away(model, sentences, "obj", progress=False),
+    ]
+    for result in found:
+        assert "my BERT" in result.chart().to_dict()["description"], type(result)
+    changes = compare(model, model, segments, progress=False)
+    assert width_of(changes.curves(width=320), tmp_path) == pytest.approx(320, abs=1)
+
+
+@pytest.mark.parametrize(("width", "is_one_row"), [(640, True), (252, False)])
+def test_the_legend_of_the_best_heads_fits_the_figure(width: int, is_one_row: bool) -> None:
+    relations = probe_relations(load_model(), demo_treebank()[:20], progress=False)
+    spec = relations.chart(min_count=20, width=width).to_dict()
+    legends = [layer["encoding"]["color"]["legend"] for layer in spec["layer"][1:3]]
+    assert [legend["columns"] >= 2 for legend in legends] == [is_one_row, is_one_row]

@@ -355,7 +355,7 @@ def test_models_that_do_not_answer() -> None:
     genres = load_model("attnwidget/genre")
     with pytest.raises(ValueError, match="label 'poem': a label is a class, 'answers'"):
         run(genres, [("Roses are red.", "poem")], score="loss")
-    with pytest.raises(ValueError, match="label 'Her': .* written as in the column 'token'"):
+    with pytest.raises(ValueError, match=r"label 'Her': .* written as in the column 'token'"):
         run(load_model(), [("The woman washed [MASK] hands.", "Her")], score="loss")
     with pytest.raises(ValueError, match="label 9"):
         run(genres, [("Roses are red.", 9)], score="loss")

@@ -144,8 +144,12 @@ def test_every_named_metric_can_be_measured() -> None:
     segments = random_segments(3)
     others = {"induction", "roles"} | OF_PICTURES
     bert = [name for name in engine.metrics_by_name() if name not in others]
-    assert list(run(load_model(build("bert"), word_tokenizer()), segments, bert)) == bert
-    assert list(run(small("gpt2"), segments, ["induction"])) == ["induction"]
+    model = load_model(build("bert"), word_tokenizer(), name="my BERT")
+    found = run(model, segments, bert)
+    assert list(found) == bert
+    assert [found[name].model_name for name in bert] == ["my BERT"] * len(bert)
+    induction = run(small("gpt2"), segments, ["induction"])
+    assert list(induction) == ["induction"] and induction["induction"].model_name
 
 
 def test_a_gpu_less_model_in_half_precision() -> None:
@@ -265,6 +269,7 @@ def test_an_interrupt_returns_the_batches_that_are_done() -> None:
     found = run(small(), segments, ["position", Interrupting(7), "entropy"], batch_size=2)
     assert not found.complete and found.n_segments == 4
     assert "4 segments, interrupted" in repr(found)
+    assert not found["entropy"].complete and "interrupted" in repr(found["entropy"])
     expected = run(small(), segments[:4], ["position", "entropy"], batch_size=2)
     assert expected.complete
     for title, values in expected.heads().items():

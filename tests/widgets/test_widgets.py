@@ -90,6 +90,7 @@ def test_links_go_both_ways_until_unlinked(attention: Attention) -> None:
     first = HeadGrid(attention, selected=[(1, 1)], scale="log")
     second = HeadGrid(attention)
     both = link(first, second)
+    assert repr(both) == "FigureLink(HeadGrid, HeadGrid): they share their choices until unlink()"
     assert (second.selected, second.scale) == ([Head(1, 1)], "log")
     second.layer = 3
     assert first.selected == [Head(3, 1)]
@@ -377,3 +378,16 @@ def test_a_link_keeps_what_another_thread_changes_while_it_begins(attention: Att
     second.observe(change, "tokens")
     with link(first, second):
         assert first.selected == second.selected == [Head(2, 3)]
+
+
+@pytest.mark.parametrize("layer", ["last", (1, 3), 1.0])
+def test_a_layer_that_is_no_integer_is_refused(attention: Attention, layer: object) -> None:
+    with pytest.raises(traitlets.TraitError, match="layer and head are integers, counted from 0"):
+        HeadView(attention, layer)  # type: ignore[arg-type]
+
+
+def test_a_model_in_place_of_an_attention_is_named(model: AttentionModel) -> None:
+    with pytest.raises(TypeError, match="HeadView shows an Attention, got AttentionModel"):
+        HeadView(model, "a text")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="by `selected`, not both"):
+        HeadView(model.attend("a text"), 1, selected=[(1, 2)])

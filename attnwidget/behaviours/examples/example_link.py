@@ -10,7 +10,7 @@ from attnwidget.text.tokens import Tokens
 _CONTEXT = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExampleLink:
     """A query that attends to a key in a text of the corpus.
 
@@ -80,6 +80,9 @@ class ExampleLink:
     def spelt(self, token: int) -> str:
         """Return the spelling of a token without marks of its place in a word."""
         return self.tokens.text[token].removeprefix("##").strip("␣")
+
+    def __repr__(self) -> str:
+        return f"ExampleLink({self})"
 
     def __str__(self) -> str:
         query = self.spelt(self.query)

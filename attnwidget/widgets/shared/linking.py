@@ -37,6 +37,10 @@ class FigureLink:
                 self._begin(name)
         tie(self)
 
+    def __repr__(self) -> str:
+        figures = ", ".join(type(widget).__name__ for widget in self.widgets)
+        return f"FigureLink({figures}): they share their choices until unlink()"
+
     def joins(self, name: str) -> bool:
         """Whether the widgets share a trait."""
         return self._names is None or name in self._names
