@@ -14,6 +14,7 @@ from pathlib import Path
 import lazy_loader
 
 _ROOT = Path(__file__).parent
+_TOOLS = ("typing", __name__)
 
 
 def attach_names(
@@ -34,13 +35,11 @@ def attach_names(
     """
     load, _, names = lazy_loader.attach_stub(package, file)
     listed = sorted([*names, *defined])
+    refuse_name = refuse_names(package)
 
     def load_name(name: str) -> object:
         if name not in names:
-            if name in (homes := public_homes()):
-                # `from package import name` replaces the text of an AttributeError by its own.
-                raise ImportError(f"{package} has no {name!r}: import it from {homes[name]!r}")
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            return refuse_name(name)
         try:
             return load(name)
         except AttributeError as error:
@@ -48,6 +47,24 @@ def attach_names(
             raise ImportError(f"{package}.{name} cannot be loaded: {error}") from error
 
     return load_name, listed.copy, listed
+
+
+def refuse_names(package: str) -> Callable[[str], object]:
+    """Return `__getattr__` of a public module whose names are all loaded.
+
+    Its error names the public module that has the name.
+
+    Args:
+        package: `__name__` of the module.
+    """
+
+    def refuse_name(name: str) -> object:
+        if name in (homes := public_homes()):
+            # `from package import name` replaces the text of an AttributeError by its own.
+            raise ImportError(f"{package} has no {name!r}: import it from {homes[name]!r}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return refuse_name
 
 
 @cache
@@ -70,6 +87,7 @@ def _imported_names(module: Path) -> tuple[list[str], list[str]]:
     submodules: list[str] = []
     names: list[str] = []
     for line in ast.parse(source.read_text("utf-8")).body:
-        if isinstance(line, ast.ImportFrom):
+        # Tools of the module itself, such as `refuse_names`, are not its public names.
+        if isinstance(line, ast.ImportFrom) and line.module not in _TOOLS:
             (names if line.module else submodules).extend(alias.name for alias in line.names)
     return submodules, names

@@ -10,6 +10,8 @@ Example:
     True
 """
 
+from typing import TYPE_CHECKING
+
 from attnwidget.behaviours.atlas.atlas_result import Atlas
 from attnwidget.behaviours.atlas.head_card import HeadCard
 from attnwidget.behaviours.behaviour_score import BehaviourScore
@@ -69,6 +71,7 @@ from attnwidget.probes.dependency.dependency_answers import CodeLength, HeadVote
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.pairs.pair_result import PairProbe
 from attnwidget.probes.structural.structural_result import PredictedTree, StructuralProbe
+from attnwidget.public_names import refuse_names
 from attnwidget.text.places import Box, Sound, Span
 from attnwidget.text.word_links import Link, LinkedSentence
 from attnwidget.text.word_vectors import WordVectors
@@ -79,6 +82,10 @@ from attnwidget.words.looking_away import LookingAway
 from attnwidget.words.relation_results import RelationAccuracies
 from attnwidget.words.speech import SpokenWordWeights, WordTimes
 from attnwidget.words.word_links import LinkWeights
+
+# Type checkers know all names, and would accept any name beside a function of this kind.
+if not TYPE_CHECKING:
+    __getattr__ = refuse_names(__name__)
 
 __all__ = [
     "Ablation",

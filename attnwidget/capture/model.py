@@ -489,7 +489,8 @@ class AttentionModel:
 
         One causal pass reads prompt and continuation, and its maps have the attention of every step
         of the generation. For an encoder-decoder, `text` is the encoder's text. `n_prompt` of the
-        result is the number of tokens that the generating stack received.
+        result is the number of tokens that the generating stack received, so the new tokens are
+        `tokens[n_prompt:]`.
 
         The answer to a chat is a message of the assistant, and its tokens have this role. A chat
         whose last message is the assistant's goes on with this message.

@@ -12,7 +12,19 @@ Example:
     '#111111'
 """
 
-from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import in_dark
+from typing import TYPE_CHECKING
 
-__all__ = ["in_dark", "offline"]
+# This module loads Altair first, and explains if Altair cannot be loaded.
+from attnwidget.charts.offline_chart import offline
+
+# isort: split
+from attnwidget.charts.head_heatmap import head_heatmap
+from attnwidget.charts.pattern_sets import pattern_sets
+from attnwidget.charts.theme import in_dark
+from attnwidget.public_names import refuse_names
+
+# Type checkers know all names, and would accept any name beside a function of this kind.
+if not TYPE_CHECKING:
+    __getattr__ = refuse_names(__name__)
+
+__all__ = ["head_heatmap", "in_dark", "offline", "pattern_sets"]

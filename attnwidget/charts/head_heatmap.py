@@ -69,7 +69,7 @@ def head_heatmap(
 
     Example:
         >>> import numpy as np
-        >>> from attnwidget.charts.head_heatmap import head_heatmap
+        >>> from attnwidget.charts import head_heatmap
         >>> chart = head_heatmap(np.eye(6, 12), title="Heads", value_title="weight")
         >>> chart.save("heads.svg")  # doctest: +SKIP
     """

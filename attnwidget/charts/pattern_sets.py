@@ -35,7 +35,7 @@ def pattern_sets(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.
 
     Example:
         >>> import pandas as pd
-        >>> from attnwidget.charts.pattern_sets import pattern_sets
+        >>> from attnwidget.charts import pattern_sets
         >>> frame = pd.DataFrame({"texts": "letters", "model": ["before", "after"],
         ...                       "pattern": "vertical", "value": [0.5, 0.75]})
         >>> len(pattern_sets(frame, title="Patterns").hconcat)

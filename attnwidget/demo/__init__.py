@@ -6,10 +6,13 @@ Example:
     115
 """
 
+from typing import TYPE_CHECKING
+
 from attnwidget.behaviours.atlas.demo_atlas import demo_atlas
 from attnwidget.demo.drawn_shapes import DrawnShapes, drawn_shapes
 from attnwidget.demo.training_steps import induction_checkpoints
 from attnwidget.probes.demo_probe import demo_probe
+from attnwidget.public_names import refuse_names
 from attnwidget.text.demonstrations import (
     demo_documents,
     demo_genres,
@@ -18,6 +21,10 @@ from attnwidget.text.demonstrations import (
     demo_texts,
     demo_treebank,
 )
+
+# Type checkers know all names, and would accept any name beside a function of this kind.
+if not TYPE_CHECKING:
+    __getattr__ = refuse_names(__name__)
 
 __all__ = [
     "DrawnShapes",

@@ -180,7 +180,7 @@ def copying_scores(
 ) -> CopyingScores:
     """Score how far each head copies or suppresses an attended token, from the weights alone.
 
-    - Names (Wang et al. 2022): each name as its effective embedding h = e + MLP_0(LN(e)) goes
+    - Names (Wang et al. 2023): each name as its effective embedding h = e + MLP_0(LN(e)) goes
       through the head, h W_V W_O, and through the last norm to logits. Copying is the share of
       names that are among the `top` largest of their own logits; suppression, or negative copying,
       the share with -W_V W_O in place of W_V W_O. The control of both is the share of the other

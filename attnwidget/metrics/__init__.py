@@ -12,6 +12,8 @@ Example:
     Measurements(small BERT (in the package), 1 segment: confidence, position)
 """
 
+from typing import TYPE_CHECKING
+
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.corpus.merge_resume_files import merge_resume_files
 from attnwidget.corpus.segment_means import SegmentMeans
@@ -34,6 +36,11 @@ from attnwidget.metrics.retrieval import retrieval_scores
 from attnwidget.metrics.roles import Roles
 from attnwidget.metrics.rollout import attention_flow, attention_rollout
 from attnwidget.metrics.sinks import Sinks
+from attnwidget.public_names import refuse_names
+
+# Type checkers know all names, and would accept any name beside a function of this kind.
+if not TYPE_CHECKING:
+    __getattr__ = refuse_names(__name__)
 
 __all__ = [
     "Accumulator",

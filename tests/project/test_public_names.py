@@ -81,6 +81,10 @@ def test_every_name_of_a_stub_is_what_its_module_defines() -> None:
         ("attnwidget", "explain_link", "attnwidget.mechanisms"),
         ("attnwidget.interventions", "ablate", "attnwidget"),
         ("attnwidget.words", "explain_link", "attnwidget.mechanisms"),
+        ("attnwidget.metrics", "probe_relations", "attnwidget.words"),
+        ("attnwidget.results", "atlas", "attnwidget"),
+        ("attnwidget.demo", "load_treebank", "attnwidget"),
+        ("attnwidget.charts", "Norms", "attnwidget.metrics"),
     ],
 )
 def test_a_name_of_another_public_module_is_an_error_that_names_it(
@@ -95,7 +99,7 @@ def test_a_name_of_another_public_module_is_an_error_that_names_it(
     exec(f"from {home} import {name}")
 
 
-@pytest.mark.parametrize("package", ["attnwidget", "attnwidget.words"])
+@pytest.mark.parametrize("package", ["attnwidget", "attnwidget.words", "attnwidget.metrics"])
 def test_a_name_that_nothing_has_is_an_attribute_error(package: str) -> None:
     with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Nothing'"):
         _ = import_module(package).Nothing
