@@ -136,6 +136,15 @@ def test_every_index_names_the_pages_of_its_folder() -> None:
         assert pages <= set(named), index
 
 
+def test_the_papers_of_all_analyses_can_be_cited() -> None:
+    papers = (PAGES / "about" / "citing.md").read_text("utf-8")
+    index = (PAGES / "analyses" / "index.md").read_text("utf-8")
+    named = re.findall(r"([A-Z]\w+) (?:et al\.|and \w+) (\d{4})", index)
+    assert len(named) > 20
+    for author, year in named:
+        assert re.search(rf"@\w+\{{{author.lower()}-[\w-]*{year}-", papers), (author, year)
+
+
 def test_every_tutorial_is_listed() -> None:
     listed = re.findall(r"\((\w+)\.md\)", (PAGES / "tutorials" / "index.md").read_text("utf-8"))
     assert listed == [source.stem for source in sorted(NOTEBOOKS.glob("*.ipynb"))]
