@@ -39,7 +39,7 @@ def test_a_card_says_where_the_loss_was_measured(stored: Atlas) -> None:
     assert repr(stored.table["previous token"]) == (
         "BehaviourScore('previous token', attends to the token before: 6×12 heads, 12 texts)"
     )
-    link = stored.examples[(1, 3)]["strongest"][0]
+    link = stored.card(1, 3).examples["strongest"][0]
     assert repr([link]) == f"[ExampleLink({link})]" and " → " in str(link)
     assert "nats where it applies (" in determiners and " elsewhere\n" in determiners
 
