@@ -106,7 +106,7 @@ def load_model(
         ImportError: The folder has an adapter of peft, and peft is not installed.
         ValueError: A folder has no tokenizer; the tokenizer is empty or does not belong to the
             model; the model has no weights, since it is on the device "meta"; `max_tokens` exceeds
-            the position vectors of the model; `dtype` is no type of numbers with fractions; or a
+            the position vectors of the model; `dtype` is no floating-point type; or a
             model of the package lacks the revision.
         RuntimeError: A model was loaded without numbers, because another thread loaded a model by
             from_pretrained at the same time. Calls of `load_model` in several threads wait for each
@@ -175,8 +175,8 @@ def _dtype_of(dtype: torch.dtype | str | None) -> torch.dtype | None:
     found = getattr(torch, dtype.removeprefix("torch."), None) if isinstance(dtype, str) else dtype
     if not isinstance(found, torch.dtype) or not found.is_floating_point:
         raise ValueError(
-            f'dtype is None, "auto", or a type of numbers with fractions such as torch.float32 or '
-            f'"bfloat16", got {dtype!r}'
+            'dtype is None, "auto" or a floating-point type such as torch.float32 or "bfloat16", got '
+            f"{dtype!r}"
         )
     return found
 

@@ -125,9 +125,9 @@ def measure(
 
 
 def _with_completeness(result: Any, complete: bool) -> Any:
-    """Return the result of a metric, which knows whether the pass was interrupted.
+    """Return the result of a metric, with `complete` of the pass.
 
-    A metric of a user may have a result of another type, which stays as it is.
+    Metrics of users may have results of other types, and these are returned unchanged.
     """
     return result if complete or not isinstance(result, Result) else replace(result, complete=False)
 
