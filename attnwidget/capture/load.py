@@ -175,8 +175,8 @@ def _dtype_of(dtype: torch.dtype | str | None) -> torch.dtype | None:
     found = getattr(torch, dtype.removeprefix("torch."), None) if isinstance(dtype, str) else dtype
     if not isinstance(found, torch.dtype) or not found.is_floating_point:
         raise ValueError(
-            'dtype is None, "auto" or a floating-point type such as torch.float32 or "bfloat16", got '
-            f"{dtype!r}"
+            'dtype is None, "auto" or a floating-point type such as torch.float32 or "bfloat16", '
+            f"got {dtype!r}"
         )
     return found
 
