@@ -102,6 +102,13 @@ def _by_numpy(a: Tensor, b: Tensor, kept: Tensor, uniform: Tensor, share: float)
         out = totals[(slice(None), *block)]
         for place, pair in enumerate(((p, second), (p, first), (q, second)), 3):
             np.vecdot(*pair, out=out[place])
+        # Few keys are `apart`: their products are added, so that no product is taken twice.
+        for document, columns in enumerate(columns_apart[documents]):
+            of_first = first[document][..., columns]
+            of_second = second[document][..., columns]
+            pairs = ((of_first, of_second), (of_first, of_first), (of_second, of_second))
+            for place, pair in enumerate(pairs):
+                np.add(out[3 + place, document], np.vecdot(*pair), out=out[place, document])
         for place, (maps, smooth) in enumerate(((first, p), (second, q)), 6):
             np.multiply(maps, factor, out=smooth)
             smooth += even[documents]
@@ -111,12 +118,6 @@ def _by_numpy(a: Tensor, b: Tensor, kept: Tensor, uniform: Tensor, share: float)
         p *= half
         log2(p, logs)
         np.vecdot(p, logs, out=out[8])
-    # Few keys are `apart`: their products are added, so that no product is taken twice.
-    for document, columns in enumerate(columns_apart):
-        first = firsts[document][..., columns]
-        second = seconds[document][..., columns]
-        for place, pair in enumerate(((first, second), (first, first), (second, second))):
-            totals[place, document] = totals[3 + place, document] + np.vecdot(*pair)
     return sums
 
 
