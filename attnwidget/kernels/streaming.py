@@ -18,6 +18,9 @@ from attnwidget.kernels.row_sums import RowSums, Tile
 
 # Scores and weights of so many cells stay in a core's cache together.
 _CELLS_AT_ONCE = 1024 * 1024
+# Number of queries in one operation on the CPU, at most. With a causal mask, more queries have more
+# keys that most of them do not see.
+_ROWS = 256
 # Number of queries in one operation on a GPU, at least: fewer heads are computed at once then.
 _ROWS_ON_A_GPU = 256
 
@@ -125,6 +128,8 @@ def stream_attention(
     if cells > _CELLS_AT_ONCE:
         together = group * max(1, min(len(key), cells // (group * n_key * _ROWS_ON_A_GPU)))
     step = max(1, cells // (n_key * together))
+    if query.device.type == "cpu":
+        step = min(step, _ROWS)
     # No row of the picture belongs to two threads, because each would write a separate maximum.
     step = max(1, step // block) * block
     firsts = range(0, n_query, step)

@@ -22,6 +22,8 @@ from attnwidget.text.running_text import RunningText
 _UNREADABLE = "\ufffd"
 #: Half a character of UTF-16 in given tokens, which is no byte of "surrogateescape".
 _HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+#: Half a character of UTF-16, or a byte without its character.
+_PART = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,12 @@ class _Run:
         Bytes of several tokens that make a character become that character, in the piece of the
         first token.
         """
+        texts = list(texts)
+        whole = "".join(texts)
+        if not _PART.search(whole):
+            # No token has a part of a character, as in most texts.
+            starts = list(accumulate(map(len, texts), initial=0))[:-1]
+            return cls(list(ids), list(raw), texts, [""] * len(texts), whole, starts)
         blocks = [_HALF.sub(_UNREADABLE, text).encode("utf-8", "surrogateescape") for text in texts]
         whole = b"".join(blocks).decode("utf-8", "surrogateescape")
         sizes = (len(character.encode("utf-8", "surrogateescape")) for character in whole)

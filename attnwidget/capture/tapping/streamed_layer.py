@@ -216,7 +216,8 @@ def _agreement(
         output, weights = eager(module, query, key, value, eager_mask, *args, **eager_kwargs)
         expected = attention_weights(query, key, **formula, position_bias=added, mask=mask)
         group = query.shape[1] // value.shape[1]
-        summed = expected.to(value.dtype) @ value.repeat_interleave(group, 1)
+        values = value if group == 1 else value.repeat_interleave(group, 1)
+        summed = expected.to(value.dtype) @ values
         largest = summed.abs().max().float().nan_to_num(nan=1.0, posinf=torch.inf).clamp(min=1.0)
         allowed = _OUTPUT_TOLERANCE.get(query.dtype, 3e-1) * largest
         difference = (output.transpose(1, 2) - summed).nan_to_num().abs().max()
