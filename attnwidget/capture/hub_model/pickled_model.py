@@ -30,9 +30,10 @@ def weights_digest(module: nn.Module, *, whole: bool = False) -> str:
         whole: Whether to read all weights; False reads 64 of each parameter.
     """
     digest = blake2b(digest_size=16)
+    parts = dict(module.named_modules())
     for name, _ in module.named_parameters():
         path, _, attribute = name.rpartition(".")
-        parameter: Any = weight_of(module.get_submodule(path), attribute)
+        parameter: Any = weight_of(parts[path], attribute)
         # The kind of quantisation: of the weights alone, or also of their inputs.
         kind = parameter.__tensor_flatten__()[1] if _is_nested(parameter) else ""
         digest.update(f"{name}{kind}".encode())
@@ -42,7 +43,7 @@ def weights_digest(module: nn.Module, *, whole: bool = False) -> str:
             for part in numbers.flatten()[::step].split(_PART):
                 sample = part.double().cpu().numpy()
                 digest.update(np.ascontiguousarray(sample).tobytes())
-    for path, part in module.named_modules():
+    for path, part in parts.items():
         if isinstance(off := getattr(part, "disable_adapters", None), bool):  # a layer of peft
             adapter: Any = part
             chosen = off, adapter.active_adapters, getattr(adapter, "scaling", None)
