@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { describe, expect, test } from "vitest";
 import { decode, drawHead } from "../src/head_grid/grid_pixels.js";
-import { captionOf, describe as spell, strongest } from "../src/head_grid/grid_text.js";
+import { captionOf, legendOf, describe as spell, strongest } from "../src/head_grid/grid_text.js";
 import { rowOf } from "../src/head_grid/page_row.js";
 import { paintedRows, rowsBar } from "../src/head_grid/painted_rows.js";
 import { areCurrent, composed, sceneOf } from "../src/head_grid/scene.js";
@@ -9,6 +9,7 @@ import type { GridState, Thumbnails } from "../src/head_grid/state.js";
 import { peekShown } from "../src/head_view/peek_shown.js";
 import type { Shown } from "../src/head_view/view_shown.js";
 import { captionText } from "../src/shared/caption.js";
+import { ramp } from "../src/shared/colour.js";
 import { levelOf } from "../src/shared/colour_levels.js";
 import { tableRuler } from "../src/shared/labels.js";
 import { FONT } from "../src/shared/picture/sheet.js";
@@ -272,3 +273,28 @@ test("a view of places shows the row of a head that the grid points at", () => {
   expect([1, 6, 11, 16, 21].map((i) => turned?.[i])).toEqual([...values]);
   expect(peekShown(viewState({ mode: "matrix" }), last, peeked)).toBe(null);
 });
+
+test.each(["sqrt", "log"] as const)(
+  "cells that answer for a word keep the absolute scale beside %s maps",
+  (scale) => {
+    const _rows = {
+      stack: "self",
+      unit: "tokens" as const,
+      quantity: "weights" as const,
+      query: 2,
+      values: wireOf(Float32Array.of(0.1, 0.6, 0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 0.2, 0.2), [1, 2, 5]),
+    };
+    const maps = scene({ scale, _thumbnails: thumbnails({ row: null }) });
+    expect(legendOf(maps).words).toBe(`${scale} · per head`);
+    for (const _thumbnails of [thumbnails({ row: null }), thumbnails()]) {
+      const answers = scene({ scale, _rows, _thumbnails });
+      const { bar, texts, words } = legendOf(answers);
+      expect([texts, words]).toEqual([["0", "31\u00a0%", "100\u00a0%"], "absolute"]);
+      expect(bar.words).toBe(ramp(THEMES.light));
+      const said = captionText(captionOf(answers));
+      expect(said).toContain("absolute colour scale, 0 to 1");
+      expect(said).toContain("looks most, with its share in per cent");
+      expect(said).not.toContain("per head");
+    }
+  },
+);

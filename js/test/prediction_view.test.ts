@@ -111,6 +111,17 @@ describe("what is shown", () => {
     expect(barAt(scene(), 10, HEADER - 1)).toBeUndefined();
   });
 
+  test("a map of few heads has room for its title and for the ends of its scale", () => {
+    const found = scene();
+    expect(found.map.cols * (found.map.cell + 1)).toBeLessThan(100);
+    const measure = tableRuler("600 11px Arial");
+    expect(measure(mapTitle(found))).toBeLessThan(found.mapWidth);
+    const ends = ["−0.0687 less likely", "0", "more likely +0.0687"];
+    const least = ends.reduce((sum, text) => sum + tableRuler("11px Arial")(text) + HEADER / 2, 0);
+    expect(found.mapWidth).toBeGreaterThan(least);
+    expect(scene({}, 480).mapWidth).toBeGreaterThan(least);
+  });
+
   test("the question, by what the model predicts", () => {
     expect(questionOf(state())).toBe("What stands at “sat” (token 2), when it is masked?");
     expect(questionOf(state({ _predictions: { ...ANSWERED, masks: false } }))).toBe(

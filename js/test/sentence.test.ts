@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { chosenWords, withoutLast } from "../src/explorer/locks.js";
 import { arcsOf, marksOf } from "../src/explorer/sentence/arcs.js";
-import { guessOf } from "../src/explorer/sentence/guess.js";
+import { afterName, askedOf, guessOf } from "../src/explorer/sentence/guess.js";
 import { sentenceSize } from "../src/explorer/sentence/layout.js";
 import { lineOf, lineText } from "../src/explorer/sentence/line.js";
 import { leastDrawn, standsOut } from "../src/explorer/sentence/looks.js";
@@ -236,6 +236,14 @@ describe("the cases of the line", () => {
     expect(said(screenOf(maps, { tokens: she, hidden }))).toBe(
       "In L0 H0, “she” looks at “nurse” (40\u00a0%); 30\u00a0% rests on [CLS] and [SEP].",
     );
+  });
+  test("quotes keep their places round a right-to-left word", () => {
+    const now = screenOf(map({ 5: { 2: 0.4 } }), { tokens: she });
+    const hebrew = "\u05e9\u05dc\u05d5\u05dd";
+    const text = AXES.key.text.map((of, i) => (i === 2 ? hebrew : of));
+    const _axes = { ...AXES, key: { ...AXES.key, text, raw: text } };
+    const view = now.view && { ...now.view, _axes };
+    expect(said({ ...now, view })).toContain(`looks at “\u2067${hebrew}\u2069” (40\u00a0%)`);
   });
   test("two words that get about as much, with the even share", () => {
     const maps = map({ 5: { 2: 0.34, 3: 0.3 } });
@@ -658,6 +666,40 @@ describe("the guess of the model", () => {
     );
     const estimate = { ...effects(0.04), estimate: true };
     expect(line(predictions({ _effects: estimate }))).not.toContain("Without");
+  });
+  test("quotes punctuation and keeps the order of right-to-left answers", () => {
+    const { _predictions: asked } = predictions();
+    const says = (texts: string[], change: object = {}) => {
+      const spelled = texts.map((answer, i) => ({ ...rows[i], answer, ...change }));
+      return line(predictions({ _predictions: { ...asked, rows: spelled } }));
+    };
+    expect(says([",", "of"])).toContain("the model says “,” 30\u00a0%, of 18\u00a0%.");
+    expect(says(["\u05e9\u05dc\u05d5\u05dd"])).toContain(
+      "the model says \u2067\u05e9\u05dc\u05d5\u05dd\u2069 30\u00a0%.",
+    );
+    expect(says(["."], { before: 0.03 })).toContain(
+      "“she”, the model has no guess (“.” 3\u00a0%).",
+    );
+  });
+  test("of a class without a clear winner no word is named", () => {
+    const { _predictions: asked } = predictions();
+    const weak = rows.map((row) => ({ ...row, before: 0.02 }));
+    const said = line(predictions({ _predictions: { ...asked, task: "class", rows: weak } }));
+    expect(said).toContain(" The model has no guess (he 2\u00a0%).");
+  });
+  test("has one title and one name of the second bar on a page and in a picture", () => {
+    const reading = read(screen());
+    const title = (state: PredictionState) => {
+      const guess = guessOf(reading, state);
+      if (!guess) throw new Error("no guess");
+      const { lead, word, rest } = askedOf(guess, reading);
+      return `${lead}${word}${rest} | ${afterName(guess, reading.head)}`;
+    };
+    const { _predictions: asked } = predictions();
+    expect(title(predictions())).toBe("Asked to guess she, the model says | ");
+    expect(title(predictions({ _effects: effects(0.04) }))).toContain("| without L0 H0");
+    const off = { ...asked, off: [[0, 0, "self"]], task: "class" };
+    expect(title(predictions({ _predictions: off }))).toBe("The model says | with heads off");
   });
   test("names the head that moves the answer most", () => {
     const reading = read(screen());

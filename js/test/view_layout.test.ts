@@ -48,6 +48,21 @@ describe("lines", () => {
       }
   });
 
+  test("numbers stay before bars where the room gets narrow, so that a share can be read", () => {
+    const of = (room: number) => linesLayout(room, 0, 90, 6, 6);
+    expect(of(900).numberWidth).toBeGreaterThan(0);
+    expect(of(900).barWidth).toBeGreaterThanOrEqual(20);
+    expect(of(432)).toMatchObject({ numberWidth: 48, barWidth: 0 });
+    expect(of(300)).toMatchObject({ numberWidth: 0, barWidth: 12 });
+    // Of heads side by side, bars are compared.
+    expect(linesLayout(432, 0, 90, 6, 6, { slim: true }).numberWidth).toBe(0);
+    for (const room of [300, 360, 432]) {
+      const { width, x0, x1 } = of(room);
+      expect(width).toBeLessThanOrEqual(room);
+      expect(x1 - x0).toBeGreaterThan(80);
+    }
+  });
+
   test("long columns scroll, and only rows in sight are drawn", () => {
     const long = linesLayout(900, 13 * 100, 80, 512, 512);
     expect(long.height).toBeLessThanOrEqual(560);

@@ -8,6 +8,8 @@ const ROW = 18;
 const NAME = 84;
 const GAP = 8;
 const SHARES = 96;
+/** As on the page, bars are pale that show answers without a head that is on. */
+const WITHOUT = 0.5;
 const BEFORE = { light: "#9aa0a6", dark: "#7d8188" };
 
 export const answersHeight = ({ answers }: Guess): number => answers.length * ROW;
@@ -15,7 +17,7 @@ export const answersHeight = ({ answers }: Guess): number => answers.length * RO
 /** Two thin bars for each answer of the model, grey before and blue after. */
 export function paintAnswers(
   pen: Pen,
-  { answers }: Guess,
+  { answers, isOff }: Guess,
   width: number,
   theme: Theme,
   font: string,
@@ -34,7 +36,9 @@ export function paintAnswers(
     pen.fillRect(NAME + GAP, y + 2, Math.max(0.5, before * room), 6);
     if (after !== undefined) {
       pen.fillStyle = theme.accent;
+      pen.globalAlpha = isOff ? 1 : WITHOUT;
       pen.fillRect(NAME + GAP, y + 9, Math.max(0.5, after * room), 6);
+      pen.globalAlpha = 1;
     }
     const shares = [before, ...(after === undefined ? [] : [after])].map(percentText);
     pen.font = labelFont(font, false, LABEL_SIZE);

@@ -1,7 +1,7 @@
 import { html, nothing } from "lit-html";
 import { percentText } from "../shared/percent_text.js";
 import { type Head, headName } from "../shared/types.js";
-import { type Answer, type Guess, LEAST_CHANGE } from "./sentence/guess.js";
+import { type Answer, afterName, askedOf, type Guess, LEAST_CHANGE } from "./sentence/guess.js";
 import type { Reading } from "./sentence/reading.js";
 
 /** From these widths on, in pixels, answers stand in two columns of three, or three of two. */
@@ -31,14 +31,9 @@ function answerView({ text, before, after, isOwn }: Answer, isOff: boolean) {
 }
 
 /** Whose answers they are. */
-function titleOf({ task, word }: Guess, reading: Reading) {
-  const last = reading.words.query.at(-1)?.text ?? "";
-  if (task === "class" || task === "span") return html`The model says`;
-  if (task === "next")
-    return html`After <b class="attnw-ex-from-part">“${word || last}”</b>, the
-    model says`;
-  const verb = task === "label" ? "label" : "guess";
-  return html`Asked to ${verb} <b class="attnw-ex-from-part">“${word}”</b>, the model says`;
+function titleOf(guess: Guess, reading: Reading) {
+  const { lead, word, rest } = askedOf(guess, reading);
+  return html`${lead}${word ? html`<b class="attnw-ex-from-part">“${word}”</b>` : nothing}${rest}`;
 }
 
 /**
@@ -56,15 +51,14 @@ export function answersView(
     return html`<div class="attnw-ex-guess"><p class="attnw-ex-quiet-text" ?hidden=${!hint}
       >${hint}</p></div>`;
   const { answers, isOff, most, task } = guess;
-  const without = isOff ? "with heads off" : `without ${headName(reading.head)}`;
+  const without = afterName(guess, reading.head);
   const isLong = answers.some(({ text }) => text.length > SHORT) && task !== "next";
   const isNarrow = width > THREE_COLUMNS && !isLong;
   const rows = isNarrow ? 2 : width > TWO_COLUMNS ? 3 : answers.length;
-  const hasAfter = answers.some(({ after }) => after !== undefined);
   return html`<div class="attnw-ex-guess">
     <h4 aria-level="2"><span class="attnw-ex-guess-title">${titleOf(guess, reading)}</span>
       <span class="attnw-ex-guess-key"><s class="attnw-ex-before"></s>whole${
-        hasAfter
+        without
           ? html` <s class=${isOff ? "attnw-ex-after" : "attnw-ex-after attnw-ex-would"}></s
               >${without}`
           : nothing

@@ -10,6 +10,7 @@ import { drawPicture as strip } from "../metric_strip/picture.js";
 import { drawPicture as predictions } from "../prediction_view/picture.js";
 import type { PredictionState } from "../prediction_view/state.js";
 import { drawPicture as table } from "../relation_table/picture.js";
+import { isolated } from "../shared/bidi.js";
 import { type Caption, caption, type Table } from "../shared/caption.js";
 import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont, shorten, tableRuler } from "../shared/labels.js";
 import { counted, figures } from "../shared/numbers.js";
@@ -17,7 +18,7 @@ import { type Drawn, type DrawPicture, FONT, Sheet } from "../shared/picture/she
 import { drawPicture as lens } from "../token_lens/picture.js";
 import { answersHeight, paintAnswers } from "./answers_paint.js";
 import { type ExplorerState, PANELS, type Panel, TITLES } from "./explorer_types.js";
-import { type Guess, guessOf } from "./sentence/guess.js";
+import { afterName, askedOf, type Guess, guessOf } from "./sentence/guess.js";
 import { lineOf, lineText } from "./sentence/line.js";
 import { paintSentence, sentencePicture } from "./sentence/paint.js";
 import { type Reading, readingOf } from "./sentence/reading.js";
@@ -134,8 +135,11 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
       filled.length > 1 ? GAP : 0,
     );
   }
-  if (guess && !request.brief) {
-    sheet.text("What the model says about the word: grey before, blue after", { bold: true });
+  if (reading && guess && !request.brief) {
+    const { lead, word, rest } = askedOf(guess, reading);
+    const after = afterName(guess, reading.head);
+    sheet.text(`${lead}${word && `“${isolated(word)}”`}${rest}`, { bold: true });
+    sheet.text(`grey: whole${after && `, blue: ${after}`}`);
     sheet.place(ANSWERS_WIDTH, answersHeight(guess), (pen) =>
       paintAnswers(pen, guess, ANSWERS_WIDTH, request.theme, FONT, tableRuler),
     );

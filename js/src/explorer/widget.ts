@@ -213,7 +213,8 @@ function switchHead(model: Model<ExplorerState>): void {
 /** Whether the grid shows numbers that the legend of the explorer does not explain. */
 function hasOwnLegend(model: Model<ExplorerState>, { reading, grid }: OnScreen): boolean {
   const isPlain = model.get("scale") === "absolute" && model.get("quantity") === "weights";
-  return !isPlain || Boolean(reading?.compared.length) || (grid?.times_keys ?? false);
+  const isOnPictures = grid?._thumbnails?.row;
+  return !isPlain || Boolean(reading?.compared.length || grid?.times_keys || isOnPictures);
 }
 
 /** The question that all heads answer, and the choice between the maps of a comparison. */

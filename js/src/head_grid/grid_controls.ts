@@ -1,6 +1,5 @@
 import { html } from "lit-html";
 import { clamp } from "../shared/clamp.js";
-import { strip } from "../shared/colour_bar.js";
 import { barView } from "../shared/colour_bar_view.js";
 import { type Control, choice } from "../shared/controls.js";
 import type { WithControls } from "../shared/figure_controls.js";
@@ -9,7 +8,6 @@ import { drawnControls, hideControl, labelControl } from "../shared/shared_contr
 import { save } from "../shared/snapshot.js";
 import type { Head, Model, RenderContext } from "../shared/types.js";
 import { legendOf, ofTwoText } from "./grid_text.js";
-import { rowsBar } from "./painted_rows.js";
 import type { Scene } from "./scene.js";
 import { type GridState, OF_TWO, type OfTwo } from "./state.js";
 import { headSwitch } from "./switch_controls.js";
@@ -127,16 +125,15 @@ export function gridControls(
 
 /** The row of controls under the grid, with the meaning of its colours. */
 export function controlRow(
-  { state, maps, theme, look }: Scene,
+  scene: Scene,
   controls: ReturnType<WithControls["bar"]>,
   keysButton: unknown,
 ) {
-  const { texts, words } = legendOf(state, maps);
-  const bar = (look.rows && rowsBar(look.rows, state.scale, look.end)) ?? strip(look.table);
+  const { texts, words, bar } = legendOf(scene);
   return html`<div class="attnw-controls attnw-grid-controls">
     ${controls}
     <span class="attnw-grid-legend">
-      ${barView(theme, texts, bar)}<span>${words}</span>
+      ${barView(scene.theme, texts, bar)}<span>${words}</span>
     </span>
     ${keysButton}
   </div>`;

@@ -9,7 +9,7 @@ import {
   type Table,
 } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
-import { barTexts } from "../shared/colour_bar.js";
+import { barTexts, strip } from "../shared/colour_bar.js";
 import { FAMILIES } from "../shared/families.js";
 import { labelOf, quoted, specialName } from "../shared/labels.js";
 import { counted, figures } from "../shared/numbers.js";
@@ -17,9 +17,9 @@ import { shareText } from "../shared/percent_text.js";
 import { barPrinter, printValue, quantityName, signedValue, symbolOf } from "../shared/quantity.js";
 import type { Axes, Axis, Head, Special } from "../shared/types.js";
 import { WITH_WORD } from "./answer_paint.js";
-import { gridEnd, type SmallMaps } from "./grid_pixels.js";
+import type { SmallMaps } from "./grid_pixels.js";
 import { barRange, type Metric, type Order, orderHeads, passes } from "./head_order.js";
-import type { PaintedRows } from "./painted_rows.js";
+import { type PaintedRows, rowsBar } from "./painted_rows.js";
 import type { Scene } from "./scene.js";
 import type { GridState, OfTwo } from "./state.js";
 import { stepNote } from "./training_step.js";
@@ -125,11 +125,12 @@ const comparedName = ({ _compared: names = [], of_two: of }: GridState) =>
 export const ofTwoText = (of: OfTwo, names: string[] = []) =>
   ({ difference: "A − B", first: `A: ${names[0]}`, second: `B: ${names[1]}` })[of];
 
-/** The values under the colour bar, and what stands beside it. */
-export function legendOf(state: GridState, maps: SmallMaps | null) {
-  const { scale } = state;
+/** The colour bar, the values under it, and what stands beside it. */
+export function legendOf({ state, asked, maps: drawn, look }: Scene) {
+  const { scale, end, rows, table } = look;
+  const maps = asked ? null : drawn;
+  const bar = (rows && rowsBar(rows, scale, end)) ?? strip(table);
   const quantity = maps?.quantity ?? "weights";
-  const end = gridEnd(scale, maps);
   const print = printValue(quantity);
   const symbol = maps?.times_keys ? TIMES_KEYS : symbolOf(quantity);
   const isPlain = !maps?.signed && !maps?.times_keys;
@@ -138,15 +139,17 @@ export function legendOf(state: GridState, maps: SmallMaps | null) {
   if (maps?.signed) {
     const most = print(end ?? 1);
     const texts: [string, string, string] = [`−${most}`, "0", `+${most}`];
-    return { texts, words: words(`${differenceName(state)}, one scale for all heads`) };
+    return { bar, texts, words: words(`${differenceName(state)}, one scale for all heads`) };
   }
   if (maps?.times_keys)
     return {
+      bar,
       texts: barTexts(scale, end ?? 1, printOf(maps)),
       words: words("one scale for all heads, 1× is even attention"),
     };
   if (end !== null)
     return {
+      bar,
       texts: barTexts(scale, end, barPrinter(quantity, scale)),
       words: words(quantity === "weights" ? "" : "one scale for all heads"),
     };
@@ -157,14 +160,15 @@ export function legendOf(state: GridState, maps: SmallMaps | null) {
     `${middle} %`,
     "head max",
   ];
-  return { texts, words: words("per head") };
+  return { bar, texts, words: words("per head") };
 }
 
 /** A description of the grid, with all omitted, merged or reduced parts. */
 export function captionOf(scene: Scene): Caption {
-  const { state, maps, stack, metric, order, bands } = scene;
+  const { state, stack, metric, order, bands } = scene;
   const { hidden, _source: source, _axes: axes } = state;
-  const { end } = scene.look;
+  const { scale, end } = scene.look;
+  const maps = scene.asked ? null : scene.maps;
   const most = maps && end !== null ? printOf({ ...maps, signed: false })(end) : "1";
   const isPlain = !maps?.signed && !maps?.times_keys;
   const ofAll = isPlain && state.quantity === "weights" ? "" : ", one scale for all heads";
@@ -179,7 +183,7 @@ export function captionOf(scene: Scene): Caption {
     model: source.model,
     head: headNames(state.selected, state),
     quantity: quantity.filter(Boolean).join(" · "),
-    scale: `${scaleWords(state.scale, state.quantity, isPlain)}, ${range}`,
+    scale: `${scaleWords(scale, state.quantity, isPlain)}, ${range}`,
     notes: [
       names && !scene.look.rows ? `${names} hidden` : "",
       state.unit === "words" ? MERGED : "",
@@ -210,8 +214,8 @@ function askedNote({ asked, layout, state: { _axes: axes } }: Scene): string {
 }
 
 /** What a caption says of rows that are painted on pictures, and of what cells leave out. */
-function paintedNotes({ asked, look: { rows }, maps, state }: Scene): string[] {
-  if (!rows || asked) return [];
+function paintedNotes({ look: { rows }, maps, state }: Scene): string[] {
+  if (!rows) return [];
   const { _axes: axes, _media: media } = state;
   const pictures = rows.plates.filter(({ picture }) => picture).length;
   const of = rows.of ?? -1;

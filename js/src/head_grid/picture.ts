@@ -1,11 +1,9 @@
 import { scaleTitle } from "../shared/caption.js";
-import { strip } from "../shared/colour_bar.js";
 import { LABEL_SIZE } from "../shared/labels.js";
 import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
 import { decode } from "./grid_pixels.js";
 import { captionOf, legendOf, tableOf } from "./grid_text.js";
 import { paintGrid } from "./paint.js";
-import { rowsBar } from "./painted_rows.js";
 import { areCurrent, composed, sceneOf } from "./scene.js";
 import type { GridState } from "./state.js";
 
@@ -18,7 +16,7 @@ export const drawPicture: DrawPicture<GridState> = (state, request) => {
   const maps = state._thumbnails && decode(state._thumbnails);
   const scene = sceneOf(state, maps, sheet.look);
   const said = captionOf(scene);
-  const title = [said.figure, scaleTitle(state.scale)].filter(Boolean).join(" · ");
+  const title = [said.figure, scaleTitle(scene.look.scale)].filter(Boolean).join(" · ");
   sheet.title(title, said.model, said.quantity);
   if (!areCurrent(maps, state)) {
     sheet.text(state._error, { size: LABEL_SIZE, colour: request.theme.text });
@@ -27,9 +25,7 @@ export const drawPicture: DrawPicture<GridState> = (state, request) => {
   // Cells that end on whole pixels must not change the size of the picture.
   sheet.reserve(sceneOf(state, maps, { ...sheet.look, density: FINE }).width);
   sheet.figure(scene.width, scene.height, (pen) => paintGrid(pen, scene, composed(scene)));
-  const { texts, words } = legendOf(state, maps);
-  const { look } = scene;
-  const bar = (look.rows && rowsBar(look.rows, state.scale, look.end)) ?? strip(look.table);
+  const { texts, words, bar } = legendOf(scene);
   sheet.colourBar(texts, words, bar);
   sheet.notes(...said.notes);
   return { sheet, caption: said, table: tableOf(scene) };

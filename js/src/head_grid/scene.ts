@@ -102,7 +102,11 @@ export function sceneOf(
   const sortingEnd = layout.x0 + Math.ceil(ruler(labelFont(font, false, AXIS_LABEL_SIZE))(sorting));
   const [width, height] = canvasSize(layout);
   const snap = (x: number) => Math.round(x * density) / density;
-  const table = maps?.signed ? diverging(page.theme) : ramp(page.theme);
+  const asked = askedOf(state);
+  // Cells that answer for locked words show weights on the absolute scale, whatever maps show.
+  const coloured = asked ? null : maps;
+  const scale = asked ? "absolute" : state.scale;
+  const table = coloured?.signed ? diverging(page.theme) : ramp(page.theme);
   const changes = maps?.stack === state.stack ? maps.changes : null;
   const painted = paintedRows(maps, state, page.theme);
   return {
@@ -117,7 +121,7 @@ export function sceneOf(
     layout,
     sorting,
     emptyRows: order.sort === "all" ? [] : without,
-    asked: askedOf(state),
+    asked,
     families: new Map(
       families
         .filter(([[, , name]]) => name === state.stack)
@@ -126,12 +130,12 @@ export function sceneOf(
     height: snap(height),
     look: {
       table,
-      papers: papersOf(table, page.theme, maps?.signed ? null : changes),
+      papers: papersOf(table, page.theme, coloured?.signed ? null : changes),
       ground: word(page.theme.background),
       line: word(page.theme.hairline),
-      scale: state.scale,
-      end: gridEnd(state.scale, maps),
-      rows: painted,
+      scale,
+      end: gridEnd(scale, coloured),
+      rows: coloured ? painted : undefined,
     },
     // Of two attentions that are compared, the heads of the second are on.
     off: new Set(

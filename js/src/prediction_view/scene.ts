@@ -21,6 +21,8 @@ const LONGEST = 320;
 /** Left of the cells and above them, below the map's title. */
 const NAMES = 48;
 export const NUMBERS = 18;
+/** The map's title and the ends of its scale need so much, however few heads there are. */
+const LEAST_MAP = 270;
 const LARGEST = 22;
 const SMALLEST = 7;
 const HIGHEST = 420;
@@ -97,7 +99,7 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
   const across = Math.floor(((beside ? Math.min(wanted, room / 2) : room) - NAMES) / cols) - 1;
   const down = Math.floor(HIGHEST / rows) - 1;
   const cell = Math.max(SMALLEST, Math.min(LARGEST, across, down));
-  const mapWidth = Math.max(NAMES + cols * (cell + 1), 200);
+  const mapWidth = Math.max(NAMES + cols * (cell + 1), Math.min(LEAST_MAP, room));
 
   const regular = ruler(labelFont(font));
   const strong = ruler(labelFont(font, true));

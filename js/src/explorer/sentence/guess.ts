@@ -1,5 +1,6 @@
 import type { PredictionState } from "../../prediction_view/state.js";
 import { clamp } from "../../shared/clamp.js";
+import { type Head, headName } from "../../shared/types.js";
 import { asFloat32 } from "../../shared/wire.js";
 import type { Reading } from "./reading.js";
 
@@ -35,6 +36,29 @@ export interface Guess {
   /** The head that moves the answer most; undefined where not computed, or where none matters. */
   most: { head: [number, number, string]; answer: string } | undefined;
 }
+
+/** The words before the word that the model is asked about; without such a word, up to the verb. */
+export const leadOf = ({ task }: Guess, word: string): string =>
+  !word
+    ? `${task === "next" ? "Next word: the" : "The"} model`
+    : task === "next"
+      ? "After "
+      : `Asked to ${task === "label" ? task : "guess"} `;
+
+/** What the answers are answers to: the words before the model's word, this word, and the rest. */
+export function askedOf(guess: Guess, reading: Reading) {
+  const last = guess.task === "next" && reading.words.query.at(-1)?.text;
+  const word = guess.word || last || "";
+  return { lead: leadOf(guess, word), word, rest: word ? ", the model says" : " says" };
+}
+
+/** What the second bar of each answer shows; "" where no answer has one. */
+export const afterName = ({ answers, isOff }: Guess, head: Head): string =>
+  answers.every(({ after }) => after === undefined)
+    ? ""
+    : isOff
+      ? "with heads off"
+      : `without ${headName(head)}`;
 
 const low = (text: string) => text.trim().toLowerCase();
 

@@ -1,11 +1,12 @@
 import type { GridState } from "../../head_grid/state.js";
-import { specialName } from "../../shared/labels.js";
+import { isolated } from "../../shared/bidi.js";
+import { quoted, specialName } from "../../shared/labels.js";
 import { counted, figures } from "../../shared/numbers.js";
 import { percentText } from "../../shared/percent_text.js";
 import { printValue } from "../../shared/quantity.js";
 import { type Head, headName, SPECIALS } from "../../shared/types.js";
 import { asFloat32, asInt32 } from "../../shared/wire.js";
-import type { Guess } from "./guess.js";
+import { type Guess, leadOf } from "./guess.js";
 import { type Link, standsOut, strongestLink } from "./looks.js";
 import type { Reading } from "./reading.js";
 import { isWord } from "./words.js";
@@ -31,11 +32,14 @@ const SECOND = 0.75;
 
 const chips = ["cls", "sep", "register", "padding", "other"];
 
+/** The quotes belong to the sentence: they keep their places round a right-to-left word. */
+const inQuotes = (text: string) => `“${isolated(text)}”`;
+
 /** A word in quotes; special tokens have their own brackets. */
 function spelled(reading: Reading, side: "query" | "key", at: number): string {
   const { axes, words } = reading;
   const text = words[side][at]?.text ?? "";
-  return chips.includes(axes[side].special[at] ?? "") ? text : `“${text}”`;
+  return chips.includes(axes[side].special[at] ?? "") ? text : inQuotes(text);
 }
 const from = (reading: Reading, at: number): Part => ({
   text: spelled(reading, "query", at),
@@ -75,32 +79,22 @@ function restingNames({ axes, words, hidden }: Reading): string {
   return names.join(" and ");
 }
 
+/** "he 30 %": an answer with its probability; punctuation in quotes. */
+const saidShare = (text: string, share: number) =>
+  `${quoted(isolated(text))} ${percentText(share)}`;
+
 /** The prediction of the model with the head and without the head. */
 function guessLine(guess: Guess | undefined): Line {
   if (!guess) return [];
-  const { task, word, answers, hasGuess, isOff, changes } = guess;
-  const asked: Line =
-    task === "next"
-      ? word
-        ? [plain(" After "), { text: `“${word}”`, style: "from" }, plain(", the model says ")]
-        : [plain(" Next word: the model says ")]
-      : task === "class" || task === "span"
-        ? [plain(" The model says ")]
-        : [
-            plain(task === "label" ? " Asked to label " : " Asked to guess "),
-            { text: `“${word}”`, style: "from" },
-            plain(", the model says "),
-          ];
+  const { word, answers, hasGuess, isOff, changes } = guess;
   const [first, second] = answers;
   if (!first) return [];
-  if (!hasGuess) {
-    asked[asked.length - 1] = plain(
-      task === "next" && !word
-        ? " Next word: the model has no guess "
-        : ", the model has no guess ",
-    );
-    return [...asked, plain(`(${first.text} ${percentText(first.before)}).`)];
-  }
+  const lead = ` ${leadOf(guess, word)}`;
+  const verb = hasGuess ? "says" : "has no guess";
+  const asked: Line = word
+    ? [plain(lead), { text: inQuotes(word), style: "from" }, plain(`, the model ${verb} `)]
+    : [plain(`${lead} ${verb} `)];
+  if (!hasGuess) return [...asked, plain(`(${saidShare(first.text, first.before)}).`)];
   const own = answers.find(({ isOwn }) => isOwn);
   const named = [first, own && own !== first ? own : second].filter(
     (answer) => answer !== undefined,
@@ -108,7 +102,7 @@ function guessLine(guess: Guess | undefined): Line {
   const say = (of: "before" | "after") =>
     named
       .filter((answer) => answer[of] !== undefined)
-      .map((answer) => `${answer.text} ${percentText(answer[of] ?? 0)}`)
+      .map((answer) => saidShare(answer.text, answer[of] ?? 0))
       .join(", ");
   const without = say("after");
   const change = !without

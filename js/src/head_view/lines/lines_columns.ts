@@ -189,7 +189,7 @@ function paintWeight(
   full: number,
   colour: string,
 ): void {
-  const { labelWidth, numberWidth } = layout;
+  const { labelWidth, numberWidth, barWidth } = layout;
   if (numberWidth) {
     pen.font = labelFont(scene.font, false, scene.size - 1);
     pen.fillStyle = scene.theme.text;
@@ -201,7 +201,8 @@ function paintWeight(
       y,
     );
   }
-  const length = Math.max(1, (layout.barWidth * Math.abs(weight)) / full);
+  if (!barWidth) return;
+  const length = Math.max(1, (barWidth * Math.abs(weight)) / full);
   const bar = x + way * (labelWidth + (numberWidth ? numberWidth + 2 * LABEL_GAP : LABEL_GAP / 2));
   pen.fillStyle = colour;
   pen.fillRect(way === 1 ? bar : bar - length, y - BAR_HEIGHT / 2, length, BAR_HEIGHT);

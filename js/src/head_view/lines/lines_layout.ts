@@ -11,8 +11,10 @@ const TALLEST = 540;
 export const HEADING = 18;
 const WIDEST_AREA = 480;
 const LEAST_AREA = 240;
-/** Numbers beside the tokens leave at least so much to the lines; else there are bars alone. */
+/** Numbers with bars leave at least so much to the lines; else there are numbers alone. */
 const LEAST_BETWEEN = 160;
+/** Numbers alone leave at least so much to the lines; else there are bars alone. */
+const LEAST_BESIDE_NUMBERS = 120;
 const PADDING = 4;
 const GAP = 8;
 const SLIM_BAR = 12;
@@ -45,6 +47,7 @@ export interface LinesLayout {
   labelWidth: number;
   /** 0 where there is only room for bars. */
   numberWidth: number;
+  /** 0 where there is only room for numbers. */
   barWidth: number;
   /** The lines' ends. */
   x0: number;
@@ -79,8 +82,10 @@ export function linesLayout(
   const wideBar = Math.round(clamp(room * 0.04, 20, 40));
   const withNumbers = labelWidth + 4 * size + wideBar + 3 * GAP;
   const isSlim = slim || room - 2 * withNumbers < LEAST_BETWEEN;
-  const leastBar = isSlim ? SLIM_BAR : wideBar;
-  const numberWidth = isSlim ? 0 : 4 * size;
+  const numbersAlone = labelWidth + 4 * size + 2 * GAP;
+  const hasNumbers = !isSlim || (!slim && room - 2 * numbersAlone >= LEAST_BESIDE_NUMBERS);
+  const leastBar = !isSlim ? wideBar : hasNumbers ? 0 : SLIM_BAR;
+  const numberWidth = hasNumbers ? 4 * size : 0;
   const beside = labelWidth + numberWidth + (isSlim ? 2 : 3) * GAP;
   // Few rows between far columns would make every line flat.
   const wanted = clamp(height, LEAST_AREA, WIDEST_AREA);
