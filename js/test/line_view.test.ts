@@ -10,7 +10,9 @@ test("a word that is written from right to left does not turn the words beside i
     lineView(line, () => {}, true),
     el,
   );
-  // An element bdi keeps the direction of its text to itself.
-  expect(el.querySelector("bdi")?.textContent).toBe("“لأن”");
+  // An element with a direction keeps it to itself. An element bdi would take the direction of the
+  // word, and its quotes would change places.
+  expect(el.querySelector('[dir="ltr"]')?.textContent).toBe("“لأن”");
+  expect(el.querySelector("bdi")).toBeNull();
   expect(el.textContent).toBe("In L4 H4, “لأن” (72 %).");
 });

@@ -300,6 +300,40 @@ describe("the cases of the line", () => {
   });
 });
 
+test("a head that is pointed at is read from the rounded maps of a saved page", () => {
+  const maps = attention(random(11), 4, true);
+  const other: Head = [1, 2, "self"];
+  const screen = screenOf(maps, { tokens: [], peeked: peekOf(maps, other, []) });
+  const maxima = maps.map((of) => Math.max(...of.flatMap((row) => [...row].map((w) => w || 0))));
+  const bytes = maps.flatMap((of, head) =>
+    of.flatMap((row) =>
+      Array.from(row, (weight) =>
+        Number.isNaN(weight) ? 0 : 1 + Math.round(254 * Math.sqrt(weight / (maxima[head] ?? 1))),
+      ),
+    ),
+  );
+  const _maps = {
+    stack: "self",
+    quantity: "weights",
+    unit: "words" as const,
+    exact: false,
+    maxima,
+    heads: maps.map((_, i): Head => [Math.floor(i / HEADS), i % HEADS, "self"]),
+    values: wireOf(Uint8Array.from(bytes), [maps.length, N, N]),
+  };
+  const saved = { ...screen, view: screen.view && { ...screen.view, _maps } };
+  const { head, weights } = read(saved);
+  expect(head).toEqual(other);
+  const row = weights?.row(6) ?? new Float32Array();
+  const exact = maps[other[0] * HEADS + other[1]]?.[6] ?? new Float32Array();
+  expect([...row].map(Number.isNaN)).toEqual([...exact].map(Number.isNaN));
+  for (let key = 0; key <= 6; key++) expect(row[key]).toBeCloseTo(exact[key] ?? -1, 2);
+  // The row of the locked word is there in full, so that words say the same before and after a click.
+  const locked = screenOf(maps, { tokens: [["query", 6]], peeked: peekOf(maps, other, []) });
+  const both = read({ ...locked, view: locked.view && { ...locked.view, _maps } });
+  expect([...(both.weights?.row(6) ?? [])]).toEqual([...exact]);
+});
+
 test("a flat model draws neither arcs nor tints, and a head that is off none", () => {
   const even = Array.from({ length: LAYERS * HEADS }, () =>
     Array.from({ length: N }, () => new Float32Array(N).fill(1 / N)),

@@ -291,7 +291,16 @@ def test_an_explorers_figures_follow_each_other(explorer: Explorer, opened: Open
     for name in ("textarea", "button.attnw-ex-edit", "button.attnw-ex-power"):
         expect(root.locator(f"{name}:visible")).to_have_count(0)
     expect(page.locator(".attnw-page-caption")).to_contain_text("the page has no model")
-    GridOnPage(root.locator('[data-panel="grid"]')).click(3, 5)
+    grid = GridOnPage(root.locator('[data-panel="grid"]'))
+    for layer, head in ((1, 3), (4, 0), (0, 2)):
+        # A head that the pointer is on is read from the rounded maps of the page.
+        x, y = grid.corner(layer, head)
+        grid.canvas.hover(position={"x": x + 9, "y": y + 9})
+        expect(root.locator(".attnw-ex-look")).to_contain_text(f"In L{layer} H{head}")
+        expect(root.locator(".attnw-ex-title")).to_contain_text(f"L{layer} H{head}")
+    page.mouse.move(0, 0)
+    expect(root.locator(".attnw-ex-look")).to_contain_text("In L2 H1, “the” looks at")
+    grid.click(3, 5)
     expect(root.locator(".attnw-ex-title")).to_contain_text("L3 H5")
     root.get_by_role("button", name="more").click()
     for name, says in (("map of heads", "L3 H5"), ("metrics", "L3 H5"), ("arcs", "L3 H5")):

@@ -1,6 +1,8 @@
 import { html, nothing } from "lit-html";
+import { inQuotes } from "../shared/labels.js";
 import { percentText } from "../shared/percent_text.js";
 import { type Head, headName } from "../shared/types.js";
+import { fromWord } from "./from_word.js";
 import { type Answer, afterName, askedOf, type Guess, LEAST_CHANGE } from "./sentence/guess.js";
 import type { Reading } from "./sentence/reading.js";
 
@@ -15,14 +17,15 @@ const bar = (share: number, kind: string) =>
   html`<span class=${`attnw-ex-bar-of ${kind}`}
     style=${`width: ${(100 * share).toFixed(2)}%`}></span>`;
 
+/** The second bar is pale while it shows the answer without a head that is on. */
+const afterClass = (isOff: boolean) => `attnw-ex-after${isOff ? "" : " attnw-ex-would"}`;
+
 function answerView({ text, before, after, isOwn }: Answer, isOff: boolean) {
   const changed = after !== undefined && Math.abs(after - before) >= LEAST_CHANGE;
   return html`<li class="attnw-ex-answer">
     <span class=${isOwn ? "attnw-ex-own" : ""}>${text}</span>
     <span class="attnw-ex-bars" aria-hidden="true">${bar(before, "attnw-ex-before")}${
-      after === undefined
-        ? nothing
-        : bar(after, isOff ? "attnw-ex-after" : "attnw-ex-after attnw-ex-would")
+      after === undefined ? nothing : bar(after, afterClass(isOff))
     }</span>
     <span class="attnw-ex-shares">${percentText(before)}${
       changed ? html` → <b>${percentText(after)}</b>` : nothing
@@ -33,7 +36,7 @@ function answerView({ text, before, after, isOwn }: Answer, isOff: boolean) {
 /** Whose answers they are. */
 function titleOf(guess: Guess, reading: Reading) {
   const { lead, word, rest } = askedOf(guess, reading);
-  return html`${lead}${word ? html`<b class="attnw-ex-from-part">“${word}”</b>` : nothing}${rest}`;
+  return html`${lead}${word ? fromWord(word) : nothing}${rest}`;
 }
 
 /**
@@ -59,14 +62,14 @@ export function answersView(
     <h4 aria-level="2"><span class="attnw-ex-guess-title">${titleOf(guess, reading)}</span>
       <span class="attnw-ex-guess-key"><s class="attnw-ex-before"></s>whole${
         without
-          ? html` <s class=${isOff ? "attnw-ex-after" : "attnw-ex-after attnw-ex-would"}></s
+          ? html` <s class=${afterClass(isOff)}></s
               >${without}`
           : nothing
       }</span>
       ${
         most
           ? html`<span class="attnw-ex-most">most: <button type="button" class="attnw-ex-link"
-              title=${`the head that moves “${most.answer}” most`}
+              title=${`the head that moves ${inQuotes(most.answer)} most`}
               @click=${() => select(most.head)}>${headName(most.head)}</button></span>`
           : nothing
       }</h4>

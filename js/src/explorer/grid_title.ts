@@ -1,12 +1,14 @@
 import { html, type TemplateResult } from "lit-html";
 import type { GridState, WireRow } from "../head_grid/state.js";
 import { pairCount } from "../head_grid/word_answers.js";
+import { inQuotes } from "../shared/labels.js";
 import { percentText } from "../shared/percent_text.js";
 import { type Head, headName } from "../shared/types.js";
+import { fromWord } from "./from_word.js";
 import type { Reading } from "./sentence/reading.js";
 
-const quote = (reading: Reading, side: "query" | "key", at: number) =>
-  `“${reading.words[side][at]?.text ?? ""}”`;
+const wordAt = (reading: Reading, side: "query" | "key", at: number) =>
+  reading.words[side][at]?.text ?? "";
 
 /** What the colours of maps say; on dark paper, much attention is bright. */
 function colourHint(grid: GridState | undefined, isDark: boolean): string {
@@ -21,8 +23,8 @@ function colourHint(grid: GridState | undefined, isDark: boolean): string {
 
 /** The title of cells that paint the row of a token. */
 function paintedTitle({ side, of }: WireRow, reading: Reading | undefined, count: number) {
-  const text = of === null ? undefined : reading?.words[side][of]?.text;
-  const token = html`<b class="attnw-ex-from-part">“${text}”</b>`;
+  const text = of === null ? "" : reading?.words[side][of]?.text;
+  const token = fromWord(text ?? "");
   const row = !text
     ? html`Where all tokens look on average`
     : side === "key"
@@ -52,10 +54,10 @@ export function gridTitle(
     return html`<span>All ${count} ${plural}</span>
       <span class="attnw-ex-muted">${colourHint(grid, isDark)}</span>`;
   }
-  const word = html`<b class="attnw-ex-from-part">${quote(reading, "query", from)}</b>`;
+  const word = fromWord(wordAt(reading, "query", from));
   if (to === undefined) return html`<span>Where ${word} looks in each of the ${count} heads</span>`;
   const pair = pairCount(rows, to, grid._axes, grid.hidden);
-  const second = reading.isOneText && to === from ? "itself" : quote(reading, "key", to);
+  const second = reading.isOneText && to === from ? "itself" : inQuotes(wordAt(reading, "key", to));
   const { most } = pair;
   return html`<span>${pair.count} of ${count} heads send ${word} to ${second}</span>
     <span class="attnw-ex-muted">more than any other${

@@ -10,7 +10,7 @@ const partView = ({ text, style }: Part, toggleResting: () => void) =>
         @click=${toggleResting}>${text}</button>`
     : style === "plain"
       ? text
-      : html`<bdi class=${`attnw-ex-${style}-part`}>${text}</bdi>`;
+      : html`<span dir="ltr" class=${`attnw-ex-${style}-part`}>${text}</span>`;
 
 /** The line of words about the screen. */
 export const lineView = (line: Line | string, toggleResting: () => void, isSpoken: boolean) =>

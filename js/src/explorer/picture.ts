@@ -10,9 +10,15 @@ import { drawPicture as strip } from "../metric_strip/picture.js";
 import { drawPicture as predictions } from "../prediction_view/picture.js";
 import type { PredictionState } from "../prediction_view/state.js";
 import { drawPicture as table } from "../relation_table/picture.js";
-import { isolated } from "../shared/bidi.js";
 import { type Caption, caption, type Table } from "../shared/caption.js";
-import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont, shorten, tableRuler } from "../shared/labels.js";
+import {
+  AXIS_LABEL_SIZE,
+  inQuotes,
+  LABEL_SIZE,
+  labelFont,
+  shorten,
+  tableRuler,
+} from "../shared/labels.js";
 import { counted, figures } from "../shared/numbers.js";
 import { type Drawn, type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
 import { drawPicture as lens } from "../token_lens/picture.js";
@@ -138,7 +144,7 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
   if (reading && guess && !request.brief) {
     const { lead, word, rest } = askedOf(guess, reading);
     const after = afterName(guess, reading.head);
-    sheet.text(`${lead}${word && `“${isolated(word)}”`}${rest}`, { bold: true });
+    sheet.text(`${lead}${word && inQuotes(word)}${rest}`, { bold: true });
     sheet.text(`grey: whole${after && `, blue: ${after}`}`);
     sheet.place(ANSWERS_WIDTH, answersHeight(guess), (pen) =>
       paintAnswers(pen, guess, ANSWERS_WIDTH, request.theme, FONT, tableRuler),

@@ -20,7 +20,7 @@ import { WITH_WORD } from "./answer_paint.js";
 import type { SmallMaps } from "./grid_pixels.js";
 import { barRange, type Metric, type Order, orderHeads, passes } from "./head_order.js";
 import { type PaintedRows, rowsBar } from "./painted_rows.js";
-import type { Scene } from "./scene.js";
+import { coloursOf, type Scene } from "./scene.js";
 import type { GridState, OfTwo } from "./state.js";
 import { stepNote } from "./training_step.js";
 
@@ -126,9 +126,9 @@ export const ofTwoText = (of: OfTwo, names: string[] = []) =>
   ({ difference: "A − B", first: `A: ${names[0]}`, second: `B: ${names[1]}` })[of];
 
 /** The colour bar, the values under it, and what stands beside it. */
-export function legendOf({ state, asked, maps: drawn, look }: Scene) {
-  const { scale, end, rows, table } = look;
-  const maps = asked ? null : drawn;
+export function legendOf(scene: Scene) {
+  const { state } = scene;
+  const { maps, scale, end, rows, table } = coloursOf(scene);
   const bar = (rows && rowsBar(rows, scale, end)) ?? strip(table);
   const quantity = maps?.quantity ?? "weights";
   const print = printValue(quantity);
@@ -167,8 +167,7 @@ export function legendOf({ state, asked, maps: drawn, look }: Scene) {
 export function captionOf(scene: Scene): Caption {
   const { state, stack, metric, order, bands } = scene;
   const { hidden, _source: source, _axes: axes } = state;
-  const { scale, end } = scene.look;
-  const maps = scene.asked ? null : scene.maps;
+  const { maps, scale, end } = coloursOf(scene);
   const most = maps && end !== null ? printOf({ ...maps, signed: false })(end) : "1";
   const isPlain = !maps?.signed && !maps?.times_keys;
   const ofAll = isPlain && state.quantity === "weights" ? "" : ", one scale for all heads";
@@ -214,8 +213,8 @@ function askedNote({ asked, layout, state: { _axes: axes } }: Scene): string {
 }
 
 /** What a caption says of rows that are painted on pictures, and of what cells leave out. */
-function paintedNotes({ look: { rows }, maps, state }: Scene): string[] {
-  if (!rows) return [];
+function paintedNotes({ asked, look: { rows }, maps, state }: Scene): string[] {
+  if (!rows || asked) return [];
   const { _axes: axes, _media: media } = state;
   const pictures = rows.plates.filter(({ picture }) => picture).length;
   const of = rows.of ?? -1;

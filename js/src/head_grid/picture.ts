@@ -4,7 +4,7 @@ import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
 import { decode } from "./grid_pixels.js";
 import { captionOf, legendOf, tableOf } from "./grid_text.js";
 import { paintGrid } from "./paint.js";
-import { areCurrent, composed, sceneOf } from "./scene.js";
+import { areCurrent, coloursOf, composed, sceneOf } from "./scene.js";
 import type { GridState } from "./state.js";
 
 /** So dense that hardly anything is lost where cells end on whole pixels. */
@@ -16,7 +16,7 @@ export const drawPicture: DrawPicture<GridState> = (state, request) => {
   const maps = state._thumbnails && decode(state._thumbnails);
   const scene = sceneOf(state, maps, sheet.look);
   const said = captionOf(scene);
-  const title = [said.figure, scaleTitle(scene.look.scale)].filter(Boolean).join(" · ");
+  const title = [said.figure, scaleTitle(coloursOf(scene).scale)].filter(Boolean).join(" · ");
   sheet.title(title, said.model, said.quantity);
   if (!areCurrent(maps, state)) {
     sheet.text(state._error, { size: LABEL_SIZE, colour: request.theme.text });

@@ -67,6 +67,15 @@ function askedOf(state: GridState): WordQuestion | undefined {
   return { rows, key: key !== undefined && key < keys ? key : undefined };
 }
 
+/**
+ * What the colours of cells stand for: of thumbnails as the reader asked, of answers for locked
+ * words always weights on the absolute scale.
+ */
+export const coloursOf = ({ asked, maps, look, theme }: Scene) =>
+  asked
+    ? { maps: null, scale: "absolute" as const, end: 1, table: ramp(theme), rows: undefined }
+    : { maps, ...look };
+
 /** What is shown of a state, and where; cells are made for `highest` pixels. */
 export function sceneOf(
   state: GridState,
@@ -103,10 +112,7 @@ export function sceneOf(
   const [width, height] = canvasSize(layout);
   const snap = (x: number) => Math.round(x * density) / density;
   const asked = askedOf(state);
-  // Cells that answer for locked words show weights on the absolute scale, whatever maps show.
-  const coloured = asked ? null : maps;
-  const scale = asked ? "absolute" : state.scale;
-  const table = coloured?.signed ? diverging(page.theme) : ramp(page.theme);
+  const table = maps?.signed ? diverging(page.theme) : ramp(page.theme);
   const changes = maps?.stack === state.stack ? maps.changes : null;
   const painted = paintedRows(maps, state, page.theme);
   return {
@@ -130,12 +136,12 @@ export function sceneOf(
     height: snap(height),
     look: {
       table,
-      papers: papersOf(table, page.theme, coloured?.signed ? null : changes),
+      papers: papersOf(table, page.theme, maps?.signed ? null : changes),
       ground: word(page.theme.background),
       line: word(page.theme.hairline),
-      scale,
-      end: gridEnd(scale, coloured),
-      rows: coloured ? painted : undefined,
+      scale: state.scale,
+      end: gridEnd(state.scale, maps),
+      rows: painted,
     },
     // Of two attentions that are compared, the heads of the second are on.
     off: new Set(

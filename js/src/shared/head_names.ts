@@ -1,5 +1,5 @@
 import { bounded } from "./bounded.js";
-import { withControls } from "./labels.js";
+import { inQuotes, withControls } from "./labels.js";
 import {
   combinedName,
   type Head,
@@ -22,7 +22,7 @@ export const labelOfHead = (head: Head, labels: HeadLabel[] = []): string =>
 
 const labelled = (name: string, head: Head, labels?: HeadLabel[]): string => {
   const label = labelOfHead(head, labels);
-  return label ? `${name} “${label}”` : name;
+  return label ? `${name} ${inQuotes(label)}` : name;
 };
 
 /** `L7 H9 “label”`. */

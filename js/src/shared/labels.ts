@@ -49,12 +49,15 @@ export function specialName(axes: Axes, kind: Special): string | undefined {
   return undefined;
 }
 
+/** A word in quotes, which belong to the sentence: they do not turn with a right-to-left word. */
+export const inQuotes = (text: string): string => `“${isolated(text)}”`;
+
 /**
  * A label in a line of labels: punctuation stands in quotes, to separate it from the line's
  * punctuation.
  */
 export const quoted = (label: string): string =>
-  /[\p{L}\p{N}]/u.test(label) ? label : `“${label}”`;
+  /[\p{L}\p{N}]/u.test(label) ? label : inQuotes(label);
 
 /** Control characters have no shape of their own: their pictures stand for them. */
 export const withControls = (text: string): string =>

@@ -1,4 +1,5 @@
 import type { GridState } from "../../head_grid/state.js";
+import { mapAt } from "../../head_view/several/map_types.js";
 import type { ViewState } from "../../head_view/state.js";
 import type { Peeked } from "../../shared/peek.js";
 import { type Axes, type Axis, type Head, sameHead } from "../../shared/types.js";
@@ -26,25 +27,16 @@ export interface Sources {
 const kept = (axis: Axis, hidden: readonly string[]): number[] =>
   [...axis.special.keys()].filter((i) => !hidden.includes(axis.special[i] ?? ""));
 
-/** All values of the view's map, where they are of this head. */
+/** Values of this head between the axes of the view: of its map, or of the maps beside it. */
 function mapOf({ _map: map, _maps: maps, _axes: axes, unit, quantity }: ViewState, head: Head) {
-  const size = (axes?.query?.text.length ?? 0) * (axes?.key.text.length ?? 0);
+  const size = axes.query.text.length * axes.key.text.length;
   const fits = (of: { stack: string; unit: string; quantity: string }) =>
-    of.stack === head[2] &&
-    of.unit === unit &&
-    of.quantity === quantity &&
-    axes?.stack === of.stack &&
-    axes.unit === unit;
-  if (map && map.layer === head[0] && map.head === head[1] && fits(map)) {
-    const values = asFloat32(map.values);
-    return values.length === size ? values : undefined;
-  }
+    of.stack === head[2] && of.unit === unit && of.quantity === quantity;
+  const whole = (values: Float32Array) => (values.length === size ? values : undefined);
+  if (map && map.layer === head[0] && map.head === head[1] && fits(map))
+    return { own: whole(asFloat32(map.values)) };
   const at = maps?.heads.findIndex((other) => sameHead(other, head)) ?? -1;
-  if (!maps || at < 0 || !fits(maps)) return undefined;
-  const values = asFloat32(maps.values);
-  return values.length === size * maps.heads.length
-    ? values.subarray(at * size, (at + 1) * size)
-    : undefined;
+  return { beside: maps && at >= 0 && fits(maps) ? whole(mapAt(maps, at)) : undefined };
 }
 
 /** The row of a locked query, which the grid has of every head. */
@@ -95,13 +87,11 @@ export function weightsOf(sources: Sources, head: Head): HeadWeights | undefined
   const { view, peeked } = sources;
   const axes = view._axes;
   if (!axes?.query || axes.stack !== head[2] || axes.unit !== view.unit) return undefined;
-  const values = mapOf(view, head);
+  const { own, beside } = mapOf(view, head);
+  const values = own ?? beside;
   const n = axes.key.text.length;
-  if (values) {
-    const row = (query: number) => values.subarray(query * n, (query + 1) * n);
-    return { head, axes, row, isWhole: true, hasHidden: () => true };
-  }
-  const exact = rowOfGrid(sources, head);
+  // The maps beside the view's own map may be rounded.
+  const exact = own ? undefined : rowOfGrid(sources, head);
   const painted = peeked?.row;
   const isPeeked = peeked && sameHead(peeked.head, head) && peeked.unit === view.unit;
   const rough = isPeeked ? bytesOf(sources, peeked) : undefined;
@@ -111,10 +101,12 @@ export function weightsOf(sources: Sources, head: Head): HeadWeights | undefined
     row: (query) =>
       exact?.query === query
         ? exact.values
-        : isPeeked && painted?.side === "query" && painted.of === query
-          ? painted.values
-          : rough?.(query),
-    isWhole: rough !== undefined,
-    hasHidden: (query) => exact?.query === query,
+        : values
+          ? values.subarray(query * n, (query + 1) * n)
+          : isPeeked && painted?.side === "query" && painted.of === query
+            ? painted.values
+            : rough?.(query),
+    isWhole: Boolean(values ?? rough),
+    hasHidden: (query) => Boolean(values) || exact?.query === query,
   };
 }

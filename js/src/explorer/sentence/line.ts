@@ -1,6 +1,6 @@
 import type { GridState } from "../../head_grid/state.js";
 import { isolated } from "../../shared/bidi.js";
-import { quoted, specialName } from "../../shared/labels.js";
+import { inQuotes, quoted, specialName } from "../../shared/labels.js";
 import { counted, figures } from "../../shared/numbers.js";
 import { percentText } from "../../shared/percent_text.js";
 import { printValue } from "../../shared/quantity.js";
@@ -32,14 +32,11 @@ const SECOND = 0.75;
 
 const chips = ["cls", "sep", "register", "padding", "other"];
 
-/** The quotes belong to the sentence: they keep their places round a right-to-left word. */
-const inQuotes = (text: string) => `“${isolated(text)}”`;
-
 /** A word in quotes; special tokens have their own brackets. */
 function spelled(reading: Reading, side: "query" | "key", at: number): string {
   const { axes, words } = reading;
   const text = words[side][at]?.text ?? "";
-  return chips.includes(axes[side].special[at] ?? "") ? text : inQuotes(text);
+  return chips.includes(axes[side].special[at] ?? "") ? isolated(text) : inQuotes(text);
 }
 const from = (reading: Reading, at: number): Part => ({
   text: spelled(reading, "query", at),
@@ -158,6 +155,11 @@ function pairLine(reading: Reading, query: number, key: number): Line {
   return line;
 }
 
+/** " (37 %)" */
+const share = ({ weight }: { weight: number }): Part => plain(` (${percentText(weight)})`);
+const hasEven = (weight: number, even: number): Part =>
+  plain(`has ${percentText(weight)}; even attention gives ${percentText(even)}.`);
+
 /** The line about one word. */
 function wordLine(reading: Reading, query: number): Line {
   const { looks } = reading;
@@ -175,17 +177,18 @@ function wordLine(reading: Reading, query: number): Line {
       ...start,
       plain(" looks at no word in particular: most at "),
       to(reading, first.key, query),
-      plain(` (${percentText(first.weight)}), even attention gives ${even}.`),
+      share(first),
+      plain(`, even attention gives ${even}.`),
     ];
   }
   const isClose =
     second && second.weight > SECOND * first.weight && second.weight >= 2 * looks.even;
   const isMuch = looks.resting >= MUCH_RESTING && resting;
   const line = [...start, plain(" looks at "), to(reading, first.key, query)];
-  line.push(plain(` (${percentText(first.weight)})`));
+  line.push(share(first));
   if (isClose) {
     line.push(plain(" and "), to(reading, second.key, query));
-    line.push(plain(` (${percentText(second.weight)})`));
+    line.push(share(second));
   }
   line.push(muted("; "), isMuch ? restPart(reading) : muted(`even: ${even}`), plain("."));
   return line;
@@ -229,8 +232,8 @@ function headLine(reading: Reading, grid: GridState | undefined): Line {
       from(reading, flat.query),
       plain(" to "),
       to(reading, flat.key),
-      plain(` in ${flat.name}, has ${percentText(flat.weight)}; even attention gives `),
-      plain(`${percentText(flat.even)}.`),
+      plain(` in ${flat.name}, `),
+      hasEven(flat.weight, flat.even),
     ];
   const link = weights && strongestLink(weights, hidden);
   if (!link) return [...inHead(reading), plain("point at a word to see where it looks.")];
@@ -240,13 +243,15 @@ function headLine(reading: Reading, grid: GridState | undefined): Line {
       ...inHead(reading),
       plain("no word stands out: the strongest link, "),
       ...pair,
-      plain(`, has ${percentText(link.weight)}; even attention gives ${percentText(link.even)}.`),
+      plain(", "),
+      hasEven(link.weight, link.even),
     ];
   return [
     ...inHead(reading),
     plain("the strongest link is "),
     ...pair,
-    plain(` (${percentText(link.weight)}). `),
+    share(link),
+    plain(". "),
     muted("Point at a word."),
   ];
 }

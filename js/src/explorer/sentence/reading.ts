@@ -2,6 +2,7 @@ import type { GridState } from "../../head_grid/state.js";
 import type { ViewState } from "../../head_view/state.js";
 import type { PredictionState } from "../../prediction_view/state.js";
 import { labelOfHead } from "../../shared/head_names.js";
+import { inQuotes } from "../../shared/labels.js";
 import type { Peeked } from "../../shared/peek.js";
 import type { Pointed } from "../../shared/pointed.js";
 import { type Axes, type Head, type HeadLabel, type Method, sameHead } from "../../shared/types.js";
@@ -63,7 +64,7 @@ export function nameOf(head: Head, labels: HeadLabel[] = [], named: NamedHead[] 
   const tested = named.find((of) => sameHead(of.head, head));
   if (tested && (!label || label === tested.label))
     return { name: tested.said, family: tested.family };
-  return { name: label && `“${label}”`, family: "" as const };
+  return { name: label && inQuotes(label), family: "" as const };
 }
 
 /**

@@ -42,18 +42,20 @@ type WordPart = ReturnType<typeof partOf>;
 
 const isFolded = ({ kind }: Word) => kind === "template" || kind === "place";
 
+/** "attnw-ex-word", with "attnw-ex-from" and others where they hold. */
 function classesOf(word: Word, { isFrom, isTo, isMasked, isHidden }: WordPart): string {
-  const classes = [
-    "attnw-ex-word",
-    word.kind === "chip" ? "attnw-ex-chip" : "",
-    isFolded(word) ? "attnw-ex-folded" : "",
-    word.kind === "first" && isHidden ? "attnw-ex-rest" : "",
-    isHidden ? "attnw-ex-hidden" : "",
-    isFrom ? "attnw-ex-from" : "",
-    isTo ? "attnw-ex-to" : "",
-    isMasked && !isFrom ? "attnw-ex-masked" : "",
-  ];
-  return classes.filter(Boolean).join(" ");
+  const kinds = {
+    word: true,
+    chip: word.kind === "chip",
+    folded: isFolded(word),
+    rest: word.kind === "first" && isHidden,
+    hidden: isHidden,
+    from: isFrom,
+    to: isTo,
+    masked: isMasked && !isFrom,
+  };
+  const names = Object.entries(kinds).flatMap(([name, holds]) => (holds ? name : []));
+  return names.map((name) => `attnw-ex-${name}`).join(" ");
 }
 
 /** The name of a word, which is read aloud. */

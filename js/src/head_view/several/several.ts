@@ -1,5 +1,4 @@
 import { clamp } from "../../shared/clamp.js";
-import { decodedBytes } from "../../shared/page/embedded_maps.js";
 import {
   type Axes,
   type Head,
@@ -7,11 +6,10 @@ import {
   type StackInfo,
   sameHead,
 } from "../../shared/types.js";
-import { asFloat32, asUint8 } from "../../shared/wire.js";
 import type { LongMaps } from "../source/tile_types.js";
 import { largestTiles, largestValues } from "../source/tiled_map.js";
 import type { VisibleMap } from "../source/visible_map.js";
-import { ARRANGEMENTS, type Arrangement, type Maps } from "./map_types.js";
+import { ARRANGEMENTS, type Arrangement, type Maps, mapAt } from "./map_types.js";
 import { twoNames, withDifference } from "./two_maps.js";
 
 export const nextArrangement = (now: Arrangement): Arrangement =>
@@ -96,7 +94,7 @@ export function severalOf(state: DrawnState, maps: Maps | null, axes: Axes): Sev
     maps.values.shape[2] === axes.key.text.length;
   if (!maps || !agrees || places.includes(-1)) return undefined;
   if (two && !heads.every((head, i) => sameHead(head, maps.heads[i] as Head))) return undefined;
-  const values = places.map((place) => valuesOf(maps, place));
+  const values = places.map((place) => mapAt(maps, place));
   return together(state, heads, wanted, values);
 }
 
@@ -140,23 +138,6 @@ export function severalTiled(state: DrawnState, { heads: there }: LongMaps): Sev
   if (heads.length !== there.length) return undefined;
   if (!heads.every((head, i) => sameHead(head, there[i] as Head))) return undefined;
   return together(state, heads, wanted, []);
-}
-
-/** Maps that were read from their bytes: a page may hold many more than it shows. */
-const known = new WeakMap<Maps, (Float32Array | undefined)[]>();
-
-function valuesOf(maps: Maps, place: number): Float32Array {
-  const made = known.get(maps) ?? [];
-  known.set(maps, made);
-  const tables = made[place];
-  if (tables) return tables;
-  const [, rows = 0, cols = 0] = maps.values.shape;
-  // Rounded maps of two that are compared have been read from their bytes already.
-  const all = maps.values.dtype === "<f4" ? asFloat32(maps.values) : asUint8(maps.values);
-  const part = all.subarray(place * rows * cols, (place + 1) * rows * cols);
-  const values = part instanceof Float32Array ? part : decodedBytes(part, maps.maxima[place] ?? 0);
-  made[place] = values;
-  return values;
 }
 
 /** The drawing of several maps on one scale; `visible` is the drawn part of each map. */
