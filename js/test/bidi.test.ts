@@ -28,6 +28,14 @@ test("a right-to-left token is isolated in texts, and takes no further room", ()
   expect(plain(3)).toBe(3);
 });
 
+test("the number of a part of a right-to-left character stands behind the character", () => {
+  const label = labelOf(axisOf(["ש 1/2", "…2/2"]), 0);
+  expect(label).toBe("\u2067ש\u2069 1/2");
+  expect(plain(label)).toBe("ש 1/2");
+  expect(isolated("…2/2")).toBe("…2/2");
+  expect(isolated("東 1/3")).toBe("東 1/3");
+});
+
 /** The texts that a pen draws, with their places. */
 function drawn(text: string, align: "left" | "right") {
   const calls: [string, number][] = [];

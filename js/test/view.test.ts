@@ -67,6 +67,25 @@ function long(n: number): Partial<ViewState> {
 }
 
 describe("the view", () => {
+  test("lines fade behind those of a locked token; words in place of lines stay legible", async () => {
+    const mapOf = (onItself: number) => ({
+      ...(state()._map as NonNullable<ViewState["_map"]>),
+      values: wire(weights.map((_, q) => weights.map((_, k) => (q === k ? onItself : 0.1)))),
+    });
+    for (const [token_layout, name] of [
+      ["vertical", "lines"],
+      ["horizontal", "rows"],
+    ] as const)
+      for (const [weight, isFaded] of [
+        [0.7, true],
+        [0.1, false],
+      ] as const) {
+        const { $ } = await show({ tokens: [["query", 1]], token_layout, _map: mapOf(weight) });
+        const { classList } = $(`.attnw-${name}-figure .attnw-lines`);
+        expect(classList.contains("attnw-faded")).toBe(isFaded);
+      }
+  });
+
   test("names the head, and what the figure shows", async () => {
     const { $ } = await show();
     expect($(".attnw-root").dataset.lmSuppressShortcuts).toBe("true");

@@ -8,12 +8,15 @@ const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800
 const LETTER = /\p{L}/u;
 const ISOLATE = "\u2067";
 const END = "\u2069";
+/** The number of a part of a character, as tokens of bytes are spelled: "ש 1/2". */
+const PART = /( \d+\/\d+)\u2069$/;
 
 /** Whether the first letter of a text belongs to a script that is written from right to left. */
 export const isRtl = (text: string): boolean => RTL.test(LETTER.exec(text)?.[0] ?? "");
 
 /** A text whose order does not depend on the text around, and changes nothing around it. */
-export const isolated = (text: string): string => (isRtl(text) ? `${ISOLATE}${text}${END}` : text);
+export const isolated = (text: string): string =>
+  isRtl(text) ? `${ISOLATE}${text}${END}`.replace(PART, `${END}$1`) : text;
 
 /** The same text without the characters that isolate it, as data of a table. */
 export const plain = <T>(value: T): T =>

@@ -20,6 +20,7 @@ export interface Part {
 export type Line = Part[];
 
 export const plain = (text: string): Part => ({ text, style: "plain" });
+const POINT = plain("point at a word to see where it looks.");
 const muted = (text: string): Part => ({ text, style: "muted" });
 
 /** The whole line as text. */
@@ -102,13 +103,8 @@ function guessLine(guess: Guess | undefined): Line {
       .map((answer) => saidShare(answer.text, answer[of] ?? 0))
       .join(", ");
   const without = say("after");
-  const change = !without
-    ? ""
-    : !changes
-      ? isOff
-        ? " Now: nothing changes."
-        : " Without this head nothing changes."
-      : `${isOff ? " Now: " : " Without this head: "}${without}.`;
+  const now = isOff ? " Now:" : ` Without this head${changes ? ":" : ""}`;
+  const change = without && `${now} ${changes ? without : "nothing changes"}.`;
   return [...asked, plain(`${say("before")}.${change}`)];
 }
 
@@ -136,7 +132,7 @@ function pairLine(reading: Reading, query: number, key: number): Line {
   const place = looks.seen.filter((look) => look.weight > weight).length + 1;
   const even = percentText(looks.even);
   const isTied = looks.seen.some((look) => look.key !== key && look.weight === weight);
-  const first = isTied ? "as much as any other word" : "more than any other word";
+  const first = `${isTied ? "as much as" : "more than"} any other word`;
   const order =
     weight < looks.even
       ? `less than an even share of ${even}`
@@ -236,7 +232,7 @@ function headLine(reading: Reading, grid: GridState | undefined): Line {
       hasEven(flat.weight, flat.even),
     ];
   const link = weights && strongestLink(weights, hidden);
-  if (!link) return [...inHead(reading), plain("point at a word to see where it looks.")];
+  if (!link) return [...inHead(reading), POINT];
   const pair = [from(reading, link.query), plain(" to "), to(reading, link.key)];
   if (!standsOut(link.weight, link.even))
     return [
@@ -281,8 +277,7 @@ function changeLine(reading: Reading, grid: GridState | undefined): Line {
 function quantityLine(reading: Reading): Line {
   const { looks, from: query, to: key, quantity } = reading;
   const start: Line = [...inHead(reading), plain(`by ${quantity}, `)];
-  if (query === undefined || !looks)
-    return [...start, plain("point at a word to see where it looks.")];
+  if (query === undefined || !looks) return [...start, POINT];
   const best = key ?? looks.seen[0]?.key;
   if (best === undefined) return [...start, from(reading, query), plain(" sees no shown word.")];
   const value = looks.row[best] ?? Number.NaN;

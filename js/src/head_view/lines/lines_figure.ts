@@ -77,7 +77,8 @@ export function linesFigure(parent: DocumentFragment): Figure {
       layout = arrangeLines(scene, scroller.scrollTop);
       chosen = drawBase(scene, layout);
       focused = focusedLines(scene, layout, chosen);
-      base.classList.toggle("attnw-faded", focused !== undefined);
+      // Words in place of lines stay legible.
+      base.classList.toggle("attnw-faded", focused !== undefined && chosen.all.count > 0);
       const context = fresh(overlay, layout.width, layout.height);
       if (context) paintOverLines(context, layout, focused, scene);
       const { x0, x1, rows, cols, scrollTop } = layout;

@@ -37,7 +37,8 @@ export function rowsFigure(parent: DocumentFragment): Figure {
       // A right-to-left text begins at the right.
       if (at.rightToLeft && at.width !== width) scroller.scrollLeft = at.width;
       width = at.width;
-      base.classList.toggle("attnw-faded", focused !== undefined);
+      // Words in place of lines stay legible.
+      base.classList.toggle("attnw-faded", focused !== undefined && chosen.all.count > 0);
       const below = fresh(base, at.width, at.height);
       if (below) paintRowsLines(below, at, chosen.all, scene);
       const above = fresh(overlay, at.width, at.height);

@@ -15,6 +15,8 @@ import {
 import { axisSize, BESIDE, CONTINUATION } from "./matrix_paint.js";
 
 const GAP = 6;
+/** A token that goes on with the bytes of a character. Its first part has the character. */
+const CONTINUED = /^…\d+\/\d+$/;
 /** Frames of smaller cells are thinner. */
 const LARGE = 6;
 /** More highlighted tokens than this are labelled like the others. */
@@ -130,9 +132,19 @@ function paintAxis(pen: Pen, layout: MatrixLayout, scene: Scene, side: Side): vo
   for (const index of kept) if (index < start || index >= end) kept.delete(index);
   // Labels that are always printed; plain labels that overlap them are dropped.
   const clear = (i: number) => [...kept].every((other) => Math.abs(other - i) * cell >= needed);
+  const { axes, map } = scene;
+  const shown = across ? map.rows : map.cols;
+  const thins = names && step > 1;
+  const isPart = (i: number) => thins && CONTINUED.test(axes[side].text[shown[i] ?? -1] ?? "");
   // A label half out of sight would lie over what is beside the plot.
-  for (let i = Math.ceil((start - 0.5) / step) * step; i < end - 0.5; i += step)
-    if (!kept.has(i) && clear(i)) paintLabel(pen, layout, scene, side, i, names ? "name" : "place");
+  let last = Number.NEGATIVE_INFINITY;
+  for (let i = Math.ceil((start - 0.5) / step) * step; i < end - 0.5; i += step) {
+    const places = Array.from({ length: thins ? step : 1 }, (_, k) => i + k);
+    const at = places.find((to) => to < end - 0.5 && to - last >= step && !isPart(to));
+    if (at === undefined || kept.has(at) || !clear(at)) continue;
+    last = at;
+    paintLabel(pen, layout, scene, side, at, names ? "name" : "place");
+  }
   for (const i of kept) paintLabel(pen, layout, scene, side, i, strong.has(i) ? "strong" : "name");
 }
 
