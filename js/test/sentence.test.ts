@@ -349,6 +349,25 @@ test("a flat model draws neither arcs nor tints, and a head that is off none", (
   expect(marksOf(off).size).toBe(0);
 });
 
+test("an arc up to another line ends below the number of its word", () => {
+  const maps = attention(random(5), 9, false);
+  const reading = read(screenOf(maps, { tokens: [["query", 7]] }));
+  const boxOf = (_: string, at: number) => ({
+    x: 50 * at,
+    y: at < 6 ? 0 : 50,
+    width: 40,
+    height: 27,
+  });
+  const marks = marksOf(reading);
+  const above = arcsOf(reading, boxOf, false).filter(({ key }) => key < 6);
+  expect(above.length).toBeGreaterThan(0);
+  for (const { key, points } of above) {
+    const end = points.at(-1)?.[1] ?? 0;
+    expect(end).toBeGreaterThan(marks.get(key)?.isNumbered ? 27 : 20);
+    expect(end).toBeLessThan(50);
+  }
+});
+
 test("arcs are as thick as their weights, and none is below the smallest link", () => {
   const next = random(5);
   for (let run = 0; run < 100; run++) {
@@ -587,6 +606,10 @@ test("the sentence is large in up to two and a half lines, and small without arc
   expect(size(60)).toMatchObject({ font: 17, hasArcs: true });
   expect(size(140)).toMatchObject({ font: 14, hasArcs: false });
   expect(size(10, 380)).toMatchObject({ font: 18, hasArcs: false });
+  // Two texts stand on two lines, and arcs between them need the room of several lines.
+  const two = sentenceSize(sentence(12), 1050, "Arial", tableRuler, false);
+  expect(two).toMatchObject({ lines: 2, hasArcs: true, leading: 2.5 });
+  expect(sentenceSize(sentence(40), 1050, "Arial", tableRuler, false)).toEqual(size(40));
   // The last word alone on a line takes the sentence to a smaller size instead.
   const fonts = Array.from({ length: 40 }, (_, i) => size(20, 860 + 10 * i)).filter(
     ({ lines }) => lines === 1,

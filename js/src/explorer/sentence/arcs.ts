@@ -1,4 +1,4 @@
-import type { Box } from "./layout.js";
+import { type Box, NUMBER_HEIGHT } from "./layout.js";
 import { leastDrawn } from "./looks.js";
 import type { Reading } from "./reading.js";
 
@@ -56,18 +56,22 @@ export function arcsOf(
   boxOf: (side: "query" | "key", at: number) => Box | undefined,
   isOneLine: boolean,
 ): Arc[] {
-  const { from, to, isOneText } = reading;
+  const { from, to } = reading;
   if (from === undefined) return [];
   const start = boxOf("query", from);
   if (!start) return [];
   const arcs: Arc[] = [];
-  for (const [key, { weight }] of marksOf(reading)) {
+  for (const [key, { weight, isNumbered }] of marksOf(reading)) {
+    const foot = isNumbered ? NUMBER_HEIGHT : 0;
     const end = boxOf("key", key);
     if (!end || !weight) continue;
     arcs.push({
       key,
       weight,
-      points: isOneText || start.y === end.y ? curve(start, end, isOneLine) : across(start, end),
+      points:
+        Math.abs(start.y - end.y) > start.height / 2
+          ? across(start, end, foot)
+          : curve(start, end, isOneLine),
       width: THICKEST * weight,
       opacity: to !== undefined && to !== key ? DIM : ARC_OPACITY,
     });
@@ -77,9 +81,8 @@ export function arcsOf(
 
 const middle = ({ x, width }: Box) => x + width / 2;
 
-/** Over the line of both words, or between two lines. */
+/** Over the line of both words. */
 function curve(start: Box, end: Box, isOneLine: boolean): Arc["points"] {
-  if (Math.abs(start.y - end.y) > start.height / 2) return across(start, end);
   const [x1, x2] = [middle(start), middle(end)];
   const y = Math.min(start.y, end.y) + 2;
   const limit = isOneLine ? HIGHEST.one : HIGHEST.several;
@@ -94,11 +97,11 @@ function curve(start: Box, end: Box, isOneLine: boolean): Arc["points"] {
   ];
 }
 
-/** From a word down or up to a word of another line. */
-function across(start: Box, end: Box): Arc["points"] {
+/** From a word down to a word of another line, or up to the number below a word. */
+function across(start: Box, end: Box, foot: number): Arc["points"] {
   const isUp = end.y < start.y;
   const y1 = isUp ? start.y : start.y + start.height - 2;
-  const y2 = isUp ? end.y + end.height - 3 : end.y;
+  const y2 = isUp ? end.y + end.height - 3 + foot : end.y;
   const between = (y1 + y2) / 2;
   return [
     [middle(start), y1],

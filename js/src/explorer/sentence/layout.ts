@@ -32,7 +32,7 @@ const NARROW = 500;
 const LEAST_ARCS = 560;
 /** The height of a word as a multiple of its font size, and of the number below it in pixels. */
 const WORD_HEIGHT = 1.35;
-const NUMBER_HEIGHT = 12;
+export const NUMBER_HEIGHT = 12;
 /** Of words that are drawn with arcs, at most. */
 const MOST_LINES = 3;
 export const CHIP_SIZE = 11;
@@ -72,6 +72,7 @@ export function sentenceSize(
   width: number,
   family: string,
   ruler: Ruler,
+  isOneText = true,
 ): SentenceSize {
   const breaks = words.filter(({ before }) => before.includes("\n")).length;
   const count = (font: number) => widthOf(words, font, family, ruler) / width;
@@ -82,7 +83,8 @@ export function sentenceSize(
   if (font === LARGE) font = FITTING.find(fits) ?? LARGE;
   if (count(font) > 2.6) font = MIDDLE;
   if (count(font) > 4) font = SMALL;
-  const lines = Math.max(1, linesIn(font)) + breaks;
+  // A second text begins a line, and arcs between the two texts need room.
+  const lines = Math.max(isOneText ? 1 : 2, linesIn(font)) + breaks;
   const hasArcs = lines <= MOST_LINES && font >= MIDDLE && width >= LEAST_ARCS && !breaks;
   return {
     font,

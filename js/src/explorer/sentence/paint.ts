@@ -50,6 +50,7 @@ export function sentencePicture(
     width,
     family,
     ruler,
+    isOneText,
   );
   const rooms = roomOf(size.font, family, ruler);
   const pitch = Math.round(size.font * size.leading);
@@ -105,7 +106,7 @@ export function paintSentence(
     for (const { points, width, opacity } of arcsOf(
       reading,
       (side, index) => at.boxes[side].get(index),
-      at.size.lines === 1 && isOneText,
+      at.size.lines === 1,
     )) {
       pen.strokeStyle = lineColour(theme);
       pen.lineWidth = width;

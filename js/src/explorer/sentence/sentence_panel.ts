@@ -88,7 +88,7 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
     view(reading: Reading, look: Look) {
       const { words, isOneText } = reading;
       const all = isOneText ? words.query : [...words.key, ...words.query];
-      size = sentenceSize(all, look.width, look.font, look.ruler);
+      size = sentenceSize(all, look.width, look.font, look.ruler, isOneText);
       const { font, head, leading } = size;
       const style = `font-size: ${font}px; padding-top: ${head}px; line-height: ${leading}`;
       return html`<div class=${`attnw-ex-sentence ${size.hasArcs ? "attnw-ex-arced" : ""}`}>
@@ -115,7 +115,7 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
           ? arcsOf(
               reading,
               (side, at) => boxOf(reading.isOneText ? "query" : side, at),
-              size.lines === 1 && reading.isOneText,
+              size.lines === 1,
             )
           : [];
       drawArcs(arcs.value, curves, theme);
