@@ -601,3 +601,23 @@ test.each([
   if (light === undefined) expect(luminance(colour)).toBeUndefined();
   else expect(luminance(colour)).toBeCloseTo(light);
 });
+
+test("cells that are painted on pictures keep the legend of their grid", async () => {
+  const { el, grid } = await shown();
+  const hasOwn = () =>
+    el.querySelector(".attnw-ex-root")?.classList.contains("attnw-ex-own-legend");
+  expect(hasOwn()).toBe(false);
+  const maps = { stack: "self", quantity: "weights" as const, unit: "tokens" as const };
+  const empty = { hidden: [], versus: null, values: wireOf(new Uint8Array(), [6, 12, 0, 0]) };
+  const maxima = wireOf(new Float32Array(72).fill(0.5), [6, 12]);
+  const strongest = wireOf(new Int32Array(144), [6, 12, 2]);
+  const row = {
+    side: "query" as const,
+    of: 0,
+    values: wireOf(new Uint8Array(288).fill(100), [6, 12, 4]),
+    largest: maxima,
+  };
+  grid.fromKernel({ _thumbnails: { ...maps, ...empty, maxima, strongest, row } });
+  await frame();
+  expect(hasOwn()).toBe(true);
+});
