@@ -47,6 +47,26 @@ test("a row a metric: value, range and percentile of the shown head", async () =
   expect(cells()[0]?.[1]).toBe("2");
 });
 
+test("values that differ by rounding are one value, without an order", () => {
+  const mean = 1 / 15;
+  const near = [mean, mean + 6e-9, mean - 4e-9, mean];
+  const rowOf = (values: number[]) =>
+    sceneOf({
+      selected: [[0, 1, "self"]],
+      _metrics: {
+        stack: "self",
+        titles: ["mean"],
+        similar: wireOf(new Int32Array(4), [4, 1]),
+        values: wireOf(Float32Array.from(values), [1, 2, 2]),
+      },
+    } as unknown as StripState)?.rows[0];
+  const row = rowOf(near);
+  expect(row?.percentile).toBe(50);
+  expect([row?.low, row?.value]).toEqual([row?.high, row?.high]);
+  const apart = rowOf([mean, mean + 1e-5, mean, mean]);
+  expect([apart?.percentile, (apart?.high ?? 0) > (apart?.low ?? 1)]).toEqual([100, true]);
+});
+
 test("without a head it says what to do; an error takes its place", async () => {
   const { model, el } = await show();
   expect(el.querySelector<HTMLElement>(".attnw-strip-box")?.hidden).toBe(true);

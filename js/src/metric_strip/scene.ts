@@ -16,6 +16,9 @@ export interface StripState extends HeadsState {
   _metrics: Metrics | null;
 }
 
+/** The relative error of sums in float32. */
+const ROUNDING = 1e-6;
+
 /** A metric: the shown head's number among those of all heads. */
 interface Row {
   title: string;
@@ -54,10 +57,13 @@ export function sceneOf({ selected, labels, _metrics: metrics }: StripState): St
   const index = indexOf(head);
   const rows = metrics.titles.map((title, i): Row => {
     const values = Float32Array.from(measured, (at) => all[i * places + at] ?? 0);
+    const low = Math.min(...values);
+    // Rounding errors of equal values form no order.
+    if (Math.max(...values) - low <= ROUNDING * Math.abs(low)) values.fill(low);
     return {
       title,
       values,
-      low: Math.min(...values),
+      low,
       high: Math.max(...values),
       value: values[index] ?? 0,
       percentile: percentile(values, index),
