@@ -72,6 +72,12 @@ def test_a_saved_explorer_has_the_slider(seen: Watched, tmp_path: Path, width: i
     seen.page.set_viewport_size({"width": width, "height": 1000})
     seen.page.goto(page.as_uri())
     root = seen.page.locator("body")
+    track, count = slider(root).bounding_box(), root.locator(".attnw-steps output").bounding_box()
+    assert track is not None
+    assert count is not None
+    # The number of the token stands beside the slider, and not below it.
+    assert count["y"] < track["y"] + track["height"]
+    assert count["x"] >= track["x"] + track["width"]
     slider(root).focus()
     seen.page.keyboard.press("Home")
     expect(root.locator(".attnw-steps")).to_contain_text("Move the slider")
