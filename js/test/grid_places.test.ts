@@ -295,6 +295,17 @@ test.each(["sqrt", "log"] as const)(
       expect(said).toContain("absolute colour scale, 0 to 1");
       expect(said).toContain("looks most, with its share in per cent");
       expect(said).not.toContain("per head");
+      // The count of heads leaves out links of hardly more than an even share, and says so.
+      const pair = scene({
+        scale,
+        _rows,
+        _thumbnails,
+        tokens: [
+          ["query", 2],
+          ["key", 1],
+        ],
+      });
+      expect(captionText(captionOf(pair))).toContain("from 1.5 times an even share on");
     }
   },
 );

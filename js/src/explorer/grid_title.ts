@@ -60,7 +60,7 @@ export function gridTitle(
   const second = reading.isOneText && to === from ? "itself" : inQuotes(wordAt(reading, "key", to));
   const { most } = pair;
   return html`<span>${pair.count} of ${count} heads send ${word} to ${second}</span>
-    <span class="attnw-ex-muted">more than any other${
+    <span class="attnw-ex-muted">more than any other, from 1.5 even shares on${
       most
         ? html` · most: <button type="button" class="attnw-ex-link"
             @click=${() => select([...most.head, rows.stack])}>${headName([

@@ -205,7 +205,7 @@ function askedNote({ asked, layout, state: { _axes: axes } }: Scene): string {
   if (asked.key !== undefined)
     return (
       `cells: attention from ${from} to ${quoted(labelOf(axes.key, asked.key))} in per cent, ` +
-      `bold where no other word gets as much`
+      `bold where no other word gets as much, from 1.5 times an even share on`
     );
   return layout.cell < WITH_WORD
     ? `cells: where ${from} looks, a column for each word`
