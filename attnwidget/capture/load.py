@@ -214,9 +214,6 @@ def find_model(
     # A forked process creates torch's thread pool at first use. The threads in which transformers
     # reads weights would create it all at once, and torch would fail.
     torch.set_num_threads(torch.get_num_threads())
-    missing: tuple[str, ...] = ()
-    remark = ""
-    processor = None
     if model is None or (isinstance(model, str) and model in EMBEDDED):
         if tokenizer is not None:
             raise TypeError("the embedded model has its own tokenizer: leave tokenizer out")
@@ -226,29 +223,23 @@ def find_model(
             processor = Processor.of(tokenizer)
             tokenizer = tokenizer if processor is None else processor.tokenizer
         name = EMBEDDED[source][1]
-        if revision is not None:
-            # A source alone would name the weights at the end of the training.
-            source, name = "", f"{name}, {revision}"
+        if revision is None:
+            found = FoundModel(hf_model, tokenizer, name, source, processor=processor)
+        else:
+            # The source alone would name the weights at the end of the training.
+            name = f"{name}, {revision}"
+            found = FoundModel(hf_model, tokenizer, name, None, processor=processor)
     else:
         with plain_defaults():
-            loaded = load_named(
+            found = load_named(
                 model,
                 tokenizer,
                 revision=revision,
                 dtype=dtype,
                 trust_remote_code=trust_remote_code,
             )
-        hf_model = loaded.hf_model
-        tokenizer = loaded.tokenizer
-        processor = loaded.processor
-        missing = loaded.missing
-        remark = loaded.remark
-        folder = Path(model).is_dir()
-        source = "" if folder else str(model)
-        name = folder_name(model) if folder else str(model)
-    hf_model.to(best_device() if device == "auto" else torch.device(device), dtype)
-    parts = random_parts(missing)
-    return FoundModel(hf_model, tokenizer, name, source or None, parts, remark, processor)
+    found.hf_model.to(best_device() if device == "auto" else torch.device(device), dtype)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,25 +370,6 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
     return model, tokenizer
 
 
-@dataclass(frozen=True, eq=False)
-class NamedModel:
-    """A model that was loaded from a folder or from the hub.
-
-    Attributes:
-        hf_model: The transformers model.
-        tokenizer: Its tokenizer, or None.
-        missing: Names of the weights that were not in the files.
-        remark: What readers of figures should know about the files, or "".
-        processor: The processor of pictures and sounds, or None.
-    """
-
-    hf_model: Any
-    tokenizer: Any
-    missing: tuple[str, ...]
-    remark: str = ""
-    processor: Processor | None = None
-
-
 def load_named(
     name: str | Path,
     tokenizer: Any,
@@ -405,7 +377,7 @@ def load_named(
     revision: str | None,
     dtype: torch.dtype | None,
     trust_remote_code: bool,
-) -> NamedModel:
+) -> FoundModel:
     """Return the model of a folder or hub name, with its tokenizer.
 
     The model has the class that its configuration names. A folder may have an adapter of peft, or
@@ -453,7 +425,16 @@ def load_named(
         ) from error
     missing = tuple(sorted(missing))
     _warn_of_random_weights(name, model, missing)
-    return NamedModel(model, tokenizer, missing, remark, processor)
+    is_folder = Path(name).is_dir()
+    return FoundModel(
+        model,
+        tokenizer,
+        folder_name(name) if is_folder else str(name),
+        None if is_folder else str(name),
+        random_parts(missing),
+        remark,
+        processor,
+    )
 
 
 def _load_beside(
