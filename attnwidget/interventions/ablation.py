@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -134,7 +134,7 @@ def ablate(
             "ablation",
             about,
             model,
-            AblatedScores(changes, score),
+            partial(ablated_scores, units=changes, score=score),
             list(of_one_length(inputs, batch_size)),
             resume=resume,
             progress=progress,
@@ -159,20 +159,21 @@ def ablate(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class AblatedScores:
-    """Function from a batch of examples to the scores of the intact model and of each unit off.
+def ablated_scores(
+    model: AttentionModel,
+    replay: Replay,
+    examples: Sequence[StudyExample],
+    *,
+    units: Sequence[Changes],
+    score: Score,
+) -> NDArray[np.float64]:
+    """Return the scores of the intact model and with each unit off, [1 + U, B]; for workers.
 
-    Attributes:
+    Args:
+        model: The model.
+        replay: The replay of the model's layers.
+        examples: The B examples of a batch.
         units: The groups of heads that are switched off in turn.
         score: The score.
     """
-
-    units: Sequence[Changes]
-    score: Score
-
-    def __call__(
-        self, model: AttentionModel, replay: Replay, examples: Sequence[StudyExample]
-    ) -> NDArray[np.float64]:
-        """Return the scores, [1 + units, B], the intact model first."""
-        return unit_scores_of_inputs(replay, batch_of(model, examples), self.units, self.score)
+    return unit_scores_of_inputs(replay, batch_of(model, examples), units, score)

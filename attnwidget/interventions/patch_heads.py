@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +18,7 @@ from attnwidget.interventions.patch_pairs import (
     patch_pairs_of,
 )
 from attnwidget.interventions.patch_results import HeadPatches
-from attnwidget.interventions.patched_passes import PatchedScores
+from attnwidget.interventions.patched_passes import patched_scores
 from attnwidget.interventions.scores import PATCH_SCORES, PatchScore, check_name, score_name
 from attnwidget.interventions.unit_scores import read_unit_scores
 from attnwidget.interventions.units import scores_by_place, studied_stack, units_of
@@ -119,7 +120,7 @@ def patch_heads(
             "patching",
             about,
             model,
-            PatchedScores(units, score, into, stack),
+            partial(patched_scores, units=units, score=score, into=into, stack=stack),
             [[pair] for pair in pairs],
             resume=resume,
             progress=progress,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,42 +69,40 @@ def outputs_of_heads(
     return outputs, output
 
 
-@dataclass(frozen=True, eq=False)
-class PatchedScores:
-    """Function from a batch of one pair to the scores of both runs and of each patched unit.
+def patched_scores(
+    model: AttentionModel,
+    replay: Replay,
+    pairs: Sequence[PatchPair],
+    *,
+    units: Sequence[Unit],
+    score: PatchScore,
+    into: Into,
+    stack: str,
+) -> NDArray[np.float64]:
+    """Return scores of the run that gives outputs, of the patched run, and of units, [2 + U, 1].
 
-    Attributes:
+    Args:
+        model: The model.
+        replay: The replay of the model's layers.
+        pairs: A batch of one pair.
         units: What is patched in turn.
         score: The score.
         into: The run that is patched.
         stack: Stack of the heads.
+
+    Raises:
+        ValueError: As `outputs_of_heads` and `unit_scores`.
     """
-
-    units: Sequence[Unit]
-    score: PatchScore
-    into: Into
-    stack: str = "self"
-
-    def __call__(
-        self, model: AttentionModel, replay: Replay, pairs: Sequence[PatchPair]
-    ) -> NDArray[np.float64]:
-        """Return scores of the run that gives outputs, of the patched run, of units, [2 + U, 1].
-
-        Raises:
-            ValueError: As `outputs_of_heads` and `unit_scores`.
-        """
-        (pair,) = pairs
-        base, source = pair.batches(model, self.into)
-        outputs, source_output = outputs_of_heads(model.hf_model, source.inputs, self.stack)
-        of_source = input_scores(
-            self.score, output_scores(self.score, source_output, source), source
-        )
-        changes = [
-            {
-                head: patch(outputs[head], () if unit.query is None else (unit.query,))
-                for head in unit.heads
-            }
-            for unit in self.units
-        ]
-        scores = unit_scores_of_inputs(replay, base, changes, self.score)
-        return np.concatenate([of_source.cpu().numpy(), scores])
+    (pair,) = pairs
+    base, source = pair.batches(model, into)
+    outputs, source_output = outputs_of_heads(model.hf_model, source.inputs, stack)
+    of_source = input_scores(score, output_scores(score, source_output, source), source)
+    changes = [
+        {
+            head: patch(outputs[head], () if unit.query is None else (unit.query,))
+            for head in unit.heads
+        }
+        for unit in units
+    ]
+    scores = unit_scores_of_inputs(replay, base, changes, score)
+    return np.concatenate([of_source.cpu().numpy(), scores])

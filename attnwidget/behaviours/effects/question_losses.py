@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -52,31 +53,32 @@ class QuestionLosses:
         return change
 
 
-@dataclass(frozen=True, eq=False)
-class _ReadLosses:
-    """Reader of the losses of a batch, which can be sent to a worker.
+def _read_losses(
+    model: AttentionModel,
+    replay: Replay,
+    examples: Sequence[TextExample],
+    *,
+    units: Sequence[Changes],
+    n_questions: int,
+) -> Float64Array:
+    """Return the losses of the intact model and with each unit changed, [1 + U, Q, B]; for workers.
 
-    Attributes:
+    Args:
+        model: The model.
+        replay: The replay of the model's layers.
+        examples: The B texts of a batch.
         units: The change of each head, in the order of the layers.
-        n_questions: Number of questions to which texts are padded.
+        n_questions: Number of questions to which texts are padded, Q.
     """
-
-    units: Sequence[Changes]
-    n_questions: int
-
-    def __call__(
-        self, model: AttentionModel, replay: Replay, examples: Sequence[TextExample]
-    ) -> Float64Array:
-        """Return the losses of the intact model and of each unit, [1 + U, Q, B]."""
-        passes = unit_scores(replay, batch_of(model, examples), self.units, "loss")
-        losses = np.concatenate([numbers.cpu().numpy() for numbers in passes])
-        found = np.full((len(losses), self.n_questions, len(examples)), np.nan)
-        start = 0
-        for item, example in enumerate(examples):
-            stop = start + len(example.places)
-            found[:, : stop - start, item] = losses[:, start:stop]
-            start = stop
-        return found
+    passes = unit_scores(replay, batch_of(model, examples), units, "loss")
+    losses = np.concatenate([numbers.cpu().numpy() for numbers in passes])
+    found = np.full((len(losses), n_questions, len(examples)), np.nan)
+    start = 0
+    for item, example in enumerate(examples):
+        stop = start + len(example.places)
+        found[:, : stop - start, item] = losses[:, start:stop]
+        start = stop
+    return found
 
 
 def question_losses(
@@ -132,7 +134,7 @@ def question_losses(
             "question losses",
             about,
             model,
-            _ReadLosses(units, n_questions),
+            partial(_read_losses, units=units, n_questions=n_questions),
             list(of_one_length(examples, batch_size)),
             resume=resume,
             progress=progress,
