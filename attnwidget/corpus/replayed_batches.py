@@ -48,24 +48,22 @@ class ReplayedBatches:
         self,
         replay: Replay,
         batches: Sequence[Sequence[Any]],
-        inputs_of: Callable[[Sequence[Any]], Any],
         workers: Workers | None,
         n_done: int,
     ) -> Generator[tuple[Sequence[Any], Numbers]]:
         """Yield the batches after the first `n_done`, each with its numbers.
 
         With workers, this process reads the first batch to decide how all batches are read.
-        `inputs_of` gives what `read` needs of a batch.
 
         Raises:
             ValueError, TypeError, WorkersError: as `Workers.each`.
         """
 
         def arguments(shard: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
-            return (replay.note, replay.narrows), [inputs_of(batch) for batch in shard]
+            return (replay.note, replay.narrows), list(shard)
 
         remaining = batches[n_done:]
         for batch in remaining if workers is None else remaining[:1]:
-            yield batch, self._read(self._model.model, replay, inputs_of(batch))
+            yield batch, self._read(self._model.model, replay, batch)
         if workers is not None:
             yield from workers.each(remaining[1:], arguments, first=n_done + 2)

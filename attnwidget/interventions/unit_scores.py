@@ -129,7 +129,7 @@ def read_unit_scores(
             study,
             about,
             model,
-            lambda n_done: work.each(replay, batches, list, workers, n_done),
+            lambda n_done: work.each(replay, batches, workers, n_done),
             batches,
             resume=resume,
             progress=progress,
