@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -167,6 +167,41 @@ def with_padding(tokens: Tokens, count: int) -> Tokens:
         segments=tokens.segments + (0,) * count,
         words=tokens.words + (None,) * count,
         places=tokens.places + (None,) * count if tokens.places else (),
+    )
+
+
+def with_parts(tokens: Tokens, parts: Mapping[int, tuple[str | None, str]]) -> Tokens:
+    """Return the axis of a text in which parts of a picture or a sound have names and kinds.
+
+    A part without a special kind is a word.
+
+    Args:
+        tokens: The axis of the text.
+        parts: For the index of each part, its name (None keeps the name of its token), and its
+            special kind, or "".
+
+    Example:
+        >>> axis = with_parts(plain_axis(["a", "<image>", "cat"]), {1: ("r0c0", "")})
+        >>> axis.text, axis.words
+        (('a', 'r0c0', 'cat'), (0, 1, 2))
+    """
+    text = list(tokens.text)
+    special = list(tokens.special)
+    pieces = list(tokens.added)
+    words = list(tokens.words)
+    for i, (name, kind) in parts.items():
+        if name is not None:
+            text[i] = pieces[i] = name
+        special[i] = kind
+        # Words of the text have numbers from 0 on.
+        words[i] = -1 - i
+    words = [None if kind else word for word, kind in zip(words, special, strict=True)]
+    return replace(
+        tokens,
+        text=tuple(text),
+        special=tuple(special),
+        words=_numbered(words, (0,) * len(words)),
+        pieces=tuple(pieces),
     )
 
 

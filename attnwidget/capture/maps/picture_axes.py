@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from attnwidget.capture.hub_model.picture_places import NoPlaces, PictureFrames
-from attnwidget.capture.hub_model.token_axes import patch_axis, patch_name
+from attnwidget.capture.hub_model.token_axes import patch_axis, patch_name, with_parts
 from attnwidget.capture.maps.patch_layout import Patch
 from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe, PatchTokens
 from attnwidget.text.places import Box, Media, Place
@@ -160,31 +160,15 @@ def _with_patches(
 ) -> Tokens:
     """Return the tokens of a text, in which those of the picture have names and are words."""
     names = _frame_names(frames)
-    text = list(tokens.text)
-    special = list(tokens.special)
-    pieces = list(tokens.added)
-    ends = _row_ends(found.patches, is_part)
-    words: list[int | None] = []
-    numbers: dict[tuple[str, int], int] = {}
+    parts: dict[int, tuple[str | None, str]] = {
+        i: (None, "other") for i, part in enumerate(is_part) if part
+    }
+    for i, number in _row_ends(found.patches, is_part).items():
+        parts[i] = (f"[row end {number}]", "other")
     for i, patch in enumerate(found.patches):
         if patch is not None:
-            text[i] = pieces[i] = patch_name(patch, names)
-            special[i] = ""
-            words.append(numbers.setdefault(("part", i), len(numbers)))
-            continue
-        if is_part[i]:
-            special[i] = "other"
-            if i in ends:
-                text[i] = pieces[i] = f"[row end {ends[i]}]"
-        word = None if special[i] else tokens.words[i]
-        words.append(None if word is None else numbers.setdefault(("word", word), len(numbers)))
-    return replace(
-        tokens,
-        text=tuple(text),
-        special=tuple(special),
-        words=tuple(words),
-        pieces=tuple(pieces),
-    )
+            parts[i] = (patch_name(patch, names), "")
+    return with_parts(tokens, parts)
 
 
 def _row_ends(patches: Sequence[Patch | None], is_part: Sequence[bool]) -> dict[int, int]:

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from attnwidget.capture.hub_model.picture_places import NoPlaces
-from attnwidget.capture.hub_model.token_axes import position_axis
+from attnwidget.capture.hub_model.token_axes import position_axis, with_parts
 from attnwidget.capture.maps.sound_probe import SoundProbe, SoundTokens
 from attnwidget.text.places import Media, Place, Sound, Span
 from attnwidget.text.tokens import Tokens
@@ -119,30 +119,13 @@ def _placed(found: SoundTokens, sound: Sound, length: int) -> Tokens:
 
 def _placed_in(tokens: Tokens, is_part: Sequence[bool], parts: Tokens) -> Tokens:
     """Return the tokens of a text in which parts of a sound have names and times, and are words."""
-    text = list(tokens.text)
-    special = list(tokens.special)
-    pieces = list(tokens.added)
+    indices = [i for i, part in enumerate(is_part) if part]
     places: list[Place | None] = [None] * len(tokens)
-    words: list[int | None] = []
-    numbers: dict[tuple[str, int], int] = {}
-    of_sound = 0
-    for i, word in enumerate(tokens.words):
-        kind = "word"
-        if is_part[i]:
-            text[i] = pieces[i] = parts.text[of_sound]
-            special[i] = parts.special[of_sound]
-            places[i] = parts.places[of_sound]
-            of_sound += 1
-            kind, word = "part", i
-        if special[i]:
-            word = None
-        words.append(None if word is None else numbers.setdefault((kind, word), len(numbers)))
+    for i, place in zip(indices, parts.places, strict=True):
+        places[i] = place
+    named = dict(zip(indices, zip(parts.text, parts.special, strict=True), strict=True))
     return replace(
-        tokens,
-        text=tuple(text),
-        special=tuple(special),
-        words=tuple(words),
-        pieces=tuple(pieces),
+        with_parts(tokens, named),
         places=tuple(places),
         remark=", ".join(filter(None, [tokens.remark, parts.remark])),
     )
