@@ -31,7 +31,7 @@ function viewHead(of: {
     html`<button type="button" title=${name} aria-label=${name} ?disabled=${disabled}
       @click=${press}>${text}</button>`;
   return html`<div class="attnw-view-head" ?hidden=${hidden}>
-    <div class="attnw-title" title=${NAMES}>${title}</div>
+    <div class="attnw-figure-title attnw-title" title=${NAMES}>${title}</div>
     <div class="attnw-view-note">${note}</div>
     ${modes}
     <div class="attnw-choice" role="group" aria-label="zoom" ?hidden=${!zooms}

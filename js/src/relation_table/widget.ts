@@ -150,7 +150,7 @@ function render(context: RenderContext<TableState>): void {
       <div class=${`attnw-rel-body${layout.aside > 0 ? " attnw-rel-wide" : ""}`}>
         <div class="attnw-rel-left">${list.view(scene, layout.table, look)}</div>
         <div class="attnw-rel-aside">
-          <p class="attnw-rel-title">${mapTitle(scene.state)}</p>
+          <p class="attnw-figure-title attnw-rel-title">${mapTitle(scene.state)}</p>
           <span class="attnw-group">${direction.map(controlView)}</span>
           ${heat.view(look)}
           <p class="attnw-rel-readout">${readout(scene, heat.pointed()) || HINT}</p>

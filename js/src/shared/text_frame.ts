@@ -150,8 +150,9 @@ export function framedText<T extends TextState>(
         ${mounted.bar(mounted.own(controls))}
         ${keys.button()}
       </div>
-      <p class=${`attnw-${name}-title`} ?hidden=${!title}>${title}</p>
-      <p class=${`attnw-${name}-note`} ?hidden=${!note}>${note}</p>
+      <p class=${`attnw-figure-title attnw-framed-title attnw-${name}-title`} ?hidden=${!title}
+        >${title}</p>
+      <p class=${`attnw-framed-note attnw-${name}-note`} ?hidden=${!note}>${note}</p>
       <div class=${classes.filter(Boolean).join(" ")} ?hidden=${Boolean(problem)}>${body}</div>
       ${keys.list()}${live.view()}`;
   }
