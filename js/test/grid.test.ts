@@ -16,7 +16,6 @@ import {
   columnsInSight,
   corner,
   gridLayout,
-  leastWidth,
   moved,
   rowsInSight,
 } from "../src/shared/cells.js";
@@ -58,10 +57,9 @@ describe("layout", () => {
     },
   );
 
-  test("the least width has the smallest cells, and rows in sight are counted whole", () => {
-    const layout = gridLayout(leastWidth(12), 24, 12, false, 1, "nothing", 392);
+  test("a narrow figure has the smallest cells, and rows in sight are counted whole", () => {
+    const layout = gridLayout(100, 24, 12, false, 1, "nothing", 392);
     expect(layout.cell).toBe(22);
-    expect(canvasSize(layout)[0]).toBe(leastWidth(12));
     const [, second] = corner(layout, [16, 0]);
     expect(rowsInSight(layout, 0, second)).toBe(16);
     expect(rowsInSight(layout, 12, second)).toBe(15);

@@ -71,7 +71,7 @@ export function mapAside(
         change: (color) => save(model, { color }),
       });
       return html`<div class="attnw-map-aside">
-        <div class="attnw-map-controls">
+        <div class="attnw-controls">
           ${mounted.own([colour]).map(controlView)}${scaleView(scene)}${keys.button()}
         </div>
         <ul class="attnw-map-groups" aria-label="behaviours" ?hidden=${isEmpty}>

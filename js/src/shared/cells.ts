@@ -72,9 +72,6 @@ export function gridLayout(
   return { x0, y0, cell: cellOver(band), gap, band, dpr, rows, cols };
 }
 
-/** Width of a grid whose cells are as small as they may be, in pixels. */
-export const leastWidth = (cols: number): number => LABELS + cols * (SMALLEST + GAP) + MARGIN;
-
 /** Number of rows of a grid that are whole in sight, scrolled to `top` in a box of this height. */
 export function rowsInSight(layout: GridLayout, top: number, height: number): number {
   const [, down] = pitches(layout);
