@@ -1,6 +1,6 @@
 import { html, nothing } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
-import { elementIds } from "../shared/cell_cursor.js";
+import { elementIds } from "../shared/element_ids.js";
 import type { Look } from "../shared/mount.js";
 import { drawAbove, drawBelow, type MovingName, placeNames, standOut } from "./arcs_drawing.js";
 import { hangingIn, rowsOf, type Widths, type WordRow, widthsIn } from "./arcs_layout.js";

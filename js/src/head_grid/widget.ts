@@ -1,9 +1,7 @@
 import { html, nothing } from "lit-html";
-import { ref } from "lit-html/directives/ref.js";
 import { captionText } from "../shared/caption.js";
-import { elementIds, gridCell } from "../shared/cell_cursor.js";
 import { cellGestures } from "../shared/cell_input.js";
-import { type Cell, inside, sameCell } from "../shared/cells.js";
+import type { Cell } from "../shared/cells.js";
 import { withControls } from "../shared/figure_controls.js";
 import { labelOfHead } from "../shared/head_names.js";
 import { hideOffer } from "../shared/hide_offer.js";
@@ -52,10 +50,9 @@ function render(context: RenderContext<GridState>): void {
     step: choices.step,
     play: layerPlayer(context, choices.step, schedule),
   };
-  const letters = gridLetters(model, () => headAt(pointed()), choices.switchHead);
+  const letters = gridLetters(model, () => headAt(input.pointed()), choices.switchHead);
   const stepBy = (layers: number) => choices.step(model.get("layer") + layers);
   const keys = keyList(KEYS, mounted, signal);
-  const idOf = elementIds();
   const live = announcer(choices.now());
   const preview = gridPreview();
   const sight = gridSight(schedule, signal);
@@ -88,12 +85,6 @@ function render(context: RenderContext<GridState>): void {
     const stack = model.get("stack");
     const at = cell && scene?.maps?.stack === stack ? headIn(scene.order, cell) : undefined;
     return at && [...at, stack];
-  }
-
-  /** The cell under the pointer, or of the keyboard's cursor while that is in use. */
-  function pointed(): Cell | undefined {
-    const { hovered, focused, byKeyboard } = input.cursor;
-    return hovered ?? (byKeyboard ? focused : undefined);
   }
 
   function update(look: Look): void {
@@ -132,27 +123,19 @@ function render(context: RenderContext<GridState>): void {
         mounted.save,
         html`<p class="attnw-below attnw-grid-caption" data-caption>${caption}</p>`,
       )}
-      ${live.view()}${preview.view(scene, peek.previewed(maps, scene, pointed()))}`;
+      ${live.view()}${preview.view(scene, peek.previewed(maps, scene, input.pointed()))}`;
   }
 
-  /** The box of the canvas, with the cell that the keyboard is on. */
-  function boxView(now: Scene) {
-    const { layout, selected, state, maps } = now;
-    const { cursor } = input;
-    cursor.focused = inside(cursor.focused, layout.rows, layout.cols);
-    const cell = cursor.focused;
-    const id = idOf(cell.join("-"));
-    const isSelected = selected.some((at) => sameCell(at, cell));
-    return html`<div class="attnw-cells attnw-grid-box attnw-drawn" role="grid" tabindex="0"
-      aria-multiselectable="true" aria-busy=${!areCurrent(maps, state)} aria-rowcount=${layout.rows}
-      aria-colcount=${layout.cols} aria-activedescendant=${id}
-      aria-label="attention heads, a row a layer; question mark lists the keys"
-      @scroll=${schedule} ${ref(input.attach)}>
-      <canvas class="attnw-grid" aria-hidden="true" data-layout=${JSON.stringify(layout)}
-        @dblclick=${doubleClicked}></canvas>
-      ${gridCell({ id, cell, name: cellText(now, cell, isSelected), selected: isSelected })}
-    </div>`;
-  }
+  const boxView = (now: Scene) =>
+    input.view({
+      classes: "attnw-cells attnw-grid-box",
+      label: "attention heads, a row a layer; question mark lists the keys",
+      canvas: "attnw-grid",
+      on: { dblclick: doubleClicked },
+      nameOf: (cell, isSelected) => cellText(now, cell, isSelected),
+      isBusy: !areCurrent(now.maps, now.state),
+      scrolled: schedule,
+    });
 
   function paint(): void {
     const box = input.box();
@@ -168,7 +151,7 @@ function render(context: RenderContext<GridState>): void {
         focused: byKeyboard ? focused : undefined,
         scrolled: [box.scrollLeft, box.scrollTop],
       });
-    preview.place(box, canvas, scene.layout, pointed());
+    preview.place(box, canvas, scene.layout, input.pointed());
     sight.count(scene, box);
   }
 }

@@ -1,9 +1,6 @@
 import { html, nothing } from "lit-html";
-import { ref } from "lit-html/directives/ref.js";
 import { captionText } from "../shared/caption.js";
-import { elementIds, gridCell } from "../shared/cell_cursor.js";
 import { cellGestures } from "../shared/cell_input.js";
-import { inside, sameCell } from "../shared/cells.js";
 import { withControls } from "../shared/figure_controls.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
@@ -45,7 +42,6 @@ function render(context: RenderContext<PredictionState>): void {
   const live = announcer(model.get("selected"));
   const choices = predictionChoices(model, () => scene);
   const tokens = tokenRow(choices.ask, mounted.drawNow);
-  const idOf = elementIds();
 
   let state: PredictionState | undefined;
   let scene: Scene | null = null;
@@ -114,29 +110,18 @@ function render(context: RenderContext<PredictionState>): void {
       ${live.view()}`;
   }
 
-  /** The box of the canvas, with the cell that the keyboard is on. */
-  function boxView(shown: Scene | null) {
-    const { cursor } = input;
-    if (shown) cursor.focused = inside(cursor.focused, shown.map.rows, shown.map.cols);
-    const cell = cursor.focused;
-    const id = idOf(cell.join("-"));
-    const selected = shown?.selected.some((at) => sameCell(at, cell)) ?? false;
-    return html`<div class="attnw-cells attnw-prediction-box attnw-drawn" role="grid" tabindex="0"
-      aria-multiselectable="true" ?hidden=${!shown}
-      aria-label=${shown ? `${mapTitle(shown)}; question mark lists the keys` : nothing}
-      aria-busy=${Boolean(shown && (!shown.effects || shown.effects.estimate))}
-      aria-rowcount=${shown?.map.rows ?? nothing} aria-colcount=${shown?.map.cols ?? nothing}
-      aria-activedescendant=${shown ? id : nothing} ${ref(input.attach)}>
-      <canvas class="attnw-prediction-canvas" aria-hidden="true"
-        data-layout=${shown ? JSON.stringify(shown.map) : nothing}
-        @pointermove=${showPointer} @click=${follow}></canvas>
-      ${shown && gridCell({ id, cell, name: describe(shown, cell), selected })}
-    </div>`;
-  }
+  const boxView = (shown: Scene | null) =>
+    input.view({
+      classes: "attnw-cells attnw-prediction-box",
+      label: shown ? `${mapTitle(shown)}; question mark lists the keys` : undefined,
+      canvas: "attnw-prediction-canvas",
+      on: { pointermove: showPointer, click: follow },
+      nameOf: (cell) => (shown ? describe(shown, cell) : ""),
+      isBusy: Boolean(shown && (!shown.effects || shown.effects.estimate)),
+    });
 
   function readoutOf(shown: Scene): string {
-    const { hovered, byKeyboard, focused } = input.cursor;
-    const at = hovered ?? (byKeyboard ? focused : shown.selected.at(-1));
+    const at = input.pointed() ?? shown.selected.at(-1);
     return at ? describe(shown, at) : HINT;
   }
 

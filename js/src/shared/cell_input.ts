@@ -1,5 +1,9 @@
-import { type Cell, cellAt, corner, type GridLayout, moved, sameCell } from "./cells.js";
+import { html, nothing } from "lit-html";
+import { keyed } from "lit-html/directives/keyed.js";
+import { ref } from "lit-html/directives/ref.js";
+import { type Cell, cellAt, corner, type GridLayout, inside, moved, sameCell } from "./cells.js";
 import { listening } from "./dom.js";
+import { elementIds } from "./element_ids.js";
 import { adds } from "./key_list.js";
 
 interface CellActions {
@@ -28,13 +32,36 @@ interface Cursor {
   byKeyboard: boolean;
 }
 
+/** What stands in the box round the canvas, and what is read aloud of the box. */
+interface CellBox {
+  /** Classes of the box. */
+  classes: string;
+  /** The name of all cells; undefined before anything is drawn. */
+  label: string | undefined;
+  /** Class of the canvas. */
+  canvas: string;
+  /** What the canvas does beside following the cells. */
+  on?: {
+    [K in "pointermove" | "pointerleave" | "click" | "dblclick"]?: (
+      event: HTMLElementEventMap[K],
+    ) => void;
+  };
+  /** What is read aloud of a cell. */
+  nameOf(cell: Cell, isSelected: boolean): string;
+  isSelected?(cell: Cell): boolean;
+  isBusy?: boolean;
+  /** Largest height of the box, in pixels. */
+  tallest?: number;
+  scrolled?(): void;
+}
+
 /**
  * Mouse and keyboard over the cells of a canvas: they change the returned cursor and call the
- * actions; `key` returns whether it took the key. A template hands over the box round the canvas
- * with `ref(attach)`.
+ * actions; `key` returns whether it took the key. `view` is the box round the canvas.
  */
 export function cellGestures(signal: AbortSignal, actions: CellActions) {
   const cursor: Cursor = { hovered: undefined, focused: [0, 0], byKeyboard: false };
+  const idOf = elementIds();
   let box: HTMLElement | null = null;
   let canvas: HTMLCanvasElement | null = null;
   const on = listening(signal);
@@ -119,5 +146,43 @@ export function cellGestures(signal: AbortSignal, actions: CellActions) {
     update({ hovered: undefined, focused: target ?? cursor.focused, byKeyboard: true });
     return true;
   };
-  return { cursor, key, under, reveal, attach, box: () => box, canvas: () => canvas };
+  /** The cell under the pointer, or of the keyboard while that is in use. */
+  const pointed = (): Cell | undefined =>
+    cursor.hovered ?? (cursor.byKeyboard ? cursor.focused : undefined);
+
+  /** The box round the canvas, with the cell that the keyboard is on. */
+  function view(of: CellBox) {
+    const layout = actions.layout();
+    if (layout) cursor.focused = inside(cursor.focused, layout.rows, layout.cols);
+    const cell = cursor.focused;
+    const id = idOf(cell.join("-"));
+    const isSelected =
+      of.isSelected?.(cell) ?? actions.selected().some((other) => sameCell(other, cell));
+    return html`<div class=${`attnw-drawn ${of.classes}`} role="grid" tabindex="0"
+      ?hidden=${!layout} aria-label=${of.label ?? nothing} aria-multiselectable="true"
+      aria-busy=${of.isBusy ?? nothing} aria-rowcount=${layout?.rows ?? nothing}
+      aria-colcount=${layout?.cols ?? nothing} aria-activedescendant=${layout ? id : nothing}
+      .style=${of.tallest ? `max-height: ${of.tallest}px` : ""} @scroll=${of.scrolled}
+      ${ref(attach)}>
+      <canvas class=${of.canvas} aria-hidden="true"
+        data-layout=${layout ? JSON.stringify(layout) : nothing}
+        @pointermove=${of.on?.pointermove} @pointerleave=${of.on?.pointerleave}
+        @click=${of.on?.click} @dblclick=${of.on?.dblclick}></canvas>
+      ${layout && gridCell(id, cell, isSelected, of.nameOf(cell, isSelected))}
+    </div>`;
+  }
+
+  return { cursor, pointed, key, under, reveal, view, box: () => box, canvas: () => canvas };
+}
+
+/**
+ * The one descendant of a grid that assistive technology sees: it stands for the cell of the canvas
+ * that the keyboard is on. The grid names `id` as its active descendant.
+ */
+function gridCell(id: string, [row, column]: Cell, isSelected: boolean, name: string) {
+  // A fresh element with its own id: screen readers only speak when the active descendant changes.
+  const node = html`<div id=${id} role="gridcell" aria-colindex=${column + 1}
+    aria-selected=${isSelected} aria-label=${name}></div>`;
+  return html`<div role="row" class="attnw-unseen" aria-rowindex=${row + 1}
+    >${keyed(id, node)}</div>`;
 }

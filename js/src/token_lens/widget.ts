@@ -1,10 +1,8 @@
 import { html, nothing } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
-import { ref } from "lit-html/directives/ref.js";
 import { ALL_HIDDEN, captionText } from "../shared/caption.js";
-import { elementIds, gridCell } from "../shared/cell_cursor.js";
 import { cellGestures } from "../shared/cell_input.js";
-import { inside, sameCell } from "../shared/cells.js";
+import { sameCell } from "../shared/cells.js";
 import { withControls } from "../shared/figure_controls.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { labelOf } from "../shared/labels.js";
@@ -47,7 +45,6 @@ function render(context: RenderContext<LensState>): void {
   const { root, save: saveButton, schedule } = mounted;
   const keys = keyList(KEYS, mounted, signal);
   const live = announcer(model.get("selected"));
-  const idOf = elementIds();
 
   let state: LensState | undefined;
   let scene: Scene | undefined;
@@ -59,7 +56,7 @@ function render(context: RenderContext<LensState>): void {
   const input = cellGestures(signal, {
     choose: choices.select,
     undo: choices.goBack,
-    layout: () => scene?.layout,
+    layout: () => drawn()?.layout,
     fixedLabels: true,
     moved: () => {
       if (input.cursor.byKeyboard) scroll.reveal(scene, input.box(), input.cursor.focused);
@@ -135,34 +132,26 @@ function render(context: RenderContext<LensState>): void {
     return lensControls(model, { state, question }, choices.lock, choices.step);
   }
 
-  /** The box of the canvas, with the cell that the keyboard is on. */
-  function boxView(shown: Scene | undefined) {
-    const { cursor } = input;
-    if (shown) cursor.focused = inside(cursor.focused, shown.layout.rows, shown.layout.cols);
-    const cell = cursor.focused;
-    const id = idOf(cell.join("-"));
-    const selected = shown?.selected.some((at) =>
-      shown.side ? at[1] === cell[1] : sameCell(at, cell),
-    );
-    return html`<div class="attnw-cells attnw-lens-box attnw-drawn" role="grid" tabindex="0"
-      aria-multiselectable="true" aria-busy=${isStale()} ?hidden=${!shown}
-      aria-label=${shown ? `${titleOf(shown)}; question mark lists the keys` : nothing}
-      aria-rowcount=${shown?.layout.rows ?? nothing} aria-colcount=${shown?.layout.cols ?? nothing}
-      aria-activedescendant=${shown ? id : nothing} .style=${`max-height: ${TALLEST + 40}px`}
-      @scroll=${schedule} ${ref(input.attach)}>
-      <canvas class="attnw-lens-canvas" aria-hidden="true"
-        data-layout=${shown ? JSON.stringify(shown.layout) : nothing}
-        @pointermove=${labels.move} @pointerleave=${labels.leave}
-        @click=${labels.click}></canvas>
-      ${shown && gridCell({ id, cell, name: describe(shown, cell), selected: selected ?? false })}
-    </div>`;
-  }
+  const boxView = (shown: Scene | undefined) =>
+    input.view({
+      classes: "attnw-cells attnw-lens-box",
+      label: shown && `${titleOf(shown)}; question mark lists the keys`,
+      canvas: "attnw-lens-canvas",
+      on: { pointermove: labels.move, pointerleave: labels.leave, click: labels.click },
+      nameOf: (cell) => (shown ? describe(shown, cell) : ""),
+      // In a row of the lens, a column is a head.
+      isSelected: (cell) =>
+        shown?.selected.some((at) => (shown.side ? at[1] === cell[1] : sameCell(at, cell))) ??
+        false,
+      isBusy: isStale(),
+      tallest: TALLEST + 40,
+      scrolled: schedule,
+    });
 
   function readoutOf(shown: Scene): string {
     const pointed = labels.pointed();
     if (pointed !== undefined) return `lock ${labelOf(shown.other, pointed)} too`;
-    const { hovered, byKeyboard, focused } = input.cursor;
-    return describe(shown, hovered ?? (byKeyboard ? focused : leadCell(shown)));
+    return describe(shown, input.pointed() ?? leadCell(shown));
   }
 
   function paint(): void {
