@@ -60,33 +60,6 @@ export function passageFigure(choose: (mention: number) => void) {
       : undefined;
   }
 
-  /** The words of one line, from one to the next; `next` is the first piece of the next line. */
-  function lineView(
-    scene: Scene,
-    pieces: Piece[],
-    next: Piece | undefined,
-    at: PassageLayout,
-    theme: Theme,
-  ) {
-    const reached = cursor ?? marked?.mention ?? at.pieces.flatMap(numbersOf)[0];
-    const views = pieces.map((piece, i) => {
-      const before = pieces[i - 1];
-      const space =
-        before && piece.spaced
-          ? html`<span .style=${`width: ${piece.outer - before.end}px`}>${" "}</span>`
-          : nothing;
-      const isAsked = Boolean(over[piece.word]?.length);
-      return html`${space}${chipViews(scene, piece, reached, theme)}<span data-word=${piece.word}
-        data-marks=${marksOf(scene, piece.word) || nothing}
-        class=${isAsked ? "attnw-coref-asked" : nothing}
-        .style=${`width: ${piece.end - piece.start}px`}>${piece.text}</span>`;
-    });
-    const top = topOf(at, pieces[0]?.line ?? 0);
-    // At the end of a line the space has no place of its own; it is there to be copied.
-    return html`<span class="attnw-coref-row" .style=${`top: ${top}px`}
-      >${views}${next?.spaced ? " " : nothing}</span>`;
-  }
-
   return {
     contains: (node: EventTarget | null) => text.value?.contains(node as Node) ?? false,
     focused,
@@ -125,12 +98,16 @@ export function passageFigure(choose: (mention: number) => void) {
         `${counted(scene.drawn.words.length, "word")} with ` +
         `${counted(scene.asked.length, "mention")} that corefer`;
       const lines = linesOf(at.pieces);
+      const reached = cursor ?? marked?.mention ?? at.pieces.flatMap(numbersOf)[0];
+      const words = { reached, theme, isAsked: (word: number) => Boolean(over[word]?.length) };
       return html`<div class="attnw-coref-stage attnw-drawn"
         .style=${`width: ${at.width}px; height: ${at.height}px`}
         ><canvas aria-hidden="true" class="attnw-coref-marks" ${ref(marks)}></canvas
         ><div class="attnw-coref-text" role="group" aria-label=${name}
           dir=${at.rightToLeft ? "rtl" : "ltr"} @click=${click} ${ref(text)}
-          >${lines.map((pieces, i) => lineView(scene, pieces, lines[i + 1]?.[0], at, theme))}</div
+          >${lines.map((pieces, i) =>
+            lineView(scene, pieces, lines[i + 1]?.[0], topOf(at, pieces[0]?.line ?? 0), words),
+          )}</div
         ></div>`;
     },
     paint(scene: Scene, { theme, font }: Look): void {
@@ -142,6 +119,39 @@ export function passageFigure(choose: (mention: number) => void) {
       if (pen) paintMarks(pen, scene, { theme, font, at: layout });
     },
   };
+}
+
+/** What the words of all lines have in common. */
+interface WordsView {
+  theme: Theme;
+  /** The mention whose button Tab reaches. */
+  reached: number | undefined;
+  /** Whether a mention with this word can be asked about. */
+  isAsked(word: number): boolean;
+}
+
+/** The words of one line, from one to the next; `next` is the first piece of the next line. */
+function lineView(
+  scene: Scene,
+  pieces: Piece[],
+  next: Piece | undefined,
+  top: number,
+  { theme, reached, isAsked }: WordsView,
+) {
+  const views = pieces.map((piece, i) => {
+    const before = pieces[i - 1];
+    const space =
+      before && piece.spaced
+        ? html`<span .style=${`width: ${piece.outer - before.end}px`}>${" "}</span>`
+        : nothing;
+    return html`${space}${chipViews(scene, piece, reached, theme)}<span data-word=${piece.word}
+      data-marks=${marksOf(scene, piece.word) || nothing}
+      class=${isAsked(piece.word) ? "attnw-coref-asked" : nothing}
+      .style=${`width: ${piece.end - piece.start}px`}>${piece.text}</span>`;
+  });
+  // At the end of a line the space has no place of its own; it is there to be copied.
+  return html`<span class="attnw-coref-row" .style=${`top: ${top}px`}
+    >${views}${next?.spaced ? " " : nothing}</span>`;
 }
 
 /** The numbered buttons before a word; Tab reaches one of them. */

@@ -1,26 +1,14 @@
 import { html, nothing } from "lit-html";
-import { live } from "lit-html/directives/live.js";
-import { createRef, ref } from "lit-html/directives/ref.js";
-import { errorOf, type Look, type Mounted } from "../shared/mount.js";
+import { errorOf, type Mounted } from "../shared/mount.js";
 import { selectOptions } from "../shared/select_options.js";
 import { save } from "../shared/snapshot.js";
 import type { Model } from "../shared/types.js";
 import type { ExplorerState } from "./explorer_types.js";
+import { SECOND_NAMES, textBoxes } from "./text_boxes.js";
 import { TextDraft } from "./text_draft.js";
 
 const RUN_KEYS = "Enter; Shift+Enter begins a new line";
 const COMPARE = "keep the present text as A, and show A − B while this text is edited";
-const SECOND = {
-  pair: { name: "second sentence", hint: "" },
-  target: { name: "target", hint: "empty: what the model writes" },
-} as const;
-const MOST_HEIGHT = 70;
-
-/** As high as its text, up to a few lines. */
-function fit(area: HTMLTextAreaElement): void {
-  area.style.height = "auto";
-  if (area.scrollHeight) area.style.height = `${Math.min(area.scrollHeight + 2, MOST_HEIGHT)}px`;
-}
 
 /** JupyterLab would take the arrows for its own. */
 const keepFromHost = (event: Event) => event.stopPropagation();
@@ -54,13 +42,11 @@ export function textForm(
   { schedule, drawNow }: Pick<Mounted, "schedule" | "drawNow">,
 ) {
   const draft = new TextDraft(model);
-  const fitted = new WeakMap<HTMLTextAreaElement, string | undefined>();
-  const firstBox = createRef<HTMLTextAreaElement>();
-  const secondBox = createRef<HTMLTextAreaElement>();
+  const boxes = textBoxes(draft, schedule, key);
   /** Whether a reader edits the text. */
   let isOpen = false;
 
-  const update = () => draft.update(secondBox.value?.matches(":focus") ?? false);
+  const update = () => draft.update(boxes.isSecondFocused());
 
   function run(event: Event): void {
     event.preventDefault();
@@ -83,13 +69,6 @@ export function textForm(
     schedule();
   }
 
-  function typed(event: Event): void {
-    const area = event.currentTarget as HTMLTextAreaElement;
-    draft[area === firstBox.value ? "first" : "second"] = area.value;
-    fit(area);
-    schedule();
-  }
-
   function key(event: KeyboardEvent): void {
     // Keep the host's shortcuts away from typed text.
     event.stopPropagation();
@@ -103,8 +82,7 @@ export function textForm(
     draft.hasSecond = !draft.hasSecond;
     // A box is focused once it is shown.
     drawNow();
-    const box = draft.hasSecond ? secondBox : firstBox;
-    box.value?.focus();
+    boxes.focus(draft.hasSecond ? "second" : "first");
   }
 
   /** The text that is kept as A, while the second one is edited. */
@@ -113,20 +91,8 @@ export function textForm(
       <button type="button" class="attnw-ex-quiet" @click=${() => compare(null)}
         >stop comparing</button></p>`;
 
-  function boxesView() {
-    const { first, second, hasSecond, kind, compares } = draft;
-    const { name, hint } = SECOND[kind];
-    // The encoder of a speech model reads no text.
-    const isHeard = kind === "target" && !model.get("text");
-    return html`<div class="attnw-ex-boxes">
-      <textarea rows="1" spellcheck="false" .value=${live(first)} ?hidden=${isHeard}
-        aria-label=${compares ? "text B, compared with A" : "text"}
-        @input=${typed} @keydown=${key} ${ref(firstBox)}></textarea>
-      <textarea rows="1" spellcheck="false" aria-label=${name} .value=${live(second)}
-        placeholder=${[name, hint].filter(Boolean).join(" – ")} ?hidden=${!hasSecond}
-        @input=${typed} @keydown=${key} ${ref(secondBox)}></textarea>
-    </div>`;
-  }
+  /** The encoder of a speech model reads no text. */
+  const isHeard = () => draft.kind === "target" && !model.get("text");
 
   function actionsView() {
     const { first, hasSecond, isChanged } = draft;
@@ -138,7 +104,7 @@ export function textForm(
         @click=${() => compare(first)}>compare</button>
       <button type="button" class="attnw-ex-quiet" aria-expanded=${hasSecond}
         ?hidden=${model.get("_second") === ""} @click=${turnSecond}
-        >${`${hasSecond ? "−" : "+"} ${SECOND[draft.kind].name}`}</button>
+        >${`${hasSecond ? "−" : "+"} ${SECOND_NAMES[draft.kind]}`}</button>
     </div>`;
   }
 
@@ -151,29 +117,17 @@ export function textForm(
       isOpen = true;
       // The box is focused once it is shown.
       drawNow();
-      firstBox.value?.focus();
+      boxes.focus("first");
     },
     examples: () => exampleMenu(model, draft.isOther),
 
     view: (isShown: boolean) =>
       html`<form class="attnw-ex-form" ?hidden=${!isShown} @submit=${run}>
         ${draft.compares ? keptText() : nothing}
-        <div class="attnw-ex-first">${boxesView()}${actionsView()}</div>
+        <div class="attnw-ex-first">${boxes.view(isHeard())}${actionsView()}</div>
       </form>`,
 
-    /**
-     * Make the boxes as high as their texts, once the view is rendered. Only another text or width
-     * is measured, because a measurement makes the browser lay the page out.
-     */
-    fit({ width }: Look): void {
-      for (const { value: area } of [firstBox, secondBox]) {
-        const now = area && `${width} ${area.value}`;
-        if (!area || fitted.get(area) === now) continue;
-        fit(area);
-        // A page that has not been attached has no heights.
-        if (area.scrollHeight) fitted.set(area, now);
-      }
-    },
+    fit: boxes.fit,
   };
 }
 

@@ -13,7 +13,7 @@ import { releasing } from "../shared/release.js";
 import { remembered } from "../shared/remembered.js";
 import { announcement, selectHeads, stepTo } from "../shared/selection.js";
 import { snapshot } from "../shared/snapshot.js";
-import { type RenderContext, sameHead } from "../shared/types.js";
+import { type Head, type RenderContext, sameHead } from "../shared/types.js";
 import { mapAside } from "./map_aside.js";
 import { mapInput } from "./map_input.js";
 import type { Point } from "./map_points.js";
@@ -31,6 +31,22 @@ import {
 import type { MapState } from "./state.js";
 
 const WATCHED: (keyof MapState)[] = ["selected", "layer", "labels", "color", "_heads", "_source"];
+
+/**
+ * The selection after heads were chosen together: these heads alone, or added to the selection. A
+ * single head that is added twice is removed.
+ */
+function chosenTogether(before: Head[], heads: Head[], add: boolean): Head[] {
+  const others = before.filter((head) => !heads.some((other) => sameHead(head, other)));
+  if (add) {
+    const isToggle = heads.length === 1 && others.length < before.length;
+    return isToggle ? others : [...others, ...heads];
+  }
+  // The shown head stays shown if it is among the chosen heads.
+  const shown = before.at(-1);
+  if (!shown) return heads;
+  return heads.toSorted((a, b) => +sameHead(a, shown) - +sameHead(b, shown));
+}
 
 function render(context: RenderContext<MapState>): void {
   const { model, signal } = context;
@@ -59,12 +75,7 @@ function render(context: RenderContext<MapState>): void {
     }
     const before = model.get("selected");
     const heads = chosen.map(({ head }) => head);
-    const others = before.filter((head) => !heads.some((other) => sameHead(head, other)));
-    const isToggle = add && heads.length === 1 && others.length < before.length;
-    // The shown head stays shown if it is among the chosen heads.
-    const shown = before.at(-1);
-    if (shown && !add) heads.sort((a, b) => +sameHead(a, shown) - +sameHead(b, shown));
-    const after = !add ? heads : isToggle ? others : [...others, ...heads];
+    const after = chosenTogether(before, heads, add);
     if (JSON.stringify(after) !== JSON.stringify(before)) selectHeads(model, after);
   }
 

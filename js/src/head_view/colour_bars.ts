@@ -1,12 +1,14 @@
-import { diverging, ramp } from "../shared/colour.js";
+import { diverging, ramp, transfer } from "../shared/colour.js";
 import { strip, wedge } from "../shared/colour_bar.js";
 import { rampTo, word } from "../shared/colour_levels.js";
 import type { Raster } from "../shared/pen.js";
+import { coverOf, onGrey, tickedBar } from "../shared/places/picture_cover.js";
+import { THEMES } from "../shared/theme.js";
 import { flat, lineTables } from "./lines/line_tables.js";
-import { placesBar } from "./places/places_colours.js";
 import { evenOf } from "./places/places_text.js";
 import { shownRow } from "./places/shown_row.js";
 import type { Scene } from "./scene.js";
+import { tablesOf } from "./several/head_colours.js";
 
 /** The scale of weights: the colours of cells, or the thickness of lines. */
 export function barOf(scene: Scene): Raster {
@@ -26,4 +28,40 @@ export function differenceBarOf(scene: Scene): Raster {
   if (state.mode === "places") return placesBar(scene, undefined, true);
   if (state.mode !== "lines") return strip(diverging(theme));
   return wedge(lineTables({ theme, state, map: { ...scene.map, signed: true } }).first, true);
+}
+
+const bars = new Map<string, Raster>();
+
+/**
+ * The scale of what is painted: above on a picture, below on tokens beside it. A tick in the colour
+ * of the text stands at the even share, if there is one.
+ */
+function placesBar(scene: Scene, even: number | undefined, signed = false): Raster {
+  const { theme, state, map, colours } = scene;
+  const colour = colours && theme.text;
+  const hasPictures = (state._media?.pictures.length ?? 0) > 0;
+  const above = coverOf(theme, signed, colour && !theme.forced ? THEMES.dark.text : colour);
+  const below = signed
+    ? diverging(theme)
+    : colours
+      ? rampTo(theme, theme.text)
+      : tablesOf({ theme, map: { ...map, signed: false } }).first;
+  const share = even !== undefined && map.maximum > 0 ? even / map.maximum : undefined;
+  const place = signed || share === undefined ? -9 : Math.round(255 * transfer(state.scale)(share));
+  const key = [
+    theme.dark,
+    theme.forced,
+    theme.text,
+    theme.background,
+    signed,
+    !!colours,
+    place,
+    hasPictures,
+  ];
+  const known = bars.get(key.join());
+  if (known) return known;
+  const onPicture = hasPictures ? above.map((word) => onGrey(word)) : below;
+  const bar = tickedBar([onPicture, below], place);
+  bars.set(key.join(), bar);
+  return bar;
 }

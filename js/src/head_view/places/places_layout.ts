@@ -8,7 +8,6 @@ import type { Scene } from "../scene.js";
 import { type HeadPanel, TITLE } from "../several/heads_side_by_side.js";
 import { absentIn, PLACES_OF_TWO } from "../several/two_maps.js";
 import { directionOf, otherSide, type ShownRow, shownRow } from "./shown_row.js";
-import { writtenLabel } from "./written_token.js";
 
 export const GAP = 12;
 const CHIP_GAP = 4;
@@ -372,3 +371,10 @@ export function arrangePlaces(scene: Scene): PlacesPanels {
 export const topOf = ({ name, y }: PlacesPanel): number => (name ? y + TITLE : y);
 
 export const headingFont = ({ font }: Scene) => labelFont(font, false, AXIS_LABEL_SIZE);
+
+/** The label of a row by the token that it writes, the next one; the last row's is not known. */
+function writtenLabel({ axes, places }: Scene, index: number): string | undefined {
+  if (!places?.writes) return undefined;
+  const next = index + 1;
+  return `→ ${next < axes.query.text.length ? labelOf(axes.query, next) : "…"}`;
+}

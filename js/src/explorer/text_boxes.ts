@@ -1,0 +1,70 @@
+import { html } from "lit-html";
+import { live } from "lit-html/directives/live.js";
+import { createRef, ref } from "lit-html/directives/ref.js";
+import type { Look } from "../shared/mount.js";
+import type { TextDraft } from "./text_draft.js";
+
+const SECOND_HINTS = { pair: "", target: "empty: what the model writes" } as const;
+/** Names of the second text. */
+export const SECOND_NAMES = { pair: "second sentence", target: "target" } as const;
+const MOST_HEIGHT = 70;
+
+/** As high as its text, up to a few lines. */
+function fit(area: HTMLTextAreaElement): void {
+  area.style.height = "auto";
+  if (area.scrollHeight) area.style.height = `${Math.min(area.scrollHeight + 2, MOST_HEIGHT)}px`;
+}
+
+/** The boxes of a text and of its second text, which write into a draft. */
+export function textBoxes(
+  draft: TextDraft,
+  changed: () => void,
+  key: (event: KeyboardEvent) => void,
+) {
+  const fitted = new WeakMap<HTMLTextAreaElement, string | undefined>();
+  const boxes = {
+    first: createRef<HTMLTextAreaElement>(),
+    second: createRef<HTMLTextAreaElement>(),
+  };
+
+  const typed = (of: "first" | "second") => (event: Event) => {
+    const area = event.currentTarget as HTMLTextAreaElement;
+    draft[of] = area.value;
+    fit(area);
+    changed();
+  };
+
+  return {
+    focus: (of: "first" | "second") => boxes[of].value?.focus(),
+    isSecondFocused: () => boxes.second.value?.matches(":focus") ?? false,
+
+    /** `isHeard`: the input is a sound, and has no text. */
+    view(isHeard: boolean) {
+      const { first, second, hasSecond, kind, compares } = draft;
+      const name = SECOND_NAMES[kind];
+      return html`<div class="attnw-ex-boxes">
+        <textarea rows="1" spellcheck="false" .value=${live(first)} ?hidden=${isHeard}
+          aria-label=${compares ? "text B, compared with A" : "text"}
+          @input=${typed("first")} @keydown=${key} ${ref(boxes.first)}></textarea>
+        <textarea rows="1" spellcheck="false" aria-label=${name} .value=${live(second)}
+          placeholder=${[name, SECOND_HINTS[kind]].filter(Boolean).join(" – ")}
+          ?hidden=${!hasSecond}
+          @input=${typed("second")} @keydown=${key} ${ref(boxes.second)}></textarea>
+      </div>`;
+    },
+
+    /**
+     * Make the boxes as high as their texts, once the view is rendered. Only another text or width
+     * is measured, because a measurement makes the browser lay the page out.
+     */
+    fit({ width }: Look): void {
+      for (const { value: area } of [boxes.first, boxes.second]) {
+        const now = area && `${width} ${area.value}`;
+        if (!area || fitted.get(area) === now) continue;
+        fit(area);
+        // A page that has not been attached has no heights.
+        if (area.scrollHeight) fitted.set(area, now);
+      }
+    },
+  };
+}
