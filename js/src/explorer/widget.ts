@@ -103,13 +103,9 @@ function render({ model, el, signal, host }: ExplorerContext): void {
 
   /** Take back what is locked last: the pair, the word, then the heads that are off. */
   function takeBack(): boolean {
-    const isOff = model.get("disabled").length > 0;
-    if (!locks.takeBack()) {
-      if (!isOff) return false;
-      save(model, { disabled: [] });
-    }
-    schedule();
-    return true;
+    const hasTaken = locks.takeBack() || switchAllOn(model);
+    if (hasTaken) schedule();
+    return hasTaken;
   }
 
   function update({ width }: Look): void {
@@ -180,10 +176,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     sentence.paint(reading, look);
   }
 
-  // The line names no picture of a kernel that is gone.
-  const link = new MutationObserver(schedule);
-  link.observe(root, { attributeFilter: ["data-link"] });
-  signal.addEventListener("abort", () => link.disconnect());
+  watchLink(root, schedule, signal);
   // Figures are asked for at once, not in the next frame.
   mounted.drawNow();
   const drawn = Promise.all(panels.map((panel) => panel.drawn()));
@@ -201,6 +194,13 @@ function toggleResting(model: Model<ExplorerState>): void {
     kinds.includes(kind) ? !areHidden : hidden.includes(kind),
   );
   save(model, { hidden: next });
+}
+
+/** Switch all heads on; returns whether one was off. */
+function switchAllOn(model: Model<ExplorerState>): boolean {
+  const isOff = model.get("disabled").length > 0;
+  if (isOff) save(model, { disabled: [] });
+  return isOff;
 }
 
 /** Switch the selected head off, or on again. */
@@ -253,6 +253,13 @@ function modelText(model: Model<ExplorerState>): string {
   const [stack] = model.get("_stacks");
   const size = stack ? `${stack.n_layers} layers × ${stack.n_heads} heads` : "";
   return [model.get("_source").model, size].filter(Boolean).join(" · ");
+}
+
+/** Call when the kernel is lost or back: the line names no picture of a kernel that is gone. */
+function watchLink(root: HTMLElement, changed: () => void, signal: AbortSignal): void {
+  const link = new MutationObserver(changed);
+  link.observe(root, { attributeFilter: ["data-link"] });
+  signal.addEventListener("abort", () => link.disconnect());
 }
 
 /** Tell the kernel that the page shows something, so that the kernel measures the rest. */

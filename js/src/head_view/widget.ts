@@ -51,6 +51,13 @@ const nameOf = (of: Shown, map: VisibleMap, state: ViewState) =>
 const spokenName = (scene: Scene, name: string) =>
   scene.places ? `${name.replace(/; strongest: .*$/s, "")}. ${placesLine(scene)}. ${HELP}` : name;
 
+/** What the controls are about; undefined before the kernel has answered. */
+function controlledBy({ shown, map }: ShownView, { _axes }: ViewState): Controlled | undefined {
+  if (shown && map)
+    return { axes: shown.axes, leavesOut: map.cols.length < shown.axes.key.text.length };
+  return _axes?.query ? { axes: _axes, leavesOut: false } : undefined;
+}
+
 /** Step the shown head through the layers of its stack. */
 function stepLayers(model: Model<ViewState>, view: ShownView, by: number): void {
   const head = shownHead(model);
@@ -146,13 +153,7 @@ function render(context: RenderContext<ViewState>): void {
     const followed = view.follow(state, look);
     words.follow(state, followed, look);
     if (!followed.head) return;
-    const { shown, map } = view;
-    if (shown && map)
-      controlled = {
-        axes: shown.axes,
-        leavesOut: map.cols.length < shown.axes.key.text.length,
-      };
-    else if (state._axes?.query) controlled = { axes: state._axes, leavesOut: false };
+    controlled = controlledBy(view, state) ?? controlled;
     view.showFigure();
     if (view.scene) view.figure.element.setAttribute("aria-label", spokenName(view.scene, name));
   }

@@ -120,6 +120,8 @@ export function cellGestures(signal: AbortSignal, actions: CellActions) {
       const byKeyboard = node.matches(":focus-visible");
       const focused = (byKeyboard && actions.selected().at(-1)) || cursor.focused;
       update({ byKeyboard, focused });
+      const layout = actions.layout();
+      if (byKeyboard && layout) reveal(layout, focused);
     });
     on(box, "blur", () => update({ byKeyboard: false }));
   }

@@ -1,14 +1,16 @@
 import { html, nothing } from "lit-html";
 import { barView } from "../shared/colour_bar_view.js";
 import { type Control, choice } from "../shared/controls.js";
+import type { WithControls } from "../shared/figure_controls.js";
 import { specialName } from "../shared/labels.js";
 import { drawnControls, hideControl } from "../shared/shared_controls.js";
 import { save } from "../shared/snapshot.js";
 import { offeredTokens, tokenChoice } from "../shared/token_select.js";
 import type { Model } from "../shared/types.js";
-import { legendOf } from "./lens_text.js";
+import type { lensChoices } from "./lens_choices.js";
+import { isNone, legendOf } from "./lens_text.js";
 import type { Scene } from "./scene.js";
-import type { LensQuestion } from "./shown_tokens.js";
+import { lockedOf } from "./shown_tokens.js";
 import type { LensState } from "./state.js";
 
 const ALL = "every token";
@@ -18,11 +20,12 @@ const SORT = { head: "number", weight: "largest weight" };
 /** The controls above the lens, with the direction of attention. */
 export function lensControls(
   model: Model<LensState>,
-  { state, question }: { state: LensState; question: LensQuestion },
-  lock: (question: LensQuestion) => void,
-  step: (layer: number) => void,
+  { state, scene }: { state: LensState; scene: Scene | undefined },
+  { now, lock, step }: ReturnType<typeof lensChoices>,
 ): Control[] {
   const { query, key } = state._axes;
+  const isLocked = query && scene && !isNone(scene);
+  const question = isLocked ? lockedOf(state, state._axes) : now();
   const isSingle = question.query === null || question.key === null;
   const layers = state._stacks.find(({ name }) => name === state.stack)?.n_layers ?? 1;
   return [
@@ -68,8 +71,17 @@ export function lensControls(
   ];
 }
 
-/** The controls below the lens. */
-export const belowControls = (model: Model<LensState>, state: LensState): Control[] => [
+/** The controls and the legend below the lens. */
+export const belowView = (
+  { own, bar }: Pick<WithControls, "own" | "bar">,
+  model: Model<LensState>,
+  state: LensState,
+  scene: Scene | undefined,
+) =>
+  html`<div class="attnw-controls attnw-lens-below"
+    >${bar(own(belowControls(model, state), "below"))}${legendView(scene)}</div>`;
+
+const belowControls = (model: Model<LensState>, state: LensState): Control[] => [
   {
     kind: "choice",
     name: "stack",
@@ -83,7 +95,7 @@ export const belowControls = (model: Model<LensState>, state: LensState): Contro
 ];
 
 /** The colours of the lens and their values. */
-export function lensLegend(scene: Scene | undefined) {
+function legendView(scene: Scene | undefined) {
   const legend = scene && legendOf(scene);
   return html`<span class="attnw-lens-legend" ?hidden=${!legend}>
     ${scene && legend ? barView(scene.theme, legend.texts) : nothing}

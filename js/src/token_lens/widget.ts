@@ -16,10 +16,10 @@ import { announcement } from "../shared/selection.js";
 import { snapshot } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
 import { lensChoices } from "./lens_choices.js";
-import { belowControls, lensControls, lensLegend } from "./lens_controls.js";
+import { belowView, lensControls } from "./lens_controls.js";
 import { KEYS, lensLetters } from "./lens_keyboard.js";
 import { tokenLabels } from "./lens_labels.js";
-import { lensScroll } from "./lens_scroll.js";
+import { seekingWeight } from "./lens_scroll.js";
 import {
   captionOf,
   describe,
@@ -33,7 +33,6 @@ import {
 } from "./lens_text.js";
 import { paintLens } from "./paint.js";
 import { decode, isCurrent, type Scene, sceneOf, TALLEST } from "./scene.js";
-import { lockedOf } from "./shown_tokens.js";
 import { type Lens, type LensState, WATCHED } from "./state.js";
 
 function render(context: RenderContext<LensState>): void {
@@ -49,7 +48,7 @@ function render(context: RenderContext<LensState>): void {
   let state: LensState | undefined;
   let scene: Scene | undefined;
   let caption = "";
-  const scroll = lensScroll();
+  const seek = seekingWeight();
   const lens = remembered((lens: Lens | null) => lens && decode(lens));
   const choices = lensChoices(model, () => scene);
 
@@ -58,10 +57,7 @@ function render(context: RenderContext<LensState>): void {
     undo: choices.goBack,
     layout: () => drawn()?.layout,
     fixedLabels: true,
-    moved: () => {
-      if (input.cursor.byKeyboard) scroll.reveal(scene, input.box(), input.cursor.focused);
-      schedule();
-    },
+    moved: schedule,
     selected: () => scene?.selected ?? [],
   });
 
@@ -110,7 +106,7 @@ function render(context: RenderContext<LensState>): void {
       ${boxView(shown)}
       <p class="attnw-lens-readout" ?hidden=${!shown}>${shown && readoutOf(shown)}</p>
       <p class="attnw-muted attnw-lens-hint" ?hidden=${!shown}>${shown && hintOf(shown)}</p>
-      ${guard([current, mounted.isMenuOpen()], () => below(current))}
+      ${guard([current, mounted.isMenuOpen()], () => belowView(mounted, model, current, scene))}
       ${keys.list()}
       ${captioned(
         saveButton,
@@ -120,17 +116,7 @@ function render(context: RenderContext<LensState>): void {
       ${live.view()}`;
   }
 
-  const below = (state: LensState) => {
-    const own = mounted.own(belowControls(model, state), "below");
-    return html`<div class="attnw-controls attnw-lens-below"
-      >${mounted.bar(own)}${lensLegend(scene)}</div>`;
-  };
-
-  function controls(state: LensState) {
-    const isLocked = state._axes.query && scene && !isNone(scene);
-    const question = isLocked ? lockedOf(state, state._axes) : choices.now();
-    return lensControls(model, { state, question }, choices.lock, choices.step);
-  }
+  const controls = (state: LensState) => lensControls(model, { state, scene }, choices);
 
   const boxView = (shown: Scene | undefined) =>
     input.view({
@@ -162,7 +148,7 @@ function render(context: RenderContext<LensState>): void {
     const { hovered, focused, byKeyboard } = input.cursor;
     const pen = fresh(canvas, shown.width, shown.height);
     // The box can be scrolled as far as the canvas is high by now.
-    if (!hovered) scroll.seek(shown, box);
+    if (!hovered) seek(shown, box);
     const pointed = labels.pointed();
     const label = pointed === undefined ? -1 : shown.tokens.indexOf(pointed);
     if (pen)
