@@ -240,6 +240,23 @@ test("what the kernel does before it shows a choice is said, and the figure stay
   expect(line.hidden).toBe(true);
 });
 
+test("a keyboard that enters the grid finds the shown head in sight", async () => {
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(300);
+  vi.spyOn(HTMLElement.prototype, "matches").mockReturnValue(true);
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+  });
+  const { find } = await show({
+    selected: [[39, 3, "self"]],
+    _stacks: [info("self", 40, 4)],
+    _thumbnails: thumbnails("self", 40, 4),
+  });
+  const box = find(".attnw-grid-box");
+  box.scrollTop = 0;
+  box.dispatchEvent(new FocusEvent("focus"));
+  expect(box.scrollTop).toBeGreaterThan(300);
+});
+
 test("where no head can be switched off there is no button, and the key says why", async () => {
   const source = { model: "m", note: "", loss: "", fixed: "Heads are switched off by a kernel." };
   const { model, find, press } = await show({
