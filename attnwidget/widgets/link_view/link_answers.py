@@ -111,93 +111,71 @@ def link_to_wire(link: ShownLink) -> dict[str, Any]:
     }
 
 
-def explanation_to_wire(answer: LinkAnswer[LinkExplanation]) -> dict[str, Any]:
+def explanation_to_wire(found: LinkExplanation) -> dict[str, Any]:
     """Return the parts of the difference of scores."""
-    found = answer.found
-    if found is None:
-        return _to_wire(answer, None)
     others = dict(found.others())
     parts = [(name, value) for name, value in found.parts().items() if name not in others]
     shown, rest = _largest(parts, _ROWS)
-    return _to_wire(
-        answer,
-        {
-            "parts": shown,
-            "rest": rest,
-            "others": [[name, value] for name, value in others.items()],
-            "by": "wavelength" if len(found.wavelengths) else "dimension",
-            "total": found.total,
-            # A weight that is 0 in float32 has no logarithm, and JSON has no infinity.
-            "log_ratio": found.log_ratio if math.isfinite(found.log_ratio) else None,
-            "note": found.note,
-        },
-    )
+    return {
+        "parts": shown,
+        "rest": rest,
+        "others": [[name, value] for name, value in others.items()],
+        "by": "wavelength" if len(found.wavelengths) else "dimension",
+        "total": found.total,
+        # A weight that is 0 in float32 has no logarithm, and JSON has no infinity.
+        "log_ratio": found.log_ratio if math.isfinite(found.log_ratio) else None,
+        "note": found.note,
+    }
 
 
-def distances_to_wire(answer: LinkAnswer[ScoresAtDistances]) -> dict[str, Any]:
+def distances_to_wire(found: ScoresAtDistances) -> dict[str, Any]:
     """Return scores and weights at consecutive distances."""
-    found = answer.found
-    if found is None:
-        return _to_wire(answer, None)
-    return _to_wire(
-        answer,
-        {
-            "first": int(found.distances[0]),
-            "distance": found.distance,
-            "scores": to_wire(found.scores.astype(np.float32)),
-            "weights": to_wire(found.weights.astype(np.float32)),
-        },
-    )
+    return {
+        "first": int(found.distances[0]),
+        "distance": found.distance,
+        "scores": to_wire(found.scores.astype(np.float32)),
+        "weights": to_wire(found.weights.astype(np.float32)),
+    }
 
 
-def sources_to_wire(answer: LinkAnswer[ScoreSources]) -> dict[str, Any]:
+def sources_to_wire(found: ScoreSources) -> dict[str, Any]:
     """Return the strongest pairs of writers, and the sum of all pairs."""
-    found = answer.found
-    if found is None:
-        return _to_wire(answer, None)
     pairs = [(f"{q} × {k}", value) for q, k, value in found.strongest(found.matrix.size)]
     shown, rest = _largest(pairs, _SOURCES)
-    return _to_wire(answer, {"pairs": shown, "rest": rest, "total": found.total})
+    return {"pairs": shown, "rest": rest, "total": found.total}
 
 
-def writes_to_wire(answer: LinkAnswer[HeadWrites]) -> dict[str, Any]:
+def writes_to_wire(found: HeadWrites, key: int) -> dict[str, Any]:
     """Return the shares of tokens in the output of the head, the key first."""
-    found = answer.found
-    if found is None:
-        return _to_wire(answer, None)
     shares = found.shares
-    key = answer.link.key
     order = [int(i) for i in np.argsort(-np.abs(shares), kind="stable") if i != key]
     shown = [key, *order[: _TOKENS - 1]]
     left_out = order[_TOKENS - 1 :]
     rest = float(shares[left_out].sum()), float(found.weights[left_out].sum())
-    return _to_wire(
-        answer,
-        {
-            "tokens": [[i, float(shares[i]), float(found.weights[i])] for i in shown],
-            "rest": [len(left_out), *rest],
-            "layer_share": found.layer_share,
-            "note": found.note,
-        },
-    )
+    return {
+        "tokens": [[i, float(shares[i]), float(found.weights[i])] for i in shown],
+        "rest": [len(left_out), *rest],
+        "layer_share": found.layer_share,
+        "note": found.note,
+    }
 
 
-def vocabulary_to_wire(answer: LinkAnswer[WrittenVocabulary]) -> dict[str, Any]:
+def vocabulary_to_wire(found: WrittenVocabulary) -> dict[str, Any]:
     """Return the words with the largest and the smallest logits."""
-    found = answer.found
-    if found is None:
-        return _to_wire(answer, None)
-    return _to_wire(
-        answer,
-        {
-            "promoted": [[word.answer, word.logit] for word in found.promoted(_PROMOTED)],
-            "suppressed": [[word.answer, word.logit] for word in found.suppressed(_SUPPRESSED)],
-            "note": found.note,
-        },
-    )
+    return {
+        "promoted": [[word.answer, word.logit] for word in found.promoted(_PROMOTED)],
+        "suppressed": [[word.answer, word.logit] for word in found.suppressed(_SUPPRESSED)],
+        "note": found.note,
+    }
 
 
-def _to_wire(answer: LinkAnswer[Any], found: dict[str, Any] | None) -> dict[str, Any]:
+def answer_to_wire(
+    answer: LinkAnswer[Found] | None, found_to_wire: Callable[[Found], dict[str, Any]]
+) -> dict[str, Any] | None:
+    """Return an answer with the link that it is about; None for an answer still computed."""
+    if answer is None:
+        return None
+    found = None if answer.found is None else found_to_wire(answer.found)
     return {**_ends(answer.link), "problem": answer.problem, "found": found}
 
 

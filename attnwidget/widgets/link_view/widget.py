@@ -18,6 +18,7 @@ from attnwidget.mechanisms.written_vocabulary import WrittenVocabulary
 from attnwidget.widgets.link_view.link_answers import (
     LinkAnswer,
     LinkAnswers,
+    answer_to_wire,
     distances,
     distances_to_wire,
     explanation,
@@ -255,7 +256,7 @@ class LinkView(BackgroundAnswers, AttentionWidget):
     @computed("_explained")
     def _why(self) -> dict[str, Any] | None:
         """The parts of the difference of scores, as the page draws them."""
-        return explanation_to_wire(self._explained) if self._explained else None
+        return answer_to_wire(self._explained, explanation_to_wire)
 
     @computed("_link_shown")
     def _link(self) -> dict[str, Any] | None:
@@ -273,23 +274,22 @@ class LinkView(BackgroundAnswers, AttentionWidget):
 
     @computed("_answers")
     def _distances(self) -> dict[str, Any] | None:
-        answer = self._answers.distances
-        return distances_to_wire(answer) if answer else None
+        return answer_to_wire(self._answers.distances, distances_to_wire)
 
     @computed("_answers")
     def _sources(self) -> dict[str, Any] | None:
-        answer = self._answers.sources
-        return sources_to_wire(answer) if answer else None
+        return answer_to_wire(self._answers.sources, sources_to_wire)
 
     @computed("_answers")
     def _writes(self) -> dict[str, Any] | None:
         answer = self._answers.writes
-        return writes_to_wire(answer) if answer else None
+        if answer is None:
+            return None
+        return answer_to_wire(answer, partial(writes_to_wire, key=answer.link.key))
 
     @computed("_answers")
     def _vocabulary(self) -> dict[str, Any] | None:
-        answer = self._answers.vocabulary
-        return vocabulary_to_wire(answer) if answer else None
+        return answer_to_wire(self._answers.vocabulary, vocabulary_to_wire)
 
     @traitlets.observe("_link_shown")
     def _find_answers(self, change: object) -> None:
