@@ -95,8 +95,7 @@ def patch_heads(
         model,
         clean,
         corrupted,
-        answered=not callable(score),
-        different=score == "logit difference",
+        score,
         into=into,
         stack=stack,
     )

@@ -12,6 +12,7 @@ from attnwidget.capture.hub_model.text_encoder import Encoded
 from attnwidget.corpus.argument_checks import each_of, one_of
 from attnwidget.interventions.examples import batch_of, encode_examples
 from attnwidget.interventions.media_examples import attention_of
+from attnwidget.interventions.scores import PatchScore
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
@@ -62,9 +63,8 @@ def patch_pairs_of(
     model: AttentionModel,
     clean: Iterable[Any],
     corrupted: Iterable[Any],
+    score: PatchScore,
     *,
-    answered: bool,
-    different: bool,
     into: str,
     stack: str | None = None,
 ) -> list[PatchPair]:
@@ -75,8 +75,7 @@ def patch_pairs_of(
         clean: (text, answer), (text, second text, answer), (picture, answer) or (sound, answer), or
             a list of them.
         corrupted: As many, of as many tokens each.
-        answered: Whether the score asks for the answers.
-        different: Whether the answers of a pair must differ.
+        score: The score: a function asks for no answers, and a logit difference for two.
         into: The run that is patched, which is checked only.
         stack: Stack whose heads are patched; None = the default stack.
 
@@ -91,12 +90,13 @@ def patch_pairs_of(
             f"every clean example has a corrupted one, got {len(listed[0])} and {len(listed[1])}"
         )
     sides = [
-        encode_examples(model, examples, answered=answered, stack=stack) for examples in listed
+        encode_examples(model, examples, answered=not callable(score), stack=stack)
+        for examples in listed
     ]
     by_index = [sorted(side, key=lambda example: example.index) for side in sides]
     pairs = []
     for own, other in zip(*by_index, strict=True):
-        _check(own, other, different=different)
+        _check(own, other, different=score == "logit difference")
         answers = {"targets": own.targets, "rivals": other.targets}
         pairs.append(PatchPair(replace(own, **answers), replace(other, **answers)))
     return pairs

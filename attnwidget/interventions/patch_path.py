@@ -171,8 +171,7 @@ def patch_path(
         model,
         clean,
         corrupted,
-        answered=not callable(score),
-        different=score == "logit difference",
+        score,
         into=into,
     )
     if any(isinstance(pair.encoded, EncodedMedia) for pair in pairs):
