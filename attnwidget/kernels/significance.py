@@ -12,12 +12,16 @@ from attnwidget.kernels.arrays import Float64Array
 
 #: Smallest number of units, such as texts or documents, of an interval that needs their spread.
 FEWEST_UNITS = 6
+# Level of all intervals.
+_CONFIDENCE = 0.95
+# Seed of the draws, so that the same numbers have the same interval.
+_SEED = 0
+# Number of draws of signs.
+_FLIPS = 9999
 
 
-def wilson_interval(
-    successes: ArrayLike, trials: ArrayLike, *, confidence: float = 0.95
-) -> tuple[Float64Array, Float64Array]:
-    """Return Wilson's score interval of a proportion: low and high, 0 to 1 (Wilson 1927).
+def wilson_interval(successes: ArrayLike, trials: ArrayLike) -> tuple[Float64Array, Float64Array]:
+    """Return Wilson's 95 % interval of a proportion: low and high, 0 to 1 (Wilson 1927).
 
     Unlike p +- 2 standard errors, the interval keeps its level for few trials and for proportions
     near 0 and 1. `successes` and `trials` broadcast; without trials, the interval is 0 to 1.
@@ -28,7 +32,7 @@ def wilson_interval(
         >>> round(float(low), 3), round(float(high), 3)
         (0.596, 0.982)
     """
-    z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
+    z = float(scipy.stats.norm.ppf((1 + _CONFIDENCE) / 2))
     hits, n = np.broadcast_arrays(np.asarray(successes, float), np.asarray(trials, float))
     p = np.divide(hits, n, out=np.full(hits.shape, 0.5), where=n > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -128,27 +132,23 @@ def bootstrap_interval(
     values: ArrayLike,
     *,
     groups: ArrayLike | None = None,
-    confidence: float = 0.95,
     draws: int = 2000,
-    seed: int = 0,
 ) -> tuple[Float64Array, Float64Array]:
-    """Return the studentised bootstrap interval of means over examples (Efron 1979; Hall 1988).
+    """Return the studentised 95 % bootstrap interval of means over examples.
 
-    Examples are drawn with replacement, with the same draws for all entries of the leading axes.
-    For differences of two scores of each example, this is the paired bootstrap. Each drawn mean is
-    divided by its own standard error, because the errors of skewed values vary with their mean. The
-    interval also includes the interval of Student's t. Percentiles of the drawn means alone would
-    be too narrow for few examples: with 8 examples, they include the true mean 85 to 89 times out
-    of 100, and this interval 93 to 96 times.
+    Examples are drawn with replacement, with the same draws for all entries of the leading axes
+    (Efron 1979; Hall 1988). For differences of two scores of each example, this is the paired
+    bootstrap. Each drawn mean is divided by its own standard error, because the errors of skewed
+    values vary with their mean. The interval also includes the interval of Student's t. Percentiles
+    of the drawn means alone would be too narrow for few examples: with 8 examples, they include the
+    true mean 85 to 89 times out of 100, and this interval 93 to 96 times.
 
     Args:
         values: [..., N], one number per example.
         groups: Group of each example, such as its document, [N]. Whole groups are drawn, because
             examples of a group are not independent. The drawn mean is taken over all examples of
             the drawn groups (the cluster bootstrap). None = every example is a group.
-        confidence: Level of the interval.
         draws: Number of samples of N examples.
-        seed: Seed of the draws.
 
     Returns:
         Low and high, two arrays [...]; NaN with fewer than `FEWEST_UNITS` groups, which say too
@@ -170,12 +170,12 @@ def bootstrap_interval(
         _, group = np.unique(np.asarray(groups), return_inverse=True)
         sizes = np.bincount(group).astype(np.float64)
         sums = (np.arange(len(sizes))[:, None] == group).astype(np.float64) @ sums
-    low, high = _studentised(sums, sizes, confidence, draws, seed)
+    low, high = _studentised(sums, sizes, draws)
     return low.reshape(sample.shape[:-1]), high.reshape(sample.shape[:-1])
 
 
 def _studentised(
-    sums: Float64Array, sizes: Float64Array, confidence: float, draws: int, seed: int
+    sums: Float64Array, sizes: Float64Array, draws: int
 ) -> tuple[Float64Array, Float64Array]:
     """Return the studentised bootstrap interval of ratios: all sums over all sizes, [K] each.
 
@@ -193,7 +193,7 @@ def _studentised(
     variance = squares.sum(0)
     # Rounding leaves a variance of equal values a little above 0.
     equal = variance <= n * (1e-14 * np.abs(sums).max(0)) ** 2
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(_SEED)
     drawn = np.empty((draws, sums.shape[1]))
     for number in range(draws):
         times = random.multinomial(n, np.full(n, 1 / n)).astype(np.float64)
@@ -210,10 +210,10 @@ def _studentised(
             where=known,
         )
     upper, lower = (
-        _quantile_of_known(drawn, share) for share in ((1 + confidence) / 2, (1 - confidence) / 2)
+        _quantile_of_known(drawn, share) for share in ((1 + _CONFIDENCE) / 2, (1 - _CONFIDENCE) / 2)
     )
     error = np.sqrt(variance) / sizes.sum()
-    reach = np.sqrt(n / (n - 1)) * scipy.stats.t.ppf((1 + confidence) / 2, n - 1)
+    reach = np.sqrt(n / (n - 1)) * scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1)
     low = np.where(equal, means, means - np.maximum(upper, reach) * error)
     return low, np.where(equal, means, means - np.minimum(lower, -reach) * error)
 
@@ -229,12 +229,12 @@ def _quantile_of_known(values: Float64Array, share: float) -> Float64Array:
     return np.asarray(first + (place - below) * (second - first))
 
 
-def percentile_tails(n: int, *, confidence: float = 0.95) -> tuple[float, float]:
+def percentile_tails(n: int) -> tuple[float, float]:
     """Return the shares of bootstrap draws below the ends of an interval of n units.
 
     Statistics without a standard error have a percentile bootstrap. Its draws vary as if a variance
     were divided by n and not by n - 1, and as a normal distribution and not as Student's t. The
-    shares are therefore closer to 0 and 1 than the tails of the level (Hesterberg 2015).
+    shares are therefore closer to 0 and 1 than 0.025 and 0.975 (Hesterberg 2015).
 
     Raises:
         ValueError: n is below `FEWEST_UNITS`.
@@ -250,7 +250,7 @@ def percentile_tails(n: int, *, confidence: float = 0.95) -> tuple[float, float]
         raise ValueError(
             f"an interval needs {FEWEST_UNITS} units or more, got {n}: give no interval"
         )
-    reach = np.sqrt(n / (n - 1)) * scipy.stats.t.ppf((1 + confidence) / 2, n - 1)
+    reach = np.sqrt(n / (n - 1)) * scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1)
     return float(scipy.stats.norm.cdf(-reach)), float(scipy.stats.norm.cdf(reach))
 
 
@@ -258,11 +258,9 @@ def bootstrap_ratio_interval(
     successes: ArrayLike,
     trials: ArrayLike,
     *,
-    confidence: float = 0.95,
     draws: int = 2000,
-    seed: int = 0,
 ) -> tuple[float, float]:
-    """Return the studentised bootstrap interval of a proportion pooled over examples.
+    """Return the studentised 95 % bootstrap interval of a proportion pooled over examples.
 
     Examples are drawn with replacement, and the sum of their successes is divided by the sum of
     their trials (Efron 1979), as in `bootstrap_interval`. Words of one sentence are not
@@ -282,16 +280,16 @@ def bootstrap_ratio_interval(
     hits, counts = hits[counts > 0], counts[counts > 0]
     if len(counts) < FEWEST_UNITS:
         return 0.0, 1.0
-    low, high = _studentised(hits[:, None], counts, confidence, draws, seed)
+    low, high = _studentised(hits[:, None], counts, draws)
     if low[0] == high[0]:
-        low, high = wilson_interval([hits.sum()], [counts.sum()], confidence=confidence)
+        low, high = wilson_interval([hits.sum()], [counts.sum()])
     return max(0.0, float(low[0])), min(1.0, float(high[0]))
 
 
 def paired_interval(
-    only_first: ArrayLike, only_second: ArrayLike, n: ArrayLike, *, confidence: float = 0.95
+    only_first: ArrayLike, only_second: ArrayLike, n: ArrayLike
 ) -> tuple[Float64Array, Float64Array]:
-    """Return the interval of the difference of two shares of the same n examples.
+    """Return the 95 % interval of the difference of two shares of the same n examples.
 
     One example is added to each kind of disagreement (Bonett and Price 2012). The interval
     therefore keeps its level for few examples, and has a width without disagreements.
@@ -300,7 +298,6 @@ def paired_interval(
         only_first: Number of examples that only the first predictor gets right.
         only_second: Number that only the second gets right.
         n: Number of all examples.
-        confidence: Level of the interval.
 
     Example:
         >>> from attnwidget.kernels.significance import paired_interval
@@ -316,7 +313,7 @@ def paired_interval(
         (np.asarray(only, np.float64) + 1) / size for only in (only_first, only_second)
     )
     difference = first - second
-    reach = scipy.stats.norm.ppf((1 + confidence) / 2) * np.sqrt(
+    reach = scipy.stats.norm.ppf((1 + _CONFIDENCE) / 2) * np.sqrt(
         (first + second - difference**2) / size
     )
     low: Float64Array = np.maximum(difference - reach, -1)
@@ -343,12 +340,12 @@ def above_zero(values: ArrayLike) -> Float64Array:
     return np.asarray(scipy.stats.t.sf(sample.mean(-1) / error, n - 1), np.float64)
 
 
-def sign_flip_test(values: ArrayLike, *, draws: int = 9999, seed: int = 0) -> Float64Array:
+def sign_flip_test(values: ArrayLike) -> Float64Array:
     """Return the two-sided p-value of the paired randomisation test that a mean is not 0.
 
     The signs of all differences are drawn at random, with the same signs for every entry of the
     leading axes; p is the share of draws, including the observed signs, whose mean is at least as
-    far from 0 (Fisher 1935). The smallest possible value is 1 / (draws + 1).
+    far from 0 (Fisher 1935). The smallest possible value is 1 / 10,000.
 
     `values` are [..., N], one difference per example. Returns [...].
 
@@ -359,11 +356,11 @@ def sign_flip_test(values: ArrayLike, *, draws: int = 9999, seed: int = 0) -> Fl
     """
     sample = np.asarray(values, dtype=np.float64)
     n = sample.shape[-1]
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(_SEED)
     flat = sample.reshape(-1, n).T
     # Sums that differ only by rounding count as equally far from 0.
     observed = np.abs(flat.sum(0)) * (1 - 1e-12)
     reached = np.ones(flat.shape[1])
-    for _ in range(draws):
+    for _ in range(_FLIPS):
         reached += np.abs(random.choice((-1.0, 1.0), n) @ flat) >= observed
-    return (reached / (draws + 1)).reshape(sample.shape[:-1])
+    return (reached / (_FLIPS + 1)).reshape(sample.shape[:-1])
