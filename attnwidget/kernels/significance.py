@@ -254,6 +254,51 @@ def percentile_tails(n: int) -> tuple[float, float]:
     return float(scipy.stats.norm.cdf(-reach)), float(scipy.stats.norm.cdf(reach))
 
 
+def bootstrap_weights(n: int, draws: int) -> Float64Array:
+    """Return how often each of n units counts in all units, then in bootstrap samples.
+
+    Args:
+        n: Number of units, such as sentences.
+        draws: Number of samples of n units.
+
+    Returns:
+        Float64 [1 + draws, n]. The first row is 1.
+
+    Example:
+        >>> from attnwidget.kernels.significance import bootstrap_weights
+        >>> bootstrap_weights(4, draws=2).sum(-1).tolist()
+        [4.0, 4.0, 4.0]
+    """
+    drawn = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), draws)
+    return np.concatenate([np.ones((1, n)), drawn])
+
+
+def percentile_interval(values: Float64Array, n: int) -> Float64Array:
+    """Return a statistic with its 95 % percentile bootstrap interval.
+
+    Args:
+        values: The statistic of all units, then of bootstrap samples, [..., 1 + draws]. NaN marks a
+            sample without the statistic.
+        n: Number of units that count.
+
+    Returns:
+        The value, the low and the high end, [3, ...]. With fewer than `FEWEST_UNITS` units, the
+        ends are NaN.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.kernels.significance import bootstrap_weights, percentile_interval
+        >>> right = np.array([1, 0, 1, 1, 0, 1, 1, 1.0])
+        >>> shares = bootstrap_weights(8, draws=1000) @ right / 8
+        >>> percentile_interval(shares, 8).round(2).tolist()
+        [0.75, 0.25, 1.0]
+    """
+    ends = np.full((2, *values.shape[:-1]), np.nan)
+    if n >= FEWEST_UNITS:
+        ends = np.nanquantile(values[..., 1:], percentile_tails(n), axis=-1)
+    return np.stack([values[..., 0], *ends])
+
+
 def bootstrap_ratio_interval(
     successes: ArrayLike,
     trials: ArrayLike,

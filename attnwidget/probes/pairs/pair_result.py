@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.kernels.significance import FEWEST_UNITS, percentile_tails
+from attnwidget.kernels.significance import bootstrap_weights, percentile_interval
 from attnwidget.probes.pairs.pair_classifiers import PREDICTORS, TASKS, PairClassifier, right
 from attnwidget.probes.pairs.pair_examples import PairExamples
 from attnwidget.probes.saved_arrays import refuse_other_weights, write_probe
@@ -210,7 +210,6 @@ def pair_scores(
     n_relations: int,
     *,
     draws: int = 1000,
-    seed: int = 0,
 ) -> tuple[Float64Array, Integers, Integers]:
     """How often classifiers are right on sentences that they have not seen.
 
@@ -238,18 +237,13 @@ def pair_scores(
                 np.add.at(
                     confusion, (labels, classifier.predict(block.vectors["attention"][rows])), 1
                 )
-    random = np.random.default_rng(seed)
-    weights = np.concatenate([np.ones((1, n)), random.multinomial(n, np.full(n, 1 / n), draws)])
+    weights = bootstrap_weights(n, draws)
     with np.errstate(invalid="ignore"):  # no pair at all, or none in what was drawn
         shares = (hits @ weights.T) / (totals @ weights.T)[:, None]  # [2, 4, 1 + draws]
     accuracies = np.full((len(TASKS), len(ROWS), 3), np.nan)
     for t, task in enumerate(TASKS):
         if totals[t].any():
-            accuracies[t, :, 0] = shares[t, :, 0]
-            n_counted = int((totals[t] > 0).sum())
-            if n_counted >= FEWEST_UNITS:
-                tails = percentile_tails(n_counted)
-                accuracies[t, :, 1:] = np.nanquantile(shares[t, :, 1:], tails, axis=1).T
+            accuracies[t] = percentile_interval(shares[t], int((totals[t] > 0).sum())).T
         for p, predictor in enumerate(PREDICTORS):
             if (task, predictor) not in classifiers:
                 accuracies[t, p] = np.nan

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
-from attnwidget.kernels.significance import FEWEST_UNITS, percentile_tails
+from attnwidget.kernels.significance import bootstrap_weights, percentile_interval
 from attnwidget.kernels.tree_distances import tree_depths, tree_distances
 from attnwidget.text.treebank import Sentence
 
@@ -173,17 +173,14 @@ class TreeScores:
             sums[1] = np.nan_to_num(spearman(distances, tree.distances)).mean(-1)
             sums[3] = np.nan_to_num(spearman(depths, tree.depths))
 
-    def estimates(self, draws: int = 1000, seed: int = 0) -> Float64Array:
+    def estimates(self, draws: int = 1000) -> Float64Array:
         """Float64 [3, 4, L]: value, low and high end of the interval, for each of `MEASURES`.
 
         UUAS is shared edges / gold edges over all sentences; correlations are means over the
         sentences of one length, then over lengths. Intervals are the 95 % percentile bootstrap over
         sentences, NaN with fewer than six. NaN where no sentence counts.
         """
-        random = np.random.default_rng(seed)
-        n = len(self._trees)
-        drawn = random.multinomial(n, np.full(n, 1 / n), draws)
-        weights = np.concatenate([np.ones((1, n)), drawn])
+        weights = bootstrap_weights(len(self._trees), draws)
         return np.stack([self._estimate(i, weights) for i in range(len(MEASURES))], axis=1)
 
     def _estimate(self, measure: int, weights: Float64Array) -> Float64Array:
@@ -202,11 +199,7 @@ class TreeScores:
         shares = np.divide(totals, amounts, out=np.zeros_like(totals), where=amounts > 0)
         with np.errstate(invalid="ignore"):  # a draw may have no sentence that counts
             means = shares.sum(-1) / (amounts > 0).sum(-1)
-        n_counted = int((counts > 0).sum())
-        ends = np.full((2, len(means)), np.nan)
-        if n_counted >= FEWEST_UNITS:
-            ends = np.nanquantile(means[:, 1:], percentile_tails(n_counted), axis=1)
-        return np.stack([means[:, 0], *ends])
+        return percentile_interval(means, int((counts > 0).sum()))
 
     def mean_with(self, others: Sequence[TreeScores]) -> TreeScores:
         """The mean over several seeds, sentence by sentence."""
