@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
@@ -166,19 +167,9 @@ def compare(
     """
     several = isinstance(b, (list, tuple))
     sources: list[Source] = [a, *b] if isinstance(b, (list, tuple)) else [a, b]
-    for source in sources:
-        refuse_no_source(source)
-    if len(sources) < (3 if seeds else 2):
-        raise ValueError(
-            "seeds are compared with each other: pass a list of two models or more as b"
-            if seeds
-            else "b is a model, or a list of one model or more; got an empty list"
-        )
+    _check_sources(sources, seeds)
     one_of("unit", unit, ("tokens", "words"))
-    if padded is not None and padded < 1:
-        raise ValueError(f"padded is None or a number of tokens, for example 200; got {padded}")
-    if padded is not None and unit == "words":
-        raise ValueError("maps between words have no padding: leave padded out, or compare tokens")
+    _check_padded(padded, unit)
     if batch_size < 1:
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
     _check_resident(sources, resident, maps_mb, resume, executor)
@@ -193,23 +184,14 @@ def compare(
         if isinstance(accumulator, SegmentMeans):
             accumulator.keeps_each = True
 
-    def changes(firsts: Sequence[MapSource], keep: bool = False) -> list[MapChanges]:
-        """Return the accumulator that compares a model with all earlier models."""
-        return [
-            MapChanges(
-                first,
-                texts.documents,
-                len(texts),
-                unit,
-                padded=padded,
-                matches=matches and not place,
-                across_layers=across_layers and not place,
-                keep=keep and not place,
-                number=place,
-            )
-            for place, first in enumerate(firsts)
-        ]
-
+    changes = partial(
+        _changes_from,
+        texts=texts,
+        unit=unit,
+        padded=padded,
+        matches=matches,
+        across_layers=across_layers,
+    )
     if resident is not None:
         turns: list[Turn] = []
         for number, source in enumerate(sources):
@@ -226,11 +208,7 @@ def compare(
                 maps_mb=_MAPS_MB if maps_mb is None else maps_mb,
                 progress=progress,
             )
-        each = [
-            with_metrics(turn.changes[0], turns[0].measured, turn.measured) for turn in turns[1:]
-        ]
-        between = [change.compute() for turn in turns for change in turn.changes[1:]]
-        return several_comparisons(each, between) if several else each[0]
+        return _compared_in_turn(turns, several)
 
     models = [loaded_model(source) for source in sources]
     segments_of = [texts.of(model) for model in models]
@@ -256,6 +234,64 @@ def compare(
             executor=executor,
         )
     return kept.compute()
+
+
+def _check_sources(sources: Sequence[Source], seeds: bool) -> None:
+    """Raise TypeError for a source that is no model, and ValueError for too few models."""
+    for source in sources:
+        refuse_no_source(source)
+    if len(sources) < (3 if seeds else 2):
+        raise ValueError(
+            "seeds are compared with each other: pass a list of two models or more as b"
+            if seeds
+            else "b is a model, or a list of one model or more; got an empty list"
+        )
+
+
+def _check_padded(padded: int | None, unit: MapUnit) -> None:
+    if padded is not None and padded < 1:
+        raise ValueError(f"padded is None or a number of tokens, for example 200; got {padded}")
+    if padded is not None and unit == "words":
+        raise ValueError("maps between words have no padding: leave padded out, or compare tokens")
+
+
+def _changes_from(
+    firsts: Sequence[MapSource],
+    *,
+    texts: ComparedTexts,
+    unit: MapUnit,
+    padded: int | None,
+    matches: bool,
+    across_layers: bool,
+    keep: bool = False,
+) -> list[MapChanges]:
+    """Return accumulators that compare a model with all earlier models.
+
+    Heads are matched with the heads of the first model only, and only these changes are kept.
+    """
+    return [
+        MapChanges(
+            first,
+            texts.documents,
+            len(texts),
+            unit,
+            padded=padded,
+            matches=matches and not place,
+            across_layers=across_layers and not place,
+            keep=keep and not place,
+            number=place,
+        )
+        for place, first in enumerate(firsts)
+    ]
+
+
+def _compared_in_turn(turns: Sequence[Turn], several: bool) -> ModelComparison | SeveralComparisons:
+    """Return the result of models that were in memory one at a time."""
+    each = [with_metrics(turn.changes[0], turns[0].measured, turn.measured) for turn in turns[1:]]
+    if not several:
+        return each[0]
+    between = [change.compute() for turn in turns for change in turn.changes[1:]]
+    return several_comparisons(each, between)
 
 
 def _check_resident(
