@@ -227,26 +227,9 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         others["max_new_tokens"] = traits.get("max_new_tokens")
         text = shown_text(loaded, text, others)
         self._demos = examples_for(loaded)
-        name = traits.pop("example", None)
-        if text is None:
-            name = name or next(iter(self._demos), None)
-            if name is None:
-                raise ValueError(
-                    "there is no example for a model without a tokenizer: pass an input, for "
-                    "example images=..., audio=... or a list of vocabulary ids"
-                )
-            demo = self._demos[self._named_example(name)]
-            text, pair = demo.text, demo.pair if pair is None else pair
-        elif name is not None:
-            demo = self._demos[self._named_example(name)]
-            if (text, pair or None) != (demo.text, demo.pair):
-                raise ValueError(f"the example {name!r} has a text of its own: pass one of the two")
+        name, text, pair = self._example_or_text(traits.pop("example", None), text, pair)
         shown = {"text": text, "pair": pair, "target": target, "versus_text": versus_text}
-        max_tokens = traits.setdefault("max_new_tokens", None)
-        if max_tokens is not None and (not isinstance(max_tokens, int) or max_tokens < 1):
-            raise traitlets.TraitError(
-                f"'max_new_tokens' is a number of tokens from 1 on, or None; got {max_tokens!r}"
-            )
+        max_tokens = _checked_max_tokens(traits.setdefault("max_new_tokens", None))
         began = time.perf_counter()
         attention = _attention(loaded, shown, max_tokens)
         seconds = time.perf_counter() - began
@@ -286,15 +269,12 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         self._measures = TextMeasures(self, *parts, metrics)
 
         story: Story | None = None
-        if is_embedded(loaded) and name is not None and (text, pair) == (demo.text, demo.pair):
+        demo = None if name is None else self._demos[name]
+        if is_embedded(loaded) and demo is not None and (text, pair) == (demo.text, demo.pair):
             story = story_of(attention, demo, unit)
         elif not chooses and other is None:
             story = self._opens_on(attention, unit)
-        stack = next(iter(attention.stacks))
-        first = attention.stacks[stack].layers.numbers[0]
-        head = Head(traits["layer"] if chooses and "layer" in traits else first, 0, stack)
-        if not chooses and story is not None:
-            head = story.head
+        head = _first_head(attention, traits.get("layer"), None if chooses else story)
         traits.setdefault("selected", [head])
         self._own_heads = None if chooses else [head]
         locked = self._first_locks(attention, traits, story) if other is None else ()
@@ -319,6 +299,30 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             if chooses:
                 self.selected = selected
                 self._own_heads = None
+
+    def _example_or_text(
+        self, name: str | None, text: Any, pair: str | None
+    ) -> tuple[str | None, Any, str | None]:
+        """Return the name of the example, if one is shown, and the text and its second sentence.
+
+        Raises:
+            ValueError: The text is not the text of the example, or there is no example.
+        """
+        if text is None:
+            name = name or next(iter(self._demos), None)
+            if name is None:
+                raise ValueError(
+                    "there is no example for a model without a tokenizer: pass an input, for "
+                    "example images=..., audio=... or a list of vocabulary ids"
+                )
+            demo = self._demos[self._named_example(name)]
+            return name, demo.text, demo.pair if pair is None else pair
+        if name is None:
+            return None, text, pair
+        demo = self._demos[self._named_example(name)]
+        if (text, pair or None) != (demo.text, demo.pair):
+            raise ValueError(f"the example {name!r} has a text of its own: pass one of the two")
+        return name, text, pair
 
     def _open(self, attention: Attention, metrics: Any, traits: dict[str, Any]) -> None:
         """Open this widget with the grid and the view, and begin to measure."""
@@ -879,6 +883,24 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             f"Explorer({self._model.name}, {counted(len(self.attention.tokens), 'token')}, "
             f"selected: {chosen}{waits})"
         )
+
+
+def _checked_max_tokens(number: Any) -> int | None:
+    """Return the largest number of tokens to write, which is read before any trait is set."""
+    if number is not None and (not isinstance(number, int) or number < 1):
+        raise traitlets.TraitError(
+            f"'max_new_tokens' is a number of tokens from 1 on, or None; got {number!r}"
+        )
+    return number
+
+
+def _first_head(attention: Attention, layer: int | None, story: Story | None) -> Head:
+    """Return the head to open on: of a story, else the first head of a layer."""
+    if story is not None:
+        return story.head
+    stack = next(iter(attention.stacks))
+    first = attention.stacks[stack].layers.numbers[0]
+    return Head(first if layer is None else layer, 0, stack)
 
 
 def _compared_with(
