@@ -29,6 +29,7 @@ from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, open_edits, tap
 from attnwidget.capture.tapping.torch_functions import summed_values
 from attnwidget.text.counted import counted
+from attnwidget.text.index_among import index_among
 
 HeadChoice = Head | Sequence[Any] | Iterable[Head | Sequence[Any]]
 
@@ -143,8 +144,7 @@ def chosen_heads(
         pair = len(item) == 2 and stack is not None
         head = named_head((*item, stack) if pair else item, shapes, with_attention)
         count = intact.heads_of[head.stack][head.layer]
-        if head.head >= count:
-            raise ValueError(f"head {head.head} is not among 0 to {count - 1} of this layer")
+        index_among("head", head.head, count, "this layer")
         if head in chosen:
             raise ValueError(f"{head} is named twice: name each head once")
         chosen.append(head)

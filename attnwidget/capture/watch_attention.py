@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from operator import index as as_index
 from typing import Any
 
 import torch
@@ -23,6 +22,7 @@ from attnwidget.capture.tapping.attention_sites import is_named_cross
 from attnwidget.capture.tapping.stack_names import StackRole, is_cross, stack_roles
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
+from attnwidget.text.index_among import index_among
 from attnwidget.text.tokens import Tokens
 
 # Stacks in the order of computation, with cross-attention last.
@@ -186,9 +186,7 @@ class WatchedAttention:
                 f"{self._name} was called {len(passes)} times in the block: pass call=0 to "
                 f"{len(passes) - 1}"
             )
-        number = 0 if number is None else as_index(number)
-        if not 0 <= number < len(passes):
-            raise ValueError(f"call {number} is not among 0 to {len(passes) - 1}")
+        number = index_among("call", 0 if number is None else number, len(passes))
         return passes[number]
 
     def __repr__(self) -> str:
@@ -337,10 +335,7 @@ def _said(path: str) -> str:
 def _of_item(call: AttentionCall, item: int) -> AttentionCall:
     """Return the call with the states of one input, without the axis of the batch."""
     count = len(call.query)
-    if not 0 <= as_index(item) < count:
-        raise ValueError(
-            f"input {item} is not among 0 to {count - 1} of the batch that {_said(call.path)} read"
-        )
+    item = index_among("input", item, count, f"the batch that {_said(call.path)} read")
     shape = (*call.query.shape[:-1], call.key.shape[-2])
     picked: dict[str, Any] = {name: getattr(call, name)[item] for name in ("query", "key", "value")}
     for name in ("visible", "bias"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import index as as_index
 from typing import TYPE_CHECKING
 
 from attnwidget.capture.maps.stack_axes import chosen_stack
@@ -26,27 +25,6 @@ def head_at(attention: Attention, layer: int, head: int, stack: str | None) -> H
     """
     axes = chosen_stack(attention.stacks, stack, attention.model_name)
     return attention.head((layer, head, axes.name))
-
-
-def token_at(place: int, count: int, side: str) -> int:
-    """Return the place of a token among `count` tokens.
-
-    Args:
-        place: Place of the token, from 0.
-        count: Number of tokens.
-        side: The word for the token in the error message.
-
-    Raises:
-        ValueError: There is no such token.
-
-    Example:
-        >>> token_at(3, 4, "query")
-        3
-    """
-    index = as_index(place)
-    if not 0 <= index < count:
-        raise ValueError(f"{side} {index} is not among 0 to {count - 1}")
-    return index
 
 
 def refuse_hidden(row: ScoreParts, query: int, *keys: int) -> None:

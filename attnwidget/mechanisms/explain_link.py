@@ -15,8 +15,9 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.score_parts import capped
 from attnwidget.mechanisms.bias_by_offset import bias_name
-from attnwidget.mechanisms.checked_places import head_at, refuse_hidden, token_at
+from attnwidget.mechanisms.checked_places import head_at, refuse_hidden
 from attnwidget.mechanisms.rotations import known_rotation, turn_name
+from attnwidget.text.index_among import index_among
 
 if TYPE_CHECKING:
     import altair as alt
@@ -205,14 +206,14 @@ def explain_link(
     """
     named = head_at(attention, layer, head, stack)
     axes = attention.stacks[named.stack]
-    query = token_at(query, len(axes.query), "query")
-    key = token_at(key, len(axes.key), "key")
+    query = index_among("query", query, len(axes.query))
+    key = index_among("key", key, len(axes.key))
     weights = attention.rows(named.layer, named.head, query, stack=named.stack)
     row = attention.score_parts(named, [query])
     visible = None if row.visible is None else row.visible[0]
     if versus is None:
         versus = _runner_up(weights, key, visible, named, query)
-    versus = token_at(versus, len(axes.key), "key")
+    versus = index_among("key", versus, len(axes.key))
     if versus == key:
         raise ValueError(f"versus={versus} is the key itself: pass the place of another key")
     refuse_hidden(row, query, key, versus)

@@ -14,8 +14,9 @@ from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.mechanisms.checked_places import head_at, token_at
+from attnwidget.mechanisms.checked_places import head_at
 from attnwidget.mechanisms.heads_at_token import heads_at_token
+from attnwidget.text.index_among import index_among
 
 if TYPE_CHECKING:
     import altair as alt
@@ -179,7 +180,7 @@ def head_writes(
     axes = attention.stacks[chosen.stack]
     reading = whole_reading_of(attention, "what a head writes")
     n_query = len(axes.query)
-    place = n_query - 1 if position is None else token_at(position, n_query, "position")
+    place = n_query - 1 if position is None else index_among("position", position, n_query)
     with reading.model.lock:
         at = heads_at_token(reading, place, chosen.layer, axes.name)
     with torch.no_grad():

@@ -30,6 +30,7 @@ from attnwidget.capture.tapping.thread_forwards import replaced_forwards
 from attnwidget.kernels.arrays import Float32Array, Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.module_calls import first_argument
+from attnwidget.text.index_among import index_among
 
 if TYPE_CHECKING:
     import altair as alt
@@ -93,8 +94,7 @@ class LogitLens(Result):
         Raises:
             ValueError: There is no such answer or question.
         """
-        if not 0 <= as_index(question) < len(self.positions):
-            raise ValueError(f"question {question} is not among 0 to {len(self.positions) - 1}")
+        question = index_among("question", question, len(self.positions))
         index = self.answers.found(answer) if isinstance(answer, str) else as_index(answer)
         if index is None or not 0 <= index < self.answers.count:
             raise ValueError(

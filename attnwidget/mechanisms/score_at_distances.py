@@ -19,10 +19,11 @@ from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.rotary import pair_products
 from attnwidget.kernels.score_parts import capped
 from attnwidget.mechanisms.bias_by_offset import offset_bias
-from attnwidget.mechanisms.checked_places import head_at, refuse_hidden, token_at
+from attnwidget.mechanisms.checked_places import head_at, refuse_hidden
 from attnwidget.mechanisms.input_positions import input_places, positions
 from attnwidget.mechanisms.moved_positions import keys_at_positions
 from attnwidget.mechanisms.rotations import Rotation, rotation_of
+from attnwidget.text.index_among import index_among
 
 if TYPE_CHECKING:
     import altair as alt
@@ -156,8 +157,8 @@ def score_at_distances(
     axes = attention.stacks[named.stack]
     if named.stack == "cross":
         raise ValueError("queries and keys of cross-attention are of two texts: no distance exists")
-    query = token_at(query, len(axes.query), "query")
-    key = token_at(key, len(axes.key), "key")
+    query = index_among("query", query, len(axes.query))
+    key = index_among("key", key, len(axes.key))
     asked = np.array([as_index(distance) for distance in distances], dtype=np.int64)
     if not len(asked):
         raise ValueError("distances is empty: pass at least one distance in tokens")

@@ -14,10 +14,11 @@ from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.score_parts import source_products
-from attnwidget.mechanisms.checked_places import head_at, token_at
+from attnwidget.mechanisms.checked_places import head_at
 from attnwidget.mechanisms.input_positions import input_places
 from attnwidget.mechanisms.residual_stream import Shares, stream_of
 from attnwidget.mechanisms.stream_records import Writer
+from attnwidget.text.index_among import index_among
 
 if TYPE_CHECKING:
     import altair as alt
@@ -175,10 +176,10 @@ def score_sources(
     """
     named = head_at(attention, layer, head, stack)
     axes = attention.stacks[named.stack]
-    query = token_at(query, len(axes.query), "query")
-    keys = [token_at(key, len(axes.key), "key")]
+    query = index_among("query", query, len(axes.query))
+    keys = [index_among("key", key, len(axes.key))]
     if versus is not None:
-        keys.append(token_at(versus, len(axes.key), "key"))
+        keys.append(index_among("key", versus, len(axes.key)))
     parts = attention.score_parts(named, [query], keys)
     stream = stream_of(attention)
     of_queries, of_keys = input_places(attention, named.stack)

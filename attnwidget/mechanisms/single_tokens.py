@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from attnwidget.capture.hub_model.token_axes import entry_names
+from attnwidget.text.index_among import index_among
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -63,10 +63,7 @@ def token_of_word(tokenizer: Any, word: str) -> int | None:
 
 def _id_of(model: AttentionModel, word: str | int, n_tokens: int) -> int:
     if not isinstance(word, str):
-        number = as_index(word)
-        if not 0 <= number < n_tokens:
-            raise ValueError(f"token id {number} is not among 0 to {n_tokens - 1}")
-        return number
+        return index_among("token id", word, n_tokens)
     if model.tokenizer is None:
         raise ValueError(f"{word!r} needs a tokenizer: pass ids, or load_model(model, tokenizer)")
     entry = model.tokenizer.get_vocab().get(word)

@@ -22,6 +22,7 @@ from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.module_calls import first_argument
 from attnwidget.text.counted import counted
+from attnwidget.text.index_among import index_among
 from attnwidget.text.places import Box
 from attnwidget.text.tokens import Tokens
 
@@ -122,8 +123,7 @@ class TokenNorms(Result):
             )
         from attnwidget.charts.box_values import box_values
 
-        if not 0 <= picture < len(self.sizes):
-            raise ValueError(f"picture {picture} is not among 0 to {len(self.sizes) - 1}")
+        picture = index_among("picture", picture, len(self.sizes))
         row = self._row(layer)
         placed = [
             (place, float(norm))

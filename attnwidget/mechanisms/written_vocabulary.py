@@ -14,8 +14,9 @@ from attnwidget.capture.model_reading import language_model, whole_reading_of
 from attnwidget.capture.predict import vocabulary_answers
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.mechanisms.checked_places import head_at, token_at
+from attnwidget.mechanisms.checked_places import head_at
 from attnwidget.mechanisms.direct_path import linear_pass
+from attnwidget.text.index_among import index_among
 
 _WHAT = "what a head writes in words"
 
@@ -102,8 +103,8 @@ def written_vocabulary(
     """
     chosen = head_at(attention, layer, head, stack)
     axes = attention.stacks[chosen.stack]
-    query = token_at(query, len(axes.query), "query")
-    key = token_at(key, len(axes.key), "key")
+    query = index_among("query", query, len(axes.query))
+    key = index_among("key", key, len(axes.key))
     reading = whole_reading_of(attention, _WHAT)
     model = language_model(reading, _WHAT)
     with model.lock:

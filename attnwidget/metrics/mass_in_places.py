@@ -18,6 +18,7 @@ from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.significance import better_than, holm
 from attnwidget.metrics.picture_patches import patches_of
 from attnwidget.text.counted import counted
+from attnwidget.text.index_among import index_among
 from attnwidget.text.patch_geometry import Patches, Region
 from attnwidget.text.places import Box
 from attnwidget.text.tokens import Tokens
@@ -369,7 +370,4 @@ def _queries_of(tokens: Tokens, length: int, query: str | int) -> int | slice:
                 "query, MassInPlaces(places, query='mean'), 'last' or the number of a token"
             )
         return tokens.special.index("cls")
-    number = int(query)
-    if not 0 <= number < length:
-        raise ValueError(f"query {number} is not among the tokens 0 to {length - 1}")
-    return number
+    return index_among("query", int(query), length)

@@ -18,6 +18,7 @@ from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.classes import class_mass
 from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.text.index_among import index_among
 from attnwidget.text.places import Box, Span
 from attnwidget.text.tokens import Tokens
 
@@ -297,8 +298,8 @@ class ModalityShares(HeadResult):
         from attnwidget.charts.token_heatmap import token_heatmap
 
         n_layers = self.shares.shape[1]
-        if layer is not None and not 0 <= layer < n_layers:
-            raise ValueError(f"layer {layer} is not among 0 to {n_layers - 1}")
+        if layer is not None:
+            layer = index_among("layer", layer, n_layers)
         chosen = self.shares[:, slice(None) if layer is None else slice(layer, layer + 1)]
         if np.isnan(chosen).all():
             raise ValueError(f"layer {layer} has no attention")

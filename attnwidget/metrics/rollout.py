@@ -14,6 +14,7 @@ from attnwidget.capture.result import Result
 from attnwidget.kernels import rollout as kernels
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
+from attnwidget.text.index_among import index_among
 
 if TYPE_CHECKING:
     import altair as alt
@@ -182,10 +183,8 @@ def attention_flow(
     weights, about = _square(attention, stack)
     last = len(weights) - 1
     n = weights.shape[-1]
-    layer = last if layer is None else layer
+    layer = last if layer is None else index_among("layer", layer, last + 1, repr(about["stack"]))
     attending = tuple(range(n)) if queries is None else tuple(int(query) for query in queries)
-    if not 0 <= layer <= last:
-        raise ValueError(f"layer {layer} is not among 0 to {last} of {about['stack']!r}")
     if not attending or not all(0 <= query < n for query in attending):
         raise ValueError(f"queries are some of 0 to {n - 1}, got {list(attending)}")
     flows = kernels.flow_to_inputs(weights, layer, attending)

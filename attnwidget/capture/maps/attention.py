@@ -45,6 +45,7 @@ from attnwidget.kernels.array_library import as_numpy, as_torch
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
+from attnwidget.text.index_among import index_among
 from attnwidget.text.places import Media, Place, Sound, picture_array
 from attnwidget.text.tokens import Tokens
 
@@ -503,11 +504,9 @@ class Attention:
             (2, 6)
         """
         layer, head, name = self.head_maps.head_in(stack, layer, head)
-        wanted = [as_index(i) for i in query] if isinstance(query, Iterable) else [as_index(query)]
         count = len(self.stacks[name].query)
-        for i in wanted:
-            if not 0 <= i < count:
-                raise ValueError(f"query {i} is not among 0 to {count - 1} of {name!r}")
+        queries = query if isinstance(query, Iterable) else [query]
+        wanted = [index_among("query", i, count, repr(name)) for i in queries]
         rows = self.head_maps.rows(name, layer, head, wanted)
         return rows if isinstance(query, Iterable) else rows[0]
 

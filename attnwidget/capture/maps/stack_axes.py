@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from operator import index as as_index
 
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.stack_names import default_stack
+from attnwidget.text.index_among import index_among
 from attnwidget.text.tokens import Tokens
 
 
@@ -96,5 +96,4 @@ def check_place(stack: Stack, side: str, index: int) -> None:
     if side not in ("query", "key"):
         raise ValueError(f"side is 'query' or 'key', got {side!r}")
     count = len(stack.query if side == "query" else stack.key)
-    if not 0 <= as_index(index) < count:
-        raise ValueError(f"{side} {index} is not among 0 to {count - 1} of {stack.name!r}")
+    index_among(side, index, count, repr(stack.name))

@@ -17,6 +17,7 @@ from attnwidget.kernels.ablation import (
     weights_without_edges,
 )
 from attnwidget.text.counted import counted
+from attnwidget.text.index_among import index_among
 
 # Methods that name single tokens of an input.
 _OF_TOKENS = ("edges", "first", "patch")
@@ -84,8 +85,7 @@ class LayerChanges:
             self._refuse_in_blocks()
         rows = list(weights.unbind(1))
         for head, change in self.heads.items():
-            if head >= len(rows):
-                raise ValueError(f"head {head} is not among 0 to {len(rows) - 1} of this layer")
+            index_among("head", head, len(rows), "this layer")
             seen = visible if visible is None or visible.ndim < 4 else _of_head(visible, head)
             if change.method == "uniform":
                 rows[head] = uniform_weights(rows[head], seen)

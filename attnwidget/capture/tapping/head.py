@@ -7,6 +7,7 @@ from operator import index as as_index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnwidget.capture.tapping.stack_names import default_stack
+from attnwidget.text.index_among import index_among
 
 if TYPE_CHECKING:
     from attnwidget.capture.tapping.layer_numbers import LayerNumbers
@@ -76,9 +77,9 @@ def named_head(
     except TypeError:
         given = (value[0], value[1])
         raise TypeError(f"layer and head are integers, counted from 0, got {given!r}") from None
-    for name, number, count in zip(("layer", "head"), (layer, head), shapes[stack], strict=True):
-        if not 0 <= number < count:
-            raise ValueError(f"{name} {number} is not among 0 to {count - 1} of {stack!r}")
+    n_layers, n_heads = shapes[stack]
+    index_among("layer", layer, n_layers, repr(stack))
+    index_among("head", head, n_heads, repr(stack))
     if layers and stack in layers:
         layers[stack].check(layer)
     return Head(layer, head, stack)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.text.index_among import index_among
+
 # Number of layers that a message lists.
 _LISTED = 12
 
@@ -23,7 +25,8 @@ class LayerNumbers:
 
     Example:
         >>> import numpy as np
-        >>> from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+        >>> from attnwidget.text.index_among import index_among
+    from attnwidget.capture.tapping.layer_numbers import LayerNumbers
         >>> layers = LayerNumbers((1, 3), 4)
         >>> layers.without_attention, layers.place(3)
         ((0, 2), 1)
@@ -53,8 +56,7 @@ class LayerNumbers:
         """
         if layer in self.numbers:
             return self.numbers.index(layer)
-        if not 0 <= layer < self.n_layers:
-            raise ValueError(f"layer {layer} is not among 0 to {self.n_layers - 1}")
+        index_among("layer", layer, self.n_layers)
         listed = ", ".join(map(str, self.numbers[:_LISTED]))
         more = len(self.numbers) - _LISTED
         listed += f" and {more} more" if more > 0 else ""
