@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from attnwidget.capture.load import load_model
-from attnwidget.probes.untrained_model import is_of_positions, untrained_like
+from attnwidget.probes.untrained_model import (
+    is_of_positions,
+    untrained_like,
+    with_other_weights,
+)
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -53,5 +56,4 @@ def shuffled_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
                     )
                     weight = weight.flatten()[order.to(weight.device)].view_as(weight)
                 copy.copy_(weight)
-    beside = model.tokenizer if model.processor is None else model.processor
-    return load_model(drawn, beside, name=f"{model.own_name}, shuffled")
+    return with_other_weights(model, drawn, "shuffled")

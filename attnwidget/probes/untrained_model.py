@@ -46,8 +46,19 @@ def untrained_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
             elif isinstance(module, nn.Embedding) and is_of_positions(path):
                 modules[path].weight.copy_(module.weight)
     drawn.to(model.device, next(trained.parameters()).dtype).eval()
+    return with_other_weights(model, drawn, "untrained")
+
+
+def with_other_weights(model: AttentionModel, hf_model: nn.Module, how: str) -> AttentionModel:
+    """Return a model of the same form, with the tokenizer or processor of `model`.
+
+    Args:
+        model: A model from `load_model`.
+        hf_model: The model of transformers with other weights.
+        how: What happened to the weights, for the name of the result.
+    """
     beside = model.tokenizer if model.processor is None else model.processor
-    return load_model(drawn, beside, name=f"{model.own_name}, untrained")
+    return load_model(hf_model, beside, name=f"{model.own_name}, {how}")
 
 
 def is_of_positions(path: str) -> bool:

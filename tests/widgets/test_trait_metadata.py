@@ -18,6 +18,7 @@ from attnwidget.widgets.pages.encoding import state_of
 from attnwidget.widgets.shared.computed import Computed
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from fixtures.figure_classes import FIGURE_CLASSES
+from parity_vectors import SHARED
 
 OF_JUPYTER = set(anywidget.AnyWidget.class_trait_names())
 #: The metadata of the package, and those of ipywidgets.
@@ -65,21 +66,7 @@ def test_each_trait_declares_what_it_is(cls: type[HeadWidget]) -> None:
 
 def test_a_trait_of_one_name_is_shared_in_all_figures_or_in_none() -> None:
     shared = {name for cls in FIGURE_CLASSES for name in cls.shared_traits()}
-    assert shared == {
-        "selected",
-        "layer",
-        "tokens",
-        "hidden",
-        "quantity",
-        "unit",
-        "scale",
-        "token_size",
-        "relation",
-        "direction",
-        "disabled",
-        "method",
-        "labels",
-    }
+    assert shared == set(SHARED)
     for cls in FIGURE_CLASSES:
         assert set(cls.shared_traits()) == shared & set(cls.class_trait_names()), cls.__name__
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from attnwidget.text.places import Place
 from attnwidget.text.tokens import Tokens
@@ -88,3 +93,31 @@ class ExampleLink:
         query = self.spelt(self.query)
         key = self.spelt(self.key)
         return f"{query} → {key} ({self.weight:.2f}): {self.sentence}"
+
+
+def links_in(
+    texts: Mapping[int, Tokens],
+    places: Sequence[Sequence[int]] | NDArray[np.int64],
+    weights: Sequence[float] | NDArray[np.float32],
+    strengths: NDArray[np.float32] | None,
+) -> list[ExampleLink]:
+    """Return links in texts of a corpus.
+
+    Args:
+        texts: Tokens by the number of the text.
+        places: Text, query and key of each link.
+        weights: Attention weight of each link.
+        strengths: Strength of each link; None if strengths are not measured.
+    """
+    measured = [math.nan] * len(weights) if strengths is None else strengths
+    return [
+        ExampleLink(
+            tokens=texts[int(segment)],
+            segment=int(segment),
+            query=int(query),
+            key=int(key),
+            weight=float(weight),
+            strength=float(strength),
+        )
+        for (segment, query, key), weight, strength in zip(places, weights, measured, strict=True)
+    ]

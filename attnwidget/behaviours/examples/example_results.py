@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.behaviours.examples.example_link import ExampleLink
+from attnwidget.behaviours.examples.example_link import ExampleLink, links_in
 from attnwidget.behaviours.examples.place_priorities import NEVER
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics, HeadResult
@@ -90,24 +90,14 @@ class HeadExamples(HeadResult):
                 f"{n_heads} heads"
             )
         if kind in _PARTS:
-            columns = self._drawn(layer, head, kind)
+            place, weight, strength = self._drawn(layer, head, kind)
         else:
             place = self.arrays[f"{kind} place"][layer, head]
             found = place[:, 0] >= 0
             weight = self.arrays[f"{kind} weight"][layer, head]
             strength = self.arrays[f"{kind} strength"][layer, head]
-            columns = place[found], weight[found], strength[found]
-        return [
-            ExampleLink(
-                tokens=self.texts[int(segment)],
-                segment=int(segment),
-                query=int(query),
-                key=int(key),
-                weight=float(weight),
-                strength=float("nan") if self.no_strength else float(strength),
-            )
-            for (segment, query, key), weight, strength in zip(*columns, strict=True)
-        ]
+            place, weight, strength = place[found], weight[found], strength[found]
+        return links_in(self.texts, place, weight, None if self.no_strength else strength)
 
     def _drawn(
         self, layer: int, head: int, kind: str

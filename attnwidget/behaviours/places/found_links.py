@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.behaviours.examples.example_link import ExampleLink
+from attnwidget.behaviours.examples.example_link import ExampleLink, links_in
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.counted import counted
@@ -67,21 +67,12 @@ class FoundLinks(HeadResult):
         Raises:
             IndexError: There is no such head.
         """
-        weights = self.place_weights[layer, head]
-        return [
-            ExampleLink(
-                tokens=self.texts[int(segment)],
-                segment=int(segment),
-                query=int(query),
-                key=int(key),
-                weight=float(weight),
-                strength=float("nan"),
-            )
-            for weight, (segment, query, key) in sorted(
-                zip(weights.tolist(), self.places.tolist(), strict=True),
-                key=lambda row: (-row[0], row[1]),
-            )
-        ]
+        weights = self.place_weights[layer, head].tolist()
+        places = self.places.tolist()
+        order = sorted(range(len(places)), key=lambda row: (-weights[row], places[row]))
+        return links_in(
+            self.texts, [places[row] for row in order], [weights[row] for row in order], None
+        )
 
     def heads(self) -> HeadMetrics:
         """Return the mean weight of each head at the places, [L, H]."""

@@ -70,13 +70,6 @@ class Spelling:
             _remember(tokenizer, spelling)
         return spelling
 
-    @property
-    def keeps_spaces(self) -> bool:
-        """Whether the tokens of a text have its spaces, so that words need spaces to be apart."""
-        return self.kind in ("bytes", "latin") or (
-            self.kind == "plain" and self.boundaries in ("spaces", "decoded")
-        )
-
     @classmethod
     def guessed(cls, raw: Iterable[str]) -> Spelling:
         """Return the spelling of entries of an unknown vocabulary, from their marks.

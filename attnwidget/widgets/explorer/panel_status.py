@@ -60,10 +60,6 @@ class PanelStatus:
             self._notes.update(notes)
             self._explorer.show_beside_panels(notes=self._notes)
 
-    def note_of(self, panel: str) -> str:
-        """The line beside the name of a panel; "" for none."""
-        return self._notes.get(panel, "")
-
     def offer(self, offers: Mapping[str, str]) -> None:
         """Show a button in a panel without a figure: what it does, in a few words."""
         with self._explorer.together():
