@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
 
-from attnwidget.capture.tapping.hooked import hooked
+from attnwidget.capture.tapping.hooked import hooked, tensors_before
 
 # The name of a module's input where it is no positional argument.
 _INPUT = "hidden_states"
@@ -78,26 +77,14 @@ def without_output(module: nn.Module) -> Iterator[None]:
         yield
 
 
-class ReachedError(Exception):
-    """Ends a forward pass that has reached the states that were asked for."""
-
-
-def input_of(module: nn.Module, run: partial[Any]) -> Tensor | None:
+def input_of(module: nn.Module, run: Callable[[], object]) -> Tensor | None:
     """Return the input of a module in a forward pass, which ends there; None if it did not run.
 
     Args:
         module: A module of the model.
-        run: Starts the forward pass.
+        run: Runs the forward pass.
     """
-    seen: list[Tensor] = []
-
-    def stop(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        seen.append(first_argument(args, kwargs))
-        raise ReachedError
-
-    with hooked([module], before=stop), suppress(ReachedError):
-        run()
-    return seen[0] if seen else None
+    return next(iter(tensors_before(module, run)), None)
 
 
 def first_argument(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tensor:

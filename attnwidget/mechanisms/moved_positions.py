@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.model_reading import reading_of
-from attnwidget.capture.tapping.hooked import hooked
+from attnwidget.capture.tapping.hooked import ReachedError, hooked
 from attnwidget.capture.tapping.tap import LayerAttention, tap
-from attnwidget.mechanisms.module_calls import ReachedError
 from attnwidget.mechanisms.stream_modules import StreamModules
 
 if TYPE_CHECKING:

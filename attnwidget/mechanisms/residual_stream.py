@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.model_tensors import input_names, without_cache
 from attnwidget.capture.model_reading import reading_of
+from attnwidget.capture.tapping.hooked import ReachedError
 from attnwidget.capture.tapping.projection import projection_bias
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.capture.tapping.thread_forwards import MakeForward, replaced_forwards
@@ -29,7 +30,7 @@ from attnwidget.mechanisms.exact_linear import (
     has_exact_forward,
     refuse_coarse_weights,
 )
-from attnwidget.mechanisms.module_calls import ReachedError, first_argument, input_of
+from attnwidget.mechanisms.module_calls import first_argument, input_of
 from attnwidget.mechanisms.stream_records import Record, StreamRecords, Writer
 
 if TYPE_CHECKING:

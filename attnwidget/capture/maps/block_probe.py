@@ -14,11 +14,10 @@ from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.latest_values import LatestValues
-from attnwidget.capture.maps.first_states import tensors_before
 from attnwidget.capture.maps.token_watch import MixedTokens, TokenWatch
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.edits import Edits
-from attnwidget.capture.tapping.hooked import hooked
+from attnwidget.capture.tapping.hooked import hooked, tensors_before
 from attnwidget.capture.tapping.lazy_mask import LazyMask
 from attnwidget.capture.tapping.projection import projection_of
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
@@ -157,7 +156,7 @@ class BlockProbe:
 
         def entries(visible: Tensor) -> Tensor:
             given = torch.where(visible[:, None], shown, hidden).reshape(states.shape).to(states)
-            tensors = tensors_before(site.module, lambda: call.run(given)) or ()
+            tensors = tensors_before(site.module, lambda: call.run(given))
             reached = next(filter(_is_states, tensors), None)
             if reached is None or reached[..., 0].numel() != n_entries:
                 raise NotInBlocks("their entries are not what the attention module reads")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 #: Gets a module and the positional and further arguments of its forward; returns new ones or None.
 BeforeForward = Callable[
@@ -76,3 +76,33 @@ def hooked(
                 hook = module.register_forward_hook(leave, with_kwargs=True, always_call=always)
                 undo.callback(hook.remove)
         yield
+
+
+class ReachedError(Exception):
+    """Ends a forward pass that has reached the states that were asked for."""
+
+
+def tensors_before(module: nn.Module, run: Callable[[], object]) -> list[Tensor]:
+    """Return the tensors that a module gets in a pass, which ends there; none if it has not run.
+
+    Args:
+        module: The module.
+        run: Function that runs the pass. It may catch `ReachedError`.
+
+    Example:
+        >>> import torch
+        >>> from torch import Tensor, nn
+        >>> from attnwidget.capture.tapping.hooked import tensors_before
+        >>> layers = nn.Sequential(nn.ReLU(), nn.Linear(1, 1))
+        >>> tensors_before(layers[1], lambda: layers(torch.tensor([[-2.0]])))
+        [tensor([[0.]])]
+    """
+    found: list[Tensor] = []
+
+    def stop(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        found.extend(value for value in (*args, *kwargs.values()) if isinstance(value, Tensor))
+        raise ReachedError
+
+    with hooked([module], before=stop), suppress(ReachedError):
+        run()
+    return found
