@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
 
-from attnwidget.capture.tapping.hooked import hooked, tensors_before
+from attnwidget.capture.tapping.hooked import hooked
 
 # The name of a module's input where it is no positional argument.
 _INPUT = "hidden_states"
@@ -75,16 +75,6 @@ def without_output(module: nn.Module) -> Iterator[None]:
 
     with hooked([module], after=zeros):
         yield
-
-
-def input_of(module: nn.Module, run: Callable[[], object]) -> Tensor | None:
-    """Return the input of a module in a forward pass, which ends there; None if it did not run.
-
-    Args:
-        module: A module of the model.
-        run: Runs the forward pass.
-    """
-    return next(iter(tensors_before(module, run)), None)
 
 
 def first_argument(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tensor:

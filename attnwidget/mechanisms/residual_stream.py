@@ -30,7 +30,7 @@ from attnwidget.mechanisms.exact_linear import (
     has_exact_forward,
     refuse_coarse_weights,
 )
-from attnwidget.mechanisms.module_calls import first_argument, input_of
+from attnwidget.mechanisms.module_calls import first_argument
 from attnwidget.mechanisms.stream_records import Record, StreamRecords, Writer
 
 if TYPE_CHECKING:
@@ -91,7 +91,6 @@ class ResidualStream:
         self._options = without_cache(hf_model)
         self._records = StreamRecords(hf_model, inputs, self._options)
         self.writers = self._records.writers
-        self._true_inputs: dict[nn.Module, Tensor] = {}
         first = next(iter(inputs.values()))
         self._device = first.device
         self._n_tokens = first.shape[1] if first.ndim == 2 else 0
@@ -134,30 +133,6 @@ class ResidualStream:
         self._check_heads(shares, layer, stack)
         return shares
 
-    def entering(self, module: nn.Module, tokens: Sequence[int] | None = None) -> Shares:
-        """Return the shares of the input of a module, such as the projection onto the vocabulary.
-
-        Args:
-            module: A module of the model that gets the residual stream, or a norm of it. Its first
-                call counts.
-            tokens: Indices of the tokens to compute, as in `at_attention`.
-
-        Returns:
-            "input" [W, n, d], float64 where the device has it.
-
-        Raises:
-            ValueError: The input is not linear in the residual stream, or the module did not run.
-        """
-
-        def run(entries: _Entries) -> RecordedStates:
-            with tap(self._hf_model, lambda _: None):
-                found = input_of(module, partial(self._run, entries, None))
-            return {} if found is None else {"input": found}
-
-        shares = self._shares(run, tokens)
-        self._check_input(shares, module, tokens)
-        return shares
-
     def _check_heads(self, shares: Shares, layer: int, stack: str) -> None:
         """Refuse shares in which all heads of an earlier layer are missing.
 
@@ -173,21 +148,6 @@ class ResidualStream:
         for earlier in {number for name, number in self._records.calls if name == stack}:
             if earlier < layer and earlier not in reached and self._records.writes(stack, earlier):
                 raise ValueError(self._not_linear())
-
-    def _check_input(self, shares: Shares, module: nn.Module, tokens: Sequence[int] | None) -> None:
-        """Refuse shares that do not sum to the input that the module has in a pass of the model."""
-        if module not in self._true_inputs:
-            run = partial(self._hf_model, **self._inputs, **self._options)
-            with torch.no_grad(), tap(self._hf_model, lambda _: None):
-                found = input_of(module, run)
-            assert found is not None  # the shares were found in a pass that ran the module
-            self._true_inputs[module] = found[0]
-        whole = self._true_inputs[module]
-        whole = whole if tokens is None else whole[list(tokens)]
-        summed = shares.parts["input"].sum(0)
-        allowed = 1e-4 * max(float(whole.abs().max()), 1e-6)
-        if summed.shape != whole.shape or float((summed - whole).abs().max()) > allowed:
-            raise ValueError(self._not_linear())
 
     def _shares(
         self, run: Callable[[_Entries], RecordedStates], tokens: Sequence[int] | None
@@ -232,8 +192,8 @@ class ResidualStream:
             both = run(self._entries([self.writers, ()], tokens, dtype))
             if not both:
                 raise ValueError(
-                    f"the queries and keys, or the input that was asked for, are not visible in "
-                    f"{self._name}: it shows its attention weights alone, or did not run the module"
+                    f"the queries and keys are not visible in {self._name}: it shows its attention "
+                    "weights alone"
                 )
             found: dict[str, list[Tensor]] = {name: [] for name in both}
             for chunk in self._chunks():

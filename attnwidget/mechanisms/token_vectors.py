@@ -12,9 +12,10 @@ from attnwidget.capture.hub_model.losses import language_model_head
 from attnwidget.capture.hub_model.plain_forward import plain_forward
 from attnwidget.capture.hub_model.weight_placement import weight_of
 from attnwidget.capture.predict import vocabulary_answers
+from attnwidget.capture.tapping.hooked import tensors_before
 from attnwidget.capture.tapping.projection import is_plain_linear
 from attnwidget.mechanisms.circuit_weights import CircuitWeights
-from attnwidget.mechanisms.module_calls import first_tensor, input_of, same_tensor, without_output
+from attnwidget.mechanisms.module_calls import first_tensor, same_tensor, without_output
 from attnwidget.mechanisms.norm_modules import gain_of, norm_with_output
 
 
@@ -157,6 +158,6 @@ class TokenVectors:
             torch.no_grad(),
             plain_forward(self._weights.model.hf_model),
         ):
-            vectors = input_of(self._weights.blocks[0], run)
-        assert vectors is not None  # every pass runs the first layer
+            # Every pass runs the first layer.
+            vectors, *_ = tensors_before(self._weights.blocks[0], run)
         return vectors[0].float()
