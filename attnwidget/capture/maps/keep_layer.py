@@ -13,7 +13,7 @@ from attnwidget.capture.maps.products import Products
 from attnwidget.capture.tapping.of_latest import OfLatest
 from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.capture.tapping.torch_functions import visible_in
-from attnwidget.capture.tapping.weights_agree import agreement_flag, spread_rows
+from attnwidget.capture.tapping.weights_agree import spread_rows, weights_agree
 
 _ROWS_CHECKED = 12
 
@@ -122,7 +122,7 @@ def _reproduces(layer: KeptLayer, maps: Tensor, rows: Tensor, waiting: list[Tens
         computed = layer.weights(slice(0, layer.n_heads), rows)
     except (RuntimeError, IndexError):
         return False  # a mask or bias laid out in a way the formula does not know
-    agree = agreement_flag(computed, maps[:, rows])
+    agree = weights_agree(computed, maps[:, rows])
     if waiting is None or agree.device.type == "cpu":
         return bool(agree)
     waiting.append(agree)

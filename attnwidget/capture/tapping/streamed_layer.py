@@ -13,7 +13,7 @@ from attnwidget.capture.tapping.lazy_mask import LazyMask, split_mask
 from attnwidget.capture.tapping.lazy_rows import LazyRows
 from attnwidget.capture.tapping.rows_without_keys import rows_without_keys, weight_without_keys
 from attnwidget.capture.tapping.torch_functions import additive
-from attnwidget.capture.tapping.weights_agree import agreement_flag, spread_row_numbers
+from attnwidget.capture.tapping.weights_agree import spread_row_numbers, weights_agree
 from attnwidget.kernels.row_sums import RowQuestions, RowSums
 from attnwidget.kernels.streaming import Streamed, stream_attention
 from attnwidget.kernels.weights import attention_weights
@@ -221,7 +221,7 @@ def _agreement(
         largest = summed.abs().max().float().nan_to_num(nan=1.0, posinf=torch.inf).clamp(min=1.0)
         allowed = _OUTPUT_TOLERANCE.get(query.dtype, 3e-1) * largest
         difference = (output.transpose(1, 2) - summed).nan_to_num().abs().max()
-        return agreement_flag(expected, weights) & (difference.float() <= allowed)
+        return weights_agree(expected, weights) & (difference.float() <= allowed)
     except (RuntimeError, IndexError, TypeError, AttributeError) as error:
         raise unknown_weights(module, f" ({error})") from error
 

@@ -13,8 +13,10 @@ from torch import Tensor
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 
 
-def weights_agree(computed: Tensor, expected: Tensor) -> bool:
+def weights_agree(computed: Tensor, expected: Tensor) -> Tensor:
     """Return whether two maps [..., Q, K] differ by no more than rounding explains.
+
+    The answer stays on the device of the maps, bool [], so that a pass does not wait for it.
 
     Args:
         computed: Weights computed from queries and keys.
@@ -26,18 +28,7 @@ def weights_agree(computed: Tensor, expected: Tensor) -> bool:
         >>> import torch
         >>> flat = torch.full((1, 300), 1 / 300)
         >>> weights_agree(flat, flat), weights_agree(flat, flat + 0.001)
-        (True, False)
-    """
-    return bool(agreement_flag(computed, expected))
-
-
-def agreement_flag(computed: Tensor, expected: Tensor) -> Tensor:
-    """Return the answer of `weights_agree` as a bool tensor [] on the device of the maps.
-
-    Example:
-        >>> import torch
-        >>> agreement_flag(torch.ones(1, 1), torch.ones(1, 1))
-        tensor(True)
+        (tensor(True), tensor(False))
     """
     allowed = _TOLERANCE.get(expected.dtype, 1e-5)
     if computed.shape != expected.shape:
