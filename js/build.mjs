@@ -26,6 +26,9 @@ const entryPoints = [
   { in: "src/picture/start.ts", out: "picture" },
 ];
 
+/** Without the indentation of templates: HTML reads any white space as one space. */
+const unindented = (text) => text.replace(/\n +/g, "\n");
+
 /**
  * Every run of a cell imports its widget's module anew, and a page keeps each module that it ever imported: its text, its
  * functions, its compiled code. So all copies of a module share what the first one made.
@@ -45,7 +48,7 @@ const sharing = {
           // Browsers compile a declared function when it is called: a further copy is not compiled.
           alone
             ? text
-            : `export default(${shared}??=makeBundle()).default;function makeBundle(){${text}return bundle}\n`,
+            : `export default(${shared}??=makeBundle()).default;function makeBundle(){${unindented(text)}return bundle}\n`,
         );
       }
     });

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.attention import Attention
@@ -10,25 +10,18 @@ from attnwidget.mechanisms.logit_lens import logit_lens
 from attnwidget.widgets.prediction_view.shown_question import Answered, as_at
 
 
-class FoundLens(NamedTuple):
-    """The answers after every layer, or the reason of their absence.
+def answers_by_layer(attention: Attention, answered: Answered) -> dict[str, Any]:
+    """Return the logit lens of a question for the page, or the reason why the model has none.
 
-    Attributes:
-        rows: For the embeddings and each layer its name, the likeliest answer, the probability of
-            this answer, and the probability of the answer that is followed.
-        problem: "", or the reason why there are no rows.
+    Returns:
+        "rows": for the embeddings and each layer its name, the likeliest answer, the probability of
+        this answer, and the probability of the answer that is followed. "problem": "", or the
+        reason why there are no rows.
     """
-
-    rows: list[dict[str, Any]]
-    problem: str = ""
-
-
-def answers_by_layer(attention: Attention, answered: Answered) -> FoundLens:
-    """Return the logit lens of a question, or the reason why the model has none."""
     try:
         lens = logit_lens(attention, at=as_at(answered.position), top=1)
     except (TypeError, ValueError) as error:
-        return FoundLens([], on_page(error))
+        return {"rows": [], "problem": on_page(error)}
     followed = lens.probability(answered.answer)
     best = lens.log_probabilities[:, 0].argmax(-1).tolist()
     spelt = lens.answers.spelt(best)
@@ -41,4 +34,4 @@ def answers_by_layer(attention: Attention, answered: Answered) -> FoundLens:
         }
         for place, (layer, (answer, _)) in enumerate(zip(lens.rows, spelt, strict=True))
     ]
-    return FoundLens(rows)
+    return {"rows": rows, "problem": ""}

@@ -17,7 +17,7 @@ from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.interventions.head_effects import effects_of
 from attnwidget.mechanisms.direct_effects import direct_effects
-from attnwidget.widgets.prediction_view.answers_by_layer import FoundLens, answers_by_layer
+from attnwidget.widgets.prediction_view.answers_by_layer import answers_by_layer
 from attnwidget.widgets.prediction_view.effect_work import (
     ESTIMATE,
     MOST_SECONDS,
@@ -191,7 +191,8 @@ class PredictionView(BackgroundAnswers, StackChoice):
     # The question whose effects are computed although they take long.
     _accepted: WantedEffects | None = None
     _found: traitlets.TraitType[FoundEffects | None, FoundEffects | None] = traitlets.Any(None)
-    _found_lens: traitlets.TraitType[FoundLens | None, FoundLens | None] = traitlets.Any(None)
+    # The answers after each layer as the page draws them; None until they are known.
+    _lens: traitlets.TraitType[dict[str, Any] | None, Any] = traitlets.Any(None).tag(sync=True)
     # Why there are no effects.
     _problem = traitlets.Unicode().tag(sync=True)
 
@@ -591,20 +592,14 @@ class PredictionView(BackgroundAnswers, StackChoice):
         """The question whose answers after each layer are shown."""
         return self._answered if self.lens else None
 
-    @computed("_found_lens")
-    def _lens(self) -> dict[str, Any] | None:
-        """The answers after each layer as the page draws them; None until they are known."""
-        found = self._found_lens
-        return found and {"rows": found.rows, "problem": found.problem}
-
     @traitlets.observe("_lens_wanted")
     def _find_lens(self, change: object) -> None:
-        self._found_lens = None
+        self._lens = None
         self._ask("lens", self._lens_wanted, partial(self._lens_job, self.attention))
 
     def _lens_job(self, attention: Attention, answered: Answered) -> Job:
         found = answers_by_layer(attention, answered)
-        show = partial(setattr, self, "_found_lens", found)
+        show = partial(setattr, self, "_lens", found)
         yield self._unless_replaced("lens", answered, show)
 
 

@@ -4,7 +4,6 @@ import { createRef, ref } from "lit-html/directives/ref.js";
 import type { Look } from "../shared/mount.js";
 import type { TextDraft } from "./text_draft.js";
 
-const SECOND_HINTS = { pair: "", target: "empty: what the model writes" } as const;
 /** Names of the second text. */
 export const SECOND_NAMES = { pair: "second sentence", target: "target" } as const;
 const MOST_HEIGHT = 70;
@@ -27,29 +26,30 @@ export function textBoxes(
     second: createRef<HTMLTextAreaElement>(),
   };
 
-  const typed = (of: "first" | "second") => (event: Event) => {
-    const area = event.currentTarget as HTMLTextAreaElement;
-    draft[of] = area.value;
-    fit(area);
-    changed();
-  };
+  function box(of: "first" | "second", name: string, hint: string, isHidden: boolean) {
+    const typed = ({ currentTarget }: Event) => {
+      const area = currentTarget as HTMLTextAreaElement;
+      draft[of] = area.value;
+      fit(area);
+      changed();
+    };
+    return html`<textarea rows="1" spellcheck="false" aria-label=${name} placeholder=${hint}
+      .value=${live(draft[of])} ?hidden=${isHidden} @input=${typed} @keydown=${key}
+      ${ref(boxes[of])}></textarea>`;
+  }
 
   return {
     focus: (of: "first" | "second") => boxes[of].value?.focus(),
-    isSecondFocused: () => boxes.second.value?.matches(":focus") ?? false,
+    isIn: (of: "first" | "second") => boxes[of].value?.matches(":focus") ?? false,
 
     /** `isHeard`: the input is a sound, and has no text. */
     view(isHeard: boolean) {
-      const { first, second, hasSecond, kind, compares } = draft;
+      const { hasSecond, kind, compares } = draft;
       const name = SECOND_NAMES[kind];
+      const hint = kind === "target" ? `${name} – empty: what the model writes` : name;
       return html`<div class="attnw-ex-boxes">
-        <textarea rows="1" spellcheck="false" .value=${live(first)} ?hidden=${isHeard}
-          aria-label=${compares ? "text B, compared with A" : "text"}
-          @input=${typed("first")} @keydown=${key} ${ref(boxes.first)}></textarea>
-        <textarea rows="1" spellcheck="false" aria-label=${name} .value=${live(second)}
-          placeholder=${[name, SECOND_HINTS[kind]].filter(Boolean).join(" – ")}
-          ?hidden=${!hasSecond}
-          @input=${typed("second")} @keydown=${key} ${ref(boxes.second)}></textarea>
+        ${box("first", compares ? "text B, compared with A" : "text", "", isHeard)}
+        ${box("second", name, hint, !hasSecond)}
       </div>`;
     },
 
@@ -58,7 +58,7 @@ export function textBoxes(
      * is measured, because a measurement makes the browser lay the page out.
      */
     fit({ width }: Look): void {
-      for (const { value: area } of [boxes.first, boxes.second]) {
+      for (const { value: area } of Object.values(boxes)) {
         const now = area && `${width} ${area.value}`;
         if (!area || fitted.get(area) === now) continue;
         fit(area);

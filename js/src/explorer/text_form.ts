@@ -46,7 +46,7 @@ export function textForm(
   /** Whether a reader edits the text. */
   let isOpen = false;
 
-  const update = () => draft.update(boxes.isSecondFocused());
+  const update = () => draft.update(boxes.isIn("second"));
 
   function run(event: Event): void {
     event.preventDefault();

@@ -103,9 +103,9 @@ function render({ model, el, signal, host }: ExplorerContext): void {
 
   /** Take back what is locked last: the pair, the word, then the heads that are off. */
   function takeBack(): boolean {
-    const hasTaken = locks.takeBack() || switchAllOn(model);
-    if (hasTaken) schedule();
-    return hasTaken;
+    if (!locks.takeBack() && !switchAllOn(model)) return false;
+    schedule();
+    return true;
   }
 
   function update({ width }: Look): void {
