@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -20,21 +21,20 @@ SegmentBatch = Sequence[Segment]
 _SPARSE = 0.25
 
 
-class ReadBatches:
-    """The task of a worker: reading the batches of a shard, each from empty sums."""
+def _read_batches(
+    reader: StudyReader, known: Sequence[dict[str, Any]], batches: Sequence[SegmentBatch]
+) -> list[Any]:
+    """Return the packed states of each batch of a shard, each from empty sums, in a worker.
 
-    def __init__(self, reader: StudyReader) -> None:
-        self._reader = reader
-
-    def __call__(
-        self, known: Sequence[dict[str, Any]], batches: Sequence[SegmentBatch]
-    ) -> list[Any]:
-        """Return the packed states of each batch, read with `known_of` of its segments."""
-        reader = self._reader
-        reader.know(known)
-        if not reader.nothing:
-            reader.start(batches[0][0])
-        return [packed(reader.states_of(batch)) for batch in batches]
+    Args:
+        reader: The reader of the study.
+        known: What the reader knows of the segments (`known_of`).
+        batches: The batches of the shard.
+    """
+    reader.know(known)
+    if not reader.nothing:
+        reader.start(batches[0][0])
+    return [packed(reader.states_of(batch)) for batch in batches]
 
 
 def workers_of(executor: Executor, reader: StudyReader) -> Workers:
@@ -44,7 +44,7 @@ def workers_of(executor: Executor, reader: StudyReader) -> Workers:
         TypeError, ValueError: as `Workers`.
     """
     with reader.without_segments():
-        return Workers(executor, ReadBatches(reader))
+        return Workers(executor, partial(_read_batches, reader))
 
 
 def read_by(

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args, overload
 
@@ -170,7 +170,9 @@ def extract_features(
     layout = _layout(model, reader, segments[0], kind, layers, dtype)
     kept = [listed[segment.index] for segment in segments]
     key = digest_of([vars(layout), batch_size, [(one.first, one.words) for one in segments]])
-    workers = None if executor is None else Workers(executor, _Extraction(reader, layout))
+    workers = (
+        None if executor is None else Workers(executor, partial(_read_batches, reader, layout))
+    )
     batches = list(batched(segments, batch_size))
     lengths = [len(kept_segment) for kept_segment in kept]
     # Segments know their place among those that are kept.
@@ -201,16 +203,12 @@ def extract_features(
     return StoredFeatures(layout, kept, n_skipped + len(listed.left_out), file.path)
 
 
-@dataclass(frozen=True, eq=False)
-class _Extraction:
-    """What a worker does with the batches of a shard."""
-
-    reader: ModelReader
-    layout: Layout
-
-    def __call__(self, batches: Sequence[Sequence[Segment]]) -> list[list[FloatArray]]:
-        with self.reader.worker_model.reading():
-            return [_read(self.reader, batch, self.layout) for batch in batches]
+def _read_batches(
+    reader: ModelReader, layout: Layout, batches: Sequence[Sequence[Segment]]
+) -> list[list[FloatArray]]:
+    """Return the features of the batches of a shard, in a worker."""
+    with reader.worker_model.reading():
+        return [_read(reader, batch, layout) for batch in batches]
 
 
 def model_digest(model: AttentionModel, reader: ModelReader | None = None) -> str:
