@@ -177,19 +177,12 @@ def measure_checkpoints(
         ):
             for label, source in sources:
                 numbers = stored.get(label)
-                model = None
-                if numbers is None:
-                    model = source if isinstance(source, AttentionModel) else _loaded(label, source)
-                    weights = weights_digest(model.hf_model, whole=True)
+                if numbers is not None:
+                    _warn_of_equal(label, numbers.weights, measured)
                 else:
-                    weights = numbers.weights
-                if same := [other.label for other in measured if other.weights == weights]:
-                    warnings.warn(
-                        f"the checkpoints {same[0]!r} and {label!r} have equal weights: one of "
-                        "them is probably not what its label says",
-                        stacklevel=3,
-                    )
-                if model is not None:
+                    model = _loaded(label, source)
+                    weights = weights_digest(model.hf_model, whole=True)
+                    _warn_of_equal(label, weights, measured)
                     numbers = numbers_of(label, model, weights)
                     del model
                 if numbers is None:
@@ -203,6 +196,16 @@ def measure_checkpoints(
     if not measured:
         raise KeyboardInterrupt("interrupted before the first checkpoint was done")
     return _result(measured, complete=len(measured) == len(sources))
+
+
+def _warn_of_equal(label: str, weights: str, measured: Sequence[CheckpointNumbers]) -> None:
+    """Warn if an earlier checkpoint has the same weights."""
+    if same := [other.label for other in measured if other.weights == weights]:
+        warnings.warn(
+            f"the checkpoints {same[0]!r} and {label!r} have equal weights: one of them is "
+            "probably not what its label says",
+            stacklevel=4,
+        )
 
 
 def _labelled(entry: Any) -> tuple[str, Any]:
@@ -227,12 +230,14 @@ def _labelled(entry: Any) -> tuple[str, Any]:
     raise TypeError(f"got {type(source).__name__} for a checkpoint: {_HOW}")
 
 
-def _loaded(label: str, source: str | Path | Loader) -> AttentionModel:
-    """Load a checkpoint.
+def _loaded(label: str, source: AttentionModel | str | Path | Loader) -> AttentionModel:
+    """Return the model of a checkpoint, which is loaded unless it is a model.
 
     Raises:
         TypeError: A function returned something other than a model of `load_model`.
     """
+    if isinstance(source, AttentionModel):
+        return source
     if isinstance(source, (str, Path)):
         return load_model(source)
     model: object = source()
