@@ -219,7 +219,7 @@ class Exporting:
         """Display a picture as a new output, or in place of the output with this name."""
         from IPython.display import publish_display_data
 
-        from attnwidget.drawing.kept_picture import kept_picture
+        from attnwidget.drawing.static_figure import kept_picture
 
         if picture is None:
             return
