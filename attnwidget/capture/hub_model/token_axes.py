@@ -181,9 +181,9 @@ def with_parts(tokens: Tokens, parts: Mapping[int, tuple[str | None, str]]) -> T
             special kind, or "".
 
     Example:
-        >>> axis = with_parts(plain_axis(["a", "<image>", "cat"]), {1: ("r0c0", "")})
+        >>> axis = with_parts(plain_axis(["[CLS]", "<image>", "cat"]), {1: ("r0c0", "")})
         >>> axis.text, axis.words
-        (('a', 'r0c0', 'cat'), (0, 1, 2))
+        (('[CLS]', 'r0c0', 'cat'), (None, 0, 1))
     """
     text = list(tokens.text)
     special = list(tokens.special)
