@@ -25,8 +25,7 @@ class LayerNumbers:
 
     Example:
         >>> import numpy as np
-        >>> from attnwidget.text.index_among import index_among
-    from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+        >>> from attnwidget.capture.tapping.layer_numbers import LayerNumbers
         >>> layers = LayerNumbers((1, 3), 4)
         >>> layers.without_attention, layers.place(3)
         ((0, 2), 1)
