@@ -74,7 +74,8 @@ function render(context: RenderContext<LinkState>): void {
     const controls = mounted.own(asks ? linkControls(model, state) : []);
     return html`<div class="attnw-controls" ?hidden=${!asks}>${mounted.bar(controls)}</div>
       <div class="attnw-why-keys">${keys.button()}</div>
-      <p class="attnw-figure-title attnw-why-title" ?hidden=${!scene}>${scene && titleOf(state, scene.link)}</p>
+      <p class="attnw-figure-title attnw-why-title" ?hidden=${!scene}
+        >${scene && titleOf(state, scene.link)}</p>
       <p class="attnw-message" ?hidden=${scene !== null}>${messageOf(state)}</p>
       <p class="attnw-why-held" ?hidden=${!held}>${held}</p>
       <div class="attnw-progress" ?hidden=${!isStale || !asks}></div>

@@ -92,7 +92,8 @@ function render(context: RenderContext<PredictionState>): void {
     const controls = mounted.own(predictionControls(model, state, asks));
     return html`<div class="attnw-controls">${mounted.bar(controls)}${keys.button()}</div>
       ${tokens(state, asks)}
-      <p class="attnw-figure-title attnw-prediction-title" ?hidden=${!scene}>${questionOf(state)}</p>
+      <p class="attnw-figure-title attnw-prediction-title" ?hidden=${!scene}
+        >${questionOf(state)}</p>
       <p class="attnw-message" ?hidden=${scene !== null}>${state._message}</p>
       <p class="attnw-prediction-problem" ?hidden=${!scene || !state._problem}
         >No effects of heads: ${state._problem}</p>

@@ -100,7 +100,8 @@ function render(context: RenderContext<LensState>): void {
     return html`<div class="attnw-controls">
         ${guard([current], () => mounted.bar(mounted.own(controls(current))))}${keys.button()}
       </div>
-      <p class="attnw-figure-title attnw-lens-title" ?hidden=${!shown}>${shown && headingOf(shown)}</p>
+      <p class="attnw-figure-title attnw-lens-title" ?hidden=${!shown}
+        >${shown && headingOf(shown)}</p>
       <p class="attnw-message" ?hidden=${shown !== undefined}>${ALL_HIDDEN}</p>
       <div class="attnw-progress" ?hidden=${!isStale()}></div>
       ${boxView(shown)}
