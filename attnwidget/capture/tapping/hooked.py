@@ -83,7 +83,7 @@ class ReachedError(Exception):
 
 
 def tensors_before(module: nn.Module, run: Callable[[], object]) -> list[Tensor]:
-    """Return the tensors that a module gets in a pass, which ends there; none if it has not run.
+    """Run a pass up to a module, and return the module's tensors; [] if the module has not run.
 
     Args:
         module: The module.

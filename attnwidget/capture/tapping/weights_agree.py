@@ -16,7 +16,7 @@ _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5, torch.float16: 1e-2, tor
 def weights_agree(computed: Tensor, expected: Tensor) -> Tensor:
     """Return whether two maps [..., Q, K] differ by no more than rounding explains.
 
-    The answer stays on the device of the maps, bool [], so that a pass does not wait for it.
+    The answer is a bool tensor [] on the device of the maps, so that passes do not wait for a GPU.
 
     Args:
         computed: Weights computed from queries and keys.
