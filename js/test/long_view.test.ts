@@ -274,7 +274,7 @@ describe("a picture", () => {
     expect(caption.notes).toEqual([
       "zoomed: queries 2000 to 2003 and keys 1998 to 2001 of 4096 in sight",
       "<s> (0) in a column of its own, at most 0.9",
-      "masked cells hatched",
+      "causal mask",
       "listed links: without links to <s> (0), from the first 16 tokens and of a token to itself",
       "read in blocks",
     ]);

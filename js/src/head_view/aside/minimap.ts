@@ -2,7 +2,7 @@ import { clamp } from "../../shared/clamp.js";
 import type { Pen } from "../../shared/pen.js";
 import { paintRaster, type Raster } from "../../shared/pen.js";
 import { isWhole, wholeOf } from "../../shared/window.js";
-import { paintFrame, paintHatch } from "../matrix/matrix_paint.js";
+import { paintFrame, paintGround } from "../matrix/matrix_paint.js";
 import { type Pixels, pixelsOf } from "../matrix/matrix_pixels.js";
 import { isZoomable, type Scene } from "../scene.js";
 import { tablesOf } from "../several/head_colours.js";
@@ -26,7 +26,7 @@ export function paintMinimap(pen: Pen, scene: Scene): void {
   const { theme, part, map, density, state, colours = [], highlighted } = scene;
   const size = sizeOf(map);
   const ground = { rows: 1, cols: 1, cellWidth: MINIMAP, cellHeight: MINIMAP, dpr: density };
-  paintHatch(pen, theme, ground);
+  paintGround(pen, scene, ground);
   const { overview } = sourceOf(map);
   const { step, rows, cols } = overview;
   const most = Math.round(MINIMAP * density);

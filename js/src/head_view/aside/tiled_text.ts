@@ -1,29 +1,23 @@
 import type { Scene } from "../scene.js";
-import { sourceOf } from "../source/source_of.js";
+import { maskOf, sourceOf } from "../source/source_of.js";
 import type { VisibleMap } from "../source/visible_map.js";
 import { tokenName } from "./token_name.js";
 
 /** What a drawing of a map of which parts are at hand leaves out, or draws apart. */
 export function tiledNotes(scene: Scene): string[] {
-  const { map, axes, state, part, print } = scene;
+  const { map, axes, state, print } = scene;
   if (!map.tiles || state.mode === "places") return [];
-  const maps = map.members ?? [map];
   const { overview } = sourceOf(map);
   const matrix = state.mode === "matrix";
   const first = tokenName(axes.key, map.cols[0] ?? 0);
   const most = overview.first?.reduce((top, value) => Math.max(top, value || 0), 0);
-  const masked = maps.some((one) =>
-    sourceOf(one)
-      .cells(part)
-      .some(({ values }) => values.some(Number.isNaN)),
-  );
   const leftOut = [overview.first ? `to ${first}` : "", "from the first 16 tokens"];
   if (axes.stack !== "cross") leftOut.push("of a token to itself");
   const named = leftOut.filter(Boolean);
   const list = `${named.slice(0, -1).join(", ")}${named.length > 1 ? " and " : ""}${named.at(-1)}`;
   return [
     matrix && most !== undefined ? `${first} in a column of its own, at most ${print(most)}` : "",
-    matrix && masked ? "masked cells hatched" : "",
+    matrix ? maskOf(map) : "",
     `${matrix ? "listed" : "drawn"} links: without links ${list}`,
   ].filter(Boolean);
 }

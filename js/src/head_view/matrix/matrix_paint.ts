@@ -9,8 +9,8 @@ import { isWhole, type MapPart } from "../../shared/window.js";
 import { type Scene, widestOf, writtenFrom } from "../scene.js";
 import { tablesOf } from "../several/head_colours.js";
 import { type Cells, cut, touched } from "../source/map_source.js";
-import { sourceOf } from "../source/source_of.js";
-import type { VisibleMap } from "../source/visible_map.js";
+import { maskOf, sourceOf } from "../source/source_of.js";
+import { CAUSAL, type VisibleMap } from "../source/visible_map.js";
 import {
   type MatrixLayout,
   matrixLayout,
@@ -82,8 +82,8 @@ export function matrixNotes(layout: MatrixLayout, scene: Scene): string[] {
 }
 
 /**
- * Cells over a hatched ground that shows through where keys are masked, and their rules; the first
- * key beside them where it stands apart.
+ * Cells over a ground that shows through where keys are masked, and their rules; the first key
+ * beside them where it stands apart.
  */
 export function paintMatrix(pen: Pen, layout: MatrixLayout, scene: Scene): void {
   const { theme, map } = scene;
@@ -104,8 +104,8 @@ export function paintMatrix(pen: Pen, layout: MatrixLayout, scene: Scene): void 
     overlaps ? clippedTo(pen, wide, down, draw) : draw();
   pen.save();
   pen.translate(x0, y0);
-  // The first cells fill the plot, and hatching shows through masked cells only.
-  if (drawn[0]?.pixels.cells.words.includes(0) ?? true) paintHatch(pen, theme, layout);
+  // The first cells fill the plot, and the ground shows through masked cells only.
+  if (drawn[0]?.pixels.cells.words.includes(0) ?? true) paintGround(pen, scene, layout);
   within(across, () => {
     for (const [i, { pixels, at }] of drawn.entries()) {
       const [left, top, wide, high] = [at[0] - x0, at[1] - y0, at[2], at[3]];
@@ -121,7 +121,7 @@ export function paintMatrix(pen: Pen, layout: MatrixLayout, scene: Scene): void 
   if (strip === undefined) return;
   pen.save();
   pen.translate(strip, y0);
-  paintHatch(pen, theme, { ...layout, cols: 1, cellWidth: STRIP });
+  paintGround(pen, scene, { ...layout, cols: 1, cellWidth: STRIP });
   within(STRIP, () => {
     for (const { pixels, at } of drawn)
       if (pixels.first) paintRaster(pen, pixels.first, 0, at[1] - y0, STRIP, at[3]);
@@ -170,16 +170,25 @@ function placed(cells: Cells, layout: MatrixLayout, scene: Scene) {
   return { pixels: picture, at };
 }
 
-/** The ground of a plot, which shows where keys are masked. */
-export function paintHatch(pen: Pen, theme: Theme, layout: Parameters<typeof pixelSize>[0]): void {
+/** The ground of a plot, which shows where keys are masked: blank if these are the later ones. */
+export function paintGround(
+  pen: Pen,
+  { theme, map }: Scene,
+  layout: Parameters<typeof pixelSize>[0],
+): void {
+  const { width, height } = pixelSize(layout);
+  pen.fillStyle = theme.background;
+  pen.fillRect(0, 0, width / layout.dpr, height / layout.dpr);
+  if (maskOf(map) !== CAUSAL) paintHatch(pen, theme, layout);
+}
+
+function paintHatch(pen: Pen, theme: Theme, layout: Parameters<typeof pixelSize>[0]): void {
   const size = pixelSize(layout);
   const [width, height, step] = [size.width, size.height, HATCH].map((x) => x / layout.dpr) as [
     number,
     number,
     number,
   ];
-  pen.fillStyle = theme.background;
-  pen.fillRect(0, 0, width, height);
   pen.fillStyle = theme.hairline;
   pen.globalAlpha = 0.4;
   pen.fillRect(0, 0, width, height);

@@ -56,6 +56,8 @@ export interface ChosenRow {
  * parts at hand, and finer parts arrive later.
  */
 export interface MapSource {
+  /** What a figure calls the masked cells, once it was asked for. */
+  mask?: string;
   size: Size;
   /** Whether every single cell is at hand. */
   isWhole: boolean;

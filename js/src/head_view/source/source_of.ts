@@ -1,7 +1,7 @@
 import { wholeOf } from "../../shared/window.js";
 import { blockIn, type Cells, type MapSource, StrongestPairs } from "./map_source.js";
 import { tiledMap } from "./tiled_map.js";
-import type { VisibleMap } from "./visible_map.js";
+import { maskName, type VisibleMap } from "./visible_map.js";
 
 /** Weights that are listed of a query. */
 const OF_ROW = 8;
@@ -44,6 +44,13 @@ export function sourceOf(map: VisibleMap): MapSource {
   const source = made.get(map) ?? (map.tiles ? tiledMap(map, map.tiles) : wholeMap(map));
   made.set(map, source);
   return source;
+}
+
+/** What a figure should call the masked cells of a map. */
+export function maskOf(map: VisibleMap): string {
+  const source = sourceOf(map);
+  source.mask ??= maskName(source.overview.values, source.overview.cols);
+  return source.mask;
 }
 
 /** The weight of a pair of tokens; NaN where it is masked, or not known. */

@@ -200,6 +200,9 @@ export function rowSumRange(values: Float32Array, nKeys: number): [number, numbe
   return [low, high];
 }
 
+/** The name of a mask that hides all later keys and no others. */
+export const CAUSAL = "causal mask";
+
 /** What a figure should call the masked cells of a full map. */
 export function maskName(values: Float32Array, nKeys: number): string {
   let later = false;
@@ -213,6 +216,6 @@ export function maskName(values: Float32Array, nKeys: number): string {
     else if (ahead) laterSeen = true;
   }
   if (!later && !earlier) return "";
-  if (later && !laterSeen) return earlier ? "causal mask, windowed" : "causal mask";
+  if (later && !laterSeen) return earlier ? `${CAUSAL}, windowed` : CAUSAL;
   return "masked cells hatched";
 }
