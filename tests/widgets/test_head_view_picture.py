@@ -223,15 +223,25 @@ def test_cells_have_the_colours_of_their_weights(attention: Attention, theme: Th
     )
 
 
-def test_masked_cells_are_hatched_not_drawn(causal: Attention) -> None:
+def test_the_hidden_half_of_a_causal_map_is_blank(causal: Attention) -> None:
     view = HeadView(causal, 1, 1, mode="matrix")
     visible = causal.visible(1, 1)
     assert visible is not None
     assert set(cell_colours(view)) == set(map(tuple, np.argwhere(visible).tolist()))
-    assert any(path.get("stroke-opacity") == "0.4" for path in elements(view.figure(), "path"))
+    assert not any(path.get("stroke-opacity") for path in elements(view.figure(), "path"))
     assert "causal mask" in view.caption.notes and "shares keys with H0–H1" in view.caption.notes
     view.mode = "lines"
     assert all(k <= q for q, k in line_ends(view))
+
+
+def test_other_masked_cells_are_hatched() -> None:
+    queries, keys = np.random.default_rng(0).normal(size=(2, 1, 1, 4, 3)).astype(np.float32)
+    mask = np.ones((1, 1, 4, 4), bool)
+    mask[..., 2] = False
+    given = Attention.from_queries_keys(queries, keys, scale=1, mask=mask, tokens=list("abcd"))
+    view = HeadView(given, 0, 0, mode="matrix", hidden=[])
+    assert any(path.get("stroke-opacity") == "0.4" for path in elements(view.figure(), "path"))
+    assert "masked cells hatched" in view.caption.notes
 
 
 def test_a_map_without_masked_cells_has_no_hatching(attention: Attention) -> None:

@@ -176,19 +176,15 @@ export function paintGround(
   { theme, map }: Scene,
   layout: Parameters<typeof pixelSize>[0],
 ): void {
-  const { width, height } = pixelSize(layout);
-  pen.fillStyle = theme.background;
-  pen.fillRect(0, 0, width / layout.dpr, height / layout.dpr);
-  if (maskOf(map) !== CAUSAL) paintHatch(pen, theme, layout);
-}
-
-function paintHatch(pen: Pen, theme: Theme, layout: Parameters<typeof pixelSize>[0]): void {
   const size = pixelSize(layout);
   const [width, height, step] = [size.width, size.height, HATCH].map((x) => x / layout.dpr) as [
     number,
     number,
     number,
   ];
+  pen.fillStyle = theme.background;
+  pen.fillRect(0, 0, width, height);
+  if (maskOf(map) === CAUSAL) return;
   pen.fillStyle = theme.hairline;
   pen.globalAlpha = 0.4;
   pen.fillRect(0, 0, width, height);
