@@ -70,9 +70,9 @@ a text, its ids, a dict and a generated text have the same words. Only a list of
 whose vocabulary does not show words, need the text (`given_words.py`). `make sweep` compares the
 words of every tokenizer class (`tests/sweep/words.py`).
 
-Padding on the left of a dict of inputs is removed before the model reads it, because some models
-number positions from the first token on. Other masked tokens stay in the input, and are left out of
-maps and losses.
+Padding around the text of a dict of inputs is removed before the model reads the text, because some
+models number positions from the first token on, and predictions follow the last token. Other masked
+tokens stay in the input, and are left out of maps and losses.
 
 `capture/tapping/output_check.py` compares the outputs of the first tapped pass with the outputs of
 a plain pass. A model may branch on the name of its attention function and compute something else

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from operator import index as as_index
 from typing import Any
 
 import torch
@@ -30,6 +29,7 @@ from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, open_e
 from attnwidget.capture.tapping.torch_functions import summed_values
 from attnwidget.text.counted import counted
 from attnwidget.text.index_among import index_among
+from attnwidget.text.whole_number import is_whole_number, whole_number, whole_numbers
 
 HeadChoice = Head | Sequence[Any] | Iterable[Head | Sequence[Any]]
 
@@ -127,12 +127,16 @@ def chosen_heads(
         name: LayerNumbers.without([i for i, n in enumerate(counts) if n == 0], len(counts))
         for name, counts in intact.heads_of.items()
     }
+    if isinstance(heads, (str, Mapping)):
+        raise TypeError(
+            f"heads are (layer, head) or a list of these, such as [(0, 3), (2, 1)], got {heads!r}"
+        )
     listed = list(heads) if heads is not None else []
-    if listed and hasattr(listed[0], "__index__"):
+    if listed and is_whole_number(listed[0]):
         listed = [tuple(listed)]
     if stack is not None and stack not in shapes:
         raise ValueError(f"there is no stack {stack!r}, one of {', '.join(map(repr, shapes))}")
-    whole = list(layers or ())
+    whole = [] if layers is None else whole_numbers("layers", layers)
     for layer in whole:
         first_head = (layer, 0) if stack is None else (layer, 0, stack)
         side = named_head(first_head, shapes, with_attention).stack
@@ -158,7 +162,7 @@ def _edges(edges: Iterable[tuple[int, int]] | None) -> tuple[tuple[int, int], ..
     for edge in edges:
         if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
             raise ValueError(f"edges are [(query, key), ...], tokens counted from 0; got {edge!r}")
-        query, key = map(as_index, edge)
+        query, key = (whole_number("a token of an edge", token) for token in edge)
         if query < 0 or key < 0:
             raise ValueError(f"an edge is (query, key), both counted from 0; got {edge!r}")
         listed_edges.append((query, key))

@@ -66,6 +66,7 @@ from attnwidget.capture.tapping.tap import open_edits
 from attnwidget.kernels.plain_torch import in_plain_torch, plain_torch
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
+from attnwidget.text.whole_number import whole_number
 
 # The order in which stacks are listed: that of computation, with cross-attention last.
 _ORDER = ("self", "encoder", "decoder", "cross")
@@ -270,9 +271,9 @@ class AttentionModel:
                 or a dict of the model's inputs (pixel_values, input_ids...) with a batch of one.
                 The model reads words with spaces between them. Special tokens that a string begins
                 or ends with are not added again. Tokens that the attention_mask of the dict hides
-                are in no map and no loss. Padding on the left is removed before the model reads the
-                rest, so that positions count from the first token. Beside `images` or `audio`, a
-                string, a chat, a dict, or None for models without text.
+                are in no map and no loss. Padding around a text is removed before the model reads
+                the text, so that positions count from the first token. Beside `images` or `audio`,
+                a string, a chat, a dict, or None for models without text.
             pair: Second sentence, for models trained on pairs.
             images: A picture or a list of pictures, which the model's processor prepares: PIL
                 images, paths, or arrays [height, width, 3] of bytes or of numbers from 0 to 1. The
@@ -520,6 +521,7 @@ class AttentionModel:
             >>> attention.n_prompt, len(attention.tokens)
             (5, 8)
         """
+        max_new_tokens = whole_number("max_new_tokens", max_new_tokens, 1)
         said = text
         text, media = self._with_media(
             text, images, audio, tools, add_generation_prompt, continues=True

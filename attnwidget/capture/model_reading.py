@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
 from attnwidget.capture.hub_model.mask_token import mask_places
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.text.counted import counted
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
@@ -118,7 +118,7 @@ def predicted_position(
         ValueError: A masked language model's input has no mask token, or several.
     """
     if position is not None:
-        return as_index(position)
+        return whole_number("position", position)
     ids = reading.inputs["input_ids"][0].tolist()
     if prediction_task(model.hf_model) == "next":
         return len(ids)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from operator import index as as_index
 from typing import Any
 
 import torch
@@ -25,6 +24,7 @@ from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.model_lock import uninterrupted
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
+from attnwidget.text.whole_number import whole_number, whole_numbers
 
 _LOAD_HEAD = (
     "load the model with one, as load_model(name) does where the model's config names it: "
@@ -100,10 +100,9 @@ def predictions_of(
     model_name: str,
 ) -> Predictions:
     """The answers to inputs with a batch of one; `AttentionModel.predict` says the rest."""
-    if as_index(top) < 1:
-        raise ValueError(f"top is at least 1, got {top}")
+    top = whole_number("top", top, 1)
     task = prediction_task(hf_model)
-    places = None if at is None else [as_index(i) for i in at]
+    places = None if at is None else whole_numbers("at", at)
     if task == "span":
         return _spans(hf_model, inputs, tokenizer, given, places, top, model_name)
     if task == "class":

@@ -35,6 +35,7 @@ from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure import accumulators_of, read_all
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -169,9 +170,11 @@ def compare(
     sources: list[Source] = [a, *b] if isinstance(b, (list, tuple)) else [a, b]
     _check_sources(sources, seeds)
     one_of("unit", unit, ("tokens", "words"))
-    _check_padded(padded, unit)
-    if batch_size < 1:
-        raise ValueError(f"batch_size is at least 1, got {batch_size}")
+    if padded is not None:
+        padded = whole_number("padded", padded, 1, "token")
+    if padded is not None and unit == "words":
+        raise ValueError("maps between words have no padding: leave padded out, or compare tokens")
+    batch_size = whole_number("batch_size", batch_size, 1)
     _check_resident(sources, resident, maps_mb, resume, executor)
     texts = ComparedTexts(segments, unit)
     if texts.are_media and (resident is not None or padded is not None):
@@ -246,13 +249,6 @@ def _check_sources(sources: Sequence[Source], seeds: bool) -> None:
             if seeds
             else "b is a model, or a list of one model or more; got an empty list"
         )
-
-
-def _check_padded(padded: int | None, unit: MapUnit) -> None:
-    if padded is not None and padded < 1:
-        raise ValueError(f"padded is None or a number of tokens, for example 200; got {padded}")
-    if padded is not None and unit == "words":
-        raise ValueError("maps between words have no padding: leave padded out, or compare tokens")
 
 
 def _changes_from(

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from attnwidget.capture.hub_model.chat_text import Chat, Messages, as_chat, is_chat
 from attnwidget.capture.hub_model.text_encoder import refuse_half_characters
 from attnwidget.capture.hub_model.text_ids import TextIds
+from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment, cut_segments, read_lines, split_documents
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -65,7 +67,8 @@ def read_segments(
     allowed = model.length_limit.tokens
     if max_tokens is None:
         max_tokens = min(128, allowed or 128)
-    elif allowed is not None and max_tokens > allowed:
+    max_tokens = whole_number("max_tokens", max_tokens, 1)
+    if allowed is not None and max_tokens > allowed:
         raise ValueError(
             f"max_tokens is {max_tokens}; {model.length_limit.reads} {allowed} at most"
         )
@@ -116,6 +119,8 @@ def make_segments(
     """
     if isinstance(texts, str) or is_chat(texts):
         raise TypeError("make_segments takes a list of texts; for one text pass [text]")
+    if max_tokens is not None:
+        max_tokens = whole_number("max_tokens", max_tokens, 1)
     return list(_made(texts, model, max_tokens, truncate))
 
 
@@ -199,6 +204,11 @@ def _shorten(pieces: list[list[str]], room: int, truncate: bool, number: int) ->
         raise ValueError(
             f"text {number} has {n_tokens} tokens, {room} fit beside the special ones: shorten it, "
             "raise max_tokens, or pass truncate=True"
+        )
+    if room < len(pieces):
+        raise ValueError(
+            f"text {number} has {counted(len(pieces), 'part')}, and {max(room, 0)} tokens fit "
+            "beside the special ones: raise max_tokens"
         )
     while sum(map(len, pieces)) > room:
         max(pieces, key=len).pop()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.text.places import Box
+from attnwidget.text.whole_number import whole_number
 
 #: Side of a picture in pixels.
 SIDE = 32
@@ -91,11 +92,9 @@ def drawn_shapes(n: int, seed: int = 0) -> DrawnShapes:
         >>> drawn.boxes[0].area < 121
         True
     """
-    if not isinstance(n, (int, np.integer)) or n < 1:
-        raise ValueError(f"the number of pictures is at least 1, got {n!r}")
-    if not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ValueError(f"a seed is a number from 0, got {seed!r}")
-    random = np.random.default_rng(int(seed))
+    n = whole_number("n", n, 1, "picture")
+    seed = whole_number("seed", seed, 0)
+    random = np.random.default_rng(seed)
     labels = random.integers(len(LABELS), size=n)
     colours = np.array(tuple(COLOURS.values()), dtype=np.float64)
     grey = random.uniform(150, 235, (n, 1, 1, 1))

@@ -29,6 +29,7 @@ from attnwidget.interventions.scores import (
 from attnwidget.interventions.unit_scores import read_unit_scores, unit_scores_of_inputs
 from attnwidget.interventions.units import scores_by_place, studied_stack, units_of
 from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -108,8 +109,7 @@ def ablate(
         'minimal pair'
     """
     refuse_no_model(model)
-    if batch_size < 1:
-        raise ValueError(f"batch_size is at least 1, got {batch_size}")
+    batch_size = whole_number("batch_size", batch_size, 1)
     if method == "patch":
         raise ValueError("'patch' is of one input, and not of many examples: method='mean'")
     stack = studied_stack(model, stack)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attnwidget.text.whole_number import is_whole_number, whole_number
+
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
@@ -40,8 +42,8 @@ def answer_id(model: AttentionModel, task: str, label: object, index: int) -> in
         count = int(config.get_text_config().vocab_size)
         known = model.tokenizer.get_vocab() if isinstance(label, str) else {}
         answer = known.get(label)
-    if answer is None and hasattr(label, "__index__") and not isinstance(label, bool):
-        answer = label.__index__()
+    if answer is None and is_whole_number(label):
+        answer = whole_number("label", label)
     if answer is None or not 0 <= answer < count:
         raise ValueError(f"example {index} has the label {label!r}: a label is {allowed}")
     return answer

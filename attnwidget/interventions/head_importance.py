@@ -28,6 +28,7 @@ from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
 from attnwidget.text.minimal_pairs import MinimalPair
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -149,8 +150,7 @@ def head_importance(
     """
     refuse_no_model(model)
     one_of("variant", variant, VARIANTS)
-    if batch_size < 1:
-        raise ValueError(f"batch_size is at least 1, got {batch_size}")
+    batch_size = whole_number("batch_size", batch_size, 1)
     stack = studied_stack(model, stack)
     inputs = encode_examples(model, examples, stack=stack)
     signs = np.array([example.sign for example in inputs], dtype=np.float64)

@@ -28,6 +28,7 @@ from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
 from attnwidget.text.counted import counted
 from attnwidget.text.minimal_pairs import MinimalPair
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -185,8 +186,7 @@ def score_pairs(
     listed = all_of(MinimalPair, pairs, _HOW)
     if not listed:
         raise ValueError(f"there are no pairs: {_HOW}")
-    if batch_size < 1:
-        raise ValueError(f"batch_size is at least 1, got {batch_size}")
+    batch_size = whole_number("batch_size", batch_size, 1)
     if words is not None:
         one_of("words", words, get_args(PairWords))
     sentences = sentences_of(model, listed, words)

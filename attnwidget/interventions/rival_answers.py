@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from operator import index as as_index
 from typing import TYPE_CHECKING
 
 from torch import Tensor
@@ -12,6 +11,7 @@ from torch import Tensor
 from attnwidget.capture.hub_model.example import ExampleBatch
 from attnwidget.capture.hub_model.predictions import Answers
 from attnwidget.capture.predict import vocabulary_answers
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -59,7 +59,7 @@ def rival_answers(
 
 
 def _id(answers: Answers, name: str | int) -> int:
-    found = answers.found(name) if isinstance(name, str) else as_index(name)
+    found = answers.found(name) if isinstance(name, str) else whole_number("an answer id", name)
     if found is None or not 0 <= found < answers.count:
         raise ValueError(
             f"{name!r} is none of the {answers.count:,} vocabulary entries: write it as the column "

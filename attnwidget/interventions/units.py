@@ -97,7 +97,7 @@ def units_of(
         chosen = [Head(layer, head, stack) for layer, n in enumerate(counts) for head in range(n)]
         whole = [layer for layer, n in enumerate(counts) if n > 1 or (n and heads == "layers")]
     else:
-        chosen = sorted(chosen_heads(intact, list(heads), None, stack))
+        chosen = sorted(chosen_heads(intact, heads, None, stack))
         if other := [head for head in chosen if head.stack != stack]:
             raise ValueError(f"{other[0]} is in another stack than the studied {stack!r}")
         whole = []

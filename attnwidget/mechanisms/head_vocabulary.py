@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index as as_index
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,6 +14,7 @@ from attnwidget.mechanisms.circuit_weights import CircuitWeights, HeadCircuits
 from attnwidget.mechanisms.single_tokens import single_tokens
 from attnwidget.mechanisms.token_vectors import TokenVectors
 from attnwidget.mechanisms.vocabulary_scores import AttendedVocabulary, HeadVocabulary
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -66,7 +66,7 @@ def head_vocabulary(
     vectors = TokenVectors(weights)
     chosen = _head(weights, layer, head)
     circuits = weights.layer(chosen.layer)
-    return vocabulary_of(model, vectors, circuits, chosen, tokens, _checked(top))
+    return vocabulary_of(model, vectors, circuits, chosen, tokens, whole_number("top", top, 1))
 
 
 def vocabulary_of(
@@ -166,7 +166,7 @@ def attended_vocabulary(
         scores=(scores - scores.mean(-1, keepdim=True)).cpu().numpy(),
         answers=vectors.answers,
         model_name=model.name,
-        top=_checked(top),
+        top=whole_number("top", top, 1),
     )
 
 
@@ -182,9 +182,3 @@ def read_vectors(vectors: TokenVectors, circuits: HeadCircuits, layer: int, ids:
 def _head(weights: CircuitWeights, layer: int, head: int) -> Head:
     shapes = {"self": (weights.numbers.n_layers, weights.model.n_heads)}
     return named_head((layer, head), shapes, {"self": weights.numbers})
-
-
-def _checked(top: int) -> int:
-    if as_index(top) < 1:
-        raise ValueError(f"top is at least 1, got {top}")
-    return as_index(top)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from attnwidget.kernels.arrays import Float32Array, Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.module_calls import first_argument
 from attnwidget.text.index_among import index_among
+from attnwidget.text.whole_number import whole_number, whole_numbers
 
 if TYPE_CHECKING:
     import altair as alt
@@ -95,7 +95,11 @@ class LogitLens(Result):
             ValueError: There is no such answer or question.
         """
         question = index_among("question", question, len(self.positions))
-        index = self.answers.found(answer) if isinstance(answer, str) else as_index(answer)
+        index = (
+            self.answers.found(answer)
+            if isinstance(answer, str)
+            else whole_number("answer", answer)
+        )
         if index is None or not 0 <= index < self.answers.count:
             raise ValueError(
                 f"{answer!r} is none of the {self.answers.count:,} vocabulary entries: write it as "
@@ -189,12 +193,11 @@ def logit_lens(attention: Attention, *, at: Iterable[int] | None = None, top: in
     """
     reading = whole_reading_of(attention, _WHAT)
     model = language_model(reading, _WHAT)
-    if as_index(top) < 1:
-        raise ValueError(f"top is at least 1, got {top}")
+    top = whole_number("top", top, 1)
     if at is None:
         places = [predicted_position(reading, model, None, "at=[3]")]
     else:
-        places = [as_index(i) for i in at]
+        places = whole_numbers("at", at)
     if not places:
         raise ValueError("at is empty: name the tokens to predict, such as at=[3]")
     with model.lock:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from operator import index as as_index
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +23,7 @@ from attnwidget.mechanisms.input_positions import input_places, positions
 from attnwidget.mechanisms.moved_positions import keys_at_positions
 from attnwidget.mechanisms.rotations import Rotation, rotation_of
 from attnwidget.text.index_among import index_among
+from attnwidget.text.whole_number import whole_numbers
 
 if TYPE_CHECKING:
     import altair as alt
@@ -159,7 +159,7 @@ def score_at_distances(
         raise ValueError("queries and keys of cross-attention are of two texts: no distance exists")
     query = index_among("query", query, len(axes.query))
     key = index_among("key", key, len(axes.key))
-    asked = np.array([as_index(distance) for distance in distances], dtype=np.int64)
+    asked = np.array(whole_numbers("distances", distances), dtype=np.int64)
     if not len(asked):
         raise ValueError("distances is empty: pass at least one distance in tokens")
     row = attention.score_parts(named, [query])

@@ -19,6 +19,7 @@ from attnwidget.mechanisms.input_positions import input_places
 from attnwidget.mechanisms.residual_stream import Shares, stream_of
 from attnwidget.mechanisms.stream_records import Writer
 from attnwidget.text.index_among import index_among
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -72,8 +73,7 @@ class ScoreSources(Result):
         Raises:
             ValueError: A count below 1.
         """
-        if count < 1:
-            raise ValueError(f"count is at least 1 pair, got {count}")
+        count = whole_number("count", count, 1, "pair")
         order = np.argsort(-np.abs(self.matrix), axis=None, kind="stable")[:count]
         pairs = zip(*np.unravel_index(order, self.matrix.shape), strict=True)
         return [

@@ -23,6 +23,7 @@ from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.induction import even_spread, induction_targets, mass_on_targets
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -198,11 +199,10 @@ def induction_scores(
         >>> induction_scores(model, n_sequences=2, length=10, progress=False)
         InductionResult(GPT-2, 2×4 heads: induction, duplicate token, previous-token score)
     """
-    if n_sequences < 1 or length < 2 or repeats < 2:
-        raise ValueError(
-            "at least 1 sequence of 2 tokens occurring twice, got "
-            f"n_sequences={n_sequences}, length={length}, repeats={repeats}"
-        )
+    n_sequences = whole_number("n_sequences", n_sequences, 1)
+    length = whole_number("length", length, 2, "tokens")
+    repeats = whole_number("repeats", repeats, 2)
+    seed = whole_number("seed", seed, 0)
     start, vocabulary = start_and_vocabulary(model)
     if length > len(vocabulary):
         raise ValueError(f"length {length} exceeds the {len(vocabulary)} tokens of the vocabulary")

@@ -25,6 +25,7 @@ from attnwidget.corpus.study_inputs import reader_of, study_inputs
 from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.segments import Segment
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
@@ -97,8 +98,8 @@ def measure(
         Measurements(small BERT (in the package), 2 segments: entropy, position)
     """
     refuse_no_model(model)
-    if total is not None and total < 0:
-        raise ValueError(f"total is the number of segments, or None; got {total}")
+    if total is not None:
+        total = whole_number("total", total, 0, "segments")
     accumulators = accumulators_of(metrics)
     inputs = study_inputs(each_of(segments, HOW), model)
     first = next(inputs, None)
@@ -185,8 +186,7 @@ def read_all(
     Arguments and errors are the same as in `measure`; `n_segments` is the number of segments if
     known. Returns the progress, and whether all segments were read.
     """
-    if batch_size < 1:
-        raise ValueError(f"batch_size is at least 1, got {batch_size}")
+    batch_size = whole_number("batch_size", batch_size, 1)
     batches = batched(segments, batch_size)
     first = next(batches, None)
     if first is None:

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from operator import index as as_index
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from attnwidget.metrics.repeated_tokens import (
     repeated_and_other,
 )
 from attnwidget.text.segments import Segment
+from attnwidget.text.whole_number import whole_number
 
 _HOW = (
     "checkpoints are models, names, folders, functions that load a model, or pairs of a label and "
@@ -110,11 +110,9 @@ def measure_checkpoints(
     """
     sources = [_labelled(entry) for entry in each_of(checkpoints, _HOW)]
     each_once("labels of checkpoints", [label for label, _ in sources])
-    if min(as_index(n_sequences), as_index(length) - 1) < 0:
-        raise ValueError(
-            f"n_sequences is at least 0 and length at least 1, got n_sequences={n_sequences}, "
-            f"length={length}"
-        )
+    n_sequences = whole_number("n_sequences", n_sequences, 0)
+    length = whole_number("length", length, 1, "token")
+    seed = whole_number("seed", seed, 0)
     listed: list[Segment] = []
     if segments is not None:
         listed = all_of(Segment, segments, "read segments with read_segments or make_segments")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import index as as_index
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,6 +17,7 @@ from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.metrics.picture_patches import patches_of, rows_of
 from attnwidget.text.counted import counted
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -144,9 +144,7 @@ class PictureOffsets(SegmentMeans[PictureOffsetsResult]):
     by_rows = True
 
     def __init__(self, reach: int = 15) -> None:
-        self.reach = as_index(reach)
-        if self.reach < 1:
-            raise ValueError(f"reach is at least 1 patch, got {reach}")
+        self.reach = whole_number("reach", reach, 1, "patch")
         side = 2 * self.reach + 1
         self.of_heads = {"sums": (side, side), "picture": ()}
         self.of_segments = {"pairs": (side, side), "queries": (), "even": ()}

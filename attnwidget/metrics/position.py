@@ -17,6 +17,7 @@ from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.cells_at_once import cells_at_once
 from attnwidget.text.counted import counted
+from attnwidget.text.whole_number import whole_numbers
 
 if TYPE_CHECKING:
     import altair as alt
@@ -170,7 +171,7 @@ class Position(SegmentMeans[PositionResult]):
     by_rows = True
 
     def __init__(self, offsets: Iterable[int] = (-1, 0, 1)) -> None:
-        self.offsets = each_once("offsets", map(int, offsets))
+        self.offsets = each_once("offsets", whole_numbers("offsets", offsets))
         self.of_heads = {"mass": (len(self.offsets),), "distances": (2,)}
 
     @property

@@ -18,6 +18,7 @@ from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subjec
 from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.kernels.score_parts import centred_rows
 from attnwidget.text.counted import counted
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -179,9 +180,7 @@ class PositionContent(Accumulator[PositionContentResult]):
     along_line = True
 
     def __init__(self, reach: int = 128, *, seed: int = 0) -> None:
-        if reach < 1:
-            raise ValueError(f"reach is at least 1 token, got {reach}")
-        self.reach = reach
+        self.reach = whole_number("reach", reach, 1, "token")
         self.seed = seed
 
     @property

@@ -130,8 +130,8 @@ def retrieval_scores(
         raise ValueError(
             f"{model.name} is an encoder-decoder: retrieval scores need a decoder-only model"
         )
-    if not 0 <= depth <= 1:
-        raise ValueError(f"depth is from 0 to 1, got {depth}")
+    if isinstance(depth, (bool, str)) or not 0 <= depth <= 1:
+        raise ValueError(f"depth is from 0 to 1, got {depth!r}")
     if not needle.strip() or not question.strip():
         raise ValueError("needle and question have at least one word each")
     before, after = _parted(haystack, depth)

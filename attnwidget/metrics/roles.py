@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import index as as_index
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,6 +19,7 @@ from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.classes import class_mass
 from attnwidget.text.counted import counted
 from attnwidget.text.tokens import TEMPLATE, Tokens
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -240,9 +240,7 @@ class Roles(SegmentMeans[RolesResult]):
     def __init__(self, queries: str | None = None, *, max_turns: int = 40) -> None:
         if queries is not None:
             one_of("queries", queries, _QUERIES)
-        max_turns = as_index(max_turns)
-        if max_turns < 1:
-            raise ValueError(f"max_turns is at least 1, got {max_turns}")
+        max_turns = whole_number("max_turns", max_turns, 1)
         self.queries = queries
         self.max_turns = max_turns
         c = len(CLASSES)

@@ -15,6 +15,7 @@ from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows, Wanted
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.causal import is_causal
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -88,8 +89,7 @@ class Sinks(SegmentMeans[SinksResult]):
     by_rows = True
 
     def __init__(self, count: int = 4) -> None:
-        if count < 1:
-            raise ValueError(f"count is at least 1 token, got {count}")
+        count = whole_number("count", count, 1, "token")
         self.count = count
         self.of_heads = {"mass": (count,)}
         self.of_segments = {"with_queries": (), "even": ()}

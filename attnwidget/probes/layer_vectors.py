@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from attnwidget.corpus.argument_checks import each_once
 from attnwidget.probes.features import extract_features
 from attnwidget.text.treebank import Sentence
+from attnwidget.text.whole_number import whole_numbers
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -33,7 +34,7 @@ def chosen_layers(model: AttentionModel, layers: Sequence[int] | Literal["all"])
         if layers != "all":
             raise ValueError(f"layers is 'all' or a list of numbers, got {layers!r}")
         return tuple(range(n))
-    chosen = tuple(each_once("layers", layers))
+    chosen = tuple(each_once("layers", whole_numbers("layers", layers)))
     if wrong := [layer for layer in chosen if layer not in range(n)]:
         raise ValueError(f"there is no layer {wrong[0]}: {model.own_name} has 0 to {n - 1}")
     return chosen

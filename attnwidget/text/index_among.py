@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from operator import index as as_index
 from typing import SupportsIndex
+
+from attnwidget.text.whole_number import whole_number
 
 
 def index_among(name: str, index: SupportsIndex, count: int, of: str = "") -> int:
@@ -24,7 +25,7 @@ def index_among(name: str, index: SupportsIndex, count: int, of: str = "") -> in
         >>> index_among("layer", 3, 4)
         3
     """
-    number = as_index(index)
+    number = whole_number(name, index)
     if not 0 <= number < count:
         raise ValueError(
             f"{name} {number} is not among 0 to {count - 1}{f' of {of}' if of else ''}"

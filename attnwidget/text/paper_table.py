@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from attnwidget.text.whole_number import whole_number
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -69,8 +71,7 @@ def as_markdown(table: pd.DataFrame, digits: int = 3) -> str:
 
 def _printed(table: pd.DataFrame, digits: int) -> pd.DataFrame:
     """Return a table of texts."""
-    if isinstance(digits, bool) or not isinstance(digits, int) or digits < 1:
-        raise ValueError(f"digits is an integer of at least 1, got {digits!r}")
+    digits = whole_number("digits", digits, 1)
     whole = _with_named_index(table)
     return whole.apply(lambda column: [_text(value, digits) for value in column]).astype(str)
 

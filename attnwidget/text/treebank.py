@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from operator import index as as_index
 
 from attnwidget.text.placeholders import refuse_no_text
 from attnwidget.text.running_text import RunningText
+from attnwidget.text.whole_number import whole_number
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Sentence:
         """
         if isinstance(words, str):
             raise TypeError(f"words are a list such as ['Cats', 'purr'], got {words!r}")
-        numbers = tuple(as_index(governor) for governor in governors)
+        numbers = tuple(whole_number("a governor", governor) for governor in governors)
         return cls(tuple(words), numbers, tuple(relations), tags=tuple(tags), name=name)
 
     def __len__(self) -> int:

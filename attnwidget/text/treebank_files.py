@@ -16,6 +16,7 @@ from attnwidget.text.decoded_lines import decoded_lines
 from attnwidget.text.loaded import Loaded, loaded
 from attnwidget.text.running_text import close_range
 from attnwidget.text.treebank import Sentence, tree_fault
+from attnwidget.text.whole_number import whole_number
 
 _COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 # Word numbers are shorter than this: Python refuses to read numbers of thousands of digits.
@@ -65,8 +66,8 @@ def load_treebank(
         >>> [sentence.text for sentence in sentences]
         ['Cats purr', 'Look']
     """
-    if limit is not None and limit < 1:
-        raise ValueError(f"limit is a number of sentences from 1, or None for all; got {limit}")
+    if limit is not None:
+        limit = whole_number("limit", limit, 1, "sentence")
     sentences = loaded(
         _parts(Path(path)),
         kind="sentence",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from attnwidget.text.decoded_lines import decoded_lines, refuse_no_file
 from attnwidget.text.stored_arrays import stored_arrays
+from attnwidget.text.whole_number import whole_number
 from attnwidget.text.word_vectors import WordVectors
 
 # A file with a longer word or header is not a file of word vectors.
@@ -54,8 +55,8 @@ def load_vectors(path: str | Path, *, limit: int | None = None) -> WordVectors:
         >>> vectors, vectors.coverage(["The", "dog"])
         (WordVectors('glove.txt', 2 words, 2 dimensions), 0.5)
     """
-    if limit is not None and limit < 1:
-        raise ValueError(f"limit is a number of words from 1, or None for all; got {limit}")
+    if limit is not None:
+        limit = whole_number("limit", limit, 1, "word")
     source = Path(path)
     if source.is_dir() or not (source.suffix or source.exists()):
         return _from_spacy(path, limit)

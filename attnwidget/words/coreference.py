@@ -23,6 +23,7 @@ from attnwidget.text.document_windows import windows as cut_windows
 from attnwidget.text.loaded import left_out_of
 from attnwidget.text.mentions import Document
 from attnwidget.text.running_text import RunningText
+from attnwidget.text.whole_number import whole_number
 from attnwidget.words.coreference_results import (
     AntecedentChoices,
     CoreferenceAccuracies,
@@ -88,7 +89,7 @@ def probe_coreference(
     one_of("windows", windows, ("first", "all"))
     documents = all_of(Document, documents, "read them with load_coreference(path)")
     segmenter = WordSegmenter(model)
-    room = max_tokens - segmenter.n_special
+    room = whole_number("max_tokens", max_tokens) - segmenter.n_special
     if room < 1 or (segmenter.room is not None and room > segmenter.room):
         allowed = "" if segmenter.room is None else f" to {segmenter.room + segmenter.n_special}"
         raise ValueError(

@@ -18,6 +18,7 @@ from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.significance import better_than, holm, wilson_interval
 from attnwidget.text.counted import counted
 from attnwidget.text.treebank import Sentence
+from attnwidget.text.whole_number import whole_number
 from attnwidget.words.governors import GovernorPredictions, WordUnit, predict_governors
 
 if TYPE_CHECKING:
@@ -315,8 +316,7 @@ class RelationAccuracies(HeadResult):
             title = f"Accuracy on {relation}\n{self.model_name}, {words}; the better direction"
             values = self.accuracy[..., r].max(-1)
             return head_heatmap(values, title=title, value_title="accuracy", width=width)
-        if limit < 1:
-            raise ValueError(f"limit is the number of relations to draw, at least 1, got {limit}")
+        limit = whole_number("limit", limit, 1, "relation")
         best = _one_row_each(self.best(min_count))
         if best.empty:
             raise ValueError(

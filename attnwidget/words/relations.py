@@ -20,6 +20,7 @@ from attnwidget.kernels.governors import GovernorHits, governors_of
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.loaded import left_out_of
 from attnwidget.text.treebank import Sentence
+from attnwidget.text.whole_number import whole_numbers
 from attnwidget.words.governors import (
     GovernorPredictions,
     WordUnit,
@@ -162,7 +163,7 @@ class Relations(Accumulator[RelationAccuracies]):
     ) -> None:
         self._sentences = sentences
         self._unit = unit
-        self._offsets = tuple(each_once("offsets", map(int, offsets)))
+        self._offsets = tuple(each_once("offsets", whole_numbers("offsets", offsets)))
         self._possessive = possessive
         self._n_skipped = n_skipped
         self._n_left_out = len(left_out_of(sentences))

@@ -31,6 +31,7 @@ from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure import measure
 from attnwidget.text.mentions import Document
 from attnwidget.text.treebank import Sentence
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -117,6 +118,9 @@ def atlas(
         >>> found.find("previous")[0]
         Head(layer=0, head=2, stack='self')
     """
+    k = whole_number("k", k, 1, "example")
+    if effect_texts is not None:
+        effect_texts = whole_number("effect_texts", effect_texts, 1, "text")
     folder = None if resume is None else Path(resume)
     run = Run(batch_size, folder, progress, executor)
     evidence = evidence_of(model, segments, treebank, documents, seed, random_models, run)

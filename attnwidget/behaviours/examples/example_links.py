@@ -18,6 +18,7 @@ from attnwidget.behaviours.link_rule import LinkRule, visible_keys
 from attnwidget.corpus.accumulator import LayerBatch, Subject
 from attnwidget.corpus.head_projections import HeadProjections
 from attnwidget.kernels.strongest_links import strongest_links
+from attnwidget.text.whole_number import whole_number
 
 #: Number of links in the random sample for each example: its tenths have 10 k links.
 SAMPLED = 100
@@ -50,8 +51,8 @@ class ExampleLinks(PlaceSample[HeadExamples]):
         rules: Sequence[LinkRule] = (),
         rule_of: NDArray[np.int64] | None = None,
     ) -> None:
-        if k < 1:
-            raise ValueError(f"k is at least 1 example, got {k}")
+        k = whole_number("k", k, 1, "example")
+        seed = whole_number("seed", seed, 0)
         self.n_listed = k
         self.n_sampled = SAMPLED * k
         self._seed = seed

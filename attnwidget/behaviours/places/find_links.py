@@ -28,6 +28,7 @@ from attnwidget.metrics.measure import measure
 from attnwidget.text.loaded import left_out_of
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
+from attnwidget.text.whole_number import whole_number
 from attnwidget.words.relation_results import DIRECTIONS
 from attnwidget.words.word_segments import WordAxes, WordSegmenter
 
@@ -97,8 +98,8 @@ def find_links(
         (12, (6, 12))
     """
     refuse_no_model(model)
-    if k < 1:
-        raise ValueError(f"k is at least 1 place, got {k}")
+    k = whole_number("k", k, 1, "place")
+    seed = whole_number("seed", seed, 0)
     asked = WordQuery(query, key, relation, direction, regex)
     items, are_sentences = _first_kind(each_of(texts, HOW))
     segments: Iterable[Segment]

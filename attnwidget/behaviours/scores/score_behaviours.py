@@ -47,6 +47,7 @@ from attnwidget.text.demonstrations import demo_documents, demo_prose, demo_tree
 from attnwidget.text.mentions import Document
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
+from attnwidget.text.whole_number import whole_number
 from attnwidget.words.word_segments import WordSegmenter
 
 if TYPE_CHECKING:
@@ -162,6 +163,9 @@ def evidence_of(
         OSError: The folder of resume files cannot be made.
     """
     refuse_no_model(model)
+    seed = whole_number("seed", seed, 0)
+    if random_models is not None:
+        random_models = whole_number("random_models", random_models, 0)
     texts = read_segments(demo_prose(), model) if segments is None else segments
     listed = list(with_index(study_inputs(each_of(texts, HOW), model)))
     of_media = bool(listed) and isinstance(listed[0], MediaSegment)

@@ -11,10 +11,10 @@ from attnwidget.capture.hub_model.model_tensors import is_of_text
 
 
 def continuable(inputs: Mapping[str, Tensor], *, apart: bool = False) -> dict[str, Tensor]:
-    """Return inputs after which a model can write, without padding on the right.
+    """Return inputs after which a model can write.
 
     Args:
-        inputs: Inputs of a model, a batch of one, without padding on the left.
+        inputs: Inputs of a model, a batch of one, without padding around the text.
         apart: Whether the decoder of an encoder-decoder writes. It then reads no inputs yet.
 
     Raises:
@@ -24,9 +24,11 @@ def continuable(inputs: Mapping[str, Tensor], *, apart: bool = False) -> dict[st
     Example:
         >>> import torch
         >>> from attnwidget.capture.hub_model.continued_inputs import continuable
-        >>> ids, mask = torch.tensor([[5, 6, 0]]), torch.tensor([[1, 1, 0]])
-        >>> continuable({"input_ids": ids, "attention_mask": mask})["input_ids"].tolist()
-        [[5, 6]]
+        >>> ids, mask = torch.tensor([[5, 6, 7]]), torch.tensor([[1, 0, 1]])
+        >>> continuable({"input_ids": ids, "attention_mask": mask})
+        Traceback (most recent call last):
+        ValueError: attention_mask hides tokens between visible ones, and a model writes after a \
+whole text: leave these tokens out of input_ids
     """
     if apart:
         if given := [name for name in inputs if name.startswith("decoder_")]:
@@ -42,18 +44,12 @@ def continuable(inputs: Mapping[str, Tensor], *, apart: bool = False) -> dict[st
             "input_ids"
         )
     mask = inputs.get("attention_mask")
-    if mask is None or mask.shape != ids.shape:
-        return dict(inputs)
-    end = int(mask[0].nonzero()[-1]) + 1
-    if not bool((mask[0, :end] != 0).all()):
+    if mask is not None and mask.shape == ids.shape and not bool((mask != 0).all()):
         raise ValueError(
             "attention_mask hides tokens between visible ones, and a model writes after a whole "
             "text: leave these tokens out of input_ids"
         )
-    return {
-        name: value[:, :end] if _is_along(name, value, ids) else value
-        for name, value in inputs.items()
-    }
+    return dict(inputs)
 
 
 def continued(inputs: Mapping[str, Tensor], ids: Sequence[int]) -> dict[str, Tensor]:

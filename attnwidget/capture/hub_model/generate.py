@@ -11,6 +11,14 @@ from torch import Tensor
 
 from attnwidget.capture.hub_model.plain_forward import plain_forward
 
+# Options that `max_new_tokens` and greedy decoding would silently override, or whose result is no
+# list of tokens.
+_REFUSED = {
+    "max_length": "pass max_new_tokens, the number of tokens after the prompt",
+    "generation_config": "pass its options by name, such as do_sample=True, temperature=0.7",
+    "return_dict_in_generate": "the attention has the tokens, and predict(ids) the probabilities",
+}
+
 
 def continuation(
     hf_model: Any, tokenizer: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, **options: Any
@@ -33,6 +41,8 @@ def continuation(
         ),
         0,
     )
+    if "stop_strings" in options:
+        options.setdefault("tokenizer", tokenizer)
     whole = _generate(hf_model, inputs, max_new_tokens, {"pad_token_id": pad} | options)
     ids: list[int] = whole[0].tolist()
     return ids
@@ -110,9 +120,23 @@ def check_generates(hf_model: Any, instead: str) -> None:
         raise ValueError(f"{type(hf_model).__name__} generates no text; {instead}")
 
 
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Raise ValueError for an option that would be ignored, or that asks for another result."""
+    for name, instead in _REFUSED.items():
+        if options.get(name) not in (None, False):
+            raise ValueError(f"generate does not take {name}={options[name]!r}: {instead}")
+    if options.get("num_return_sequences", 1) not in (None, 1):
+        raise ValueError(
+            "an attention is of one continuation, got "
+            f"num_return_sequences={options['num_return_sequences']!r}: call generate once for "
+            "each, with do_sample=True"
+        )
+
+
 def _generate(
     hf_model: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, options: Mapping[str, Any]
 ) -> Tensor:
+    _check_options(options)
     greedy = {"do_sample": False, "num_beams": 1}
     with torch.no_grad(), plain_forward(hf_model):
         ids: Tensor = hf_model.generate(

@@ -8,6 +8,8 @@ from typing import Any
 
 from torch import nn
 
+from attnwidget.text.whole_number import whole_number
+
 _LENGTH_FIELDS = ("max_position_embeddings", "max_target_positions", "max_seq_len", "n_ctx")
 # Names of the tables in which models keep a vector for each position.
 _POSITION_TABLE = re.compile(r"(^|\.)(position_embeddings?|embed_positions|positions_embed|wpe)$")
@@ -49,6 +51,8 @@ class LengthLimit:
         reads_text: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._tokenizer = tokenizer
+        if max_tokens is not None:
+            max_tokens = whole_number("max_tokens", max_tokens, 1)
         self.chosen = max_tokens
         tables = [size for path, size in _table_sizes(hf_model) if reads_text(path)]
         config = hf_model.config.get_text_config()
@@ -57,8 +61,6 @@ class LengthLimit:
         self._of_model = min([*tables, *stated], default=None)
         if max_tokens is None:
             return
-        if max_tokens < 1:
-            raise ValueError(f"max_tokens is at least 1, got {max_tokens}")
         if tables and max_tokens > min(tables):
             raise ValueError(
                 f"max_tokens is {max_tokens:,}, but this {type(hf_model).__name__} has vectors for "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from attnwidget.text.whole_number import is_whole_number
+
 
 def listed(text: Any) -> Any:
     """Return ids or words in a tensor or an array as a list, and any other input unchanged.
@@ -31,7 +33,7 @@ def listed(text: Any) -> Any:
         is_rows = is_array(text[0]) and len(text[0].shape) > 0
         row = listed(text[0]) if is_rows else text[0]
         is_row = isinstance(row, (list, tuple)) and len(row) > 0
-        return list(row) if is_row and all(hasattr(i, "__index__") for i in row) else text
+        return list(row) if is_row and all(map(is_whole_number, row)) else text
     shape = list(text.shape)
     if len(shape) == 2 and shape[0] == 1:
         values = text.tolist()[0]

@@ -94,16 +94,17 @@ def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> 
 
 
 def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tensor]:
-    """Return a caller's dict of inputs on the model's device, without padding on the left.
+    """Return a caller's dict of inputs on the model's device, without padding around a text.
 
-    With this padding, some models would read the text with shifted positions. True and False, for
-    example of `interpolate_pos_encoding`, become tensors without a dimension.
+    With padding on the left, some models would read the text with shifted positions. With padding
+    on the right, the token that follows the text would be predicted from padding. True and False,
+    for example of `interpolate_pos_encoding`, become tensors without a dimension.
 
     Beside a text, pictures and sounds keep their first dimension, which may count the pictures,
     tiles or patches of this one input.
 
     Raises:
-        TypeError: the model has no input of that name.
+        TypeError: the model has no input of that name, or ids are no whole numbers.
         ValueError: if there are no inputs or tokens, several inputs in the batch, only hidden
             tokens, or keys of an earlier pass.
     """
@@ -133,6 +134,11 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
                 f"input {name!r} has the shape {list(tensor.shape)}: attend reads one input, a "
                 "batch of 1; for several texts use attend_batch(texts)"
             )
+        if name in ("input_ids", "decoder_input_ids") and not _are_whole(tensor):
+            raise TypeError(
+                f"{name} are whole numbers, got {str(tensor.dtype).removeprefix('torch.')}: pass "
+                "vocabulary ids, and vectors of tokens as inputs_embeds"
+            )
         if name.removeprefix("decoder_") in TEXTS and not tensor.numel():
             raise ValueError(
                 f"input {name!r} has the shape {list(tensor.shape)}: pass at least one token"
@@ -148,19 +154,36 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
         inputs[name] = tensor.to(device_of(hf_model), dtype)
     if all(value.ndim == 0 for value in inputs.values()):
         raise ValueError("the dict of inputs is empty: pass input_ids, pixel_values...")
-    return _without_left_padding(_without_left_padding(inputs, ""), "decoder_")
+    return _without_padding(_without_padding(inputs, ""), "decoder_")
 
 
-def _without_left_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Return the decoder's inputs, or the other inputs, without padding on the left.
+def _are_whole(tensor: Tensor) -> bool:
+    return tensor.dtype is not torch.bool and not (
+        tensor.is_floating_point() or tensor.is_complex()
+    )
+
+
+def _without_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Return the decoder's inputs, or the other inputs, without padding at both ends.
 
     All inputs with an entry per token are cut. Pictures and sounds are not, even if they have as
-    many patches, boxes or frames as the text has tokens.
+    many patches, boxes or frames as the text has tokens. Padding after a sound stays, because
+    models form the last frames from the sound and its padding.
     """
     mask = inputs.get(f"{prefix}attention_mask")
     if mask is None or mask.ndim != 2:
         return dict(inputs)
-    first = int(mask[0].nonzero()[0])
+    texts = [inputs[f"{prefix}{name}"] for name in TEXTS if f"{prefix}{name}" in inputs]
+    for tensor in texts:
+        if tensor.shape[:2] != mask.shape and all(map(is_of_text, inputs)):
+            raise ValueError(
+                f"{prefix}attention_mask has the shape {list(mask.shape)} for a text of "
+                f"{tensor.shape[1]} tokens: pass one number per token, 1 to read it and 0 to hide "
+                "it"
+            )
+    seen = mask[0].nonzero()
+    first = int(seen[0])
+    end = int(seen[-1]) + 1 if texts else mask.shape[1]
 
     def cut(name: str, value: Tensor) -> bool:
         decoded = "decoder_input_ids" in inputs
@@ -169,7 +192,9 @@ def _without_left_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str
         of_text = _BESIDE_TEXT.search(name) is None
         return side == prefix and value.shape[:2] == mask.shape and of_text
 
-    return {name: value[:, first:] if cut(name, value) else value for name, value in inputs.items()}
+    return {
+        name: value[:, first:end] if cut(name, value) else value for name, value in inputs.items()
+    }
 
 
 def unpadded(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import index as as_index
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from attnwidget.capture.result import Result
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.counted import counted
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -102,10 +102,14 @@ class Predictions(Result):
         Raises:
             ValueError: no such answer or question.
         """
-        if not 0 <= as_index(question) < len(self.positions):
+        if not 0 <= whole_number("question", question) < len(self.positions):
             n_questions = counted(len(self.positions), "question")
             raise ValueError(f"question {question}: there is {n_questions}, counted from 0")
-        index = self.answers.found(answer) if isinstance(answer, str) else as_index(answer)
+        index = (
+            self.answers.found(answer)
+            if isinstance(answer, str)
+            else whole_number("answer", answer)
+        )
         if index is None or not 0 <= index < self.answers.count:
             kinds = {"class": "classes", "label": "labels", "span": "spans"}
             what = kinds.get(self.task, "vocabulary entries")

@@ -15,6 +15,7 @@ from attnwidget.capture.hub_model.plain_forward import plain_forward
 from attnwidget.capture.hub_model.text_encoder import Encoded, Encoder, Text, is_ids
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
 from attnwidget.text.counted import counted
+from attnwidget.text.whole_number import whole_number
 
 
 def generated_ids(encoder: Encoder, text: Text, prompt: Encoded, generated: Text) -> list[int]:
@@ -39,7 +40,7 @@ def generated_ids(encoder: Encoder, text: Text, prompt: Encoded, generated: Text
                 "generated is a string or a list of vocabulary ids, got "
                 f"{type(generated).__name__}: pass the ids that the server generated"
             )
-        ids = [int(token_id) for token_id in written]
+        ids = [whole_number("a vocabulary id", token_id) for token_id in written]
     elif prompt.chat is not None or not is_ids(text):
         if prompt.chat is not None:
             whole = encoder.texts.alone(prompt.chat.text + written)

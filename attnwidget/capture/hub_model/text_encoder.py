@@ -18,6 +18,7 @@ from attnwidget.capture.hub_model.token_axes import token_axis
 from attnwidget.text.counted import counted
 from attnwidget.text.token_words import words_without_tokens
 from attnwidget.text.tokens import Tokens
+from attnwidget.text.whole_number import whole_number
 
 Text = str | Sequence[str] | Sequence[int] | Sequence[Mapping[str, Any]] | Chat
 
@@ -125,7 +126,7 @@ class Encoder:
                 raise TypeError(
                     "pair goes with texts; ids are taken as they are, special ones included"
                 )
-            ids = [int(i) for i in given]
+            ids = [whole_number("a vocabulary id", i) for i in given]
             ids = self.within_limit(ids[: self.limit] if truncate else ids)
             return Encoded(ids, None, self.axis(ids))
         if self._tokenizer is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,6 +47,7 @@ from attnwidget.text.counted import counted
 from attnwidget.text.index_among import index_among
 from attnwidget.text.places import Media, Place, Sound, picture_array
 from attnwidget.text.tokens import Tokens
+from attnwidget.text.whole_number import whole_number, whole_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -561,8 +561,7 @@ class Attention:
         axes = self.stacks[name]
         _check_part("queries", queries, len(axes.query))
         _check_part("keys", keys, len(axes.key))
-        if as_index(step) < 1:
-            raise ValueError(f"step is at least 1 token, got {step}")
+        step = whole_number("step", step, 1, "token")
         with self.head_maps.reading():
             tile = self.head_maps.tiles[name].tile(layer, head, queries, keys, step)
         values: Float32Array = as_numpy(tile)
@@ -597,8 +596,7 @@ class Attention:
         part = (0, len(axes.query), 0, len(axes.key)) if within is None else within
         _check_part("queries", part[:2], len(axes.query))
         _check_part("keys", part[2:], len(axes.key))
-        if as_index(count) < 1:
-            raise ValueError(f"count is at least 1 link, got {count}")
+        count = whole_number("count", count, 1, "link")
         with self.head_maps.reading():
             tiles = self.head_maps.tiles[name]
             return tiles.top_links(layer, head, count, part, diagonal=diagonal)
@@ -822,7 +820,9 @@ class Attention:
         self.head_maps.check_quantity(quantity)
         axes = self.head_maps.stack(stack)
         check_place(axes, side, index)
-        return self.head_maps.of_tokens(side, [as_index(index)], quantity, layer, axes.name)
+        return self.head_maps.of_tokens(
+            side, [whole_number(side, index)], quantity, layer, axes.name
+        )
 
     def stack_maps(self, stack: str) -> StackMaps:
         """The layers of a stack with tokens on both axes.
@@ -1111,5 +1111,6 @@ def _given_axes(
 
 
 def _check_part(name: str, part: tuple[int, ...], count: int) -> None:
-    if len(part) != 2 or not 0 <= as_index(part[0]) < as_index(part[1]) <= count:
+    ends = whole_numbers(name, part)
+    if len(ends) != 2 or not 0 <= ends[0] < ends[1] <= count:
         raise ValueError(f"{name} are (from, to) among 0 to {count}, to excluded; got {part}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import index as as_index
 from typing import Any, Literal, TypeAlias
 
 from attnwidget.capture.maps.combined_heads import Combination, CombinedHeads, Members
@@ -13,6 +12,7 @@ from attnwidget.capture.maps.stack_axes import CombinedNames, Stack, chosen_stac
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
+from attnwidget.text.whole_number import whole_number
 
 #: Heads by number, in every chosen layer, or as (layer, head) or (layer, head, stack).
 HeadChoice: TypeAlias = "int | Sequence[int] | Sequence[Head | Sequence[Any]] | None"
@@ -138,12 +138,7 @@ def _numbers(values: Sequence[Any], what: str) -> list[int]:
     """Return whole numbers, each once."""
     numbers = []
     for value in values:
-        try:
-            number = as_index(value)
-        except TypeError:
-            raise TypeError(f"a {what} is a whole number, got {value!r}") from None
-        if isinstance(value, bool):
-            raise TypeError(f"a {what} is a whole number, got {value!r}")
+        number = whole_number(f"a {what}", value)
         if number in numbers:
             raise ValueError(f"{what} {number} is chosen twice: name each {what} once")
         numbers.append(number)

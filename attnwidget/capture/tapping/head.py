@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import index as as_index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.text.index_among import index_among
+from attnwidget.text.whole_number import is_whole_number
 
 if TYPE_CHECKING:
     from attnwidget.capture.tapping.layer_numbers import LayerNumbers
@@ -71,15 +71,12 @@ def named_head(
         raise ValueError(f"say which stack, (layer, head, stack): one of {names}")
     if stack not in shapes:
         raise ValueError(f"there is no stack {stack!r}, one of {names} is expected")
-    try:
-        layer = as_index(value[0])
-        head = as_index(value[1])
-    except TypeError:
-        given = (value[0], value[1])
-        raise TypeError(f"layer and head are integers, counted from 0, got {given!r}") from None
+    given = (value[0], value[1])
+    if not all(map(is_whole_number, given)):
+        raise TypeError(f"layer and head are integers, counted from 0, got {given!r}")
     n_layers, n_heads = shapes[stack]
-    index_among("layer", layer, n_layers, repr(stack))
-    index_among("head", head, n_heads, repr(stack))
+    layer = index_among("layer", given[0], n_layers, repr(stack))
+    head = index_among("head", given[1], n_heads, repr(stack))
     if layers and stack in layers:
         layers[stack].check(layer)
     return Head(layer, head, stack)

@@ -35,6 +35,7 @@ from attnwidget.probes.parse_scores import (
 from attnwidget.probes.train_and_dev import train_and_dev
 from attnwidget.probes.untrained_model import untrained_like
 from attnwidget.text.treebank import Sentence
+from attnwidget.text.whole_number import whole_number, whole_numbers
 from attnwidget.text.word_vectors import WordVectors
 
 if TYPE_CHECKING:
@@ -149,11 +150,13 @@ def train_dependency_probe(
     refuse_no_model(model)
     one_of("kind", kind, get_args(ProbeKind))
     one_of("decode", decode, get_args(Decode))
-    numbers = each_once("seeds", range(seeds) if isinstance(seeds, int) else map(int, seeds))
-    if epochs < 1 or not learning_rate > 0:
-        raise ValueError(
-            f"epochs are at least 1 and learning_rate is above 0, got {epochs} and {learning_rate}"
-        )
+    if not isinstance(seeds, Iterable):
+        seeds = range(whole_number("seeds", seeds, 1))
+    numbers = each_once("seeds", whole_numbers("seeds", seeds, 0))
+    epochs = whole_number("epochs", epochs, 1)
+    batch_size = whole_number("batch_size", batch_size, 1)
+    if not learning_rate > 0:
+        raise ValueError(f"learning_rate is above 0, got {learning_rate!r}")
     if untrained and kind == "distances+words":
         raise ValueError("a probe of distances+words reads no attention: leave untrained out")
     train, dev, n_repeated = train_and_dev(train, dev)

@@ -28,6 +28,7 @@ from attnwidget.probes.pairs.pair_examples import PairExamples
 from attnwidget.probes.pairs.pair_result import PairProbe, pair_scores
 from attnwidget.probes.train_and_dev import train_and_dev
 from attnwidget.text.treebank import Sentence
+from attnwidget.text.whole_number import whole_number
 from attnwidget.words.relation_results import DIRECTIONS
 
 if TYPE_CHECKING:
@@ -116,9 +117,9 @@ def train_pair_probe(
     refuse_no_model(model)
     train, dev, _ = train_and_dev(train, dev)
     one_of("direction", direction, (*DIRECTIONS, "both"))
-    for name, number in (("min_count", min_count), ("epochs", epochs)):
-        if number < 1:
-            raise ValueError(f"{name} is at least 1, got {number}")
+    min_count = whole_number("min_count", min_count, 1)
+    epochs = whole_number("epochs", epochs, 1)
+    seed = whole_number("seed", seed, 0)
     directions = DIRECTIONS if direction == "both" else (direction,)
     with one_writer(resume), cache_folder(cache) as folder:
         read = [

@@ -23,6 +23,7 @@ from attnwidget.probes.structural.structural_training import VectorTrees
 from attnwidget.probes.train_and_dev import train_and_dev
 from attnwidget.probes.untrained_model import untrained_like
 from attnwidget.text.treebank import Sentence
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -124,9 +125,11 @@ def train_structural_probe(
     refuse_no_model(model)
     train, dev, _ = train_and_dev(train, dev)
     chosen = chosen_layers(model, layers)
-    for name, number in (("seeds", seeds), ("epochs", epochs), ("batch_size", batch_size)):
-        if number < 1:
-            raise ValueError(f"{name} is at least 1, got {number}")
+    seeds = whole_number("seeds", seeds, 1)
+    epochs = whole_number("epochs", epochs, 1)
+    batch_size = whole_number("batch_size", batch_size, 1)
+    if not learning_rate > 0:
+        raise ValueError(f"learning_rate is above 0, got {learning_rate!r}")
     subjects = {"probe": model}
     if untrained:
         subjects["untrained"] = untrained_like(model)
@@ -203,7 +206,7 @@ def train_structural_probe(
 def _ranks(rank: Rank | Sequence[Rank], dim: int) -> tuple[int, ...]:
     """Ranks asked for, least first; ValueError for one that no map of the vectors has."""
     listed = list(rank) if isinstance(rank, Sequence) else [rank]
-    ranks = [dim if value is None else value for value in listed]
+    ranks = [dim if value is None else whole_number("rank", value) for value in listed]
     wrong = [value for value in ranks if not 1 <= value <= dim]
     if wrong or not ranks or len({*ranks}) < len(ranks):
         raise ValueError(

@@ -11,6 +11,7 @@ import traitlets
 from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head
+from attnwidget.text.whole_number import whole_number
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import StackShapes
 from attnwidget.widgets.shared.metric_table import (
@@ -157,8 +158,7 @@ class MetricChoice(StackChoice):
             raise ValueError(
                 f"there are no metrics for {wanted.stack!r} to compare heads by: assign `metrics`"
             )
-        if n < 1:
-            raise ValueError(f"n is 1 or more, got {n}")
+        n = whole_number("n", n, 1)
         _, n_heads = self.shapes()[wanted.stack]
         nearest = nearest_heads(metrics, n)[wanted.layer * n_heads + wanted.head]
         return [Head(*divmod(int(index), n_heads), wanted.stack) for index in nearest]

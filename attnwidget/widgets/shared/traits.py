@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
 from attnwidget.capture.tapping.head import Head
+from attnwidget.text.whole_number import whole_number
 
 
 class HeadsTrait(traitlets.List[Head]):
@@ -44,7 +44,7 @@ class TokenMarks(traitlets.List[tuple[str, int]]):
     def validate(self, obj: Any, value: Any) -> list[tuple[str, int]]:
         """The value as a list of tuples."""
         try:
-            marks = [(side, as_index(index)) for side, index in value]
+            marks = [(side, whole_number(str(side), index)) for side, index in value]
         except (ValueError, TypeError):
             marks = [("", -1)]
         if any(side not in ("query", "key") or index < 0 for side, index in marks):
@@ -63,7 +63,7 @@ class WindowTrait(traitlets.TraitType[Any, Any]):
         if value is None:
             return None
         try:
-            q0, q1, k0, k1 = (as_index(end) for end in value)
+            q0, q1, k0, k1 = (whole_number("end", end) for end in value)
         except (ValueError, TypeError):
             q0 = q1 = k0 = k1 = 0
         if not (0 <= q0 < q1 and 0 <= k0 < k1):

@@ -1,0 +1,69 @@
+"""Padding around a text in a dict of inputs changes no number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from attnwidget import AttentionModel, load_model
+from attnwidget.mechanisms import head_writes, logit_lens
+from fixtures import zoo
+
+IDS = [11, 12, 13, 14, 15]
+
+
+@pytest.fixture(scope="module", params=["llama", "gpt2", "opt", "bloom"])
+def model(request: pytest.FixtureRequest) -> AttentionModel:
+    return load_model(zoo.build(request.param))
+
+
+@pytest.mark.parametrize("before", [0, 2])
+@pytest.mark.parametrize("after", [0, 3])
+class TestPaddingAroundATextChangesNothing:
+    def inputs(self, before: int, after: int) -> dict[str, torch.Tensor]:
+        ids = [*[0] * before, *IDS, *[0] * after]
+        mask = [*[0] * before, *[1] * len(IDS), *[0] * after]
+        return {"input_ids": torch.tensor([ids]), "attention_mask": torch.tensor([mask])}
+
+    def test_the_next_token(self, model: AttentionModel, before: int, after: int) -> None:
+        alone = model.predict(IDS)
+        padded = model.predict(self.inputs(before, after))
+        assert padded.positions == (len(IDS),)
+        assert np.abs(padded.log_probabilities - alone.log_probabilities).max() <= 1e-5
+        # The model itself, without any code of the package.
+        with torch.no_grad():
+            logits = model.hf_model(input_ids=torch.tensor([IDS])).logits[0, -1]
+        expected = torch.log_softmax(logits.float(), -1).numpy()
+        assert np.abs(padded.log_probabilities[0] - expected).max() <= 1e-5
+
+    def test_the_lens_and_what_a_head_writes(
+        self, model: AttentionModel, before: int, after: int
+    ) -> None:
+        alone = model.attend(IDS)
+        padded = model.attend(self.inputs(before, after))
+        lens = logit_lens(padded)
+        assert lens.positions == (len(IDS),)
+        assert np.abs(lens.log_probabilities - logit_lens(alone).log_probabilities).max() <= 1e-4
+        writes = [head_writes(attention, 1, 0).to_frame() for attention in (alone, padded)]
+        assert writes[0].equals(writes[1]) or np.allclose(
+            writes[0].select_dtypes("number"), writes[1].select_dtypes("number"), atol=1e-4
+        )
+
+    def test_maps(self, model: AttentionModel, before: int, after: int) -> None:
+        padded = model.attend(self.inputs(before, after))
+        assert np.abs(padded.weights() - model.attend(IDS).weights()).max() <= 1e-6
+
+
+def test_a_mask_of_another_length_is_refused() -> None:
+    model = load_model(zoo.build("llama"))
+    inputs = {"input_ids": torch.tensor([IDS]), "attention_mask": torch.ones(1, 4)}
+    with pytest.raises(ValueError, match=r"attention_mask has the shape \[1, 4\] for a text of 5"):
+        model.attend(inputs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool])
+def test_ids_of_another_type_are_refused(dtype: torch.dtype) -> None:
+    model = load_model(zoo.build("llama"))
+    with pytest.raises(TypeError, match="input_ids are whole numbers, got"):
+        model.attend({"input_ids": torch.tensor([IDS], dtype=dtype)})

@@ -1,0 +1,180 @@
+"""Arguments that count, number or seed something take whole numbers, and no truth values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from attnwidget import (
+    Attention,
+    AttentionModel,
+    ablate,
+    load_model,
+    load_treebank,
+    make_segments,
+    measure,
+    read_segments,
+)
+from attnwidget.behaviours import find_links, head_examples
+from attnwidget.demo import demo_prose, demo_treebank, drawn_shapes
+from attnwidget.mechanisms import logit_lens
+from attnwidget.metrics import induction_scores
+from attnwidget.probes import train_dependency_probe, train_pair_probe, train_structural_probe
+from attnwidget.text.whole_number import is_whole_number, whole_number
+from attnwidget.words import probe_relations
+
+TREE = "1\tCats\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tpurr\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+TEXT = "The woman washed [MASK] hands."
+NO_NUMBERS = [True, False, np.True_, torch.tensor(True), 1.5, 2.0, float("nan"), "2", None, [2]]
+
+
+@pytest.fixture(scope="module")
+def model() -> AttentionModel:
+    return load_model(device="cpu")
+
+
+@pytest.fixture(scope="module")
+def attention(model: AttentionModel) -> Attention:
+    return model.attend(TEXT)
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
+def test_other_values_are_no_whole_numbers(value: object) -> None:
+    assert not is_whole_number(value)
+    with pytest.raises(TypeError, match="limit is a whole number of at least 1, got "):
+        whole_number("limit", value, 1)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [3, np.int64(3), np.array(3), torch.tensor(3), pd.Series([3], dtype="int8")[0]],
+    ids=repr,
+)
+def test_integers_of_every_library_are_whole_numbers(value: Any, attention: Attention) -> None:
+    assert whole_number("limit", value, 1) == 3
+    assert np.array_equal(attention.weights(value, value), attention.weights(3, 3))
+
+
+def _studies(model: AttentionModel, path: Path) -> dict[str, Callable[[Any], Any]]:
+    """Calls with one argument that is a whole number of at least 1."""
+    segments = make_segments(["The cat sat.", "It slept."], model)
+    trees, dev = demo_treebank()[:6], demo_treebank()[6:9]
+    quiet = {"progress": False}
+    induction = load_model("attnwidget/induction", device="cpu")
+    return {
+        "limit of a treebank": lambda n: load_treebank(path, limit=n),
+        "limit of segments": lambda n: read_segments(demo_prose(), model, limit=n),
+        "tokens of segments": lambda n: make_segments(["The cat"], model, max_tokens=n),
+        "tokens of a model": lambda n: load_model(max_tokens=n),
+        "batch": lambda n: measure(model, segments, "entropy", batch_size=n, **quiet),
+        "sequences": lambda n: induction_scores(induction, n_sequences=n, length=4, **quiet),
+        "examples": lambda n: head_examples(model, segments, n, **quiet),
+        "places": lambda n: find_links(model, trees, relation="nsubj", k=n, **quiet),
+        "epochs": lambda n: train_structural_probe(model, trees, dev, epochs=n, **quiet),
+        "seeds": lambda n: train_dependency_probe(model, trees, dev, seeds=n, **quiet),
+        "count of pairs": lambda n: train_pair_probe(model, trees, dev, min_count=n, **quiet),
+        "answers": lambda n: model.predict(TEXT, top=n),
+        "answers of a lens": lambda n: logit_lens(model.attend(TEXT), top=n),
+        "new tokens": lambda n: induction.generate("The cat", n),
+        "links": lambda n: model.attend(TEXT).top_links(0, 0, n),
+        "pictures": drawn_shapes,
+    }
+
+
+@pytest.mark.parametrize("value", [True, 1.5, "2"], ids=repr)
+def test_counts_of_studies_are_whole_numbers(
+    value: object, model: AttentionModel, tmp_path: Path
+) -> None:
+    path = tmp_path / "trees.conllu"
+    path.write_text(TREE * 3)
+    for name, study in _studies(model, path).items():
+        with pytest.raises(TypeError, match="whole number"):
+            pytest.fail(f"{name} took {value!r}: {study(value)}")
+
+
+def test_counts_below_one_are_refused(model: AttentionModel, tmp_path: Path) -> None:
+    path = tmp_path / "trees.conllu"
+    path.write_text(TREE * 3)
+    for name, study in _studies(model, path).items():
+        with pytest.raises(ValueError, match="is at least 1"):
+            pytest.fail(f"{name} took 0: {study(0)}")
+
+
+def test_truth_values_name_no_heads_layers_and_tokens(
+    model: AttentionModel, attention: Attention
+) -> None:
+    calls: Sequence[Callable[[], Any]] = [
+        lambda: attention.weights(True, 0),
+        lambda: attention.head((0, True)),
+        lambda: attention.rows(0, 0, [True]),
+        lambda: attention.of_token("query", True),
+        lambda: attention.tile(0, 0, (False, True), (0, 2)),
+        lambda: model.predict(TEXT, at=[True]),
+        lambda: logit_lens(attention, at=[True]),
+        lambda: model.disabled([(True, False)]).__enter__(),
+        lambda: model.disabled(layers=[True]).__enter__(),
+        lambda: model.disabled([(0, 1)], edges=[(True, False)]).__enter__(),
+        lambda: ablate(model, [(TEXT, "her")], score="loss", heads=[(True, 0)]),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match="is a whole number"):
+            call()
+
+
+@pytest.mark.parametrize("ids", [[True, False], [2, True, 3], (False, 2)], ids=repr)
+def test_truth_values_are_no_vocabulary_ids(model: AttentionModel, ids: Sequence[int]) -> None:
+    with pytest.raises(TypeError, match="a vocabulary id is a whole number, got"):
+        model.attend(ids)
+    with pytest.raises(TypeError, match="input_ids are whole numbers, got bool"):
+        model.attend({"input_ids": torch.tensor([ids], dtype=torch.bool)})
+
+
+def test_one_number_in_place_of_a_list_is_refused_by_name(
+    model: AttentionModel, attention: Attention
+) -> None:
+    for call in (
+        lambda: model.predict(TEXT, at=3),  # type: ignore[arg-type]
+        lambda: logit_lens(attention, at=3),  # type: ignore[arg-type]
+        lambda: model.disabled(layers=1).__enter__(),  # type: ignore[arg-type]
+        lambda: probe_relations(model, demo_treebank()[:2], offsets=1),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError, match=r"is a list of whole numbers, such as \[1\], got"):
+            call()
+
+
+def test_offsets_are_not_rounded(model: AttentionModel) -> None:
+    with pytest.raises(TypeError, match=r"an entry of offsets is a whole number, got 1\.5"):
+        probe_relations(model, demo_treebank()[:2], offsets=[1.5])  # type: ignore[list-item]
+
+
+def test_heads_of_an_array_are_rows(model: AttentionModel) -> None:
+    strong = np.zeros((6, 12))
+    strong[[1, 4], [2, 7]] = 1
+    with model.disabled(np.argwhere(strong)) as edited:
+        assert edited.name.endswith("without L1 H2, L4 H7 (uniform)")
+    with pytest.raises((TypeError, ValueError), match="a head is"):
+        model.disabled(strong.astype(bool)).__enter__()
+
+
+def test_heads_in_a_dict_by_layer_are_refused(model: AttentionModel) -> None:
+    # `prune_heads` of transformers takes this form. Its keys alone would name another head.
+    by_layer: Any = {0: [1, 2], 3: [4]}
+    with pytest.raises(TypeError, match=r"heads are \(layer, head\) or a list of these"):
+        model.disabled(by_layer).__enter__()
+    with pytest.raises(TypeError, match=r"heads are \(layer, head\) or a list of these"):
+        ablate(model, [(TEXT, "her")], score="loss", heads=by_layer)
+
+
+def test_a_cut_that_leaves_no_room_for_tokens_is_refused(model: AttentionModel) -> None:
+    for n_tokens in (1, 2):
+        with pytest.raises(ValueError, match="text 0 has 1 part, and 0 tokens fit"):
+            make_segments(["The cat"], model, max_tokens=n_tokens, truncate=True)
+    assert make_segments(["The cat"], model, max_tokens=3, truncate=True)[0].first == ("the",)
+    with pytest.raises(ValueError, match="text 0 has 2 parts, and 1 tokens fit"):
+        make_segments([("The cat", "It")], model, max_tokens=4, truncate=True)
