@@ -13,7 +13,7 @@ from attnwidget.capture.default_method import default_method
 from attnwidget.capture.hub_model.media_input import is_media
 from attnwidget.capture.hub_model.model_tensors import is_of_text
 from attnwidget.capture.hub_model.weight_placement import device_of
-from attnwidget.capture.model_inputs import ModelInputs
+from attnwidget.capture.model_inputs import ModelInputs, is_one_text
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
 from attnwidget.capture.tapping.edit_methods import METHODS, REFERRING, EditMethod
 from attnwidget.capture.tapping.edits import (
@@ -218,6 +218,7 @@ def _referred(
 ) -> dict[Head, Change]:
     """Return the outputs of heads on reference inputs, read by the intact model."""
     is_one = isinstance(reference, (str, Mapping)) or is_media(reference)
+    is_one = is_one or is_one_text(reference)
     many = isinstance(reference, Iterable) and not is_one
     listed: list[object] = list(reference) if many else [reference]  # type: ignore[call-overload]
     if not listed or (method == "patch" and len(listed) > 1):

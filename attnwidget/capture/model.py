@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.default_method import default_method
-from attnwidget.capture.disabled import HeadChoice, disabled
+from attnwidget.capture.disabled import HeadChoice, disabled, intact_edits
 from attnwidget.capture.hub_model.chat_text import Chat, as_chat, is_chat
 from attnwidget.capture.hub_model.continued_inputs import continuable, continued
 from attnwidget.capture.hub_model.example import ReadExample
@@ -51,7 +51,7 @@ from attnwidget.capture.maps.sound_probe import SoundProbe
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.predict import predictions_of, question_of
-from attnwidget.capture.tapping.attention_sites import count_heads, find_sites, text_parts
+from attnwidget.capture.tapping.attention_sites import find_sites, text_parts
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.edits import Edits
 from attnwidget.capture.tapping.gradients import attention_gradients
@@ -60,10 +60,10 @@ from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.output_check import OutputCheck
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.replay import CANNOT_START_ABOVE
-from attnwidget.capture.tapping.stack_names import is_cross
-from attnwidget.capture.tapping.stages import is_stage
+from attnwidget.capture.tapping.stack_names import default_stack, is_cross
 from attnwidget.capture.tapping.tap import open_edits
 from attnwidget.kernels.plain_torch import in_plain_torch, plain_torch
+from attnwidget.text.counted import counted
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 from attnwidget.text.whole_number import whole_number
@@ -207,23 +207,21 @@ class AttentionModel:
     @property
     def n_layers(self) -> int:
         """Number of layers of the model, or of its encoder in an encoder-decoder."""
-        stated = getattr(self.hf_model.config.get_text_config(), "num_hidden_layers", None)
-        sites = find_sites(uncompiled(self.hf_model))
-        if isinstance(stated, int) and not is_stage(sites[0].stack):
-            return stated
-        # LXMERT states a number for each of its stacks, Swin the number of its stages, and SAM only
-        # the numbers of its parts.
-        return sum(site.stack == sites[0].stack for site in sites)
+        return len(self._heads_of_layers)
 
     @property
     def n_heads(self) -> int:
-        """Number of attention heads per layer, in the first stage of a model with stages."""
-        config = self.hf_model.config.get_text_config()
-        first = find_sites(uncompiled(self.hf_model))[0]
-        stated = getattr(config, "num_attention_heads", None)
-        if is_stage(first.stack) or not isinstance(stated, int):
-            return count_heads(first.module, config) or 0
-        return stated
+        """Largest number of attention heads of a layer; with stages, of the first stage."""
+        return max(self._heads_of_layers)
+
+    @property
+    def _heads_of_layers(self) -> tuple[int, ...]:
+        """Number of heads of each layer, counted in the modules.
+
+        The configuration of a model whose layers were taken out still states the former number.
+        """
+        heads_of = intact_edits(uncompiled(self.hf_model)).heads_of
+        return heads_of[default_stack(heads_of) or next(iter(heads_of))]
 
     @property
     def default_method(self) -> EditMethod:
@@ -543,19 +541,21 @@ class AttentionModel:
             else:
                 inputs = self.inputs.padded([encoded])
                 tokens = encoded.tokens
-            if self.inputs.encodes_apart:
-                written = translation(self.hf_model, inputs, max_new_tokens, **options)
-                inputs["decoder_input_ids"] = written
-                attention = self._attentions(inputs, [tokens], n_prompt=1, media=media)[0]
-                attention.made_by = made_by
-                return attention
-            n_prompt = inputs["input_ids"].shape[1]
+            apart = self.inputs.encodes_apart
+            n_prompt = 1 if apart else inputs["input_ids"].shape[1]
             limit = self.inputs.encoder.limit
             if limit is not None and n_prompt + max_new_tokens > limit:
                 raise ValueError(
-                    f"a prompt of {n_prompt} tokens and {max_new_tokens} new ones exceed "
-                    f"the {limit} that {type(self.hf_model).__name__} takes: ask for fewer new ones"
+                    f"a prompt of {counted(n_prompt, 'token')} and {max_new_tokens} new ones "
+                    f"exceed the {limit} that {type(self.hf_model).__name__} takes: ask for fewer "
+                    "new ones"
                 )
+            if apart:
+                written, n_prompt = translation(self.hf_model, inputs, max_new_tokens, **options)
+                inputs["decoder_input_ids"] = written
+                attention = self._attentions(inputs, [tokens], n_prompt, media=media)[0]
+                attention.made_by = made_by
+                return attention
             prompt = inputs
             if encoded is not None:
                 names = ("input_ids", "attention_mask")
@@ -683,8 +683,9 @@ class AttentionModel:
             layers: Layers whose heads are all switched off as well.
             stack: Stack of `layers` and of heads without a stack: "encoder", "decoder" or "cross".
             reference: For "mean", an input or a list of inputs; for "patch", one input with the
-                same number of tokens. An input is a text, an `Attention` of this model, a `Segment`
-                or a dict of inputs. The intact model reads it.
+                same number of tokens. An input is a text, a list of words or ids, a chat, an
+                `Attention` of this model, a `Segment` or a dict of inputs. The intact model reads
+                it.
             edges: Weights to remove in place of whole heads: [(query, key), ...], tokens counted
                 from 0. The rest of each row is scaled to its former sum.
             kv_group: Whether to include all heads that share keys and values with the named heads.

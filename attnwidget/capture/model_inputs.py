@@ -8,8 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnwidget.capture.hub_model.chat_text import is_chat
 from attnwidget.capture.hub_model.generate import decoder_ids, translation
 from attnwidget.capture.hub_model.length_limit import LengthLimit
+from attnwidget.capture.hub_model.listed_ids import is_array, listed
 from attnwidget.capture.hub_model.media_input import EncodedMedia, MediaInput, is_media, media_input
 from attnwidget.capture.hub_model.model_tensors import (
     TEXTS,
@@ -26,8 +28,12 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.text.places import Media
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens
+from attnwidget.text.whole_number import is_whole_number
 
 Inputs = Mapping[str, Any]
+
+# Largest number of tokens that an encoder-decoder generates if there is no target.
+_GENERATED = 40
 
 
 class ModelInputs:
@@ -212,7 +218,10 @@ class ModelInputs:
         if not self.encodes_apart or "decoder_input_ids" in inputs:
             return inputs
         if target is None:
-            return {**inputs, "decoder_input_ids": translation(self._hf_model, inputs, 40)}
+            limit = self.encoder.limit
+            n_new = _GENERATED if limit is None else max(1, min(_GENERATED, limit - 1))
+            written, _ = translation(self._hf_model, inputs, n_new)
+            return {**inputs, "decoder_input_ids": written}
         ids = self.encoder(target, truncate=truncate, target=True).ids
         return {**inputs, "decoder_input_ids": self._row(decoder_ids(self._hf_model, ids))}
 
@@ -231,6 +240,9 @@ class ModelInputs:
             return self.with_decoder(inputs), _shortened(
                 " ".join(reference.first + reference.second)
             )
+        if is_one_text(reference):
+            inputs, tokens = self.of(listed(reference))
+            return self.with_decoder(inputs), _shortened(" ".join(tokens.text if tokens else ()))
         if is_media(reference):
             given = media_input(reference)
             kind = "picture" if given.media.pictures else "sound"
@@ -243,7 +255,7 @@ class ModelInputs:
             return self.with_decoder(inputs), _shortened(name)
         raise TypeError(
             "a reference is a text, a picture, a sound, an Attention, a Segment or a dict of "
-            f"inputs, or a list of these; got {type(reference).__name__}"
+            f"inputs, or a list of these; got {reference!r}"
         )
 
     def _of_attention(self, attention: Attention) -> tuple[dict[str, Tensor], str]:
@@ -297,6 +309,26 @@ class ModelInputs:
 
     def _row(self, ids: Sequence[int]) -> Tensor:
         return torch.tensor([list(ids)], dtype=torch.long, device=device_of(self._hf_model))
+
+
+def is_one_text(item: Any) -> bool:
+    """Return whether a list or an array is one text: vocabulary ids, words, or a chat.
+
+    A list in which a string has a space is a list of texts.
+
+    Example:
+        >>> is_one_text(["The", "cat"]), is_one_text(["The cat", "It"]), is_one_text([2, 7])
+        (True, False, True)
+    """
+    if is_array(item):
+        shape: tuple[int, ...] = tuple(item.shape)
+        return len(shape) == 1 or (len(shape) == 2 and shape[0] == 1)
+    if not isinstance(item, (list, tuple, range)) or not item:
+        return False
+    if is_chat(item):
+        return all(isinstance(message, Mapping) and "role" in message for message in item)
+    is_words = all(isinstance(word, str) and len(word.split()) == 1 for word in item)
+    return is_words or all(map(is_whole_number, item))
 
 
 def _shortened(text: str) -> str:

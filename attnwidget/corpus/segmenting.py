@@ -68,6 +68,8 @@ def read_segments(
     if max_tokens is None:
         max_tokens = min(128, allowed or 128)
     max_tokens = whole_number("max_tokens", max_tokens, 1)
+    if limit is not None:
+        limit = whole_number("limit", limit, 1, "segment")
     if allowed is not None and max_tokens > allowed:
         raise ValueError(
             f"max_tokens is {max_tokens}; {model.length_limit.reads} {allowed} at most"

@@ -141,7 +141,12 @@ def attention_rollout(
         layers = tuple(range(len(products)))
         name = "Rollout"
     else:
-        through = attention.head((*head[:2], about["stack"]))
+        through = attention.head(head if len(head) == 3 else (*head, about["stack"]))
+        if through.stack != about["stack"]:
+            raise ValueError(
+                f"the rollout follows {about['stack']!r}, and {through} is of another stack: pass "
+                f"stack={through.stack!r}, or a head of {about['stack']!r}"
+            )
         products = kernels.head_rollout(weights, through.layer, through.head)[None]
         layers = (through.layer,)
         name = f"Rollout through L{through.layer} H{through.head}"

@@ -9,7 +9,10 @@ import torch
 from torch import nn
 
 from attnwidget.capture.hub_model.plain_defaults import plain_defaults
+from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.load import load_model
+from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -25,6 +28,10 @@ def untrained_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
         model: what `load_model` gave.
         seed: of the weights.
 
+    Raises:
+        ValueError: Layers were taken out of the model or added, and its configuration states
+            another number.
+
     Example:
         >>> from attnwidget import load_model
         >>> from attnwidget.probes.untrained_model import untrained_like
@@ -36,6 +43,13 @@ def untrained_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
     with torch.random.fork_rng(), plain_defaults():
         torch.manual_seed(seed)
         drawn = type(trained)(config)
+    counts = [len(find_sites(uncompiled(part))) for part in (trained, drawn)]
+    if counts[0] != counts[1]:
+        raise ValueError(
+            f"{model.own_name} has {counted(counts[0], 'attention module')}, and its configuration "
+            f"describes a model with {counts[1]}. A control with random weights is made from the "
+            "configuration: set config.num_hidden_layers (and config.layer_types, if there are any)"
+        )
     words = trained.get_input_embeddings()
     modules = dict(drawn.named_modules())
     with torch.no_grad():

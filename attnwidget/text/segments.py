@@ -147,7 +147,7 @@ def cut_segments(
     """
     room = whole_number("max_tokens", max_tokens) - n_special
     if limit is not None:
-        limit = whole_number("limit", limit, 1, "segment")
+        limit = whole_number("limit", limit, 0, "segments")
     seed = whole_number("seed", seed, 0)
     if room < 2:
         raise ValueError(

@@ -418,7 +418,7 @@ def test_attention_is_unchanged_where_only_another_stack_is_edited() -> None:
         ({"heads": [(0, 1)], "method": "mean"}, "needs reference="),
         ({"heads": [(0, 1)], "method": "patch"}, "needs reference="),
         ({"heads": [(0, 1)], "method": "uniform", "reference": SENTENCE}, "not for 'uniform'"),
-        ({"heads": [(0, 1)], "method": "patch", "reference": ["a", "b"]}, "one input"),
+        ({"heads": [(0, 1)], "method": "patch", "reference": ["a b", "b"]}, "one input"),
         ({"heads": [(0, 1)], "method": "mean", "reference": []}, "at least one"),
         ({"heads": [(0, 1)], "edges": [(1, 2)], "method": "zero"}, "in place of method"),
         ({"heads": [(0, 1)], "edges": [(1, -2)]}, "counted from 0"),
@@ -475,3 +475,20 @@ def test_a_closed_model_is_refused() -> None:
     model.close()
     with pytest.raises(RuntimeError, match="was closed"), model.disabled((0, 1)):
         pytest.fail("the block began")
+
+
+def test_a_list_of_words_or_ids_is_one_reference() -> None:
+    model = load_model("attnwidget/induction", device="cpu")
+    words = ["The", "captain", "told", "his", "men"]
+    ids = model.attend(words).stacks["self"].query.ids
+
+    def edited(reference: object) -> np.ndarray[Any, Any]:
+        with model.disabled([(0, 1)], method="mean", reference=reference):
+            return model.predict("The cat sat").log_probabilities
+
+    expected = edited(" ".join(words))
+    for reference in (words, list(ids), np.array(ids), torch.tensor([ids]), [words], [list(ids)]):
+        np.testing.assert_array_equal(edited(reference), expected)
+    assert np.abs(edited(["The captain", "told his men"]) - expected).max() > 1e-4
+    with pytest.raises(TypeError, match="or a list of these; got 7"):
+        edited([7, "The cat"])

@@ -200,7 +200,7 @@ def test_cells_of_tables_are_escaped_and_numbers_keep_their_digits() -> None:
     assert r"50 \%\_x" in as_latex(table) and r"{lrr}" in as_latex(table)
     named = pd.DataFrame({"a": [0.00001234]}, index=pd.Index(["row"], name="head"))
     assert as_markdown(named, 2).splitlines()[-1] == "| row | 1.2e-05 |"
-    with pytest.raises(ValueError, match="digits is an integer of at least 1"):
+    with pytest.raises(ValueError, match="digits is at least 1, got 0"):
         as_latex(table, 0)
 
 

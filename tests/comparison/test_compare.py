@@ -342,7 +342,7 @@ def test_padding_that_does_not_fit(
         run(embedded, tuned, segments, padded=8)
     with pytest.raises(ValueError, match=r"cannot be padded to 513 tokens: .* 512 at most"):
         run(embedded, tuned, segments, padded=513)
-    with pytest.raises(ValueError, match="padded is None or a number of tokens"):
+    with pytest.raises(ValueError, match="padded is at least 1 token"):
         run(embedded, tuned, segments, padded=0)
 
 

@@ -57,10 +57,12 @@ def test_the_same_seed_draws_the_same_pictures() -> None:
     assert (first.pictures == again.pictures).all() and first.boxes == again.boxes
     assert not (first.pictures == other.pictures).all()
     assert repr(drawn_shapes(1)).startswith("DrawnShapes(1 picture of 32 × 32 pixels: ")
-    for wrong in (0, -1, 1.5):
-        with pytest.raises(ValueError, match="number of pictures is at least 1"):
-            drawn_shapes(wrong)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="a seed is a number from 0, got -1"):
+    for wrong in (0, -1):
+        with pytest.raises(ValueError, match="n is at least 1 picture"):
+            drawn_shapes(wrong)
+    with pytest.raises(TypeError, match=r"n is a whole number of at least 1, got 1\.5"):
+        drawn_shapes(1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="seed is at least 0, got -1"):
         drawn_shapes(1, seed=-1)
 
 

@@ -138,7 +138,7 @@ def test_what_has_no_scores_is_refused() -> None:
     with pytest.raises(ValueError, match="is an encoder-decoder"):
         induction_scores(load_model(zoo.build("bart")), length=5)
     model = load_model(gpt2())
-    with pytest.raises(ValueError, match="length=1"):
+    with pytest.raises(ValueError, match="length is at least 2 tokens, got 1"):
         induction_scores(model, length=1)
     with pytest.raises(ValueError, match="length 100 exceeds the 98 tokens"):
         induction_scores(model, length=100)

@@ -195,7 +195,7 @@ def test_queries_can_be_chosen(model: AttentionModel) -> None:
         Roles("robot")
     with pytest.raises(ValueError, match="max_turns is at least 1"):
         Roles(max_turns=0)
-    with pytest.raises(TypeError, match="integer"):
+    with pytest.raises(TypeError, match="max_turns is a whole number"):
         Roles(max_turns=2.5)
 
 

@@ -67,7 +67,7 @@ def test_gz_and_limit(tmp_path: Path) -> None:
         path = write(tmp_path, gzip.compress(WHOLE.encode()), name)
         assert [len(s) for s in load_treebank(path)] == [9, 3]
     assert len(load_treebank(path, limit=1)) == 1
-    with pytest.raises(ValueError, match="limit is a number of sentences from 1"):
+    with pytest.raises(ValueError, match="limit is at least 1 sentence"):
         load_treebank(path, limit=0)
 
 

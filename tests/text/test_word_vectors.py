@@ -111,7 +111,7 @@ def test_other_faults_name_the_file(tmp_path: Path) -> None:
         load_vectors(latin)
     with pytest.raises(FileNotFoundError):
         load_vectors(tmp_path / "missing.txt")
-    with pytest.raises(ValueError, match="limit is a number of words from 1"):
+    with pytest.raises(ValueError, match="limit is at least 1 word"):
         load_vectors(latin, limit=0)
 
 

@@ -265,7 +265,7 @@ def test_similar_says_what_it_lacks() -> None:
     grid = HeadGrid(attention(), metrics=METRICS)
     with pytest.raises(ValueError, match="no head is selected"):
         grid.similar()
-    with pytest.raises(ValueError, match="n is 1 or more"):
+    with pytest.raises(ValueError, match="n is at least 1"):
         grid.similar((0, 0), n=0)
     with pytest.raises(ValueError, match="assign `metrics`"):
         HeadGrid(attention()).similar((0, 0))

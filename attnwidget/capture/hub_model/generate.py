@@ -50,8 +50,8 @@ def continuation(
 
 def translation(
     hf_model: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, **options: Any
-) -> Tensor:
-    """Return the decoder ids [1, T] that `hf_model` generates for encoder inputs.
+) -> tuple[Tensor, int]:
+    """Return the decoder ids [1, T] that `hf_model` generates, and the number that it read first.
 
     Raises:
         ValueError: the model does not generate.
@@ -70,7 +70,7 @@ def translation(
     written = _generate(
         hf_model, inputs, max_new_tokens, {**options, "logits_processor": [*given, see]}
     )
-    return _with_beginning(written, begun[0]) if begun else written
+    return (_with_beginning(written, begun[0]), begun[0].shape[1]) if begun else (written, 1)
 
 
 def _with_beginning(written: Tensor, begun: Tensor) -> Tensor:

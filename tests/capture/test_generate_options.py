@@ -1,0 +1,74 @@
+"""Options of `generate` that would be ignored, or that ask for more than one text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from transformers import GenerationConfig
+
+from attnwidget import AttentionModel, load_model
+from attnwidget.metrics import attention_rollout
+from fixtures import zoo
+
+IDS = [11, 12, 13]
+
+
+@pytest.fixture(scope="module", params=["llama", "bart"])
+def model(request: pytest.FixtureRequest) -> AttentionModel:
+    return load_model(zoo.build(request.param))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_length": 9}, "does not take max_length=9: pass max_new_tokens"),
+        ({"generation_config": GenerationConfig(do_sample=True)}, "pass its options by name"),
+        ({"return_dict_in_generate": True}, "does not take return_dict_in_generate=True"),
+        ({"num_return_sequences": 2, "num_beams": 2}, "of one continuation, got num_return_seq"),
+        ({"max_new_tokens": 0}, "max_new_tokens is at least 1, got 0"),
+    ],
+)
+def test_options_without_effect_are_refused(
+    model: AttentionModel, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        model.generate(IDS, **({"max_new_tokens": 4} | options))
+
+
+def test_stop_strings_find_the_tokenizer() -> None:
+    model = load_model("attnwidget/induction", device="cpu")
+    prompt = "The cat sat. The dog ran. The cat"
+    whole = model.generate(prompt, 8)
+    assert whole.n_prompt is not None
+    new = whole.stacks["self"].query.ids[whole.n_prompt :]
+    stop = model.tokenizer.decode(new[1:2]).strip()
+    stopped = model.generate(prompt, 8, stop_strings=[stop])
+    assert stopped.stacks["self"].query.ids[whole.n_prompt :] == new[:2]
+
+
+def test_more_tokens_than_a_decoder_reads_are_refused() -> None:
+    model = load_model(zoo.build("bart"))
+    limit = model.length_limit.tokens
+    assert limit is not None
+    with pytest.raises(ValueError, match=f"a prompt of 1 token and {limit} new ones exceed"):
+        model.generate(IDS, limit)
+
+
+def test_the_prompt_of_a_decoder_counts_what_it_read() -> None:
+    model = load_model(zoo.build("bart"))
+    start = model.hf_model.config.decoder_start_token_id
+    assert model.generate(IDS, 3).n_prompt == 1
+    begun = torch.tensor([[start, 21, 22]])
+    attention = model.generate(IDS, 3, decoder_input_ids=begun)
+    assert attention.n_prompt == 3
+    assert attention.stacks["decoder"].query.ids[:3] == (start, 21, 22)
+
+
+def test_a_rollout_through_a_head_of_another_stack_is_refused() -> None:
+    attention = load_model(zoo.build("bart")).attend(IDS, target=[21, 22, 23])
+    with pytest.raises(ValueError, match="follows 'encoder', and decoder L1 H0 is of another"):
+        attention_rollout(attention, head=(1, 0, "decoder"), stack="encoder")
+    found = attention_rollout(attention, head=(1, 0, "decoder"), stack="decoder")
+    assert found.layers == (1,)
