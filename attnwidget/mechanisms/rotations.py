@@ -6,6 +6,7 @@ the same token is read at several positions, and the queries must differ by the 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.model_tensors import input_names, is_of_text, without_cache
+from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.rotary import turned
 
@@ -127,9 +129,9 @@ def _found(
         return {}
     n_tokens = ids.shape[1]
     encodes_apart = getattr(hf_model.config, "is_encoder_decoder", False)
-    options = without_cache(hf_model)
     seen: list[LayerAttention] = []
-    if "position_ids" in input_names(hf_model) and not encodes_apart:
+    reader = hf_model if encodes_apart else _reader_of_text(hf_model)
+    if "position_ids" in input_names(reader) and not encodes_apart:
         places = sorted({0, 1, 2, 3, max(1, n_tokens - 1)})
         at = torch.tensor(places, dtype=torch.long, device=ids.device)[:, None]
         given = {"input_ids": ids[:1, :1].expand(len(places), 1), "position_ids": at}
@@ -142,15 +144,15 @@ def _found(
             first = inputs.get("decoder_input_ids", ids)[:1, :1]
             given["decoder_input_ids"] = first.expand(1, len(places))
     with tap(hf_model, seen.append):
-        try:
-            hf_model(**given, **options)
-        except (AttributeError, TypeError, ValueError):
-            # Models such as CLIP read no text without a picture.
-            beside = {name: value for name, value in inputs.items() if not is_of_text(name)}
-            if not beside:
-                raise
-            seen.clear()
-            hf_model(**given, **options, **beside)
+        # A model whose text has no reader of its own also needs its picture or sound.
+        whole = inputs if reader is hf_model and not encodes_apart else {}
+        count = len(given["input_ids"])
+        beside = {
+            name: value.expand(count, *value.shape[1:]) if value.shape[:1] == (1,) else value
+            for name, value in whole.items()
+            if not is_of_text(name)
+        }
+        reader(**given, **beside, **without_cache(reader))
     tables = list(_tables(hf_model))
     rotations: dict[tuple[str, int], Rotation] = {}
     for layer in seen:
@@ -163,6 +165,30 @@ def _found(
             states = [_by_place(state.cpu().double(), len(places)) for state in both]
             rotations[key] = _fitting(states, places, tables, layer.query.dtype, attention)
     return rotations
+
+
+def _reader_of_text(hf_model: nn.Module) -> nn.Module:
+    """Return the innermost module that reads token ids alone and has all attention over text.
+
+    Models such as CLIP read no text without a picture, and their text model does. Without such a
+    module, return the whole model.
+    """
+    paths = [site.path.split(".") for site in find_sites(hf_model) if site.reads in ("", "text")]
+    reader = module = hf_model
+    for parts in zip(*paths, strict=False):
+        if len(set(parts)) > 1:
+            break
+        module = module.get_submodule(parts[0])
+        named = inspect.signature(module.forward).parameters.values()
+        needed = [
+            item.name
+            for item in named
+            if item.default is item.empty
+            and item.kind not in (item.VAR_POSITIONAL, item.VAR_KEYWORD)
+        ]
+        if "input_ids" in {item.name for item in named} and {*needed} <= {"input_ids"}:
+            reader = module
+    return reader
 
 
 def _by_place(states: Tensor, count: int) -> Tensor:

@@ -39,13 +39,12 @@ def test_options_without_effect_are_refused(
 
 def test_stop_strings_find_the_tokenizer() -> None:
     model = load_model("attnwidget/induction", device="cpu")
-    prompt = "The cat sat. The dog ran. The cat"
-    whole = model.generate(prompt, 8)
+    whole = model.generate("The cat sat", 8)
     assert whole.n_prompt is not None
     new = whole.stacks["self"].query.ids[whole.n_prompt :]
-    stop = model.tokenizer.decode(new[1:2]).strip()
-    stopped = model.generate(prompt, 8, stop_strings=[stop])
-    assert stopped.stacks["self"].query.ids[whole.n_prompt :] == new[:2]
+    stop = model.tokenizer.convert_ids_to_tokens(new[0])
+    stopped = model.generate("The cat sat", 8, stop_strings=[stop])
+    assert stopped.stacks["self"].query.ids[whole.n_prompt :] == new[:1]
 
 
 def test_more_tokens_than_a_decoder_reads_are_refused() -> None:
