@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import GenerationConfig
+from transformers import GenerationConfig, GPT2Config, GPT2LMHeadModel
 
 from attnwidget import AttentionModel, load_model
 from attnwidget.metrics import attention_rollout
 from fixtures import zoo
+from fixtures.vocabularies import MAKERS
 
 IDS = [11, 12, 13]
 
@@ -38,13 +39,15 @@ def test_options_without_effect_are_refused(
 
 
 def test_stop_strings_find_the_tokenizer() -> None:
-    model = load_model("attnwidget/induction", device="cpu")
-    whole = model.generate("The cat sat", 8)
-    assert whole.n_prompt is not None
-    new = whole.stacks["self"].query.ids[whole.n_prompt :]
-    stop = model.tokenizer.convert_ids_to_tokens(new[0])
-    stopped = model.generate("The cat sat", 8, stop_strings=[stop])
-    assert stopped.stacks["self"].query.ids[whole.n_prompt :] == new[:1]
+    tokenizer = MAKERS["byte level"]()
+    torch.manual_seed(0)
+    config = GPT2Config(n_layer=1, n_head=2, n_embd=16, vocab_size=len(tokenizer))
+    model = load_model(GPT2LMHeadModel(config), tokenizer)
+    ids = tokenizer("The ship")["input_ids"]
+    whole = model.generate(ids, 6).stacks["self"].query.ids[len(ids) :]
+    stop = tokenizer.decode(whole[0])
+    stopped = model.generate(ids, 6, stop_strings=[stop]).stacks["self"].query.ids[len(ids) :]
+    assert len(whole) == 6 and stopped == whole[:1]
 
 
 def test_more_tokens_than_a_decoder_reads_are_refused() -> None:
