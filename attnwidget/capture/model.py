@@ -373,6 +373,11 @@ class AttentionModel:
         """
         if isinstance(texts, (str, Mapping)) or is_chat(texts):
             raise TypeError("attend_batch takes a list of texts; for one input use attend(text)")
+        if hasattr(texts, "columns"):
+            raise TypeError(
+                "attend_batch takes a list of texts, and a table is a list of the names of its "
+                "columns: pass list(table['text'])"
+            )
         if is_array(texts):
             raise TypeError(
                 "attend_batch takes a list of texts, and rows of a tensor or an array may end with "

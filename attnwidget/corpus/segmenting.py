@@ -119,8 +119,13 @@ def make_segments(
         >>> make_segments(["The cat sat.", ("Where is it?", "Here.")], load_model())[1].second
         ('here', '.')
     """
-    if isinstance(texts, str) or is_chat(texts):
+    if isinstance(texts, (str, Mapping)) or is_chat(texts):
         raise TypeError("make_segments takes a list of texts; for one text pass [text]")
+    if hasattr(texts, "columns"):
+        raise TypeError(
+            "make_segments takes a list of texts, and a table is a list of the names of its "
+            "columns: pass one column, such as table['text']"
+        )
     if max_tokens is not None:
         max_tokens = whole_number("max_tokens", max_tokens, 1)
     return list(_made(texts, model, max_tokens, truncate))
@@ -171,9 +176,7 @@ def _made(
         if isinstance(chat, Chat):
             yield _of_chat(chat, model, max_tokens, truncate, number)
             continue
-        parts: tuple[Any, ...] = (text,) if isinstance(text, str) else tuple(text)
-        if not 1 <= len(parts) <= 2:
-            raise ValueError(f"text {number} has {len(parts)} parts: pass a string or a pair")
+        parts = _parts(text, number)
         pieces = [_tokens(ids, part) for part in parts]
         if not all(pieces):
             raise ValueError(f"text {number} has no tokens, or half of its pair has no tokens")
@@ -181,6 +184,25 @@ def _made(
         if limits:
             _shorten(pieces, min(limits) - n_special, truncate, number)
         yield Segment(*map(tuple, pieces))
+
+
+def _parts(text: Any, number: int) -> tuple[str, ...]:
+    """Return one text, or the two texts of a pair."""
+    if isinstance(text, str):
+        return (text,)
+    shown = repr(text)[:60]
+    if not isinstance(text, (list, tuple)) or not all(isinstance(part, str) for part in text):
+        raise TypeError(
+            f"text {number} is a string, or a tuple of two strings for a pair, got {shown}"
+        )
+    if isinstance(text, list) and not any(len(part.split()) > 1 for part in text):
+        raise TypeError(
+            f"text {number} is a list of words, {shown}: join its words with spaces, or pass "
+            "two texts of a pair as a tuple"
+        )
+    if not 1 <= len(text) <= 2:
+        raise ValueError(f"text {number} has {len(text)} parts: pass a string or a pair")
+    return tuple(text)
 
 
 def _of_chat(

@@ -128,7 +128,8 @@ class Document:
         Args:
             words: m words.
             spans: First word, last word (from 0) and cluster of each mention; for a discontinuous
-                mention, the spans of its parts and the cluster.
+                mention, the spans of its parts and the cluster. A repeated span of the same
+                cluster is one mention.
             sentence_starts: index of the first word of each sentence.
             tags: m part-of-speech tags, or none.
             governors: index of each word's governor, -1 for a root, or none.
@@ -154,6 +155,8 @@ class Document:
         for span in spans:
             parts = ((span[0], span[1]),) if len(span) == 3 else tuple(span[0])
             inside = [w for first, last in parts for w in range(first, last + 1)]
+            if len(set(inside)) < len(inside):
+                raise ValueError(f"{where}: the parts of span {span} share words")
             if not inside or min(inside) < 0 or max(inside) >= len(words):
                 raise ValueError(f"{where}: span {span} is not within the {len(words)} words")
             head = head_word(inside, governors, tags)
@@ -167,6 +170,7 @@ class Document:
                     parts=parts if len(parts) > 1 else (),
                 )
             )
+        mentions = list(dict.fromkeys(mentions))
         mentions.sort(key=lambda mention: (mention.start, mention.end, mention.cluster))
         return cls(
             tuple(words),

@@ -397,3 +397,17 @@ def test_gum(data: Path) -> None:
 def test_the_words_of_a_document_are_a_list() -> None:
     with pytest.raises(TypeError, match=r"words are a list .* got 'Ann saw'"):
         Document.from_spans("Ann saw", [(0, 0, "a")])
+
+
+def test_a_repeated_span_of_a_cluster_is_one_mention() -> None:
+    words = ["The", "captain", "told", "his", "men", "that", "he", "left", "."]
+    spans = [(0, 1, "a"), (3, 3, "a"), (3, 4, "b"), (6, 6, "a")]
+    once = Document.from_spans(words, spans)
+    assert Document.from_spans(words, [*spans, (3, 3, "a"), (0, 1, "a")]) == once
+    # A span of two clusters is annotated as two mentions, as in GUM.
+    assert len(Document.from_spans(words, [*spans, (3, 3, "c")]).mentions) == len(spans) + 1
+
+
+def test_parts_of_a_mention_share_no_words() -> None:
+    with pytest.raises(ValueError, match=r"the parts of span .* share words"):
+        Document.from_spans(["Ann", "saw", "it"], [([(0, 1), (1, 2)], "a")])

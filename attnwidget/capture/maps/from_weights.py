@@ -9,7 +9,7 @@ import numpy as np
 
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.real_numbers import real_numbers
-from attnwidget.kernels.array_library import Array, beside, converted, library_of
+from attnwidget.kernels.array_library import Array, beside, converted, copied, library_of
 from attnwidget.text.tokens import Tokens
 
 _STACK_OF_FIELD = {
@@ -181,7 +181,10 @@ def _check_values(layer: Array, where: str, allow_unnormalised: bool) -> None:
 
 
 def layers_of_weights(maps: Sequence[Array], stack: str) -> list[KeptLayer]:
-    """Return a kept layer for each map [H, Q, K]; causal if no query sees a later key."""
+    """Return a kept layer for each map [H, Q, K]; causal if no query sees a later key.
+
+    Maps are copied, so that the caller may write the next maps into the same memory.
+    """
     n_heads, n_query, n_key = maps[0].shape
     mask = None
     if stack in ("self", "decoder") and n_query == n_key > 1:
@@ -189,7 +192,9 @@ def layers_of_weights(maps: Sequence[Array], stack: str) -> list[KeptLayer]:
         lower = beside(lower, maps[0])
         if not any(bool(layer[:, ~lower].any()) for layer in maps):
             mask = lower[None]
-    return [KeptLayer(n_heads, n_heads, n_query, n_key, kept=layer, mask=mask) for layer in maps]
+    return [
+        KeptLayer(n_heads, n_heads, n_query, n_key, kept=copied(layer), mask=mask) for layer in maps
+    ]
 
 
 def axes_of_stack(
