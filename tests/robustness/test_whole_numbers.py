@@ -10,10 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from traitlets import TraitError
 
 from attnwidget import (
     Attention,
     AttentionModel,
+    Head,
+    HeadGrid,
+    HeadView,
     ablate,
     load_model,
     load_treebank,
@@ -21,7 +25,7 @@ from attnwidget import (
     measure,
     read_segments,
 )
-from attnwidget.behaviours import find_links, head_examples
+from attnwidget.behaviours import find_links, head_examples, score_behaviours
 from attnwidget.demo import demo_prose, demo_treebank, drawn_shapes
 from attnwidget.mechanisms import logit_lens
 from attnwidget.metrics import induction_scores
@@ -178,3 +182,31 @@ def test_a_cut_that_leaves_no_room_for_tokens_is_refused(model: AttentionModel) 
     assert make_segments(["The cat"], model, max_tokens=3, truncate=True)[0].first == ("the",)
     with pytest.raises(ValueError, match="text 0 has 2 parts, and 1 tokens fit"):
         make_segments([("The cat", "It")], model, max_tokens=4, truncate=True)
+
+
+@pytest.mark.parametrize("figure", [HeadView, HeadGrid])
+def test_selected_heads_are_rows_of_an_array(attention: Attention, figure: Any) -> None:
+    heads = [Head(1, 2), Head(4, 7)]
+    assert figure(attention, selected=np.array([[1, 2], [4, 7]])).selected == heads
+    assert figure(attention, selected=(np.int64(1), np.int64(2))).selected == heads[:1]
+    with pytest.raises(TraitError, match="'selected' takes a list of heads"):
+        figure(attention, selected={1: [2]})
+
+
+@pytest.mark.parametrize("value", [5, -0.1, float("nan"), True, "0.05"], ids=repr)
+@pytest.mark.parametrize("name", ["level", "least"])
+def test_levels_and_strengths_lie_between_0_and_1(
+    model: AttentionModel, name: str, value: Any
+) -> None:
+    segments = make_segments(["The cat sat.", "It slept."], model)
+    options: dict[str, Any] = {name: value, "random_models": 0, "progress": False}
+    with pytest.raises(ValueError, match=f"{name} is a number from 0 to 1, got"):
+        score_behaviours(model, segments, ["previous token"], **options)
+
+
+def test_a_relation_that_no_word_has_is_refused(model: AttentionModel) -> None:
+    trees = demo_treebank()[:5]
+    with pytest.raises(ValueError, match=r"no word has the relation 'nsubjj': choose from .*nsubj"):
+        find_links(model, trees, relation="nsubjj", progress=False)
+    with pytest.raises(ValueError, match="regex is no regular expression: missing"):
+        find_links(model, trees, regex="(", progress=False)

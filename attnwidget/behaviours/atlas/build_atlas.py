@@ -19,7 +19,7 @@ from attnwidget.behaviours.examples.example_link import ExampleLink
 from attnwidget.behaviours.examples.example_links import ExampleLinks
 from attnwidget.behaviours.examples.example_results import KINDS, HeadExamples
 from attnwidget.behaviours.registry import chosen_behaviours
-from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
+from attnwidget.behaviours.scores.behaviour_table import BehaviourTable, refuse_thresholds
 from attnwidget.behaviours.scores.score_behaviours import evidence_of, scored
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.tapping.head import Head
@@ -118,6 +118,7 @@ def atlas(
         >>> found.find("previous")[0]
         Head(layer=0, head=2, stack='self')
     """
+    refuse_thresholds(level, least)
     k = whole_number("k", k, 1, "example")
     if effect_texts is not None:
         effect_texts = whole_number("effect_texts", effect_texts, 1, "text")

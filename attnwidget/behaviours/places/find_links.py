@@ -107,6 +107,7 @@ def find_links(
     n_skipped = 0
     if are_sentences:
         sentences = all_of(Sentence, items, "read them with load_treebank(path)")
+        asked.refuse_unknown_relation(sentences)
         segments, n_skipped = WordSegmenter(model).segments(
             [sentence.running for sentence in sentences], skip_unaligned
         )

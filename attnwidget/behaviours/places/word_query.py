@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -56,10 +56,17 @@ class WordQuery:
             condition = getattr(self, name)
             if condition is not None:
                 _parts(name, condition)
-        if self.regex is not None and not set(re.compile(self.regex).groupindex) >= _GROUPS:
-            raise ValueError(
-                f"regex needs the groups (?P<query>…) and (?P<key>…), got {self.regex!r}"
-            )
+        if self.regex is not None:
+            try:
+                groups = set(re.compile(self.regex).groupindex)
+            except re.error as error:
+                raise ValueError(
+                    f"regex is no regular expression: {error}, got {self.regex!r}"
+                ) from error
+            if not groups >= _GROUPS:
+                raise ValueError(
+                    f"regex needs the groups (?P<query>…) and (?P<key>…), got {self.regex!r}"
+                )
         if self.regex is None and self.relation is None and None in (self.query, self.key):
             raise ValueError(
                 "name both words of a link: query= and key=, relation=, or regex= with both groups"
@@ -106,6 +113,17 @@ class WordQuery:
             n = len(words)
             pairs = [(i, j) for i in range(n) if attends(i) for j in range(n) if attended(j)]
         return [(i, j) for i, j in pairs if i != j and attends(i) and attended(j)]
+
+    def refuse_unknown_relation(self, sentences: Iterable[Sentence]) -> None:
+        """Raise ValueError if the relation occurs in none of the sentences."""
+        if self.relation is None:
+            return
+        sentences = list(sentences)
+        if not any(_related(sentence, self.relation, self.direction) for sentence in sentences):
+            known = sorted({name for sentence in sentences for name in sentence.relations})
+            raise ValueError(
+                f"no word has the relation {self.relation!r}: choose from {', '.join(known)}"
+            )
 
     def __str__(self) -> str:
         said = {"query": self.query, "key": self.key, "relation": self.relation}

@@ -182,3 +182,11 @@ class BehaviourTable(HeadResult):
             f"BehaviourTable({self.model_name}, {counted(len(self.scores), 'behaviour')}, "
             f"{n_named} of {counted(self.names.size, 'head')} named)"
         )
+
+
+def refuse_thresholds(level: object, least: object) -> None:
+    """Raise ValueError for a level or a smallest strength that is no number from 0 to 1."""
+    for name, value in (("level", level), ("least", least)):
+        is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        if not is_number or not 0 <= value <= 1:  # type: ignore[operator]
+            raise ValueError(f"{name} is a number from 0 to 1, got {value!r}")

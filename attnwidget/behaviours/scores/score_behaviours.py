@@ -27,7 +27,7 @@ from attnwidget.behaviours.scores.behaviour_means import (
     BehaviourSums,
     TextBehaviour,
 )
-from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
+from attnwidget.behaviours.scores.behaviour_table import BehaviourTable, refuse_thresholds
 from attnwidget.behaviours.shuffled_model import shuffled_like
 from attnwidget.behaviours.study_behaviour import NotApplicableError, StudyBehaviour
 from attnwidget.capture.default_method import is_causal_model
@@ -126,6 +126,7 @@ def score_behaviours(
         >>> found
         BehaviourTable(small BERT (in the package), 2 behaviours, ... of 72 heads named)
     """
+    refuse_thresholds(level, least)
     evidence = evidence_of(
         model,
         segments,

@@ -106,7 +106,8 @@ class AttentionWidget(HeadWidget):
         self._resting = resting_places(attention)
         traits.setdefault("hidden", list(self._resting.kinds))
         first = next(iter(attention.stacks.values())).layers.numbers[0]
-        if first and not traits.get("selected"):
+        selected = traits.get("selected")
+        if first and (selected is None or len(selected) == 0):
             traits.setdefault("layer", first)
         super().__init__(attention=attention, **traits)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import traitlets
 
 from attnwidget.capture.tapping.head import Head
-from attnwidget.text.whole_number import whole_number
+from attnwidget.text.whole_number import is_whole_number, whole_number
 
 
 class HeadsTrait(traitlets.List[Head]):
@@ -25,7 +26,9 @@ class HeadsTrait(traitlets.List[Head]):
 
     def validate(self, obj: Any, value: Any) -> list[Head]:
         """The value as a list of heads that the owner has."""
-        if isinstance(value, tuple) and len(value) in (2, 3) and isinstance(value[0], int):
+        if isinstance(value, np.ndarray):  # rows of (layer, head), as numpy.argwhere gives them
+            value = value.tolist()
+        if isinstance(value, tuple) and len(value) in (2, 3) and is_whole_number(value[0]):
             value = [value]
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise traitlets.TraitError(f"{self.name!r} takes {self.info_text}, got {value!r}")
