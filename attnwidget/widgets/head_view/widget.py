@@ -152,7 +152,7 @@ class HeadView(TokenSize, LongInputFigure):
         words = [highlight] if isinstance(highlight, str) else list(highlight)
         self._mode_is_chosen = traits.get("mode") is not None
         if not self._mode_is_chosen:
-            heads = traits.get("selected")
+            heads: Any = traits.get("selected")
             # The trait refuses other values than lists by name.
             is_list = isinstance(heads, (list, tuple, np.ndarray)) and len(heads) > 0
             traits["mode"] = _mode_for(attention, _stack_of(heads[-1]) if is_list else None)
