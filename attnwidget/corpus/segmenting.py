@@ -70,6 +70,7 @@ def read_segments(
     max_tokens = whole_number("max_tokens", max_tokens, 1)
     if limit is not None:
         limit = whole_number("limit", limit, 1, "segment")
+    seed = whole_number("seed", seed, 0)
     if allowed is not None and max_tokens > allowed:
         raise ValueError(
             f"max_tokens is {max_tokens}; {model.length_limit.reads} {allowed} at most"
@@ -124,7 +125,7 @@ def make_segments(
     if hasattr(texts, "columns"):
         raise TypeError(
             "make_segments takes a list of texts, and a table is a list of the names of its "
-            "columns: pass one column, such as table['text']"
+            "columns: pass the column with the texts, table['text']"
         )
     if max_tokens is not None:
         max_tokens = whole_number("max_tokens", max_tokens, 1)

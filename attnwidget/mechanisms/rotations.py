@@ -144,7 +144,7 @@ def _found(
             first = inputs.get("decoder_input_ids", ids)[:1, :1]
             given["decoder_input_ids"] = first.expand(1, len(places))
     with tap(hf_model, seen.append):
-        # A model whose text has no reader of its own also needs its picture or sound.
+        # Without a separate text model, the whole model needs its picture or sound too.
         whole = inputs if reader is hf_model and not encodes_apart else {}
         count = len(given["input_ids"])
         beside = {

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from attnwidget.text.whole_number import whole_number
-
 Tokenised = Sequence[str]
 
 
@@ -145,10 +143,7 @@ def cut_segments(
         >>> cut_segments([document], max_tokens=7)
         [Segment(first=('the', 'cat'), second=('it', 'slept'))]
     """
-    room = whole_number("max_tokens", max_tokens) - n_special
-    if limit is not None:
-        limit = whole_number("limit", limit, 0, "segments")
-    seed = whole_number("seed", seed, 0)
+    room = max_tokens - n_special
     if room < 2:
         raise ValueError(
             f"max_tokens {max_tokens} leaves no room for a pair beside {n_special} special tokens; "

@@ -41,7 +41,7 @@ def test_other_entries_are_refused_by_their_number(model: AttentionModel, text: 
 def test_a_table_is_no_list_of_texts(model: AttentionModel) -> None:
     # A table is a list of the names of its columns, which would be read as texts.
     table: Any = pd.DataFrame({"text": ["The cat sat."]})
-    with pytest.raises(TypeError, match="pass one column"):
+    with pytest.raises(TypeError, match="pass the column with the texts"):
         make_segments(table, model)
     with pytest.raises(TypeError, match=r"pass list\(table\['text'\]\)"):
         model.attend_batch(table)

@@ -121,7 +121,7 @@ def check_generates(hf_model: Any, instead: str) -> None:
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    """Raise ValueError for an option that would be ignored, or that asks for another result."""
+    """Raise ValueError for options without effect, and for several continuations."""
     for name, instead in _REFUSED.items():
         if options.get(name) not in (None, False):
             raise ValueError(f"generate does not take {name}={options[name]!r}: {instead}")

@@ -178,8 +178,8 @@ def _without_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str, Ten
         if tensor.shape[:2] != mask.shape and all(map(is_of_text, inputs)):
             raise ValueError(
                 f"{prefix}attention_mask has the shape {list(mask.shape)} for a text of "
-                f"{tensor.shape[1]} tokens: pass one number per token, 1 to read it and 0 to hide "
-                "it"
+                f"{tensor.shape[1]} tokens: pass 1 for each token to read and 0 for each hidden "
+                "token"
             )
     seen = mask[0].nonzero()
     first = int(seen[0])
