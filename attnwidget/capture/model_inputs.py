@@ -193,7 +193,7 @@ class ModelInputs:
             return self.padded(texts)
         media = [item for item in encoded if isinstance(item, EncodedMedia)]
         parts = [self.tensors_of(item.given, item.decoded) for item in media]
-        # Pictures of one input may have any first dimension, and follow each other in a batch.
+        # The first dimension of pictures may be any number: the pictures of a batch are joined.
         return {
             name: value if value.ndim == 0 else torch.cat([part[name] for part in parts])
             for name, value in parts[0].items()

@@ -51,7 +51,7 @@ def continuation(
 def translation(
     hf_model: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, **options: Any
 ) -> tuple[Tensor, int]:
-    """Return the decoder ids [1, T] that `hf_model` generates, and the number that it read first.
+    """Return the decoder ids [1, T] of a generated text, and the number of ids before the text.
 
     Raises:
         ValueError: the model does not generate.
