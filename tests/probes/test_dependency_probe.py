@@ -499,9 +499,9 @@ def test_ctrl_c_keeps_what_was_learned(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"kind": "words"}, "kind is one of 'attention', 'attention\\+words', 'distances\\+words'"),
         ({"decode": "best"}, "decode is 'words' or 'tree', got 'best'"),
-        ({"seeds": 0}, "seeds are one or more, each once"),
+        ({"seeds": 0}, "seeds is at least 1, got 0"),
         ({"seeds": [1, 1]}, "seeds are one or more, each once"),
-        ({"epochs": 0}, "epochs are at least 1"),
+        ({"epochs": 0}, "epochs is at least 1, got 0"),
         ({"learning_rate": 0}, "learning_rate is above 0"),
         ({"vectors": VECTORS}, "a probe of attention reads no words: leave vectors out"),
         ({"kind": "attention+words"}, "reads word vectors, got none: load_vectors"),

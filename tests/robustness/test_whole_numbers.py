@@ -127,7 +127,7 @@ def test_truth_values_name_no_heads_layers_and_tokens(
         lambda: ablate(model, [(TEXT, "her")], score="loss", heads=[(True, 0)]),
     ]
     for call in calls:
-        with pytest.raises(TypeError, match="is a whole number|layer and head are integers"):
+        with pytest.raises(TypeError, match=r"is a whole number|layer and head are integers"):
             call()
 
 
