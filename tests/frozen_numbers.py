@@ -55,6 +55,7 @@ STUDIES: dict[str, Study] = {}
 NO_STUDY = {
     "explore": "a figure",
     "fetch_treebank": "needs a network",
+    "head_heatmap": "draws a chart",
     "in_dark": "draws a chart",
     "join_figures": "a picture",
     "link": "links figures",
@@ -62,6 +63,7 @@ NO_STUDY = {
     "load_framenet": "reads a corpus of another package",
     "load_links": "reads a file of another format",
     "offline": "writes a chart",
+    "pattern_sets": "draws a chart",
     "save_page": "writes figures",
     "save_table": "writes a table",
     "sentences_from_spacy": "reads the objects of another package",

@@ -74,7 +74,10 @@ class ModelInputs:
         """
         name = type(self._hf_model).__name__
         if not reads_media(self._hf_model):
-            raise TypeError(f"{name} reads texts, and no pictures or sounds")
+            raise TypeError(
+                f"{name} reads texts, and no pictures or sounds: load_model(...) of a model that "
+                "reads them, for example 'attnwidget/shapes'"
+            )
         if self.processor is None:
             raise ValueError(
                 f"this {name} has no processor for pictures and sounds: pass one to "

@@ -232,11 +232,11 @@ def test_maps_that_do_not_follow_on_a_gpu_are_kept(
 
     expected = loaded(built("llama")).attend(IDS).weights()
     model = loaded(gpu.put(built("llama")))
-    monkeypatch.setattr("attnwidget.capture.maps.keep_layer.agreement_flag", differs)
+    monkeypatch.setattr("attnwidget.capture.maps.keep_layer.weights_agree", differs)
     attention = model.attend(IDS)
     assert all(layer.products is None for layer in attention.head_maps.layers["self"].values())
     np.testing.assert_allclose(attention.weights(), expected, atol=1e-6)
-    monkeypatch.setattr("attnwidget.capture.tapping.streamed_layer.agreement_flag", differs)
+    monkeypatch.setattr("attnwidget.capture.tapping.streamed_layer.weights_agree", differs)
     with pytest.raises(ValueError, match="LlamaAttention computes its attention in a way"):
         model.attend(IDS, long=True)
 

@@ -118,7 +118,7 @@ def test_other_inputs_are_refused(model: AttentionModel) -> None:
         measure(model, DRAWN.pictures, ["position"], progress=False)
     with pytest.raises(ValueError, match="not told by maps alone"):
         measure(model, DRAWN.pictures, ["norms"], progress=False)
-    with pytest.raises(ValueError, match="load_model"):
+    with pytest.raises(TypeError, match=r"reads texts, and no pictures or sounds: load_model"):
         numbers(load_model(device="cpu"), DRAWN.pictures)
     with pytest.raises(ValueError, match="has no tokenizer"):
         numbers(model, ["a text"])
