@@ -26,6 +26,8 @@ from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.rows import Growth, NotMeasuredError, Row, read_back
 
 PAGE = Path(__file__).parents[2] / "docs/pages/about/speed.md"
@@ -108,7 +110,9 @@ def table_of_steps(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         limit = ""
         if row.limit is not None:
-            limit = f" (at {'least' if row.limit < 0 else 'most'} {abs(row.limit):g})"
+            side = "least" if row.limit < 0 else "most"
+            missed = ", missed" if row.ratio * np.sign(row.limit) > row.limit else ""
+            limit = f" (at {side} {abs(row.limit):g}{missed})"
         quartiles = f"{number(row.low)} to {number(row.high)}"
         lines.append(
             f"| {row.step} | {row.beside} | {number(row.ratio)}{limit} | {quartiles} | "

@@ -70,8 +70,8 @@ def waits(layers: int, heads: int, n_tokens: int, requests: int, pause: float) -
         comm.create_comm = create
     low, longest, high = (float(np.percentile(waited, share)) / whole for share in (25, 100, 75))
     step = (
-        f"longest wait of {requests} requests while {layers} x {heads} heads and {n_tokens} "
-        "tokens are measured"
+        f"longest wait of {requests} requests (quartiles of all waits) while {layers} x {heads} "
+        f"heads and {n_tokens} tokens are measured"
     )
     beside = "a pass over the long text"
     return [Row(step, beside, longest, low, high, 1e3 * max(waited), "ms", requests)]

@@ -112,6 +112,20 @@ def test_the_part_of_the_page_is_written_between_its_markers() -> None:
         run.page_with("# Speed\n", part)
 
 
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        (1.2, "1.23 (at most 1.2, missed)"),
+        (1.35, "1.23 (at most 1.35)"),
+        (-1.3, "1.23 (at least 1.3, missed)"),
+        (-0.9, "1.23 (at least 0.9)"),
+    ],
+)
+def test_a_missed_limit_is_marked(limit: float, said: str) -> None:
+    row = Row("`measure`", "forward passes", 1.234, 1.2, 1.3, 12.3, "ms", 5, limit=limit)
+    assert f"| {said} |" in run.table_of_steps([row])[-1]
+
+
 def test_the_page_has_a_table_of_every_benchmark() -> None:
     page = run.PAGE.read_text("utf-8")
     assert run.page_with(page, page[page.index(run.BEGIN) : page.index(run.END)] + run.END) == page
