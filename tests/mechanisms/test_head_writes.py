@@ -146,7 +146,7 @@ def test_refusals_have_reasons() -> None:
     with model.disabled((0, 0)), pytest.raises(ValueError, match="heads switched off"):
         head_writes(model.attend("The cat sat."), 0, 0)
     with pytest.raises(ValueError, match="attention_mask hides tokens"):
-        head_writes(load_model(zoo.build("bert"), None).attend(_padded()), 0, 0)
+        head_writes(load_model(zoo.build("bert"), None).attend(_with_hidden_token()), 0, 0)
     with torch.no_grad():
         model.hf_model.bert.encoder.layer[0].output.dense.weight.mul_(2)
     with pytest.raises(RuntimeError, match="weights were changed"):
@@ -161,5 +161,7 @@ def test_quantised_projections_are_refused() -> None:
         head_writes(attention, 0, 0)
 
 
-def _padded() -> dict[str, torch.Tensor]:
-    return {name: value[1:] for name, value in zoo.inputs("bert").items()}
+def _with_hidden_token() -> dict[str, torch.Tensor]:
+    given = {name: value[:1] for name, value in zoo.inputs("bert", padded=0).items()}
+    given["attention_mask"][0, 5] = 0
+    return given

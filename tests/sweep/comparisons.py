@@ -206,21 +206,12 @@ def _padding(side: Side) -> Callable[[_Subject], tuple[float, float, str]]:
                     differences.append(_largest(a, b))
         alone = inputs_of(subject.eager, padded=side)
         read = _ask(lambda: subject.reader.attend(alone, long=False))
-        if side == "left":
-            cut = {
-                name: value[:, N_PADDED:] if name in ("input_ids", "attention_mask") else value
-                for name, value in alone.items()
-            }
-            expected, _ = _own(lambda: _expected(subject.eager, cut, _sizes(read)))
-        else:
-            sizes = _sizes(subject.attention)
-            whole, _ = _own(lambda: _expected(subject.eager, alone, sizes))
-            expected = {
-                stack: [
-                    _real_part(m, stack, alone["attention_mask"][0].bool(), alone) for m in maps
-                ]
-                for stack, maps in whole.items()
-            }
+        text = slice(N_PADDED, None) if side == "left" else slice(-N_PADDED)
+        cut = {
+            name: value[:, text] if name in ("input_ids", "attention_mask") else value
+            for name, value in alone.items()
+        }
+        expected, _ = _own(lambda: _expected(subject.eager, cut, _sizes(read)))
         differences.append(_furthest(read, expected))
         return max(differences), MAPS, ""
 
