@@ -111,7 +111,7 @@ def table_of_steps(rows: Sequence[Row]) -> list[str]:
         limit = ""
         if row.limit is not None:
             side = "least" if row.limit < 0 else "most"
-            missed = ", missed" if row.ratio * np.sign(row.limit) > row.limit else ""
+            missed = ", missed" if round(row.ratio, 2) * np.sign(row.limit) > row.limit else ""
             limit = f" (at {side} {abs(row.limit):g}{missed})"
         quartiles = f"{number(row.low)} to {number(row.high)}"
         lines.append(
