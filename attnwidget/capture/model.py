@@ -951,9 +951,11 @@ class AttentionModel:
             with suppress(*CANNOT_START_ABOVE):
                 return collect(upper)
             return collect(None)
-        # The first pass without its lower layers is compared with a whole one. The pass between
-        # them replaces what modules may have kept of this input.
+        # The first pass without its lower layers is compared with a whole one. A pass over two
+        # tokens between them replaces what modules may have kept of this input.
         whole = collect(None)
+        if text_length(inputs) <= 2:
+            return whole
         try:
             with torch.no_grad():
                 self.hf_model(**{name: value[:, :2] for name, value in inputs.items()}, **options)

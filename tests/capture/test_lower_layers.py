@@ -95,14 +95,15 @@ class Carries(nn.Module):
         return output + self.place["states"]
 
 
-def test_a_model_with_another_path_between_its_layers_runs_whole() -> None:
+@pytest.mark.parametrize("n_tokens", [10, 2])
+def test_a_model_with_another_path_between_its_layers_runs_whole(n_tokens: int) -> None:
     hf_model = zoo.build("bert")
     place: dict[str, torch.Tensor] = {}
     for layer, puts in ((0, True), (2, False)):
         output = hf_model.bert.encoder.layer[layer].output
         output.dense = Carries(output.dense, place, puts)
     model = load_model(hf_model, device="cpu")
-    texts = [list(range(5, 15)), list(range(25, 35))]
+    texts = [list(range(start, start + n_tokens)) for start in (5, 25)]
     attentions = [model.attend(text) for text in texts]
     for head in ((2, 0), (1, 1), (2, 2), (1, 3)):
         for text, attention in zip(texts, attentions, strict=True):

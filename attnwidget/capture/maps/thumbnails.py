@@ -153,15 +153,15 @@ def _of_whole(
     for layer in range(n_layers):
         # An edit changes no layer below it, and the intact attention was drawn before.
         known = _drawn.setdefault(shown.layers[layer], LatestValues(_KEPT))
-        is_alone = other is None and shown.words is None
-        pictures = known.get(choices) if is_alone else None
+        is_remembered = other is None and shown.words is None
+        pictures = known.get(choices) if is_remembered else None
         if pictures is None:
             pictures = []
             with reading():
                 for first in range(0, n_heads, step):
                     heads = slice(first, min(first + step, n_heads))
                     pictures.append(_of_heads(part, other, layer, heads, quantity, times_keys))
-            if is_alone:
+            if is_remembered:
                 known.add(choices, pictures)
         drawn += pictures
         layer_done()

@@ -36,7 +36,7 @@ _TOKENS_ON_A_GPU = 4096
 # of two sizes round in different ways, and each layer passes the difference on.
 _SAME = {torch.float16: 2e-2, torch.bfloat16: 1e-1}
 #: Exceptions of layers that cannot run on a kept output, or on one input for many units.
-CANNOT_START_ABOVE = (RuntimeError, TypeError, ValueError, IndexError, AttributeError)
+CANNOT_START_ABOVE = (RuntimeError, TypeError, ValueError, LookupError, AttributeError)
 
 
 @dataclass(eq=False)
