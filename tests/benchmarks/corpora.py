@@ -202,18 +202,21 @@ def pools(stack: ExitStack) -> list[Any]:
 
 
 def dask_pools(stack: ExitStack) -> list[Any]:
-    """Return executors of Dask with one worker and with two; none without Dask."""
+    """Return executors of one Dask cluster, with one worker and with both; or none.
+
+    The cluster is one, because a second one that is idle takes its share of two processors too.
+    """
     try:
         from distributed import Client, LocalCluster
     except ImportError:
         return []
-    executors = []
-    for count in (1, 2):
-        cluster = stack.enter_context(
-            LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
-        )
-        executors.append(stack.enter_context(Client(cluster)).get_executor())
-    return executors
+    cluster = stack.enter_context(
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    )
+    client = stack.enter_context(Client(cluster))
+    client.wait_for_workers(2)
+    one = list(client.scheduler_info()["workers"])[:1]
+    return [client.get_executor(workers=one), client.get_executor()]
 
 
 def rows(*, tiny: bool = False) -> list[Row | Growth]:

@@ -56,9 +56,9 @@ def measured(model: AttentionModel, **options: object) -> Explorer:
     return explorer
 
 
-def working() -> int:
-    """Threads of explorers."""
-    return sum(thread.name == "attnwidget" for thread in threading.enumerate())
+def working() -> set[threading.Thread]:
+    """Threads of explorers; those of a closed one live to the end of their step."""
+    return {thread for thread in threading.enumerate() if thread.name == "attnwidget"}
 
 
 # Figures
@@ -209,7 +209,7 @@ def test_another_text_is_shown_in_the_same_figures(model: AttentionModel) -> Non
     explorer.wait(60)
     assert {name: one.model_id for name, one in explorer.children.items()} == before
     assert len(ipywidgets.widgets.widget._instances) == count
-    assert working() == threads
+    assert working() <= threads
     assert explorer.view.attention is explorer.grid.attention is explorer.attention
     assert "##9" in explorer.attention.tokens and explorer.selected == [Head(2, 4)]
     assert len(explorer._measures._known) <= 16
@@ -474,10 +474,11 @@ def test_a_refused_explorer_leaves_no_warning(
 ) -> None:
     complaints: list[object] = []
     monkeypatch.setattr("sys.unraisablehook", complaints.append)
+    before = working()
     with pytest.raises((traitlets.TraitError, ValueError, TypeError)):
         explore(model, TEXT, treebank=False, **wrong)
     gc.collect()
-    assert complaints == [] and working() == 0
+    assert complaints == [] and working() <= before
 
 
 @pytest.mark.parametrize(
