@@ -549,8 +549,9 @@ def test_keys_of_an_earlier_pass_and_empty_inputs_are_refused() -> None:
     model = named("gpt2")
     ids = torch.tensor([[5, 6, 7]])
     keys = model.hf_model(input_ids=ids, use_cache=True).past_key_values
-    with pytest.raises(ValueError, match=r"past_key_values .* the ids of the whole text"):
-        model.attend({"input_ids": ids, "past_key_values": keys})
+    for name in ("past_key_values", "cache"):
+        with pytest.raises(ValueError, match=rf"{name} has no ids .* the ids of the whole text"):
+            model.attend({"input_ids": ids, name: keys})
     with pytest.raises(ValueError, match=r"'input_ids' has the shape \[1, 0\]: .* one token"):
         model.attend({"input_ids": ids[:, :0]})
 

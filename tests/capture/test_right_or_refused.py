@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from functools import wraps
 from typing import Any
 
@@ -216,8 +217,8 @@ class TestFlatMapsInHalfPrecision:
         with torch.no_grad():
             for parameter in hf_model.parameters():
                 parameter.mul_(0.2)  # flat maps
-        module = type(hf_model.bert.encoder.layer[0].attention.self)
-        own_eager = module.forward.__globals__["eager_attention_forward"]
+        file = sys.modules[type(hf_model).__module__]
+        own_eager = file.eager_attention_forward
 
         def eager_attention_forward(
             module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Any, **kwargs: Any
@@ -228,9 +229,7 @@ class TestFlatMapsInHalfPrecision:
             mask = penalty if mask is None else mask + penalty
             return own_eager(module, query, key, value, mask, **kwargs)
 
-        monkeypatch.setitem(
-            module.forward.__globals__, "eager_attention_forward", eager_attention_forward
-        )
+        monkeypatch.setattr(file, "eager_attention_forward", eager_attention_forward)
         attention = load_model(hf_model).attend({"input_ids": ids(300)})
         with torch.no_grad():
             expected = hf_model(input_ids=ids(300), output_attentions=True).attentions

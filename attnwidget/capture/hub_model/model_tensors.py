@@ -17,6 +17,8 @@ from attnwidget.capture.hub_model.weight_placement import device_of
 
 # A text has one row. Pictures and sounds beside the text may have several rows.
 TEXTS = ("input_ids", "inputs_embeds")
+# Keys and values of an earlier pass: by the names before and since transformers 5.24.
+_EARLIER_KEYS = ("past_key_values", "cache")
 _BESIDE_TEXT = re.compile(r"pixel|visual|image|video|audio|feature|spatial_shapes|grid")
 
 
@@ -111,17 +113,17 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
     names = input_names(hf_model)
     inputs: dict[str, Tensor] = {}
     for name, value in raw_inputs.items():
+        if name in _EARLIER_KEYS:
+            raise ValueError(
+                f"{name} has no ids of the tokens before, so their keys have no names: "
+                "leave it out, and pass the ids of the whole text"
+            )
         if name not in names:
             listed = ", ".join(sorted(names - {"self", "kwargs"}))
             raise TypeError(f"{type(hf_model).__name__} has no input {name!r}; it takes {listed}")
         if isinstance(value, bool):
             inputs[name] = torch.tensor(value, dtype=torch.bool, device=device_of(hf_model))
             continue
-        if name == "past_key_values":
-            raise ValueError(
-                "past_key_values has no ids of the tokens before, so their keys have no names: "
-                "leave it out, and pass the ids of the whole text"
-            )
         # Through numpy, because torch would round lists of floats to its default dtype.
         tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.array(value))
         beside_text = (

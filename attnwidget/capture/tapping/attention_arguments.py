@@ -16,6 +16,7 @@ from attnwidget.capture.tapping.lazy_mask import LazyMask
 # options of the model's forward that reach its layers.
 _WITHOUT_EFFECT = frozenset(
     {
+        "cache",
         "cache_position",
         "cu_seq_lens_k",
         "cu_seq_lens_q",
