@@ -61,10 +61,6 @@ class MapCache:
             with torch.no_grad():
                 yield
 
-    @property
-    def remembered_bytes(self) -> int:
-        return self._latest.total
-
     def get(
         self, stack: str, layer: int, head: int | None = None, quantity: str = "weights"
     ) -> Float32Array:
