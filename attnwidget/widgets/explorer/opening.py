@@ -92,7 +92,6 @@ def opening_of(
     attention: Attention,
     names: Mapping[Head, str] | None = None,
     *,
-    heads: Sequence[Head] = (),
     mask: str | None = None,
     effects: EffectsOf | None = None,
 ) -> Opening:
@@ -123,7 +122,6 @@ def opening_of(
     Args:
         attention: The attention.
         names: Names of heads, as an atlas gives them (`names_in`).
-        heads: Heads to choose from; () = all heads of the first stack, or of the cross-attention.
         mask: The mask token, as the vocabulary spells it; None = a model without a mask token.
         effects: Changes of the answer's probability without heads; None = compare links only.
 
@@ -138,13 +136,12 @@ def opening_of(
         >>> str(opening.head), opening.tokens, attention.tokens[opening.key[0]]
         ('L1 H3', (('query', 7),), 'boat')
     """
-    words = _Words(attention, _stack_of(attention, heads), mask)
-    chosen = [head for head in heads if head.stack == words.name] or None
+    words = _Words(attention, _stack_of(attention), mask)
     if effects is not None and words.last is not None:
-        answering = _answering(words, effects, chosen)
+        answering = _answering(words, effects)
         if answering is not None:
             return answering
-    return _most_outstanding(words, names or {}, chosen)
+    return _most_outstanding(words, names or {})
 
 
 def active_word(
@@ -183,7 +180,7 @@ def active_word(
     asked = words.masks[0] if words.masks else words.last
     if asked is not None:
         return Opening(head, tuple(words.query[asked]), stands_out=True).in_unit(unit, axis)
-    return _most_outstanding(words, names or {}, [head]).in_unit(unit, axis)
+    return _most_outstanding(words, names or {}, head).in_unit(unit, axis)
 
 
 def opening_of_change(
@@ -312,18 +309,22 @@ class _Words:
             near = np.abs(rows[:, None] - columns) < (nearest if axes.query.is_line else 1)
             self.allowed &= ~same & ~near if axes.query.is_line else ~near
 
-    def layers(self, of: Sequence[Head] | None = None) -> list[tuple[int, Float32Array]]:
+    def layers(self, of: Head | None = None) -> list[tuple[int, Float32Array]]:
         """Return the number of each layer with attention, and its maps between words, [H, q, k].
 
-        With `of`, return only the layers of these heads.
+        With `of`, return only the layer of this head.
         """
         numbers = self._attention.stacks[self.name].layers.numbers
-        wanted = set(numbers) if of is None else {head.layer for head in of}
         return [
             (number, self._weights(place))
             for place, number in enumerate(numbers)
-            if number in wanted
+            if of is None or number == of.layer
         ]
+
+    @property
+    def first_head(self) -> Head:
+        """The first head of the stack."""
+        return Head(self._attention.stacks[self.name].layers.numbers[0], 0, self.name)
 
     def usual(self, weights: Float32Array) -> Float32Array:
         """Return the mean weight of each key over the words that see the key, [H, 1, k]."""
@@ -384,14 +385,19 @@ class _Words:
 
 
 def _most_outstanding(
-    words: _Words, names: Mapping[Head, str], chosen: Sequence[Head] | None
+    words: _Words, names: Mapping[Head, str], chosen: Head | None = None
 ) -> Opening:
-    """Return the link with the best score, or the strongest link where none stands out."""
+    """Return the link with the best score, or the strongest link where none stands out.
+
+    With a chosen head, only its links count.
+    """
     families = {head: words_of(name).family for head, name in names.items()}
-    best = Opening(_first_head(words, chosen))
+    best = Opening(chosen or words.first_head)
     strongest = best
     for layer, weights in words.layers(chosen):
-        allowed = words.allowed & _of_heads(words, layer, weights, chosen)
+        allowed = words.allowed
+        if chosen is not None:
+            allowed = allowed & (np.arange(len(weights)) == chosen.head)[:, None, None]
         factors = words.classes[:, None] * _fit(words, layer, len(weights), families)
         factors = factors * np.where(words.is_top(weights), 1, _OF_SECOND_KEY)
         scores = np.where(
@@ -405,36 +411,18 @@ def _most_outstanding(
     return replace(strongest, score=best.score)
 
 
-def _stack_of(attention: Attention, heads: Sequence[Head]) -> str:
-    """Return the stack to open on.
+def _stack_of(attention: Attention) -> str:
+    """Return the stack to open on: the cross-attention, or the first stack.
 
-    It is the stack of the given heads, or the cross-attention, or the first stack. If a picture
-    is read beside a text that has no part of it, as in CLIP, it is the stack of the picture.
+    If a picture is read beside a text that has no part of it, as in CLIP, it is the stack of the
+    picture.
     """
-    if heads:
-        return heads[-1].stack
     stacks = attention.stacks
     if "cross" in stacks:
         return "cross"
     placed = [name for name, stack in stacks.items() if any(stack.key.places)]
     first = next(iter(stacks))
     return placed[0] if placed and attention.n_prompt is None else first
-
-
-def _first_head(words: _Words, chosen: Sequence[Head] | None) -> Head:
-    if chosen:
-        return chosen[-1]
-    return Head(words._attention.stacks[words.name].layers.numbers[0], 0, words.name)
-
-
-def _of_heads(
-    words: _Words, layer: int, weights: Float32Array, chosen: Sequence[Head] | None
-) -> Bools:
-    """Return which heads of a layer may be chosen, [H, 1, 1]."""
-    if chosen is None:
-        return np.ones((len(weights), 1, 1), bool)
-    here = {head.head for head in chosen if head.layer == layer}
-    return np.isin(np.arange(len(weights)), list(here))[:, None, None]
 
 
 def _fit(words: _Words, layer: int, n_heads: int, families: Mapping[Head, Family]) -> Float32Array:
@@ -481,7 +469,7 @@ def _link(
     )
 
 
-def _answering(words: _Words, effects: EffectsOf, chosen: Sequence[Head] | None) -> Opening | None:
+def _answering(words: _Words, effects: EffectsOf) -> Opening | None:
     """Return the opening on the head that carries the answer; None if no head does."""
     last = words.last
     assert last is not None
@@ -493,8 +481,7 @@ def _answering(words: _Words, effects: EffectsOf, chosen: Sequence[Head] | None)
             is_other = words.key[column] != words.query[last]
             if words.is_content[column] and is_other and strong[head, column]:
                 link = _link(words, layer, weights, (head, last, column), 0.0)
-                if chosen is None or link.head in chosen:
-                    links[link.head] = link
+                links[link.head] = link
     changes = effects(list(links)) if links else {}
     if not changes:
         return None
