@@ -20,7 +20,7 @@ from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_labels import Notes
 from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes
-from attnwidget.widgets.shared.linked_figures import circle_of
+from attnwidget.widgets.shared.linking import circle_of
 from attnwidget.widgets.shared.opened_example import figures_of_texts, open_example
 from attnwidget.widgets.shared.widget_code import chosen_options
 

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from typing import Any
 
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from attnwidget.widgets.shared.linked_figures import circle_of, tie, untie
 
 #: How often a value is set again while other threads change it.
 _ROUNDS = 10
@@ -35,7 +34,9 @@ class FigureLink:
             linked = [linked for widget in self.widgets for linked in circle_of(widget)]
             for name in dict.fromkeys(name for widget in linked for name in self._joined(widget)):
                 self._begin(name)
-        tie(self)
+        for widget in self.widgets:
+            widget.ties.append(self)
+        _name_circles(self.widgets)
 
     def __repr__(self) -> str:
         figures = ", ".join(type(widget).__name__ for widget in self.widgets)
@@ -113,13 +114,39 @@ class FigureLink:
         """End the link."""
         for widget in self.widgets:
             widget.unobserve(self._follow, names=self._joined(widget))
-        untie(self)
+            widget.ties.remove(self)
+        _name_circles(self.widgets)
 
     def __enter__(self) -> FigureLink:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.unlink()
+
+
+def circle_of(widget: HeadWidget, name: str | None = None) -> list[HeadWidget]:
+    """Return a widget and all widgets that are linked to it, the nearest first.
+
+    Args:
+        widget: The widget.
+        name: Follow links of this trait only; None = links of any trait.
+    """
+    members = [widget]
+    for member in members:
+        ties = [tie for tie in member.ties if name is None or tie.joins(name)]
+        members += dict.fromkeys(w for tie in ties for w in tie.widgets if w not in members)
+    return members
+
+
+def _name_circles(widgets: Sequence[HeadWidget]) -> None:
+    """Give every circle of linked figures a name of its own, and an unlinked figure none."""
+    for widget in widgets:
+        circle = circle_of(widget)
+        # A closed widget has no name on the page.
+        names = [member.model_id for member in circle if member.comm is not None]
+        name = min(names) if len(names) > 1 else ""
+        for one in circle:
+            one._circle = name
 
 
 def link(*widgets: HeadWidget, names: Sequence[str] | None = None) -> FigureLink:
