@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import traitlets
@@ -18,6 +18,9 @@ from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes
 from attnwidget.widgets.shared.widget_code import chosen_options, code_of
 from attnwidget.widgets.wire.values import to_wire
 
+if TYPE_CHECKING:
+    from attnwidget.metrics.head_distances import HeadDistances
+
 #: Behaviours of Clark et al., Figure 6, in the order of their marks: each looks the same on every
 #: map and chart. Other names get the marks that are left, in order.
 KNOWN = ("to [CLS]", "to [SEP]", "to . ,", "previous token", "next token", "attends broadly")
@@ -26,43 +29,6 @@ _OTHER = "other"
 _MEASURED = "distances between heads"
 #: Colours and shapes differ in pairs up to here (6 colours, 8 shapes).
 _MOST_BEHAVIOURS = 24
-
-
-class Embedding(Protocol):
-    """Positions of heads in the plane."""
-
-    @property
-    def positions(self) -> NDArray[np.float64]:
-        """[layers, heads, 2]."""
-        ...
-
-    @property
-    def stress(self) -> float:
-        """How far the positions are from the distances."""
-        ...
-
-
-class HasDistances(Protocol):
-    """Distances between all heads of a stack, as `HeadDistances` measures them."""
-
-    @property
-    def stack(self) -> str:
-        """The stack that the heads are of."""
-        ...
-
-    @property
-    def model_name(self) -> str:
-        """What was measured."""
-        ...
-
-    @property
-    def n_tokens(self) -> int:
-        """Tokens that the distances are sums over."""
-        ...
-
-    def embed(self) -> Embedding:
-        """Positions whose distances are close to these."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +82,9 @@ class HeadMap(HeadWidget):
 
     _placed = traitlets.Instance(PlacedHeads)
 
-    def __init__(self, distances: HasDistances, behaviours: ArrayLike | None = None, **traits: Any):
+    def __init__(
+        self, distances: HeadDistances, behaviours: ArrayLike | None = None, **traits: Any
+    ):
         self._place(_embedded(distances), behaviours, traits)
 
     @classmethod
@@ -155,7 +123,7 @@ class HeadMap(HeadWidget):
             traits = {"color": "behaviour", **traits}
         super().__init__(behaviours=behaviours, **traits)
 
-    def show(self, distances: HasDistances, behaviours: ArrayLike | None = None) -> None:
+    def show(self, distances: HeadDistances, behaviours: ArrayLike | None = None) -> None:
         """Show other distances; the selection keeps all heads that still exist.
 
         Raises:
@@ -252,7 +220,7 @@ class HeadMap(HeadWidget):
         return f"HeadMap({source}{self._placed.stack} {n_layers}×{n_heads}, selected: {chosen})"
 
 
-def _embedded(distances: HasDistances) -> PlacedHeads:
+def _embedded(distances: HeadDistances) -> PlacedHeads:
     if not callable(getattr(distances, "embed", None)):
         raise TypeError(
             f"HeadMap shows distances between heads, got {type(distances).__name__}. Measure "
