@@ -19,6 +19,7 @@ from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.corpus.growing_rows import GrowingRows
 from attnwidget.corpus.results import HeadResult
 from attnwidget.corpus.token_classes import TokenClass
+from attnwidget.kernels.row_sums import RowQuestions
 from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens
@@ -167,21 +168,6 @@ class LayerBatch:
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
-    """The sums over the keys of every query that an accumulator needs in place of maps.
-
-    Attributes:
-        columns: Numbers of the keys, [B, C, n]; None = none.
-        offsets, distances, smoothings: As in `kernels.row_sums.RowQuestions`.
-    """
-
-    columns: Tensor | None = None
-    offsets: tuple[int, ...] = ()
-    distances: bool = False
-    smoothings: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
 class LayerRows:
     """Sums over the keys of every query of a layer in a batch of long segments without padding.
 
@@ -189,7 +175,7 @@ class LayerRows:
         batch: The segments.
         layer: Index of the layer among the layers with attention of its stack, from 0.
         largest: The largest weight, float32 [B, H, n].
-        columns: Sums of the `columns` that the accumulator wants, float32 [B, H, n, C].
+        columns: Sums of the `columns` that the accumulator asks for, float32 [B, H, n, C].
         offsets, distances, later, entropies: As in `kernels.row_sums.RowSums`, with B in front.
     """
 
@@ -304,7 +290,7 @@ class Accumulator(ABC, Generic[R]):
     def update(self, layer: LayerBatch) -> None:
         """Add one layer of a batch; its maps are released after this call."""
 
-    def wanted(self, batch: Batch) -> Wanted | None:
+    def row_questions(self, batch: Batch) -> RowQuestions | None:
         """Return the sums over keys that replace the maps of long segments; None = maps are needed.
 
         The accumulator then gets each layer by `update_rows`, which costs less than `update`.
@@ -312,8 +298,8 @@ class Accumulator(ABC, Generic[R]):
         return None
 
     def update_rows(self, layer: LayerRows) -> None:
-        """Add one layer of a batch of long segments for which `wanted` returned sums."""
-        raise NotImplementedError(f"{self.name!r} wants sums of rows without adding them")
+        """Add one layer of a batch of long segments for which `row_questions` named sums."""
+        raise NotImplementedError(f"{self.name!r} asks for sums of rows without adding them")
 
     def end_batch(self, batch: Batch) -> None:
         """Add numbers of the whole batch; called after its last layer."""

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.tapping.tap import LongAttention
-from attnwidget.corpus.accumulator import Accumulator, Batch, LayerRows, Wanted
+from attnwidget.corpus.accumulator import Accumulator, Batch, LayerRows
 from attnwidget.kernels.row_sums import RowQuestions, RowSums
 
 
 class LongRows:
-    """The sums that accumulators want of a batch of long segments, and their way to them.
+    """The sums that accumulators ask for in a batch of long segments, and their way to them.
 
     Args:
         accumulators: The accumulators that read the batch.
@@ -27,35 +27,29 @@ class LongRows:
 
     def __init__(self, accumulators: Sequence[Accumulator[Any]], batch: Batch) -> None:
         self._batch = batch
-        self._wanted: list[tuple[Accumulator[Any], Wanted]] = []
+        self._asked: list[tuple[Accumulator[Any], RowQuestions]] = []
         self.need_maps: list[Accumulator[Any]] = []
         for accumulator in accumulators:
-            wanted = accumulator.wanted(batch)
-            if wanted is None:
+            questions = accumulator.row_questions(batch)
+            if questions is None:
                 self.need_maps.append(accumulator)
             else:
-                self._wanted.append((accumulator, wanted))
-        self.questions = self._questions() if self._wanted else []
+                self._asked.append((accumulator, questions))
+        self.questions = self._of_segments() if self._asked else []
 
-    def _questions(self) -> list[RowQuestions]:
-        wanted = [wanted for _, wanted in self._wanted]
-        columns = torch.cat([self._columns(one) for one in wanted], 1)
+    def _of_segments(self) -> list[RowQuestions]:
+        """Return the questions of all accumulators together, one entry per segment."""
+        asked = [questions for _, questions in self._asked]
+        columns = torch.cat([questions.columns.float() for questions in asked], 1)
         return [
             RowQuestions(
                 columns=of_segment,
-                offsets=tuple({offset for one in wanted for offset in one.offsets}),
-                distances=any(one.distances for one in wanted),
-                smoothings=tuple({smoothing for one in wanted for smoothing in one.smoothings}),
+                offsets=tuple({offset for questions in asked for offset in questions.offsets}),
+                distances=any(questions.distances for questions in asked),
+                smoothings=tuple({one for questions in asked for one in questions.smoothings}),
             )
             for of_segment in columns
         ]
-
-    def _columns(self, wanted: Wanted) -> Tensor:
-        """Return the columns that one accumulator wants, float32 [B, C, n]."""
-        real = self._batch.real
-        if wanted.columns is None:
-            return real.new_empty((len(real), 0, real.shape[1]), dtype=torch.float32)
-        return wanted.columns.float()
 
     def update(self, place: int, seen: LongAttention) -> None:
         """Give one layer to the accumulators that need no maps.
@@ -66,8 +60,8 @@ class LongRows:
         """
         sums = [item.sums for item in seen.items if item.sums is not None]
         first = 0
-        for accumulator, wanted in self._wanted:
-            last = first + self._columns(wanted).shape[1]
+        for accumulator, questions in self._asked:
+            last = first + questions.columns.shape[1]
             accumulator.update_rows(
                 LayerRows(
                     batch=self._batch,

@@ -78,7 +78,7 @@ class SegmentMeans(Accumulator[R]):
         super().__init_subclass__(**options)
         # Sums of rows would bypass numbers that a subclass computes from maps in its own way.
         if "head_numbers" in vars(cls) and "row_numbers" not in vars(cls):
-            cls.wanted = SegmentMeans.wanted  # type: ignore[method-assign]
+            cls.row_questions = SegmentMeans.row_questions  # type: ignore[method-assign]
 
     def begin_batch(self, layer: LayerBatch) -> None:
         """Prepare the values that all layers of a batch share, given its first layer."""
@@ -94,8 +94,8 @@ class SegmentMeans(Accumulator[R]):
         """
 
     def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
-        """Return the `head_numbers` of a layer from the sums that `wanted` names."""
-        raise NotImplementedError(f"{self.name!r} wants sums of rows without numbers of them")
+        """Return the `head_numbers` of a layer from the sums that `row_questions` names."""
+        raise NotImplementedError(f"{self.name!r} asks for sums of rows without numbers of them")
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         """Return the counts of each segment by name, [B, *its axes], after the last layer."""

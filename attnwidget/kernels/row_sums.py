@@ -17,11 +17,11 @@ _CELLS_AT_ONCE = 128 * 1024
 
 @dataclass(frozen=True, eq=False)
 class RowQuestions:
-    """The sums that a pass over one input takes of every query.
+    """The sums that a pass takes of every query, for one input or for B inputs of one length.
 
     Attributes:
-        columns: Numbers of the keys, float32 [C, K]; the sums are means of these numbers under the
-            weights. Indicators of a class of tokens give the weight on the class.
+        columns: Numbers of the keys, float32 [C, K] or [B, C, K]; the sums are means of these
+            numbers under the weights. Indicators of a class of tokens give the weight on the class.
         offsets: Offsets from the query, whose weights are wanted.
         distances: Whether the mean signed and absolute distances are wanted.
         smoothings: Smoothings of the wanted entropies; 0 = none.
@@ -31,6 +31,11 @@ class RowQuestions:
     offsets: tuple[int, ...] = ()
     distances: bool = False
     smoothings: tuple[float, ...] = ()
+
+
+def no_columns(real: Tensor) -> Tensor:
+    """Return the `columns` of questions without columns for inputs of real tokens, bool [B, n]."""
+    return real.new_empty((len(real), 0, real.shape[1]), dtype=torch.float32)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows, Wanted
+from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.corpus.token_classes import STANDARD_CLASSES, TokenClass, described
 from attnwidget.kernels.classes import class_mass
+from attnwidget.kernels.row_sums import RowQuestions
 
 if TYPE_CHECKING:
     import altair as alt
@@ -166,8 +167,8 @@ class Classes(SegmentMeans[ClassesResult]):
         to_sep = mass[:, :, 1:, self._names.index("[SEP]")] * self._with_sep
         return {"mass": mass[:, :, 0], "to_sep": to_sep}
 
-    def wanted(self, batch: Batch) -> Wanted:
-        return Wanted(columns=self._classes(batch))
+    def row_questions(self, batch: Batch) -> RowQuestions:
+        return RowQuestions(columns=self._classes(batch))
 
     def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
         return self._numbers(self._rows.double()[:, None] @ layer.columns.double())

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.maps.stack_axes import chosen_stack
-from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows, Wanted
+from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.classes import class_mass
 from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.kernels.row_sums import RowQuestions
 from attnwidget.text.index_among import index_among
 from attnwidget.text.places import Box, Span
 from attnwidget.text.tokens import Tokens
@@ -179,8 +180,8 @@ class Modalities(SegmentMeans[ModalitiesResult]):
         rows = layer.of_rows(self._queries)
         return self._numbers(class_mass(layer.weights, rows, self._members), rows)
 
-    def wanted(self, batch: Batch) -> Wanted:
-        return Wanted(columns=_members_of(batch))
+    def row_questions(self, batch: Batch) -> RowQuestions:
+        return RowQuestions(columns=_members_of(batch))
 
     def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
         mass = self._queries.double()[:, None] @ layer.columns.double()

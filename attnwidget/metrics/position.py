@@ -11,11 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows, Wanted
+from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows
 from attnwidget.corpus.argument_checks import each_once
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.cells_at_once import cells_at_once
+from attnwidget.kernels.row_sums import RowQuestions, no_columns
 from attnwidget.text.counted import counted
 from attnwidget.text.whole_number import whole_numbers
 
@@ -185,8 +186,8 @@ class Position(SegmentMeans[PositionResult]):
             "distances": mean_distances(layer.weights, rows, layer.first),
         }
 
-    def wanted(self, batch: Batch) -> Wanted:
-        return Wanted(offsets=tuple(self.offsets), distances=True)
+    def row_questions(self, batch: Batch) -> RowQuestions:
+        return RowQuestions(no_columns(batch.real), offsets=tuple(self.offsets), distances=True)
 
     def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
         mass = [layer.mean(layer.offsets[offset]) for offset in self.offsets]

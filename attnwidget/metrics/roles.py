@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.tapping.head import Head, named_head
-from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows, Wanted
+from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.classes import class_mass
+from attnwidget.kernels.row_sums import RowQuestions
 from attnwidget.text.counted import counted
 from attnwidget.text.tokens import TEMPLATE, Tokens
 from attnwidget.text.whole_number import whole_number
@@ -271,8 +272,8 @@ class Roles(SegmentMeans[RolesResult]):
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
         return self._numbers(class_mass(layer.weights, layer.of_rows(self._rows), self._members))
 
-    def wanted(self, batch: Batch) -> Wanted:
-        return Wanted(columns=self._members_of(batch))
+    def row_questions(self, batch: Batch) -> RowQuestions:
+        return RowQuestions(columns=self._members_of(batch))
 
     def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
         return self._numbers(self._rows.double()[:, None] @ layer.columns.double())

@@ -11,10 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows, Wanted
+from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.causal import is_causal
+from attnwidget.kernels.row_sums import RowQuestions
 from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
@@ -111,10 +112,10 @@ class Sinks(SegmentMeans[SinksResult]):
         columns = torch.nn.functional.pad(columns, (0, missing)) if missing > 0 else columns
         return {"mass": (rows[:, None, None] @ columns)[:, :, 0]}
 
-    def wanted(self, batch: Batch) -> Wanted:
+    def row_questions(self, batch: Batch) -> RowQuestions:
         n = batch.real.shape[1]
         first = torch.eye(self.count, n, dtype=torch.float32, device=batch.real.device)
-        return Wanted(columns=first.expand(len(batch.real), -1, -1), distances=True)
+        return RowQuestions(columns=first.expand(len(batch.real), -1, -1), distances=True)
 
     def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
         rows = self._rows(layer.batch.lengths, layer.batch.real).double()

@@ -6,7 +6,8 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from attnwidget import AttentionModel, Segment, load_model, measure
-from attnwidget.corpus.accumulator import Accumulator, Batch, Wanted
+from attnwidget.corpus.accumulator import Accumulator, Batch
+from attnwidget.kernels.row_sums import RowQuestions
 from attnwidget.kernels.streaming import stream_attention
 from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
 from benchmarks.rows import Row, Run, in_turns, rows_of
@@ -89,7 +90,7 @@ def of_model(model: AttentionModel, length: int, rounds: int) -> list[Row]:
 class _ByMaps(Entropy):
     """A metric that needs maps, so that a long segment is not read by sums of its rows."""
 
-    def wanted(self, batch: Batch) -> Wanted | None:
+    def row_questions(self, batch: Batch) -> RowQuestions | None:
         return None
 
 
