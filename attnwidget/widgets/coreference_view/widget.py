@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import traitlets
 
@@ -21,8 +21,8 @@ from attnwidget.widgets.coreference_view.study_windows import (
 )
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed, when_open
-from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes
-from attnwidget.widgets.shared.traits import Jump
+from attnwidget.widgets.shared.head_widget import StackShapes
+from attnwidget.widgets.shared.outcome_jumps import Outcome, OutcomeJumps, check_jump
 from attnwidget.widgets.shared.widget_code import chosen_options
 from attnwidget.words.coreference_results import (
     AMONG,
@@ -31,7 +31,7 @@ from attnwidget.words.coreference_results import (
 )
 
 
-class CoreferenceView(HeadWidget):
+class CoreferenceView(OutcomeJumps):
     """The text of a document with its mentions, and the antecedent that the selected head chooses.
 
     Mentions are underlined in the colour of their cluster and carry its number; nested mentions are
@@ -77,10 +77,6 @@ class CoreferenceView(HeadWidget):
         AMONG[0],
         help='What the head chooses among: all other "words", or head words of "mentions" before.',
     ).tag(sync=True, option=True)
-
-    # The numbered requests of the page, and the results.
-    _jump = Jump().tag(sync=True, from_page=True)
-    _jumped = traitlets.Dict().tag(sync=True)
 
     def __init__(
         self,
@@ -128,7 +124,7 @@ class CoreferenceView(HeadWidget):
             (mention for mention in window.evaluated if mention.mention == self.mention), None
         )
 
-    def jump(self, outcome: Literal["right", "wrong"], step: int = 1) -> int | None:
+    def jump(self, outcome: Outcome, step: int = 1) -> int | None:
         """Show the next mention for which the shown head is right, or wrong.
 
         The search continues in the next windows and documents, and wraps around at the end.
@@ -143,10 +139,7 @@ class CoreferenceView(HeadWidget):
         Raises:
             ValueError: another outcome or step.
         """
-        if outcome not in ("right", "wrong") or step not in (1, -1):
-            raise ValueError(
-                f"jump('right' | 'wrong', step=1 | -1), got {outcome!r} and step={step!r}"
-            )
+        check_jump(outcome, step)
         with self.together():
             places = [place for place in self._places(outcome == "right") if place != self._place()]
             if not places:
@@ -217,14 +210,8 @@ class CoreferenceView(HeadWidget):
     def _show_no_mention(self, change: object) -> None:
         self.mention = None
 
-    @when_open("_jump")
-    def _asked_to_jump(self, change: dict[str, Any]) -> None:
-        request = change["new"]
-        if not request:
-            return
-        with self._answering():
-            place = self.jump(request["outcome"], request["step"])
-            self._jumped = {"n": request["n"], "found": place is not None}
+    def jump_for_page(self, outcome: Outcome, step: int) -> dict[str, Any]:
+        return {"found": self.jump(outcome, step) is not None}
 
     @computed()
     def _source(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from math import inf
 from time import monotonic
-from typing import Any, Literal
+from typing import Any
 
 import traitlets
 
@@ -17,16 +17,16 @@ from attnwidget.widgets.pages.encoding import state_of
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import StackShapes
+from attnwidget.widgets.shared.outcome_jumps import Outcome, OutcomeJumps, check_jump
 from attnwidget.widgets.shared.relation_choice import ALL, ROOT, RelationChoice
 from attnwidget.widgets.shared.relation_words import checked_sentences, relation_names
-from attnwidget.widgets.shared.traits import Jump
 from attnwidget.words.relation_results import DIRECTIONS
 
 #: Seconds that a search may keep the page waiting.
 _PATIENCE = 5.0
 
 
-class SentenceArcs(RelationChoice):
+class SentenceArcs(RelationChoice, OutcomeJumps):
     """A sentence with its annotated arcs above, and the arcs of an answerer below."""
 
     page_label = "dependency arcs"
@@ -38,10 +38,6 @@ class SentenceArcs(RelationChoice):
     threshold = traitlets.Float(
         0.0, min=0.0, max=1.0, help="Predicted arcs of a smaller weight are not drawn."
     ).tag(sync=True, option=True)
-
-    # The numbered requests of the page, and the results.
-    _jump = Jump().tag(sync=True, from_page=True)
-    _jumped = traitlets.Dict().tag(sync=True)
 
     def __init__(
         self, answerer: Answerer, sentences: Iterable[Sentence], traits: dict[str, Any]
@@ -55,7 +51,7 @@ class SentenceArcs(RelationChoice):
         """The model that reads the sentences."""
         return self._answerer.model
 
-    def jump(self, outcome: Literal["right", "wrong"], step: int = 1) -> int | None:
+    def jump(self, outcome: Outcome, step: int = 1) -> int | None:
         """Show the next sentence with a right, or a wrong, answer.
 
         The search looks for a word of `relation` whose predicted governor, with a weight of at
@@ -73,10 +69,7 @@ class SentenceArcs(RelationChoice):
             ValueError: another outcome or step.
             RuntimeError: the model was closed.
         """
-        if outcome not in ("right", "wrong") or step not in (1, -1):
-            raise ValueError(
-                f"jump('right' | 'wrong', step=1 | -1), got {outcome!r} and step={step!r}"
-            )
+        check_jump(outcome, step)
         return self._jump_within(outcome, step, inf)[0]
 
     def seek_right(self, seconds: float) -> bool:
@@ -154,16 +147,9 @@ class SentenceArcs(RelationChoice):
         if not self.has_relation(self.relation):
             self.relation = ALL
 
-    @when_open("_jump")
-    def _asked_to_jump(self, change: dict[str, Any]) -> None:
-        request = change["new"]
-        if not request:
-            return
-        with self._answering():
-            sentence, looked_at = self._jump_within(request["outcome"], request["step"], _PATIENCE)
-            # Results are kept, so that a repeated request continues after the last result.
-            left = len(self.sentences) - 1 - looked_at
-            self._jumped = {"n": request["n"], "found": sentence is not None, "left": left}
+    def jump_for_page(self, outcome: Outcome, step: int) -> dict[str, Any]:
+        sentence, looked_at = self._jump_within(outcome, step, _PATIENCE)
+        return {"found": sentence is not None, "left": len(self.sentences) - 1 - looked_at}
 
     @computed("sentences", sync=False)
     def _names(self) -> list[str]:

@@ -74,33 +74,6 @@ class WindowTrait(traitlets.TraitType[Any, Any]):
         return q0, q1, k0, k1
 
 
-class Jump(traitlets.TraitType[Any, Any]):
-    """A request of the page to search for a position: {"outcome", "step", "n"}, or empty.
-
-    The step is 1 or -1; n counts how often was asked.
-    """
-
-    info_text = '{"outcome": "right" or "wrong", "step": 1 or -1, "n": a number}'
-
-    def __init__(self) -> None:
-        super().__init__({})
-
-    def validate(self, obj: Any, value: Any) -> dict[str, Any]:
-        """The value, if it is one or empty."""
-        names = {"outcome", "step", "n"}
-        if not isinstance(value, dict) or (
-            value
-            and not (
-                value.keys() == names
-                and value["outcome"] in ("right", "wrong")
-                and value["step"] in (1, -1)
-                and isinstance(value["n"], int)
-            )
-        ):
-            raise traitlets.TraitError(f"{self.name!r} takes {self.info_text}, got {value!r}")
-        return value
-
-
 class Subset(traitlets.List[str]):
     """Some of a fixed set of names, in that set's order and without repeats."""
 
