@@ -839,6 +839,7 @@ class AttentionModel:
         media: Media | None = None,
         upper: UpperPass | None = None,
     ) -> list[Attention]:
+        """Return the attention of every input of a batch, from one forward pass."""
         self.check_open()
         options = {"use_cache": False} if "use_cache" in self._parameters else {}
         losses: list[Loss] = []
@@ -846,20 +847,12 @@ class AttentionModel:
             raise ValueError("gradients need whole maps: pass long=False, or no loss")
         if self._projections.outdated:
             self._projections = Projections(self.hf_model)
-        reads_without_maps = loss is None and is_long(self.hf_model, inputs, long)
-        if not reads_without_maps:
+        collected = None
+        if loss is not None or not is_long(self.hf_model, inputs, long):
             # The number of tokens of a picture or a sound is known when a layer reads them.
-            whole_to = None
-            if loss is None and long is None:
-                whole_to = max(LONG_FROM, text_length(inputs))
-            self.output_check.start(self.hf_model)
-            try:
-                collected = self._collected(inputs, options, whole_to, upper)
-            except LimitReached as found:
-                reads_without_maps = reads_long(self.hf_model, inputs, found.length)
-                if not reads_without_maps:
-                    collected = self._collected(inputs, options, None)
-        if reads_without_maps:
+            may_be_long = loss is None and long is None
+            collected = self._whole_maps(inputs, options, upper, may_be_long=may_be_long)
+        if collected is None:
             self.output_check.check_beginning(self.hf_model, inputs, options)
             items, no_norms, not_shown = collect_long(
                 self.hf_model, inputs, options, self._projections, self._block_probe
@@ -871,11 +864,11 @@ class AttentionModel:
             no_norms = collected.no_norms
             not_shown = collected.not_shown
             numbers = collected.numbers
-        if loss is not None:
-            task = task_for(self.hf_model, self.tokenizer, inputs, loss, seed)
-            losses = collected.add_gradients(
-                task, *attention_gradients(self.hf_model, task, options)
-            )
+            if loss is not None:
+                task = task_for(self.hf_model, self.tokenizer, inputs, loss, seed)
+                losses = collected.add_gradients(
+                    task, *attention_gradients(self.hf_model, task, options)
+                )
         # Take the state of the weights after the pass: offloaded weights are loaded during the
         # pass.
         weights = None if self.edits else WeightsSeen(self.hf_model)
@@ -900,18 +893,14 @@ class AttentionModel:
             alone = dict(inputs)  # pictures of one input may have any first dimension
             if len(items) > 1:
                 alone = {name: value[item : item + 1] for name, value in inputs.items()}
-            order = sorted(
-                layers,
-                key=lambda name: (is_cross(name), name not in _ORDER, list(layers).index(name)),
-            )
             reading = None
             if not self.edits:
                 reading = Reading(self, alone, tokens_of_item, n_prompt, loss, seed, weights, media)
-                if loss is None and not reads_without_maps:
+                if loss is None and collected is not None:
                     self._lower[reading] = LowerLayers(layers.get("self", ()))
             attentions.append(
                 Attention(
-                    {name: layers[name] for name in order},
+                    _in_order(layers),
                     axes,
                     model_name=self.name,
                     n_prompt=n_prompt,
@@ -926,6 +915,32 @@ class AttentionModel:
                 )
             )
         return attentions
+
+    def _whole_maps(
+        self,
+        inputs: dict[str, Tensor],
+        options: Mapping[str, Any],
+        upper: UpperPass | None,
+        *,
+        may_be_long: bool,
+    ) -> Collected | None:
+        """Return the layers with their whole maps.
+
+        Args:
+            inputs: The batch.
+            options: Further arguments of the model.
+            upper: Lower layers that are known; None = every layer runs.
+            may_be_long: Whether the layers may be read without whole maps. If a layer then reads
+                too many tokens, the result is None.
+        """
+        whole_to = max(LONG_FROM, text_length(inputs)) if may_be_long else None
+        self.output_check.start(self.hf_model)
+        try:
+            return self._collected(inputs, options, whole_to, upper)
+        except LimitReached as found:
+            if reads_long(self.hf_model, inputs, found.length):
+                return None
+        return self._collected(inputs, options, None)
 
     def _collected(
         self,
@@ -963,3 +978,10 @@ class AttentionModel:
         except CANNOT_START_ABOVE:
             self._starts_above = False
         return whole
+
+
+def _in_order(layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the layers of every stack, the stacks in the order in which they are listed."""
+    names = list(layers)
+    order = sorted(names, key=lambda name: (is_cross(name), name not in _ORDER, names.index(name)))
+    return {name: layers[name] for name in order}

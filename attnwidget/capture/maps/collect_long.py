@@ -32,7 +32,7 @@ def collect_long(
     inputs: Mapping[str, Tensor],
     options: Mapping[str, Any],
     projections: Projections,
-    block_probe: BlockProbe | None = None,
+    block_probe: BlockProbe,
 ) -> tuple[list[dict[str, list[KeptLayer]]], str, str]:
     """Return the layers of each input by stack, the reason for missing norms, and a note.
 
@@ -50,7 +50,6 @@ def collect_long(
 
     model = uncompiled(hf_model)
     sites = find_sites(model)
-    block_probe = BlockProbe(hf_model) if block_probe is None else block_probe
     blocks = BlockLayers(model, sites, block_probe, inputs, batch)
 
     def keep(seen: LongAttention) -> None:
