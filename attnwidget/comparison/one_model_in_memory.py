@@ -60,13 +60,18 @@ class StoredMaps(Accumulator[Any]):
         if number < len(self.batches):
             self.maps = self.batches[number]
 
+    def forget(self) -> None:
+        """Forget all maps."""
+        self.batches = []
+        self.maps = []
+
     def compute(self) -> list[list[Tensor]]:
         """Return the maps of each batch."""
         return self.batches
 
 
 @dataclass(eq=False)
-class Turn:
+class ModelTurn:
     """The accumulators of a model, and facts about the model while it is not in memory.
 
     Attributes:
@@ -87,7 +92,7 @@ class Turn:
 
 
 def read_one_at_a_time(
-    turns: Sequence[Turn],
+    turns: Sequence[ModelTurn],
     texts: ComparedTexts,
     metrics: Sequence[Accumulator[Any]],
     *,
@@ -136,9 +141,7 @@ def read_one_at_a_time(
                         first = next(chunks)
                     states = turn.states or reader.nothing
                     for number, places in enumerate(first):
-                        for before in turns:
-                            if before.stored is not None:
-                                before.stored.show(number)
+                        _show_maps(turns, number)
                         batch = [turn.segments[place] for place in places]
                         states = reader.merged(states, reader.states_of(batch))
                         bar.update(len(places))
@@ -147,8 +150,7 @@ def read_one_at_a_time(
                     del model, reader, accumulators
                 for turn, (turn.states, turn.measured) in zip(turns, results, strict=True):
                     if turn.stored is not None:
-                        turn.stored.batches = []
-                        turn.stored.maps = []
+                        turn.stored.forget()
                 n_done += 1
         except KeyboardInterrupt:
             if not n_done:
@@ -158,8 +160,15 @@ def read_one_at_a_time(
                     change.restore(turn.states[change.name])
 
 
+def _show_maps(turns: Sequence[ModelTurn], number: int) -> None:
+    """Show the kept maps of a batch to the model that reads the batch next."""
+    for turn in turns:
+        if turn.stored is not None:
+            turn.stored.show(number)
+
+
 def _chunks(
-    turns: Sequence[Turn],
+    turns: Sequence[ModelTurn],
     model: AttentionModel,
     padded: int | None,
     batch_size: int,

@@ -263,59 +263,43 @@ class ResidualStream:
     ) -> AbstractContextManager[None]:
         """Replace writers and norms in this thread, but for the call of the target module."""
         calls: Counter[nn.Module] = Counter()
-        records = self._records
 
-        def replacing(
-            module: nn.Module, answer: Callable[..., Any], forward: Callable[..., Any]
-        ) -> Callable[..., Any]:
+        def replacing(module: nn.Module, forward: Callable[..., Any]) -> Callable[..., Any]:
             def stand_in(*args: Any, **kwargs: Any) -> Any:
                 call = calls[module]
                 calls[module] += 1
                 if (module, call) == target:
                     return forward(*args, **kwargs)
-                return answer(call, args, kwargs)
+                if module in self._records.norms:
+                    norm = entries.norm(self._records.norms[module][call])
+                    return norm(first_argument(args, kwargs))
+                return self._written(entries, module, call)
 
             return stand_in
 
-        def wrote(module: nn.Module) -> Callable[..., Any]:
-            def answer(call: int, *_: Any) -> Any:
-                record = records.of_modules[module][call]
-                return record.with_tensor(entries.output(record, module))
-
-            return answer
-
-        def attended(module: nn.Module) -> Callable[..., Any]:
-            projection = records.modules.projections[module]
-            inside = projection in set(module.modules())
-
-            def answer(call: int, *_: Any) -> Any:
-                record = records.of_modules[module][call]
-                if not inside:  # its output goes to the projection, which is replaced
-                    return record.with_tensor(entries.output(record, module))
-                written = entries.output(records.of_modules[projection][call], projection)
-                shape = entries.cut(record).tensor.shape
-                return record.with_tensor(written.reshape(-1, *shape[1:]))
-
-            return answer
-
-        def normed(module: nn.Module) -> Callable[..., Any]:
-            def answer(call: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-                return entries.norm(records.norms[module][call])(first_argument(args, kwargs))
-
-            return answer
-
-        answers: dict[nn.Module, Callable[..., Any]] = {
-            module: attended(module) if module in records.modules.sites else wrote(module)
-            for module in records.of_modules
-        }
-        answers |= {module: normed(module) for module in records.norms}
+        replaced = (*self._records.of_modules, *self._records.norms)
         makers: dict[nn.Module, MakeForward] = {
-            module: partial(replacing, module, answer) for module, answer in answers.items()
+            module: partial(replacing, module) for module in replaced
         }
         for module in self._hf_model.modules():
             if module not in makers and has_exact_forward(module):
                 makers[module] = partial(exact_forward, module)
         return replaced_forwards(makers)
+
+    def _written(self, entries: _Entries, module: nn.Module, call: int) -> Any:
+        """Return the output of a call of a writer, with the states of the entries in it.
+
+        The output of an attention module goes to its output projection, which is a writer too. If
+        the projection is a part of the module, the module puts out what the projection writes.
+        """
+        record = self._records.of_modules[module][call]
+        modules = self._records.modules
+        if module not in modules.sites or modules.projections[module] not in set(module.modules()):
+            return record.with_tensor(entries.output(record, module))
+        projection = modules.projections[module]
+        written = entries.output(self._records.of_modules[projection][call], projection)
+        shape = entries.cut(record).tensor.shape
+        return record.with_tensor(written.reshape(-1, *shape[1:]))
 
 
 class _Entries:

@@ -141,13 +141,7 @@ def measure_checkpoints(
             n_segments=len(listed),
         )
         if n_sequences and is_causal_model(model.hf_model):
-            pairs = repeated_and_other(model, n_sequences, length, seed)
-            return replace(
-                numbers,
-                repeated=read_repeated(model, pairs),
-                sequences=digest_of(pairs),
-                length=len(pairs[0][0]) // 2,
-            )
+            return _with_random_tokens(numbers, model, n_sequences, length, seed)
         if not listed:
             raise ValueError(
                 f"there is nothing to measure at the checkpoint {label!r}: pass segments, or a "
@@ -194,6 +188,19 @@ def measure_checkpoints(
     if not measured:
         raise KeyboardInterrupt("interrupted before the first checkpoint was done")
     return _result(measured, complete=len(measured) == len(sources))
+
+
+def _with_random_tokens(
+    numbers: CheckpointNumbers, model: AttentionModel, n_sequences: int, length: int, seed: int
+) -> CheckpointNumbers:
+    """Return the numbers of a checkpoint with the scores and losses on repeated random tokens."""
+    pairs = repeated_and_other(model, n_sequences, length, seed)
+    return replace(
+        numbers,
+        repeated=read_repeated(model, pairs),
+        sequences=digest_of(pairs),
+        length=len(pairs[0][0]) // 2,
+    )
 
 
 def _warn_of_equal(label: str, weights: str, measured: Sequence[CheckpointNumbers]) -> None:

@@ -95,7 +95,7 @@ def _checked(documents: Loaded[Document], path: Path) -> Loaded[Document]:
 
 
 @dataclass
-class _Open:
+class _OpenDocument:
     """A document while its lines are read."""
 
     name: str
@@ -154,14 +154,14 @@ class _CorefUD:
     def document(self, part: list[tuple[int, str]]) -> Document | None:
         """Return the document of numbered lines, or None for lines without words."""
         path = self._path
-        document: _Open | None = None
+        document: _OpenDocument | None = None
         rows: list[tuple[int, list[str]]] = []
         for number, line in chain(part, [(0, "")]):
             where = f"{path}:{number}"
             if line.startswith("#"):
                 value = line.partition("=")[2].strip()
                 if _begins_corefud(line):
-                    document = _Open(
+                    document = _OpenDocument(
                         value, f"{path.name}:{number}", Brackets(self._cluster_field or 0)
                     )
                 elif line[1:].partition("=")[0].strip() == "global.Entity":
@@ -179,7 +179,7 @@ class _CorefUD:
                 rows.append((number, columns))
             elif rows:
                 if document is None:
-                    document = _Open(path.stem, f"{path.name}:{rows[0][0]}", Brackets())
+                    document = _OpenDocument(path.stem, f"{path.name}:{rows[0][0]}", Brackets())
                 _add_sentence(document, rows, path, self._cluster_field)
                 rows = []
         return document.close() if document is not None and document.words else None
@@ -197,7 +197,10 @@ def _cluster_field(value: str, where: str) -> int:
 
 
 def _add_sentence(
-    document: _Open, rows: list[tuple[int, list[str]]], path: Path, cluster_field: int | None
+    document: _OpenDocument,
+    rows: list[tuple[int, list[str]]],
+    path: Path,
+    cluster_field: int | None,
 ) -> None:
     start = len(document.words)
     document.starts.append(start)
@@ -240,21 +243,29 @@ def _add_sentence(
             if attribute.startswith("Entity="):
                 if cluster_field is None:
                     raise ValueError(f"{where}: Entity= comes before any # global.Entity = … line")
-                if "-" in index:
-                    raise ValueError(
-                        f"{where}: Entity= stands at the range {index}: expected it at the words "
-                        "of the range, because a range is no word"
-                    )
-                word = len(document.words)
-                document.brackets.read(
-                    attribute.removeprefix("Entity="),
-                    word=word - is_word,
-                    last=word - 1,
-                    where=where,
-                )
+                _read_entity(document, attribute.removeprefix("Entity="), index, where)
     if not governors:
         raise ValueError(f"{path}:{rows[0][0]}: a sentence without words")
     document.governors += _governors(governors, start)
+
+
+def _read_entity(document: _OpenDocument, brackets: str, index: str, where: str) -> None:
+    """Read the brackets at the latest word, or at an empty node behind it.
+
+    Args:
+        document: The document with all words up to this line.
+        brackets: The brackets of mentions that begin or end here.
+        index: The first column of the line.
+        where: File and line, for messages.
+    """
+    if "-" in index:
+        raise ValueError(
+            f"{where}: Entity= stands at the range {index}: expected it at the words of the range, "
+            "because a range is no word"
+        )
+    last = len(document.words) - 1
+    is_word = not _NO_WORD.fullmatch(index)
+    document.brackets.read(brackets, word=last if is_word else last + 1, last=last, where=where)
 
 
 def _governors(heads: list[tuple[str, str]], start: int) -> list[int]:
@@ -287,6 +298,28 @@ def _begins_conll_2012(line: str) -> bool:
     return line.startswith(_BEGIN)
 
 
+def _add_conll_2012_word(
+    document: _OpenDocument | None, columns: list[str], where: str, *, begins_sentence: bool
+) -> None:
+    if document is None or len(columns) < 12:
+        raise ValueError(
+            f"{where}: expected 12 or more columns between #begin and #end document, "
+            f"got {len(columns)}{' outside of a document' if document is None else ''}"
+        )
+    word = len(document.words)
+    if begins_sentence:
+        document.starts.append(word)
+    number = word - document.starts[-1]
+    if columns[2] != str(number):
+        raise ValueError(f"{where}: expected the word number {number}, got {columns[2]!r}")
+    document.words.append(columns[3])
+    document.xpos.append(columns[4])
+    document.upos.append("")
+    if columns[-1] != "-":
+        for bracket in columns[-1].split("|"):
+            document.brackets.read(bracket, word=word, where=where)
+
+
 def _conll_2012_document(
     path: Path, part: list[tuple[int, str]], following: int | None
 ) -> Document | None:
@@ -297,7 +330,7 @@ def _conll_2012_document(
         part: The lines up to the beginning of the next document.
         following: Number of the line where the next document begins; None = no further document.
     """
-    document: _Open | None = None
+    document: _OpenDocument | None = None
     closed: Document | None = None
     in_sentence = False
     for number, line in part:
@@ -305,7 +338,7 @@ def _conll_2012_document(
         if _begins_conll_2012(line):
             name, _, section = line.removeprefix(_BEGIN).partition(";")
             title = " ".join([name.strip().strip("()"), section.strip()]).strip()
-            document = _Open(title, f"{path.name}:{number}", Brackets())
+            document = _OpenDocument(title, f"{path.name}:{number}", Brackets())
         elif line.startswith("#end document"):
             if document is None:
                 raise ValueError(f"{where}: a document ends that did not begin")
@@ -314,26 +347,8 @@ def _conll_2012_document(
         elif not line.strip():
             in_sentence = False
         elif not line.startswith("#"):
-            columns = line.split()
-            if document is None or len(columns) < 12:
-                raise ValueError(
-                    f"{where}: expected 12 or more columns between #begin and #end document, "
-                    f"got {len(columns)}{' outside of a document' if document is None else ''}"
-                )
-            if not in_sentence:
-                document.starts.append(len(document.words))
+            _add_conll_2012_word(document, line.split(), where, begins_sentence=not in_sentence)
             in_sentence = True
-            if columns[2] != str(len(document.words) - document.starts[-1]):
-                raise ValueError(
-                    f"{where}: expected the word number "
-                    f"{len(document.words) - document.starts[-1]}, got {columns[2]!r}"
-                )
-            document.words.append(columns[3])
-            document.xpos.append(columns[4])
-            document.upos.append("")
-            if columns[-1] != "-":
-                for bracket in columns[-1].split("|"):
-                    document.brackets.read(bracket, word=len(document.words) - 1, where=where)
     if document is not None and following is not None:
         raise ValueError(f"{path}:{following}: the document of {document.source} has not ended")
     if document is not None:

@@ -200,14 +200,14 @@ def _from_conllu(block: _Block) -> _Rows | None:
                         f"the range {start}-{end} begins within the range "
                         f"{range_start}-{range_end}",
                     )
+                if start != len(rows.words) + 1:
+                    raise block.fault(
+                        index, f"the range {start}-{end} comes after word {len(rows.words)}"
+                    )
                 range_start = start
                 range_end = end
                 range_form = row["form"]
                 range_misc = row["misc"]
-                if start != len(rows.words) + 1:
-                    raise block.fault(
-                        index, f"the range {start}-{range_end} comes after word {len(rows.words)}"
-                    )
             continue
         if identifier != len(rows.words) + 1:
             raise block.fault(

@@ -189,13 +189,7 @@ class ChatText:
                 elif own is None or own.strip():
                     left_out.append(named)
         places.sort(key=lambda place: (place.start, place.end))
-        for first, second in pairwise(places):
-            if second.start < first.end:
-                raise ValueError(
-                    f"the chat template mixes messages {first.turn} and {second.turn}: the text of "
-                    "one message changes the other message, so the turns of their tokens are not "
-                    f"known: {_WITHOUT_TURNS}"
-                )
+        _refuse_mixed(places)
         next_turn = len(messages)
         if chat.goes_on:
             text = text[: _end_of_last(write, messages, text, places, mark)]
@@ -273,6 +267,17 @@ class ChatText:
     def _place_of_span(self, start: int, end: int) -> _Place | None:
         end = max(end, start + 1)
         return next((p for p in self.places if p.start < end and start < p.end), None)
+
+
+def _refuse_mixed(places: Sequence[_Place]) -> None:
+    """Raise ValueError if the places of two messages overlap; the places are in order."""
+    for first, second in pairwise(places):
+        if second.start < first.end:
+            raise ValueError(
+                f"the chat template mixes messages {first.turn} and {second.turn}: the text of one "
+                "message changes the other message, so the turns of their tokens are not known: "
+                f"{_WITHOUT_TURNS}"
+            )
 
 
 class _Writer:

@@ -131,25 +131,7 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
         )
         if tensor.ndim == 1 and not beside_text:
             tensor = tensor[None]
-        if tensor.shape[:1] != (1,) and not beside_text:
-            raise ValueError(
-                f"input {name!r} has the shape {list(tensor.shape)}: attend reads one input, a "
-                "batch of 1; for several texts use attend_batch(texts)"
-            )
-        if name in ("input_ids", "decoder_input_ids") and not _are_whole(tensor):
-            raise TypeError(
-                f"{name} are whole numbers, got {str(tensor.dtype).removeprefix('torch.')}: pass "
-                "vocabulary ids, and vectors of tokens as inputs_embeds"
-            )
-        if name.removeprefix("decoder_") in TEXTS and not tensor.numel():
-            raise ValueError(
-                f"input {name!r} has the shape {list(tensor.shape)}: pass at least one token"
-            )
-        if name.endswith("attention_mask") and tensor.ndim == 2 and not bool((tensor != 0).any()):
-            raise ValueError(
-                f"{name} is 0 at all {tensor.shape[1]} positions, so no token is left: "
-                "pass 1 for each token to read and 0 for padding"
-            )
+        _check_input(name, tensor, beside_text)
         if tensor.is_inference():
             tensor = tensor.clone()  # A tensor of torch.inference_mode() cannot be in a graph.
         dtype = hf_model.dtype if tensor.is_floating_point() else None
@@ -157,6 +139,29 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
     if all(value.ndim == 0 for value in inputs.values()):
         raise ValueError("the dict of inputs is empty: pass input_ids, pixel_values...")
     return _without_padding(_without_padding(inputs, ""), "decoder_")
+
+
+def _check_input(name: str, tensor: Tensor, beside_text: bool) -> None:
+    """Raise if a tensor does not hold the one input, or the tokens, that its name stands for."""
+    if tensor.shape[:1] != (1,) and not beside_text:
+        raise ValueError(
+            f"input {name!r} has the shape {list(tensor.shape)}: attend reads one input, a "
+            "batch of 1; for several texts use attend_batch(texts)"
+        )
+    if name in ("input_ids", "decoder_input_ids") and not _are_whole(tensor):
+        raise TypeError(
+            f"{name} are whole numbers, got {str(tensor.dtype).removeprefix('torch.')}: pass "
+            "vocabulary ids, and vectors of tokens as inputs_embeds"
+        )
+    if name.removeprefix("decoder_") in TEXTS and not tensor.numel():
+        raise ValueError(
+            f"input {name!r} has the shape {list(tensor.shape)}: pass at least one token"
+        )
+    if name.endswith("attention_mask") and tensor.ndim == 2 and not bool((tensor != 0).any()):
+        raise ValueError(
+            f"{name} is 0 at all {tensor.shape[1]} positions, so no token is left: "
+            "pass 1 for each token to read and 0 for padding"
+        )
 
 
 def _are_whole(tensor: Tensor) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -200,6 +200,40 @@ class BlockProbe:
             for kinds in (before, after)
         )
         given = _noise(n_kinds, width, seed + 2)[torch.from_numpy(before)]
+
+        def noise(width: int) -> Tensor:
+            return _noise(n_kinds + 1, width, seed + 3)[torch.from_numpy(after_of)]
+
+        seen, output = self._run_with(site, call, given.reshape(states.shape).to(states), noise)
+        values, outputs, read = seen
+        if sum(map(len, values)) != len(codes):
+            raise NotInBlocks("their attention module does not show its values")
+        if not _depends_on(torch.cat(values), before_of):
+            raise NotInBlocks("their values are in another order than their entries")
+        if read and not _agree(torch.cat(outputs), read[0].reshape(len(codes), -1)):
+            raise NotInBlocks("their outputs are not the values that the weights sum up")
+        left = next(filter(_is_states, output if isinstance(output, tuple) else (output,)), None)
+        if left is None or left[..., 0].numel() != count:
+            raise NotInBlocks("their layer puts out other tokens than it reads")
+        pairs = before * (n_kinds + 1) + after
+        if not _depends_on(left.reshape(count, -1), pairs):
+            raise NotInBlocks("their outputs go to other tokens than their entries")
+
+    def _run_with(
+        self, site: Site, call: LayerCall, states: Tensor, noise: Callable[[int], Tensor]
+    ) -> tuple[tuple[list[Tensor], list[Tensor], list[Tensor]], Any]:
+        """Run the layer on other states, with noise in place of the output of its attention.
+
+        Args:
+            site: The attention module of the layer.
+            call: A call of the layer.
+            states: The states that the layer reads.
+            noise: Function from the width of an output to the noise of each entry.
+
+        Returns:
+            The values of the entries, the sums of their values by their weights, and the outputs
+            that the attention module or its projection read; then the output of the layer.
+        """
         values: list[Tensor] = []
         outputs: list[Tensor] = []
         read: list[Tensor] = []
@@ -214,13 +248,13 @@ class BlockProbe:
 
         def replaced(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
             first = output[0] if isinstance(output, tuple) else output
-            if first[..., 0].numel() != len(codes):
-                raise NotInBlocks("their attention module puts out other entries than it reads")
             if projection is not None and projection not in inside:  # it comes after the module
                 read.append(first)
-            noise = _noise(n_kinds + 1, first.shape[-1], seed + 3)[torch.from_numpy(after_of)]
-            noise = noise.reshape(first.shape).to(first)
-            return (noise, *output[1:]) if isinstance(output, tuple) else noise
+            stand_in = noise(first.shape[-1])
+            if len(stand_in) != first[..., 0].numel():
+                raise NotInBlocks("their attention module puts out other entries than it reads")
+            stand_in = stand_in.reshape(first.shape).to(first)
+            return (stand_in, *output[1:]) if isinstance(output, tuple) else stand_in
 
         model = uncompiled(self._hf_model)
         projection = projection_of(model, site)
@@ -235,19 +269,8 @@ class BlockProbe:
             undo.enter_context(hooked([site.module], after=replaced))
             if projection is not None and projection in inside:
                 undo.enter_context(hooked([projection], before=projected))
-            output = call.run(given.reshape(states.shape).to(states))
-        if sum(map(len, values)) != len(codes):
-            raise NotInBlocks("their attention module does not show its values")
-        if not _depends_on(torch.cat(values), before_of):
-            raise NotInBlocks("their values are in another order than their entries")
-        if read and not _agree(torch.cat(outputs), read[0].reshape(len(codes), -1)):
-            raise NotInBlocks("their outputs are not the values that the weights sum up")
-        left = next(filter(_is_states, output if isinstance(output, tuple) else (output,)), None)
-        if left is None or left[..., 0].numel() != count:
-            raise NotInBlocks("their layer puts out other tokens than it reads")
-        pairs = before * (n_kinds + 1) + after
-        if not _depends_on(left.reshape(count, -1), pairs):
-            raise NotInBlocks("their outputs go to other tokens than their entries")
+            output = call.run(states)
+        return (values, outputs, read), output
 
 
 def _entries(tensor: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -101,8 +101,14 @@ def gradient_numbers(
         last = max(found)
         unused = [place for seen in layers if (place := (seen.stack, seen.layer)) > last]
         found |= {place: torch.zeros_like(found[last]) for place in unused}
+    return _in_order(found, layers, hf_model), losses.detach().float().reshape(-1)
+
+
+def _in_order(
+    found: Mapping[LayerPlace, Tensor], layers: Sequence[LayerAttention], hf_model: Any
+) -> dict[LayerPlace, Tensor]:
+    """Return the numbers in the order of computation; raise ValueError for a missing layer."""
     for seen in layers:
         if (seen.stack, seen.layer) not in found:
             refuse_no_gradient(seen, hf_model)
-    ordered = {(seen.stack, seen.layer): found[seen.stack, seen.layer] for seen in layers}
-    return ordered, losses.detach().float().reshape(-1)
+    return {(seen.stack, seen.layer): found[seen.stack, seen.layer] for seen in layers}

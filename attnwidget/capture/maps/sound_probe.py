@@ -323,6 +323,32 @@ def _line(
     Raises:
         NoPlaces: The changes do not lie on a line, or do not have the stated step.
     """
+    times, places = _measured_places(changes, seconds, steps)
+    slope, start = np.polyfit(times, places, 1)
+    residual = np.abs(np.polyval((slope, start), times) - places)
+    if slope <= 0 or float(np.median(residual)) > _RESIDUAL / 2:
+        raise NoPlaces("its tokens do not follow the time of the sound")
+    kept = residual <= _RESIDUAL
+    if kept.mean() < 0.8:
+        raise NoPlaces("its tokens do not follow the time of the sound")
+    at, of = times[kept], places[kept]
+    slope, start = np.polyfit(at, of, 1)
+    if stated is None:
+        return float(-start / slope), float(1 / slope)
+    if abs(1 / slope - stated) > _SAME_STRIDE * stated:
+        raise NoPlaces(
+            f"it states {stated:.4f} s between tokens, and {1 / slope:.4f} s were measured"
+        )
+    return float(np.mean(at - of * stated)), stated
+
+
+def _measured_places(
+    changes: Callable[[Sequence[float]], NDArray[np.float64]], seconds: float, steps: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the middles of silent pieces in seconds, and the places among the tokens they change.
+
+    Two pieces alone tell how many tokens stand for a second. Further passes have many pieces each.
+    """
     last = seconds - _PIECE
     if last <= 2 * _PIECE:
         raise NoPlaces(f"the sound of {seconds:.2f} s is too short")
@@ -348,22 +374,7 @@ def _line(
             places.append(_middle(changed, expected))
     if len(times) < 2:
         raise NoPlaces(f"the sound of {seconds:.2f} s is too short")
-    slope, start = np.polyfit(times, places, 1)
-    residual = np.abs(np.polyval((slope, start), times) - places)
-    if slope <= 0 or float(np.median(residual)) > _RESIDUAL / 2:
-        raise NoPlaces("its tokens do not follow the time of the sound")
-    kept = residual <= _RESIDUAL
-    if kept.mean() < 0.8:
-        raise NoPlaces("its tokens do not follow the time of the sound")
-    at, of = np.array(times)[kept], np.array(places)[kept]
-    slope, start = np.polyfit(at, of, 1)
-    if stated is None:
-        return float(-start / slope), float(1 / slope)
-    if abs(1 / slope - stated) > _SAME_STRIDE * stated:
-        raise NoPlaces(
-            f"it states {stated:.4f} s between tokens, and {1 / slope:.4f} s were measured"
-        )
-    return float(np.mean(at - of * stated)), stated
+    return np.array(times), np.array(places)
 
 
 def _middle(changed: NDArray[np.float64], expected: float | None) -> float:

@@ -463,18 +463,39 @@ def _attention(
             module, eager, taps, implementation, query, key, value, mask, *args, **kwargs
         )
     assert not isinstance(mask, LazyMask)  # only long inputs have one
-    if "output_attentions" in kwargs:
-        kwargs["output_attentions"] = True  # some 4.x models drop their weights otherwise
     masks = _Masks()
     if mask is not None:
         asked = (mask, implementation, query.dtype)
         masks = taps[-1].masks(asked, partial(_Masks.of, *asked))
-    mask = masks.additive
-    empty_rows = masks.empty_rows
     if eager is None:
         raise TypeError(
             f"{type(module).__name__} has no eager attention function; its attention cannot be read"
         )
+    seen, output = _eager_pass(module, eager, query, key, value, masks, *args, **kwargs)
+    changes = taps[-1].changes(module)
+    if changes is not None:
+        seen, output = _edited(module, seen, output, changes)
+    for open_tap in taps:
+        if changes is not None:
+            open_tap.done(module, "weights")
+            open_tap.done(module, "outputs")
+        open_tap.hand_over(module, seen)
+    return output, seen.weights
+
+
+def _eager_pass(
+    module: nn.Module,
+    eager: Callable[..., tuple[Tensor, Tensor]],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    masks: _Masks,
+    *args: Any,
+    **kwargs: Any,
+) -> tuple[Seen, Tensor]:
+    """Return what a layer computes by its eager function, and its output, [B, Q, H, Dv]."""
+    if "output_attentions" in kwargs:
+        kwargs["output_attentions"] = True  # some 4.x models drop their weights otherwise
     upcast: Any = getattr(module, "_upcast_and_reordered_attn", None)
     # GPT-2 has a second eager attention: its product rounds differently, so weights recomputed from
     # large scores would differ.
@@ -483,26 +504,15 @@ def _attention(
         output, weights = upcast(query, key, value, masks.added)
     else:
         output, weights = eager(module, query, key, value, masks.added, *args, **kwargs)
-    if empty_rows is not None:
+    if masks.empty_rows is not None:
         # In torch's fused functions, a query without keys has no weights and the output 0.
-        weights = weights.masked_fill(empty_rows[..., None], 0)
-        output = output.masked_fill(empty_rows.transpose(1, 2)[..., None], 0)
+        weights = weights.masked_fill(masks.empty_rows[..., None], 0)
+        output = output.masked_fill(masks.empty_rows.transpose(1, 2)[..., None], 0)
     if rounds_otherwise:
-        seen = Seen(weights, value=value, mask=mask)
-    else:
-        scaling = kwargs.get("scaling")
-        scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
-        seen = Seen(weights, query, key, value, scaling, mask, kwargs)
-    changes = taps[-1].changes(module)
-    if changes is not None:
-        seen, output = _edited(module, seen, output, changes)
-        weights = seen.weights
-    for open_tap in taps:
-        if changes is not None:
-            open_tap.done(module, "weights")
-            open_tap.done(module, "outputs")
-        open_tap.hand_over(module, seen)
-    return output, weights
+        return Seen(weights, value=value, mask=masks.additive), output
+    scaling = kwargs.get("scaling")
+    scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    return Seen(weights, query, key, value, scaling, masks.additive, kwargs), output
 
 
 def _streamed(
