@@ -23,7 +23,7 @@ _FEWEST = 3
 LEAST_EXCESS = 0.05
 
 
-class Half(NamedTuple):
+class HalfScore(NamedTuple):
     """Score and control of every head in one half of the data.
 
     Attributes:
@@ -37,7 +37,7 @@ class Half(NamedTuple):
     n: int
 
     @classmethod
-    def of_inputs(cls, numbers: Float64Array) -> Half:
+    def of_inputs(cls, numbers: Float64Array) -> HalfScore:
         """Return the means of score and control of N inputs, [2, L, H, N]."""
         score, control = numbers.mean(-1)
         return cls(score, control, numbers.shape[-1])
@@ -129,8 +129,8 @@ class BehaviourScore:
     def of(
         cls,
         behaviour: Behaviour,
-        first: Half,
-        held_out: Half,
+        first: HalfScore,
+        held_out: HalfScore,
         test: ExcessTest,
         *,
         control_name: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attnwidget.behaviours.behaviour import Need
-from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, binomial_test
+from attnwidget.behaviours.behaviour_score import BehaviourScore, HalfScore, binomial_test
 from attnwidget.behaviours.evidence import Evidence
 from attnwidget.behaviours.study_behaviour import NotApplicableError, StudyBehaviour
 from attnwidget.capture.model import AttentionModel
@@ -70,8 +70,8 @@ def _names(model: AttentionModel) -> list[int]:
     return start_and_vocabulary(model)[1][:N_NAMES].tolist()
 
 
-def _half(found: CopyingScores, kind: str) -> Half:
-    return Half(getattr(found, kind), getattr(found, f"{kind}_of_others"), len(found.names))
+def _half(found: CopyingScores, kind: str) -> HalfScore:
+    return HalfScore(getattr(found, kind), getattr(found, f"{kind}_of_others"), len(found.names))
 
 
 BEHAVIOURS = (Copying(),)

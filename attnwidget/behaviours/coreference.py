@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.behaviours.behaviour import Need
-from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, paired_test
+from attnwidget.behaviours.behaviour_score import BehaviourScore, HalfScore, paired_test
 from attnwidget.behaviours.evidence import Evidence
 from attnwidget.behaviours.study_behaviour import NotApplicableError, StudyBehaviour
 from attnwidget.kernels.arrays import Float64Array
@@ -64,10 +64,10 @@ def share_right(right: NDArray[np.bool_], found: CoreferenceAccuracies) -> Float
     return share
 
 
-def _half(found: CoreferenceAccuracies) -> Half:
+def _half(found: CoreferenceAccuracies) -> HalfScore:
     heads, nearest = _right(found)
     score = share_right(heads, found)
-    return Half(score, np.full(score.shape, nearest.mean()), len(found.evaluated))
+    return HalfScore(score, np.full(score.shape, nearest.mean()), len(found.evaluated))
 
 
 def _kind(found: CoreferenceAccuracies, evaluated: Evaluated) -> MentionKind:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.behaviours.behaviour import HeadWords
-from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, t_test
+from attnwidget.behaviours.behaviour_score import BehaviourScore, HalfScore, t_test
 from attnwidget.behaviours.evidence import Evidence
 from attnwidget.behaviours.link_rule import LinkRule
 from attnwidget.behaviours.matched_sharpness import (
@@ -109,8 +109,8 @@ class PairedInputs(StudyBehaviour):
         return [
             BehaviourScore.of(
                 self,
-                Half.of_inputs(of_pairs[..., ::2]),
-                Half.of_inputs(of_pairs[..., 1::2]),
+                HalfScore.of_inputs(of_pairs[..., ::2]),
+                HalfScore.of_inputs(of_pairs[..., 1::2]),
                 t_test(of_pairs[..., ::2]),
                 name=behaviour.name,
                 description=behaviour.description,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.behaviours.behaviour import Need
-from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, paired_test
+from attnwidget.behaviours.behaviour_score import BehaviourScore, HalfScore, paired_test
 from attnwidget.behaviours.coreference import share_right
 from attnwidget.behaviours.corpus_texts import document_windows
 from attnwidget.behaviours.evidence import Evidence
@@ -124,12 +124,12 @@ class Pronouns(StudyBehaviour):
         ]
 
 
-def _half(found: CoreferenceAccuracies, best: int) -> Half:
+def _half(found: CoreferenceAccuracies, best: int) -> HalfScore:
     """Return the shares of a half, with the rule number `best` as the control."""
     heads, rules = _right(found)
     score = share_right(heads, found)
     control = rules[:, best].mean() if len(heads) else np.nan
-    return Half(score, np.full(score.shape, control), len(heads))
+    return HalfScore(score, np.full(score.shape, control), len(heads))
 
 
 def _pronoun(document: Document, evaluated: Evaluated) -> _Pronoun | None:

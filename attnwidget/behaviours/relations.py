@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.behaviours.behaviour import HeadWords, Need
-from attnwidget.behaviours.behaviour_score import BehaviourScore, ExcessTest, Half
+from attnwidget.behaviours.behaviour_score import BehaviourScore, ExcessTest, HalfScore
 from attnwidget.behaviours.evidence import Evidence
 from attnwidget.behaviours.link_rule import LinkRule
 from attnwidget.behaviours.study_behaviour import StudyBehaviour
@@ -155,10 +155,10 @@ class RelationBehaviour(StudyBehaviour):
         only_head, only_offset = (counts[of_first] for counts in first.only_one_right)
         low, high = paired_interval(only_head.astype(float), only_offset.astype(float), n)
         unknown = np.full(score.shape, np.nan)
-        held_out = Half(unknown, unknown, 0)
+        held_out = HalfScore(unknown, unknown, 0)
         if relation in second.relations:
             other = second.relations.index(relation)
-            held_out = Half(
+            held_out = HalfScore(
                 second.accuracy[:, :, direction, other],
                 np.full(score.shape, second.baseline[other]),
                 int(second.counts[other]),
@@ -167,7 +167,7 @@ class RelationBehaviour(StudyBehaviour):
         name = " to ".join(ends)
         return BehaviourScore.of(
             self,
-            Half(score, np.full(score.shape, first.baseline[r]), n),
+            HalfScore(score, np.full(score.shape, first.baseline[r]), n),
             held_out,
             ExcessTest(low, high, first.single_p_values[of_first]),
             name=name,

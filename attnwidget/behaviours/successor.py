@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.behaviours.behaviour import Need
-from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, binomial_test
+from attnwidget.behaviours.behaviour_score import BehaviourScore, HalfScore, binomial_test
 from attnwidget.behaviours.evidence import Evidence
 from attnwidget.behaviours.study_behaviour import NotApplicableError, StudyBehaviour
 from attnwidget.kernels.arrays import Float64Array
@@ -62,7 +62,7 @@ class Successor(StudyBehaviour):
         control_right = _successors_first(weights, vectors, names)
         control: Float64Array = control_right.mean(-1)
         halves = (right[..., ::2], right[..., 1::2])
-        first, held_out = (Half(half.mean(-1), control, half.shape[-1]) for half in halves)
+        first, held_out = (HalfScore(half.mean(-1), control, half.shape[-1]) for half in halves)
         chance = 1 / sum(map(len, ordinal))
         return [
             BehaviourScore.of(

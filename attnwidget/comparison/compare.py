@@ -17,15 +17,15 @@ from attnwidget.comparison.compare_results import (
 )
 from attnwidget.comparison.compared_texts import ComparedTexts
 from attnwidget.comparison.map_changes import (
+    BatchMaps,
     KeptMaps,
     MapChanges,
-    MapSource,
     MapUnit,
-    Other,
+    OtherModel,
     with_metrics,
 )
 from attnwidget.comparison.model_sources import Source, loaded_model, refuse_no_source
-from attnwidget.comparison.one_model_in_memory import StoredMaps, Turn, read_one_at_a_time
+from attnwidget.comparison.one_model_in_memory import ModelTurn, StoredMaps, read_one_at_a_time
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.segment_means import SegmentMeans
@@ -196,11 +196,11 @@ def compare(
         across_layers=across_layers,
     )
     if resident is not None:
-        turns: list[Turn] = []
+        turns: list[ModelTurn] = []
         for number, source in enumerate(sources):
             before = [turn.stored for turn in turns if turn.stored is not None]
             needed = number < len(sources) - 1 if seeds else not number
-            turns.append(Turn(source, changes(before), StoredMaps(unit) if needed else None))
+            turns.append(ModelTurn(source, changes(before), StoredMaps(unit) if needed else None))
         with _comparing:
             read_one_at_a_time(
                 turns,
@@ -224,7 +224,7 @@ def compare(
         earlier = [other.changes for other in kept.others] if seeds else []
         compared = changes([kept, *earlier], keep=seeds)
         reader = reader_of(model, [*measure, *compared], texts.first, None, padded)
-        kept.others.append(Other(reader, measure, compared[0]))
+        kept.others.append(OtherModel(reader, measure, compared[0]))
         kept.between += compared[1:]
     with _comparing:
         read_all(
@@ -252,7 +252,7 @@ def _check_sources(sources: Sequence[Source], seeds: bool) -> None:
 
 
 def _changes_from(
-    firsts: Sequence[MapSource],
+    firsts: Sequence[BatchMaps],
     *,
     texts: ComparedTexts,
     unit: MapUnit,
@@ -281,7 +281,9 @@ def _changes_from(
     ]
 
 
-def _compared_in_turn(turns: Sequence[Turn], several: bool) -> ModelComparison | SeveralComparisons:
+def _compared_in_turn(
+    turns: Sequence[ModelTurn], several: bool
+) -> ModelComparison | SeveralComparisons:
     """Return the result of models that were in memory one at a time."""
     each = [with_metrics(turn.changes[0], turns[0].measured, turn.measured) for turn in turns[1:]]
     if not several:

@@ -97,7 +97,7 @@ class MapAxes:
 
 
 @dataclass(frozen=True, eq=False)
-class Other:
+class OtherModel:
     """A model that is compared with the first model.
 
     Attributes:
@@ -112,7 +112,7 @@ class Other:
     changes: MapChanges
 
 
-class MapSource(Protocol):
+class BatchMaps(Protocol):
     """Accumulator that keeps the maps of a batch by layer, for comparison with another model."""
 
     maps: list[Tensor]
@@ -160,7 +160,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
         self.maps: list[Tensor] = []
         self.tokens: Sequence[Tokens] = ()
         self._places: list[Tensor] = []
-        self.others: list[Other] = []
+        self.others: list[OtherModel] = []
         self.between: list[MapChanges] = []
 
     @property
@@ -249,7 +249,7 @@ class MapChanges(Accumulator[ModelComparison]):
 
     def __init__(
         self,
-        first: MapSource,
+        first: BatchMaps,
         documents: NDArray[np.int64] | None,
         n_segments: int,
         unit: MapUnit,

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnwidget.corpus.input_numbers import Numbers, ReadInputs, input_numbers
+from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
+from attnwidget.kernels.arrays import Float64Array
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -19,13 +20,13 @@ def numbers_of_each(
     study: str,
     model: AttentionModel,
     inputs: Sequence[Any],
-    read: Callable[[AttentionModel, Sequence[Any]], Numbers],
+    read: Callable[[AttentionModel, Sequence[Any]], Float64Array],
     *,
     unit: str,
     resume: str | Path | None,
     progress: bool | OnProgress,
     executor: Executor | None,
-) -> Numbers:
+) -> Float64Array:
     """Return the numbers of all inputs, [..., N], or raise where the reading was interrupted.
 
     Args:

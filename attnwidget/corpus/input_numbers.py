@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.corpus.file_lock import one_writer
@@ -17,13 +16,13 @@ from attnwidget.corpus.progress_bar import OnProgress, progress_bar
 from attnwidget.corpus.resume_file import Progress, ResumeFile, keeping
 from attnwidget.corpus.shards import Executor, Workers
 from attnwidget.corpus.worker_model import WorkerModel
+from attnwidget.kernels.arrays import Float64Array
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
-Numbers = NDArray[np.float64]
 #: Yields each batch with its numbers [..., B], after the batches that are already done.
-Results = Callable[[int], Generator[tuple[Sequence[Any], Numbers]]]
+Results = Callable[[int], Generator[tuple[Sequence[Any], Float64Array]]]
 
 
 class ReadInputs:
@@ -36,12 +35,12 @@ class ReadInputs:
     """
 
     def __init__(
-        self, model: AttentionModel, read: Callable[[AttentionModel, Any], Numbers]
+        self, model: AttentionModel, read: Callable[[AttentionModel, Any], Float64Array]
     ) -> None:
         self._model = WorkerModel(model)
         self._read = read
 
-    def __call__(self, batches: Sequence[Any]) -> list[Numbers]:
+    def __call__(self, batches: Sequence[Any]) -> list[Float64Array]:
         """Return the numbers of each batch."""
         with self._model.reading() as model:
             return [self._read(model, batch) for batch in batches]
@@ -50,7 +49,7 @@ class ReadInputs:
         """Return a reader of batches, in this process or by workers of an executor."""
         workers = None if executor is None else Workers(executor, self)
 
-        def read_from(n_done: int) -> Generator[tuple[Sequence[Any], Numbers]]:
+        def read_from(n_done: int) -> Generator[tuple[Sequence[Any], Float64Array]]:
             remaining = batches[n_done:]
             if workers is None:
                 yield from ((batch, self([batch])[0]) for batch in remaining)
@@ -70,7 +69,7 @@ def input_numbers(
     resume: str | Path | None,
     progress: bool | OnProgress,
     unit: str = "input",
-) -> tuple[Numbers, bool]:
+) -> tuple[Float64Array, bool]:
     """Read all batches of a study and keep the numbers of every input.
 
     Args:

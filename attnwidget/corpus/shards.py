@@ -47,7 +47,7 @@ class WorkersError(RuntimeError):
 
 
 @dataclass
-class _Sent:
+class _SentShard:
     """A shard that was sent: its batches, the number of the first batch, from 1, and the future."""
 
     first: int
@@ -119,11 +119,11 @@ class Workers:
         """
         remaining = iter(batches)
         numbers = count(first, BATCHES_A_SHARD)
-        waiting: deque[_Sent] = deque()
+        waiting: deque[_SentShard] = deque()
         try:
             while (shard := list(islice(remaining, BATCHES_A_SHARD))) or waiting:
                 if shard:
-                    waiting.append(_Sent(next(numbers), shard, _pickled(arguments(shard))))
+                    waiting.append(_SentShard(next(numbers), shard, _pickled(arguments(shard))))
                     self._send(waiting[-1])
                 while waiting and (not shard or len(waiting) > _AHEAD or waiting[0].future.done()):
                     result = self._found(waiting[0])
@@ -133,7 +133,7 @@ class Workers:
                 if sent.future is not None:
                     sent.future.cancel()
 
-    def _send(self, sent: _Sent) -> None:
+    def _send(self, sent: _SentShard) -> None:
         try:
             # A shard that failed may have lost what was sent once, with its worker.
             work = self._work if sent.tries else self._shared_work()
@@ -153,7 +153,7 @@ class Workers:
             self._sent_once = client.scatter(self._work, broadcast=True)
         return self._sent_once
 
-    def _found(self, sent: _Sent) -> Sequence[Any]:
+    def _found(self, sent: _SentShard) -> Sequence[Any]:
         """Return the result of a shard, after several attempts if needed."""
         while True:
             answer = self._answer(sent.future)

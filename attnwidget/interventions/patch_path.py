@@ -14,7 +14,7 @@ from torch import Tensor
 from attnwidget.capture.disabled import changed, intact_edits
 from attnwidget.capture.hub_model.media_input import EncodedMedia
 from attnwidget.capture.hub_model.model_tensors import without_cache
-from attnwidget.capture.maps.keep_layer import Shared, keep_layer
+from attnwidget.capture.maps.keep_layer import SharedTensors, keep_layer
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.tap import LayerAttention, tap
@@ -275,7 +275,7 @@ def _receiver_inputs(
     def keep(seen: LayerAttention) -> None:
         if (seen.layer, seen.stack) != (receiver.layer, receiver.stack):
             return
-        layer = keep_layer(seen, 0, None, None, Shared())
+        layer = keep_layer(seen, 0, None, None, SharedTensors())
         if layer.products is None or seen.value is None:
             raise ValueError(
                 f"the weights of {type(seen.module).__name__} do not follow from queries and keys, "

@@ -25,17 +25,18 @@ from torch import Tensor
 from attnwidget.capture.disabled import intact_edits
 from attnwidget.capture.hub_model.example import ExampleBatch
 from attnwidget.capture.tapping.replay import Changes, Replay, replaying
-from attnwidget.corpus.input_numbers import Numbers, input_numbers
+from attnwidget.corpus.input_numbers import input_numbers
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.shards import Executor, Workers
 from attnwidget.corpus.worker_model import WorkerModel
 from attnwidget.interventions.scores import ScoreFunction, input_scores, output_scores
+from attnwidget.kernels.arrays import Float64Array
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 #: Takes the model, the replay and the inputs of a batch, and gives numbers [..., B].
-ReadBatch = Callable[["AttentionModel", Replay, Any], Numbers]
+ReadBatch = Callable[["AttentionModel", Replay, Any], Float64Array]
 
 
 def unit_scores(
@@ -105,7 +106,7 @@ class ReplayedBatches:
         self._model = WorkerModel(model)
         self._read = read
 
-    def __call__(self, settled: tuple[str, bool], inputs: Sequence[Any]) -> list[Numbers]:
+    def __call__(self, settled: tuple[str, bool], inputs: Sequence[Any]) -> list[Float64Array]:
         """Return the numbers of each batch of a shard, in a worker.
 
         `settled` is the `note` and `narrows` of the replay that read the first batch.
@@ -122,7 +123,7 @@ class ReplayedBatches:
         batches: Sequence[Sequence[Any]],
         workers: Workers | None,
         n_done: int,
-    ) -> Generator[tuple[Sequence[Any], Numbers]]:
+    ) -> Generator[tuple[Sequence[Any], Float64Array]]:
         """Yield the batches after the first `n_done`, each with its numbers.
 
         With workers, this process reads the first batch to decide how all batches are read.

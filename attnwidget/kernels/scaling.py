@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from attnwidget.kernels.arrays import Float64Array
 
 # Distances of so many pairs stay in a core's cache while they are worked on.
 _CELLS_AT_ONCE = 64 * 1024
 # Points at the same place count as this far apart, as in scikit-learn.
 _CLOSEST = 1e-5
-
-Float64Array = NDArray[np.float64]
 
 
 def smacof(

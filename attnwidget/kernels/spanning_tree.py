@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from attnwidget.kernels.arrays import Float64Array
-
-Integers = NDArray[np.int64]
+from attnwidget.kernels.arrays import Float64Array, Int64Array
 
 
-def best_tree(scores: Float64Array) -> Integers:
+def best_tree(scores: Float64Array) -> Int64Array:
     """Return the governors of the tree with one root and the largest sum of scores.
 
     The algorithm is Chu and Liu's (1965).
@@ -37,7 +34,7 @@ def best_tree(scores: Float64Array) -> Integers:
     return _governors(arcs)[1:]
 
 
-def _governors(arcs: Float64Array) -> Integers:
+def _governors(arcs: Float64Array) -> Int64Array:
     """The best governor of each node but 0, [n]; `arcs` [n, n], a row a dependent."""
     governors = arcs.argmax(1)
     governors[0] = 0
@@ -65,7 +62,7 @@ def _governors(arcs: Float64Array) -> Integers:
     return governors
 
 
-def _cycle(governors: Integers) -> Integers | None:
+def _cycle(governors: Int64Array) -> Int64Array | None:
     """Return the nodes of a cycle, or None if the only cycle is at the root."""
     seen = np.zeros(len(governors), np.int64)
     seen[0] = -1

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 #: The region of a picture: a box, boxes that may overlap, or a mask, bool [height, width].
-Place = Box | Sequence[Box] | NDArray[np.bool_]
+PlaceChoice = Box | Sequence[Box] | NDArray[np.bool_]
 
 _QUERIES = ("cls", "last", "mean")
 _SAID = {"cls": "[CLS]", "last": "the last token", "mean": "all tokens"}
@@ -175,7 +175,7 @@ class MassInPlaces(SegmentMeans[MassInPlacesResult]):
 
     def __init__(
         self,
-        places: Box | Sequence[Place] | None = None,
+        places: Box | Sequence[PlaceChoice] | None = None,
         query: str | int = "cls",
         *,
         sizes: Sequence[tuple[float, float]] | None = None,

@@ -23,7 +23,7 @@ Precision = Literal["float16", "float32"]
 
 
 @dataclass(frozen=True)
-class Layout:
+class FeatureLayout:
     """What a file of features holds, and of which model.
 
     Attributes:
@@ -86,7 +86,7 @@ class FeatureFile:
     """
 
     def __init__(
-        self, folder: Path, key: str, layout: Layout, lengths: Sequence[int], whole: int
+        self, folder: Path, key: str, layout: FeatureLayout, lengths: Sequence[int], whole: int
     ) -> None:
         self._offsets = layout.offsets(lengths)
         self.nbytes = int(self._offsets[-1])

@@ -24,7 +24,7 @@ from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor, Workers
 from attnwidget.kernels.arrays import FloatArray
 from attnwidget.kernels.word_maps import WordMaps, word_means
-from attnwidget.probes.feature_file import FeatureFile, FeatureKind, Layout, Precision
+from attnwidget.probes.feature_file import FeatureFile, FeatureKind, FeatureLayout, Precision
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
 from attnwidget.words.word_segments import (
@@ -65,7 +65,7 @@ class StoredFeatures(Sequence[FloatArray]):
     """
 
     def __init__(
-        self, layout: Layout, sentences: Sequence[Sentence], n_skipped: int, path: Path
+        self, layout: FeatureLayout, sentences: Sequence[Sentence], n_skipped: int, path: Path
     ) -> None:
         self.kind = layout.kind
         self.layers = layout.layers
@@ -204,7 +204,7 @@ def extract_features(
 
 
 def _read_batches(
-    reader: ModelReader, layout: Layout, batches: Sequence[Sequence[Segment]]
+    reader: ModelReader, layout: FeatureLayout, batches: Sequence[Sequence[Segment]]
 ) -> list[list[FloatArray]]:
     """Return the features of the batches of a shard, in a worker."""
     with reader.worker_model.reading():
@@ -243,7 +243,7 @@ def _layout(
     kind: FeatureKind,
     layers: Sequence[int] | None,
     dtype: Precision,
-) -> Layout:
+) -> FeatureLayout:
     subject = reader.subject(segment)
     width = 0
     chosen = tuple(layers or ())
@@ -259,7 +259,7 @@ def _layout(
                 f"layers are one or more of 0 (the embeddings) to {len(states) - 1}, each once, "
                 f"got {list(chosen)}"
             )
-    return Layout(
+    return FeatureLayout(
         kind=kind,
         layers=chosen,
         n_layers=subject.n_layers,
@@ -271,7 +271,7 @@ def _layout(
     )
 
 
-def _read(reader: ModelReader, batch: Sequence[Segment], layout: Layout) -> list[FloatArray]:
+def _read(reader: ModelReader, batch: Sequence[Segment], layout: FeatureLayout) -> list[FloatArray]:
     """The features of a batch's segments, as the file holds them."""
     segments = _word_segments(batch)
     values = [np.zeros(layout.shape(one.n_words), layout.type) for one in segments]

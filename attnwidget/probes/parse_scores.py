@@ -10,11 +10,9 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.kernels.arrays import BoolArray, Int64Array
 from attnwidget.kernels.significance import bootstrap_ratio_interval
 from attnwidget.text.treebank import Sentence
-
-Integers = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 # Places that a governor may be away from its word, as Clark et al. tried them (section 4.2).
 OFFSETS = range(-3, 3)
@@ -31,8 +29,8 @@ class JudgedWords:
     """
 
     relations: tuple[str, ...]
-    relation: Integers
-    sentence: Integers
+    relation: Int64Array
+    sentence: Int64Array
 
     @classmethod
     def of(cls, sentences: Sequence[Sentence]) -> JudgedWords:
@@ -48,7 +46,7 @@ class JudgedWords:
         )
 
     @cached_property
-    def counted(self) -> Bools:
+    def counted(self) -> BoolArray:
         """Bool [W], False at punctuation, which the score leaves out."""
         names = [label.partition(":")[0] != "punct" for label in self.relations]
         return np.array(names)[self.relation]
@@ -63,7 +61,7 @@ class ParseScores:
         words: the words.
     """
 
-    hits: Bools
+    hits: BoolArray
     words: JudgedWords
 
     @property
@@ -104,14 +102,14 @@ class ParseScores:
 
 
 def judged(
-    words: JudgedWords, governors: Sequence[Sequence[int]], predicted: Iterable[Integers]
+    words: JudgedWords, governors: Sequence[Sequence[int]], predicted: Iterable[Int64Array]
 ) -> ParseScores:
     """The hits of predictions, [S, m] a sentence, against governors."""
     hits = [guess == np.asarray(truth) for guess, truth in zip(predicted, governors, strict=True)]
     return ParseScores(np.concatenate(hits, 1), words)
 
 
-def offset_governors(n_words: int, offset: int) -> Integers:
+def offset_governors(n_words: int, offset: int) -> Int64Array:
     """Return the governor of each word at a fixed offset, clipped to 0 and the last word.
 
     Example:

@@ -14,7 +14,7 @@ from attnwidget.widgets.head_view.widget import HeadView
 from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.pages.attention_maps import all_maps
 from attnwidget.widgets.pages.page_part import Page
-from attnwidget.widgets.pages.size_limit import Sized, refuse_above
+from attnwidget.widgets.pages.size_limit import ContentSize, refuse_above
 from attnwidget.widgets.pages.write_page import write_linked
 from attnwidget.widgets.shared.head_widget import HeadWidget
 
@@ -86,7 +86,7 @@ def save_page(
         )
     # Before the figures compute anything.
     maps = all_maps(attention, "weights")
-    refuse_above(limit_mb, [Sized(maps.what, maps.least, maps.remedy)])
+    refuse_above(limit_mb, [ContentSize(maps.what, maps.least, maps.remedy)])
     options: list[tuple[str, str, HeadWidget | None]] = [
         ("head_map", "HeadMap", head_map),
         ("relation_table", "RelationTable", relations),

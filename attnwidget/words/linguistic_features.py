@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.linguistic_features import FEATURES, feature_words
 from attnwidget.text.treebank import Sentence
 from attnwidget.words.probe_words import SentenceMeans, SentencesResult, probe
+from attnwidget.words.word_links import AbsenceVariant
 from attnwidget.words.word_segments import WordAxes
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 _SPECIAL = ("[CLS]", "[SEP]")
-AbsenceVariant = Literal["skip absent", "released"]
 
 
 @in_plain_torch

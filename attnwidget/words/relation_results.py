@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.corpus.argument_checks import all_of
 from attnwidget.corpus.results import HeadMetrics, HeadResult
-from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.arrays import Float64Array, Int64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.significance import better_than, holm, wilson_interval
 from attnwidget.text.counted import counted
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 Possessive = Literal["clark"] | None
-Integers = NDArray[np.int64]
 
 DIRECTIONS = ("dependent to governor", "governor to dependent")
 """Who attends to whom; both predict a governor for each word."""
@@ -80,11 +78,11 @@ class RelationAccuracies(HeadResult):
     """
 
     relations: tuple[str, ...]
-    counts: Integers
-    correct: Integers
+    counts: Int64Array
+    correct: Int64Array
     offsets: tuple[int, ...]
-    baseline_correct: Integers
-    both_correct: Integers
+    baseline_correct: Int64Array
+    both_correct: Int64Array
     n_sentences: int
     n_skipped: int
     unit: WordUnit
@@ -108,7 +106,7 @@ class RelationAccuracies(HeadResult):
         return accuracy
 
     @property
-    def baseline_offset(self) -> Integers:
+    def baseline_offset(self) -> Int64Array:
         """The offset that is right most often, int64 [R]; the largest of equals."""
         return np.array(self.offsets)[self._best_offsets]
 
@@ -150,7 +148,7 @@ class RelationAccuracies(HeadResult):
         return layers.spread(better_than(only_head, only_offset))
 
     @property
-    def only_one_right(self) -> tuple[Integers, Integers]:
+    def only_one_right(self) -> tuple[Int64Array, Int64Array]:
         """Number of words that only the head, and only the best offset, gets right.
 
         Two arrays int64 [L, H, 2, R].
@@ -356,7 +354,7 @@ class RelationAccuracies(HeadResult):
         )
 
     @property
-    def _best_offsets(self) -> Integers:
+    def _best_offsets(self) -> Int64Array:
         """Return the index of the best offset of each relation; the largest offset of equals."""
         order = np.argsort(self.offsets)[::-1]
         return np.asarray(order[self.baseline_correct[order].argmax(0)])

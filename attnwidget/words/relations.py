@@ -16,6 +16,7 @@ from attnwidget.corpus.argument_checks import all_of, each_once, one_of
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
+from attnwidget.kernels.arrays import Int64Array
 from attnwidget.kernels.governors import GovernorHits, governors_of
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.loaded import left_out_of
@@ -31,7 +32,6 @@ from attnwidget.words.governors import (
 from attnwidget.words.probe_words import probe
 from attnwidget.words.relation_results import (
     DIRECTIONS,
-    Integers,
     Possessive,
     RelationAccuracies,
 )
@@ -247,7 +247,7 @@ class Relations(Accumulator[RelationAccuracies]):
         )
 
 
-def _rows(labels: Sequence[str], counts: Integers) -> tuple[tuple[str, ...], Integers]:
+def _rows(labels: Sequence[str], counts: Int64Array) -> tuple[tuple[str, ...], Int64Array]:
     """Return the names of the relations of the result, and the labels [N, R] of each relation."""
     by_base: dict[str, list[int]] = {}
     rows: dict[str, list[int]] = {}

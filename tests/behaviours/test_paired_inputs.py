@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from attnwidget import AttentionModel, load_model
 from attnwidget.behaviours import score_behaviours
-from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, t_interval, t_test
+from attnwidget.behaviours.behaviour_score import BehaviourScore, HalfScore, t_interval, t_test
 from attnwidget.behaviours.broad import Broad
 from attnwidget.behaviours.evidence import Evidence
 from attnwidget.behaviours.paired_inputs import InputPair, PairedInputs, PairedScore
@@ -78,7 +78,7 @@ def test_every_second_pair_scores_heads_and_the_others_check(
         np.testing.assert_array_equal(first.score, second.score)
 
 
-HALF = Half(np.array([[0.5, np.nan]]), np.array([[0.1, np.nan]]), 9)
+HALF = HalfScore(np.array([[0.5, np.nan]]), np.array([[0.1, np.nan]]), 9)
 TEST = t_interval(np.array([[0.4, np.nan]]), np.array([[0.17, np.nan]]), 9)
 
 

@@ -19,7 +19,7 @@ import transformers
 from attnwidget import Sentence, load_model
 from attnwidget.demo import demo_treebank
 from attnwidget.probes import feature_file, features
-from attnwidget.probes.feature_file import FeatureFile, Layout
+from attnwidget.probes.feature_file import FeatureFile, FeatureLayout
 from attnwidget.probes.features import extract_features
 from fixtures.annotated_sentences import SENTENCES, maps_of, small_model
 from fixtures.vocabularies import MAKERS
@@ -146,7 +146,7 @@ def test_a_missing_feature_file_has_no_finished_batches(tmp_path: Path) -> None:
     first = found.path.read_bytes()
     index = found.path.with_name("index.json")
     found.path.unlink()
-    layout = Layout("maps", (), 1, 1, 0, "float16", "", "")
+    layout = FeatureLayout("maps", (), 1, 1, 0, "float16", "", "")
     with FeatureFile(tmp_path, found.path.parent.name, layout, [1], 1) as file:
         assert file.n_batches == 0 and not index.exists()
     assert not index.exists()

@@ -13,7 +13,7 @@ from attnwidget.behaviours.behaviour import (
     LinkBehaviour,
     MapBehaviour,
 )
-from attnwidget.behaviours.behaviour_score import BehaviourScore, Half, t_interval
+from attnwidget.behaviours.behaviour_score import BehaviourScore, HalfScore, t_interval
 from attnwidget.behaviours.evidence import Evidence, Run
 from attnwidget.behaviours.matched_sharpness import (
     EXPONENTS,
@@ -315,7 +315,7 @@ def _of_behaviour(
     random: Sequence[tuple[Float64Array, Float64Array]],
 ) -> BehaviourScore:
     first, held_out = (
-        Half(found.score[half, d], found.control[half, d], int(found.counts[half, d]))
+        HalfScore(found.score[half, d], found.control[half, d], int(found.counts[half, d]))
         for half in range(2)
     )
     rule = behaviour if isinstance(behaviour, LinkBehaviour) else None

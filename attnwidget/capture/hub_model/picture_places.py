@@ -13,13 +13,13 @@ from torch import Tensor
 
 from attnwidget.capture.hub_model.processor import Processor
 from attnwidget.capture.latest_values import LatestValues
+from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.places import Box
 
 K = TypeVar("K", bound=Hashable)
 F = TypeVar("F")
-Numbers = NDArray[np.float64]
-Picture = NDArray[np.uint8]
-_Process = Callable[[Sequence[Picture]], Tensor]
+PixelArray = NDArray[np.uint8]
+_Process = Callable[[Sequence[PixelArray]], Tensor]
 
 # Sizes of pictures whose frames are kept.
 _KEPT = 256
@@ -138,12 +138,12 @@ class PictureFrames:
     """
 
     frames: tuple[PictureFrame | None, ...]
-    black: Numbers
-    white: Numbers
+    black: Float64Array
+    white: Float64Array
     patches: NDArray[np.int64] | None = None
     shapes: tuple[tuple[int, int], ...] = ()
 
-    def brightness(self, pixels: Tensor) -> list[Numbers]:
+    def brightness(self, pixels: Tensor) -> list[Float64Array]:
         """Return the brightness of the pixels of each frame, from 0 to 1, [rows, columns] each."""
         numbers = pixels.double().cpu().numpy()
         if self.patches is None:
@@ -186,7 +186,7 @@ class FrameFinder:
         self._processor: Any = None
 
     def __call__(
-        self, processor: Any, pictures: Sequence[Picture], inputs: Mapping[str, Tensor]
+        self, processor: Any, pictures: Sequence[PixelArray], inputs: Mapping[str, Tensor]
     ) -> PictureFrames:
         """Return where the pixels of an input are in the pictures that a processor read.
 
@@ -232,7 +232,7 @@ def _frames_of(
     return PictureFrames(frames, patches.black, patches.white, order, shapes)
 
 
-def _check_content(frames: PictureFrames, pictures: Sequence[Picture], pixels: Tensor) -> None:
+def _check_content(frames: PictureFrames, pictures: Sequence[PixelArray], pixels: Tensor) -> None:
     """Check that the frames show the parts of the pictures that the ramps say.
 
     Raises:
@@ -280,11 +280,11 @@ class _Ramps:
     """
 
     covered: NDArray[np.bool_]
-    picture: Numbers
-    across: Numbers
-    down: Numbers
-    black: Numbers
-    white: Numbers
+    picture: Float64Array
+    across: Float64Array
+    down: Float64Array
+    black: Float64Array
+    white: Float64Array
 
     @classmethod
     def of(
@@ -295,7 +295,7 @@ class _Ramps:
     ) -> _Ramps:
         """Push ramps through a processor; the numbers along axis 1 of `shape` are one place."""
 
-        def read(level: Callable[[int, int, int], Numbers]) -> Numbers:
+        def read(level: Callable[[int, int, int], Float64Array]) -> Float64Array:
             grey = [_grey(level(i, *size), size) for i, size in enumerate(sizes)]
             return process(grey).double().cpu().numpy().reshape(shape)
 
@@ -305,11 +305,11 @@ class _Ramps:
         if not covered.any():
             raise NoPlaces("the processor shows nothing of the picture")
 
-        def share(level: Callable[[int, int, int], Numbers]) -> Numbers:
+        def share(level: Callable[[int, int, int], Float64Array]) -> Float64Array:
             shown = (read(level) - black) / np.where(covered, span, 1)
             return np.asarray(shown.mean(1))
 
-        def steep(x: Numbers, y: Numbers) -> Numbers:
+        def steep(x: Float64Array, y: Float64Array) -> Float64Array:
             return (1 - _SLANT) * x + _SLANT * y
 
         across = share(lambda _, width, height: steep(_middles(width), _middles(height)[:, None]))
@@ -338,7 +338,7 @@ class _Ramps:
         )
 
 
-def _of_one_place(numbers: Numbers, covered: NDArray[np.bool_]) -> Numbers:
+def _of_one_place(numbers: Float64Array, covered: NDArray[np.bool_]) -> Float64Array:
     """Return the usual numbers along axis 1 where a picture is."""
     moved = np.moveaxis(numbers, 1, -1).reshape(-1, numbers.shape[1])
     is_picture = np.moveaxis(covered, 1, -1).reshape(moved.shape).all(1)
@@ -348,12 +348,12 @@ def _of_one_place(numbers: Numbers, covered: NDArray[np.bool_]) -> Numbers:
     return np.asarray(np.median(moved[sampled], axis=0))
 
 
-def _middles(count: int) -> Numbers:
+def _middles(count: int) -> Float64Array:
     """Return the middles of pixels as shares of a side of `count` pixels."""
     return np.asarray((np.arange(count) + 0.5) / count)
 
 
-def _grey(level: Numbers, size: tuple[int, int]) -> Picture:
+def _grey(level: Float64Array, size: tuple[int, int]) -> PixelArray:
     """Return a grey picture of levels from 0 to 1.
 
     Large pictures have more pixels than a byte has levels. Noise before rounding keeps the mean
@@ -383,7 +383,7 @@ def _options(processor: Any) -> str:
 
 
 def _process_of(
-    processor: Any, pictures: Sequence[Picture], read: Tensor
+    processor: Any, pictures: Sequence[PixelArray], read: Tensor
 ) -> tuple[_Process, Tensor]:
     """Return a function that makes pixels of pictures as the model read them, and the pixels."""
     from PIL import Image
@@ -395,7 +395,7 @@ def _process_of(
     refusals: list[str] = []
     for arrange in (list, lambda images: [list(images)]):
 
-        def process(arrays: Sequence[Picture], arrange: Callable[..., Any] = arrange) -> Tensor:
+        def process(arrays: Sequence[PixelArray], arrange: Callable[..., Any] = arrange) -> Tensor:
             images = arrange([Image.fromarray(array) for array in arrays])
             made = image_processor(images=images, return_tensors="pt", **options)
             pixels: Tensor = made["pixel_values"]
@@ -439,7 +439,7 @@ def _frame(ramps: _Ramps, number: int, sizes: Sequence[tuple[int, int]]) -> Pict
     return PictureFrame(picture, (width, height), across, down, inside)
 
 
-def _line(places: Numbers, start: int, side: int) -> tuple[float, float]:
+def _line(places: Float64Array, start: int, side: int) -> tuple[float, float]:
     """Fit scale and start of `places`, [lines, positions], which begin at position `start`."""
     lines, count = places.shape
     rim = _RIM if count > 4 * _RIM else 0
@@ -479,7 +479,7 @@ def _flat_order(
     return order, shapes
 
 
-def _ranks(places: Numbers, count: int) -> NDArray[np.int64]:
+def _ranks(places: Float64Array, count: int) -> NDArray[np.int64]:
     """Return which of `count` evenly spaced places each place is."""
     low, high = float(places.min(initial=1)), float(places.max(initial=0))
     spread = max(high - low, 1e-9)

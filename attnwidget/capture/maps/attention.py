@@ -15,7 +15,7 @@ from attnwidget.capture.maps.combine_heads import (
     HIDES_HEADS,
     NO_SHARES,
     Each,
-    HeadChoice,
+    HeadsToCombine,
     LayerChoice,
     combine_heads,
 )
@@ -641,7 +641,7 @@ class Attention:
 
     def mean(
         self,
-        heads: HeadChoice = None,
+        heads: HeadsToCombine = None,
         layers: LayerChoice = None,
         *,
         each: Each | None = None,
@@ -689,7 +689,7 @@ class Attention:
 
     def max(
         self,
-        heads: HeadChoice = None,
+        heads: HeadsToCombine = None,
         layers: LayerChoice = None,
         *,
         each: Each | None = None,
@@ -725,7 +725,7 @@ class Attention:
     def _combine(
         self,
         combination: Combination,
-        heads: HeadChoice,
+        heads: HeadsToCombine,
         layers: LayerChoice,
         each: Each | None,
         stack: str | None,

@@ -16,7 +16,7 @@ from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.maps.block_layers import BlockLayers
 from attnwidget.capture.maps.block_probe import BlockProbe
 from attnwidget.capture.maps.input_length import refuse_longer, text_length
-from attnwidget.capture.maps.keep_layer import Shared, all_agree, cut_map, keep_layer
+from attnwidget.capture.maps.keep_layer import SharedTensors, all_agree, cut_map, keep_layer
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.lower_layers import UpperPass
@@ -37,22 +37,31 @@ _NOT_SHOWN = "the {} is not shown: its attention is local or sparse, without who
 
 
 class Collected:
-    """The layers of every input of a batch, recorded in a forward pass over `inputs`.
+    """The layers of every input of a batch, recorded in a forward pass.
 
-    `options` are passed on to the model. `projections` are the output projections of the model;
-    None = find them again. `whole_to` is the largest number of tokens of which whole maps are made;
-    None = any number. `block_probe` finds the tokens of layers in blocks. `upper` passes layers by
-    that are known; None = every layer runs. `items` has the layers of
-    each input by stack. It needs the memory of queries
-    and keys of all layers, or of the weights if these do not follow from queries and keys.
-    `no_norms` is the reason why there are no norms, or "". `not_shown` names the stacks without
-    a map over all tokens, such as the encoders of LED and LongT5, and towers that read a picture in
-    tiles; or "". `numbers` are the numbers of
-    the layers in hybrid stacks. `output` is the output of the model.
+    They need the memory of queries and keys of all layers, or of the weights if the weights do not
+    follow from queries and keys.
+
+    Args:
+        hf_model: The model.
+        inputs: The batch.
+        options: Further arguments of the model.
+        projections: The output projections of the model.
+        whole_to: Largest number of tokens of which whole maps are made; None = any number.
+        block_probe: Finder of the tokens of layers in blocks.
+        upper: The pass by layers that are known; None = every layer runs.
+
+    Attributes:
+        items: The layers of each input by stack.
+        no_norms: The reason why there are no norms; else "".
+        not_shown: The stacks without a map over all tokens, such as the encoders of LED and LongT5,
+            and towers that read a picture in tiles; else "".
+        numbers: The numbers of the layers in hybrid stacks.
+        output: The output of the model.
 
     Raises:
-        ValueError: the model shows no maps, or its layers have maps of different shapes.
-        LongInput: a layer reads more than `whole_to` tokens.
+        ValueError: The model shows no maps, or its layers have maps of different shapes.
+        LimitReached: A layer reads more than `whole_to` tokens.
     """
 
     def __init__(
@@ -60,15 +69,15 @@ class Collected:
         hf_model: Any,
         inputs: Mapping[str, Tensor],
         options: Mapping[str, Any],
-        projections: Projections | None = None,
-        whole_to: int | None = None,
-        block_probe: BlockProbe | None = None,
-        upper: UpperPass | None = None,
+        projections: Projections,
+        whole_to: int | None,
+        block_probe: BlockProbe,
+        upper: UpperPass | None,
     ) -> None:
         self._upper = upper
         self._batch = count_inputs(inputs)
         self._whole_to = whole_to
-        self._block_probe = BlockProbe(hf_model) if block_probe is None else block_probe
+        self._block_probe = block_probe
         self._n_text = text_length({name: inputs[name] for name in inputs if name in TEXTS})
         self._hf_model = uncompiled(hf_model)
         self._model = type(hf_model).__name__
@@ -85,7 +94,6 @@ class Collected:
             "decoder": (target, target) if decodes else (positions, positions),
             "cross": (target, positions) if decodes else (positions, other),
         }
-        projections = Projections(hf_model) if projections is None else projections
         sites = find_sites(self._hf_model)
         reads_text_alone = all(map(is_of_text, inputs))
         for site in sites:
@@ -136,7 +144,7 @@ class Collected:
         and keys, unless every layer is asked `at_once`.
         """
         self.items: list[dict[str, list[KeptLayer]]] = [{} for _ in range(self._batch)]
-        self._shared = [Shared(agreed=None if at_once else []) for _ in range(self._batch)]
+        self._shared = [SharedTensors(agreed=None if at_once else []) for _ in range(self._batch)]
         self._shown: set[nn.Module] = set()
         self._unreadable: dict[str, str] = {}
         self._latest: nn.Module | None = None

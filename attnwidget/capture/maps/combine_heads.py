@@ -15,7 +15,7 @@ from attnwidget.text.counted import counted
 from attnwidget.text.whole_number import whole_number
 
 #: Heads by number, in every chosen layer, or as (layer, head) or (layer, head, stack).
-HeadChoice: TypeAlias = "int | Sequence[int] | Sequence[Head | Sequence[Any]] | None"
+HeadsToCombine: TypeAlias = "int | Sequence[int] | Sequence[Head | Sequence[Any]] | None"
 LayerChoice: TypeAlias = "int | Sequence[int] | None"
 Each: TypeAlias = Literal["layer", "head"]
 
@@ -52,7 +52,7 @@ def combine_heads(
     stacks: Mapping[str, Stack],
     layers: Mapping[str, Mapping[int, KeptLayer]],
     *,
-    heads: HeadChoice,
+    heads: HeadsToCombine,
     of_layers: LayerChoice,
     each: Each | None,
     stack: str | None,

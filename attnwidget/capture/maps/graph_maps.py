@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.maps.keep_layer import Shared, keep_layer
+from attnwidget.capture.maps.keep_layer import SharedTensors, keep_layer
 from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.kernels.array_library import as_torch
 
@@ -40,7 +40,7 @@ class GraphMaps(torch.autograd.graph.saved_tensors_hooks):
         super().__init__(self._pack, self._unpack)
         # The large tensors that the graph stored since the last layer.
         self._recent: list[_Stored] = []
-        self._shared = Shared()
+        self._shared = SharedTensors()
 
     def release(self, seen: LayerAttention) -> Callable[[], Tensor]:
         """Return a function that returns the weights of a layer, [B, H, Q, K]."""

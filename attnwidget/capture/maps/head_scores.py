@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from attnwidget.capture.maps.products import ScoreParts
-
-Float64Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -35,7 +35,7 @@ class _Hidden:
 
 
 @dataclass(eq=False)
-class Shared:
+class SharedTensors:
     """Masks and biases that several layers of a model have in common, each stored once.
 
     Attributes:
@@ -63,7 +63,7 @@ def keep_layer(
     item: int,
     queries: Tensor | None,
     keys: Tensor | None,
-    shared: Shared,
+    shared: SharedTensors,
     moved: Tensor | None = None,
 ) -> KeptLayer:
     """Return the kept layer of one item of the batch in `seen`.
@@ -129,7 +129,7 @@ def _reproduces(layer: KeptLayer, maps: Tensor, rows: Tensor, waiting: list[Tens
     return True
 
 
-def all_agree(shared: Iterable[Shared]) -> bool:
+def all_agree(shared: Iterable[SharedTensors]) -> bool:
     """Return whether all answers are true that the passes over some inputs left on a GPU."""
     answers = [answer for one in shared for answer in one.agreed or ()]
     # One copy for all layers, because every copy waits for a GPU.
@@ -141,7 +141,7 @@ def _hidden(
     item: int,
     queries: Tensor | None,
     keys: Tensor | None,
-    shared: Shared,
+    shared: SharedTensors,
 ) -> _Hidden:
     """Return the mask and bias of a layer, stored once if another layer has equal ones."""
     mask, bias = _mask_and_bias(seen, item, queries, keys)

@@ -22,7 +22,7 @@ _QUERIES = 128
 
 
 @dataclass(frozen=True)
-class Resting:
+class RestingPlaces:
     """Special tokens on which much attention rests.
 
     Attributes:
@@ -35,11 +35,11 @@ class Resting:
     share: float = 0.0
 
 
-_NOWHERE = Resting()
-_known: WeakKeyDictionary[Attention, Resting] = WeakKeyDictionary()
+_NOWHERE = RestingPlaces()
+_known: WeakKeyDictionary[Attention, RestingPlaces] = WeakKeyDictionary()
 
 
-def resting_places(attention: Attention) -> Resting:
+def resting_places(attention: Attention) -> RestingPlaces:
     """Return the special tokens on which much attention rests.
 
     Figures hide these tokens by default. Their share is the mean over all heads and queries, of
@@ -67,7 +67,7 @@ def resting_places(attention: Attention) -> Resting:
     return _known[intact]
 
 
-def _resting(attention: Attention) -> Resting:
+def _resting(attention: Attention) -> RestingPlaces:
     if attention.is_long:
         return _NOWHERE
     kinds: set[str] = set()
@@ -81,7 +81,7 @@ def _resting(attention: Attention) -> Resting:
         if share > max(MUCH, TIMES_EVEN * even):
             kinds |= set(stack.key.special) & set(KINDS)
             largest = max(largest, share)
-    return Resting(tuple(kind for kind in KINDS if kind in kinds), largest)
+    return RestingPlaces(tuple(kind for kind in KINDS if kind in kinds), largest)
 
 
 def _shares(maps: StackMaps, special: NDArray[np.int64]) -> tuple[float, float]:

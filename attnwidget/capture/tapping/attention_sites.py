@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from torch import nn
 
-from attnwidget.capture.tapping.stack_names import Reads, is_cross, nearest_stacks, stack_roles
+from attnwidget.capture.tapping.stack_names import Modality, is_cross, nearest_stacks, stack_roles
 from attnwidget.capture.tapping.stages import stage_names
 
 Route = Literal["interface", "functions"]
@@ -54,7 +54,7 @@ class Site:
     path: str
     route: Route
     stack: str
-    reads: Reads = ""
+    reads: Modality = ""
     queries: str = ""
 
 

@@ -10,14 +10,14 @@ from typing import Literal, Protocol
 from attnwidget.capture.tapping.stages import tower_of
 
 #: What the layers of a stack read; "" if the module paths do not say.
-Reads = Literal["text", "picture", "sound", ""]
+Modality = Literal["text", "picture", "sound", ""]
 
-_READS: dict[Reads, re.Pattern[str]] = {
+_READS: dict[Modality, re.Pattern[str]] = {
     "text": re.compile(r"text|lang|llm", re.IGNORECASE),
     "picture": re.compile(r"visi|visu|visn|image|pixel|video|picture", re.IGNORECASE),
     "sound": re.compile(r"audio|speech|sound|acoustic", re.IGNORECASE),
 }
-_TOWERS: dict[Reads, str] = {"picture": "vision", "sound": "audio"}
+_TOWERS: dict[Modality, str] = {"picture": "vision", "sound": "audio"}
 # Names with a fixed meaning. Further stacks get other names.
 _RESERVED = ("self", "encoder", "decoder", "cross")
 
@@ -34,7 +34,7 @@ class StackRole:
     """
 
     stack: str
-    reads: Reads
+    reads: Modality
     queries: str
 
 
@@ -47,12 +47,12 @@ class _Unit:
     layers: set[tuple[str, ...]]
     modules: list[int]
 
-    def reads(self, first: int) -> Reads:
+    def reads(self, first: int) -> Modality:
         """Return what the path says, from its component `first` on."""
         return _reads_of((*self.prefix[first:], *self.roles[0]))
 
 
-def _reads_of(parts: Sequence[str]) -> Reads:
+def _reads_of(parts: Sequence[str]) -> Modality:
     """Return what the components of a path say; the innermost one counts."""
     for part in reversed(parts):
         kinds = [kind for kind, words in _READS.items() if words.search(part)]
@@ -226,7 +226,7 @@ def _names_of_units(units: Sequence[_Unit]) -> dict[_Unit, StackRole]:
     for unit in units:
         if unit in main:
             # In an encoder-decoder alone, the inputs say what the encoder reads.
-            main_reads: Reads = "text" if len(units) > len(main) else ""
+            main_reads: Modality = "text" if len(units) > len(main) else ""
             named[unit] = StackRole(main[unit], main_reads, main[unit])
             continue
         alike = [other for other in units if reads[other] == reads[unit] and other not in main]
@@ -236,7 +236,7 @@ def _names_of_units(units: Sequence[_Unit]) -> dict[_Unit, StackRole]:
     return named
 
 
-def _pair(units: Sequence[_Unit], reads: dict[_Unit, Reads]) -> tuple[_Unit, _Unit] | None:
+def _pair(units: Sequence[_Unit], reads: dict[_Unit, Modality]) -> tuple[_Unit, _Unit] | None:
     """Return the encoder and the decoder where two modules side by side have these names."""
     if len(units) < 2:
         return None

@@ -87,7 +87,7 @@ class TrainingExample:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FittedProbes:
     """What training gave.
 
     Attributes:
@@ -142,7 +142,7 @@ class Fits:
         epochs: int,
         learning_rate: float,
         blocks: Sequence[int] = (),
-    ) -> Fitted:
+    ) -> FittedProbes:
         """Train a probe for each seed, all in one pass over the sentences, in their order.
 
         Adam, a step a sentence; the loss is the cross entropy summed over the sentence's words.
@@ -186,7 +186,7 @@ class Fits:
             self.stopped = True
         self._save()
         n_steps = total if kept is None else int(kept["n_steps"])
-        return Fitted(form, parameters.detach(), n_steps, n_steps == total, bits)
+        return FittedProbes(form, parameters.detach(), n_steps, n_steps == total, bits)
 
     def _save(self) -> None:
         if self._file is not None:

@@ -22,7 +22,7 @@ from attnwidget.kernels.spanning_tree import best_tree
 from attnwidget.probes.dependency.dependency_answers import CodeLength
 from attnwidget.probes.dependency.dependency_form import Form, ProbeKind
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
-from attnwidget.probes.dependency.probe_fitting import Fits, Fitted, TrainingExamples
+from attnwidget.probes.dependency.probe_fitting import Fits, FittedProbes, TrainingExamples
 from attnwidget.probes.features import StoredFeatures, extract_features
 from attnwidget.probes.parse_scores import (
     JudgedWords,
@@ -297,7 +297,7 @@ class _Study:
         kind: ProbeKind,
         examples: TrainingExamples,
         coded: StoredFeatures | None,
-    ) -> Fitted:
+    ) -> FittedProbes:
         """Train one probe for each seed; with `coded`, the online code is kept, where asked for."""
         maps = examples.features
         vectors = examples.vectors
@@ -309,7 +309,9 @@ class _Study:
         blocks = self.bounds(len(examples)) if coded is not None and self._coded else ()
         return fits.fit(name, form, examples, seeds=self._seeds, blocks=blocks, **self._options)
 
-    def judge(self, fitted: Fitted, examples: TrainingExamples, drawn: bool = False) -> ParseScores:
+    def judge(
+        self, fitted: FittedProbes, examples: TrainingExamples, drawn: bool = False
+    ) -> ParseScores:
         """The scores of what was trained; governors that were drawn are no trees."""
         words = JudgedWords.of(examples.sentences)
         tree = self._decode == "tree" and not drawn
@@ -334,7 +336,7 @@ class _Study:
         starts = {max(1, round(share * n_sentences)) for share in _SHARES}
         return (0, *sorted(start for start in starts if start < n_sentences), n_sentences)
 
-    def code(self, fitted: Fitted, sentences: Sequence[Sentence]) -> CodeLength:
+    def code(self, fitted: FittedProbes, sentences: Sequence[Sentence]) -> CodeLength:
         """The description length of the governors of the training sentences."""
         bounds = self.bounds(len(sentences))
         uniform = [
@@ -347,7 +349,7 @@ class _Study:
 
 @torch.no_grad()
 def _predicted(
-    fitted: Fitted, examples: TrainingExamples, tree: bool
+    fitted: FittedProbes, examples: TrainingExamples, tree: bool
 ) -> Iterator[NDArray[np.int64]]:
     """The governors that each probe answers, [S, m] a sentence."""
     named = fitted.named

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.kernels.arrays import Int64Array
 from attnwidget.text.treebank import Sentence
 from attnwidget.words.relation_results import DIRECTIONS
-
-Integers = NDArray[np.int64]
 
 FARTHEST = 10
 """Offsets beyond this are as this one."""
@@ -31,10 +30,10 @@ class WordPairs:
         balanced: whether there are as many with as without a dependency.
     """
 
-    dependents: Integers
-    governors: Integers
+    dependents: Int64Array
+    governors: Int64Array
     related: NDArray[np.bool_]
-    relations: Integers
+    relations: Int64Array
     balanced: bool
 
 
@@ -85,15 +84,15 @@ class PairBlock:
 
     vectors: dict[str, NDArray[np.float32]]
     related: NDArray[np.bool_]
-    relations: Integers
+    relations: Int64Array
     balanced: NDArray[np.bool_]
-    sentences: Integers
+    sentences: Int64Array
 
     def of(self, task: str) -> NDArray[np.bool_]:
         """Bool [P], the pairs of a task, "dependency" or "relation"."""
         return self.balanced if task == "dependency" else self.relations >= 0
 
-    def labels(self, task: str) -> Integers:
+    def labels(self, task: str) -> Int64Array:
         """[P], what is to be said of each pair."""
         return self.related.astype(np.int64) if task == "dependency" else self.relations
 

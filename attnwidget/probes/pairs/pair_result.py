@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.corpus.results import HeadMetrics, HeadResult
-from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.arrays import Float64Array, Int64Array
 from attnwidget.kernels.significance import bootstrap_weights, percentile_interval
 from attnwidget.probes.pairs.pair_classifiers import PREDICTORS, TASKS, PairClassifier, right
 from attnwidget.probes.pairs.pair_examples import PairExamples
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from attnwidget.capture.model import AttentionModel
 
-Integers = NDArray[np.int64]
 
 ROWS = (*PREDICTORS, "majority")
 _NAMES = {
@@ -81,14 +80,14 @@ class PairProbe(HeadResult):
 
     directions: tuple[str, ...]
     relations: tuple[str, ...]
-    relation_counts: Integers
+    relation_counts: Int64Array
     min_count: int
     accuracies: Float64Array
-    counts: Integers
+    counts: Int64Array
     alphas: Float64Array
     dependency_weights: Float64Array
     relation_weights: Float64Array
-    confusion: Integers
+    confusion: Int64Array
     n_train: int
     n_dev: int
     n_skipped: int
@@ -210,7 +209,7 @@ def pair_scores(
     n_relations: int,
     *,
     draws: int = 1000,
-) -> tuple[Float64Array, Integers, Integers]:
+) -> tuple[Float64Array, Int64Array, Int64Array]:
     """How often classifiers are right on sentences that they have not seen.
 
     The majority says that there is no dependency, and the first relation.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attnwidget.behaviours.behaviour import Family
 from attnwidget.behaviours.registry import words_of
@@ -17,7 +16,7 @@ from attnwidget.capture.maps.resting_places import resting_places
 from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.array_library import as_numpy
-from attnwidget.kernels.arrays import Float32Array
+from attnwidget.kernels.arrays import BoolArray, Float32Array
 from attnwidget.kernels.word_weights import word_weights
 from attnwidget.text.tokens import TEMPLATE, Tokens
 from attnwidget.text.word_classes import WordClass, plain_word, word_classes
@@ -34,7 +33,6 @@ LONG_QUERIES = 128
 
 #: Functions that return the change of an answer's probability without each of several heads.
 EffectsOf = Callable[[Sequence[Head]], Mapping[Head, float]]
-Bools = NDArray[np.bool_]
 
 _OF_CLASS: dict[WordClass, float] = {"pronoun": 1, "content": 0.5, "function": 0.25, "": 0}
 _OF_LATER_PERSON = 0.25
@@ -333,15 +331,15 @@ class _Words:
         usual: Float32Array = sums / np.maximum(seen.sum(-2), 1)
         return usual
 
-    def strong(self, weights: Float32Array) -> Bools:
+    def strong(self, weights: Float32Array) -> BoolArray:
         """Return which weights are large enough to stand out, [H, q, k]."""
-        strong: Bools = weights >= np.maximum(STANDS_OUT, TIMES_EVEN * self.even)
+        strong: BoolArray = weights >= np.maximum(STANDS_OUT, TIMES_EVEN * self.even)
         return strong
 
-    def is_top(self, weights: Float32Array) -> Bools:
+    def is_top(self, weights: Float32Array) -> BoolArray:
         """Return which links are the strongest of their query to a visible key, [H, q, k]."""
         visible = np.where(self._answering, weights, -1)
-        top: Bools = weights >= visible.max(-1, keepdims=True)
+        top: BoolArray = weights >= visible.max(-1, keepdims=True)
         return top
 
     def _weights(self, place: int) -> Float32Array:
@@ -494,7 +492,7 @@ def _answering(words: _Words, effects: EffectsOf) -> Opening | None:
 
 def _classes_of(
     axis: Tokens, groups: Sequence[Sequence[int]], hidden: Sequence[str]
-) -> tuple[list[WordClass], Bools]:
+) -> tuple[list[WordClass], BoolArray]:
     """Return the class of each word, and whether the word is visible.
 
     The patches of a picture have no letters, and count as words of content.

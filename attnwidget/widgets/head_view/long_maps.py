@@ -12,7 +12,7 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.map_cells import CellPlaces
-from attnwidget.widgets.head_view.parted_map import CellValue, IndexRange, MapPart, PartedMap
+from attnwidget.widgets.head_view.parted_map import CellValue, IndexRange, MapWindow, PartedMap
 from attnwidget.widgets.wire.values import to_wire
 
 #: Cells a side that a tile has at most, of a few maps and of many, and those of an overview.
@@ -68,7 +68,7 @@ class LongMaps:
         """Whether the first key of all is shown, and apart."""
         return bool(len(self.columns) > 1 and self.columns[0] == 0)
 
-    def part_of(self, window: MapPart | None) -> MapPart:
+    def part_of(self, window: MapWindow | None) -> MapWindow:
         """The shown queries and keys in a window on the whole axes; all without one of them."""
         whole = (0, len(self.rows), 0, len(self.columns))
         if window is None:
@@ -99,7 +99,7 @@ class LongMaps:
         return [one.shares for one in self.maps[: len(self.heads)]]
 
     def tile_to_wire(
-        self, window: MapPart | None, *, lines: bool, top_mass: float = 1.0
+        self, window: MapWindow | None, *, lines: bool, top_mass: float = 1.0
     ) -> dict[str, Any]:
         """Return the visible part, widened on all sides to at most 256 x 256 cells.
 
@@ -209,7 +209,7 @@ class LongMaps:
         mean: Float32Array = (sums / n_query).astype(np.float32)
         return mean
 
-    def window_to(self, side: str, index: int) -> MapPart:
+    def window_to(self, side: str, index: int) -> MapWindow:
         """Where a token is read: round it, and round the strongest of its other side.
 
         A window on the whole axes.
@@ -232,7 +232,7 @@ class LongMaps:
         return int(rows[q0]), int(rows[q1 - 1]) + 1, int(columns[k0]), int(columns[k1 - 1]) + 1
 
     def _links(
-        self, one: PartedMap, within: MapPart, count: int, top_mass: float = 1.0
+        self, one: PartedMap, within: MapWindow, count: int, top_mass: float = 1.0
     ) -> list[CellValue]:
         """The strongest links of a part.
 

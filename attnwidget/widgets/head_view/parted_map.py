@@ -18,7 +18,7 @@ from attnwidget.widgets.head_view.map_cells import CellPlaces, MapCells
 #: (from, to) among the shown queries or keys, the end excluded.
 IndexRange = tuple[int, int]
 #: (query from, query to, key from, key to), ends excluded.
-MapPart = tuple[int, int, int, int]
+MapWindow = tuple[int, int, int, int]
 #: (query, key, value) among the shown queries and keys.
 CellValue = tuple[int, int, float]
 
@@ -42,7 +42,7 @@ class PartedMap(Protocol):
     def blocks(self, queries: IndexRange, keys: IndexRange, step: int) -> Float32Array:
         """The values of blocks of `step` by `step` that are farthest from 0; NaN where masked."""
 
-    def links(self, within: MapPart, count: int, *, diagonal: bool) -> list[CellValue]:
+    def links(self, within: MapWindow, count: int, *, diagonal: bool) -> list[CellValue]:
         """The cells of a part that are farthest from 0, in order."""
 
 
@@ -66,7 +66,7 @@ class HeadParts:
         layer, head, stack = self.head
         return self.attention.tile(layer, head, queries, keys, step=step, stack=stack)
 
-    def links(self, within: MapPart, count: int, *, diagonal: bool) -> list[CellValue]:
+    def links(self, within: MapWindow, count: int, *, diagonal: bool) -> list[CellValue]:
         """The largest weights of a part, in order."""
         layer, head, stack = self.head
         return self.attention.top_links(
@@ -118,7 +118,7 @@ class ShownParts:
         )
         return _farthest(self._pass.blocks[rows, columns], step // _PYRAMID)
 
-    def links(self, within: MapPart, count: int, *, diagonal: bool) -> list[CellValue]:
+    def links(self, within: MapWindow, count: int, *, diagonal: bool) -> list[CellValue]:
         """The cells of a part that are farthest from 0, in order."""
         queries = within[:2]
         keys = within[2:]

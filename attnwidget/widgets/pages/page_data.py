@@ -8,7 +8,7 @@ from typing import Any
 
 from attnwidget.widgets.pages.page_document import as_json, code_size
 from attnwidget.widgets.pages.page_part import Holding, Part
-from attnwidget.widgets.pages.size_limit import NEIGHBOURS_SHARE, Sized, refuse_above
+from attnwidget.widgets.pages.size_limit import NEIGHBOURS_SHARE, ContentSize, refuse_above
 from attnwidget.widgets.wire.linked_traits import fitting
 
 #: Figures in their order on a page. Further figures follow by name.
@@ -41,7 +41,7 @@ class PageData:
 
     data: dict[str, Any]
     notes: list[str]
-    sizes: list[Sized]
+    sizes: list[ContentSize]
 
 
 def page_data(parts: Mapping[str, Part], limit_mb: float) -> PageData:
@@ -67,8 +67,8 @@ def page_data(parts: Mapping[str, Part], limit_mb: float) -> PageData:
                 "children": part.children,
             }
         )
-        sizes.append(Sized(f"what {part.figure} shows", _bytes(figures[-1])))
-    code = Sized("the figures' own code", code_size(parts))
+        sizes.append(ContentSize(f"what {part.figure} shows", _bytes(figures[-1])))
+    code = ContentSize("the figures' own code", code_size(parts))
     holdings = {name: one for part in parts.values() for name, one in part.holdings.items()}
     limit = limit_mb * 1e6
     if len(parts) == 1 and _total([*sizes, code, *_least(holdings)]) > limit:
@@ -83,7 +83,7 @@ def page_data(parts: Mapping[str, Part], limit_mb: float) -> PageData:
     for name, holding in holdings.items():
         held[name], said = holding.embed(room)
         notes += said
-        sizes.append(Sized(holding.what, _bytes(held[name]), holding.remedy))
+        sizes.append(ContentSize(holding.what, _bytes(held[name]), holding.remedy))
     return PageData({"figures": figures, "held": held}, notes, sizes)
 
 
@@ -107,11 +107,13 @@ def _in_step(parts: Mapping[str, Part]) -> dict[str, dict[str, Any]]:
     return states
 
 
-def _least(holdings: Mapping[str, Holding]) -> list[Sized]:
-    return [Sized(holding.what, holding.least, holding.remedy) for holding in holdings.values()]
+def _least(holdings: Mapping[str, Holding]) -> list[ContentSize]:
+    return [
+        ContentSize(holding.what, holding.least, holding.remedy) for holding in holdings.values()
+    ]
 
 
-def _total(things: list[Sized]) -> float:
+def _total(things: list[ContentSize]) -> float:
     return sum(thing.size for thing in things)
 
 

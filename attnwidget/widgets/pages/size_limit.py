@@ -9,7 +9,7 @@ from typing import NamedTuple
 NEIGHBOURS_SHARE = 0.25
 
 
-class Sized(NamedTuple):
+class ContentSize(NamedTuple):
     """One part of a page's content, its number of bytes, and the way to make it smaller."""
 
     what: str
@@ -17,12 +17,12 @@ class Sized(NamedTuple):
     remedy: str = ""
 
 
-def refuse_above(limit_mb: float, things: Sequence[Sized]) -> None:
+def refuse_above(limit_mb: float, things: Sequence[ContentSize]) -> None:
     """ValueError where what a page holds is more than `limit_mb` megabytes together.
 
     Example:
-        >>> from attnwidget.widgets.pages.size_limit import Sized, refuse_above
-        >>> refuse_above(1.0, [Sized("the maps", 400_000), Sized("the code", 90_000)])
+        >>> from attnwidget.widgets.pages.size_limit import ContentSize, refuse_above
+        >>> refuse_above(1.0, [ContentSize("the maps", 400_000), ContentSize("the code", 90_000)])
     """
     total = sum(thing.size for thing in things)
     if total <= limit_mb * 1e6:

@@ -11,7 +11,7 @@ from attnwidget.text.atomic_file import write_whole
 from attnwidget.widgets.pages.page_data import page_data
 from attnwidget.widgets.pages.page_document import document
 from attnwidget.widgets.pages.page_part import Page, Part
-from attnwidget.widgets.pages.size_limit import Sized, refuse_above
+from attnwidget.widgets.pages.size_limit import ContentSize, refuse_above
 
 
 @runtime_checkable
@@ -101,7 +101,7 @@ def write_linked(
     notes = [*data.notes, *page.notes]
     text = document(data.data, heading, notes=notes, text=page.text, theme=theme).encode("utf-8")
     rest = len(text) - sum(thing.size for thing in data.sizes)
-    refuse_above(limit_mb, [*data.sizes, Sized("the figures' own code", rest)])
+    refuse_above(limit_mb, [*data.sizes, ContentSize("the figures' own code", rest)])
     write_whole(path, text)
     return path
 

@@ -12,7 +12,7 @@ from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.attention import NO_MODEL, NOT_READ_AGAIN, Attention
 from attnwidget.capture.maps.head_maps import QUANTITIES
 from attnwidget.capture.maps.layer_steps import watched_layers
-from attnwidget.capture.maps.resting_places import KINDS, Resting, resting_places
+from attnwidget.capture.maps.resting_places import KINDS, RestingPlaces, resting_places
 from attnwidget.capture.tapping.edit_methods import STANDING_ALONE, EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
@@ -91,7 +91,7 @@ class AttentionWidget(HeadWidget):
     # Long work of the kernel before the chosen heads are shown, or "".
     _working = traitlets.Unicode().tag(sync=True)
     # The tokens of the shown attention that are hidden by default.
-    _resting = Resting()
+    _resting = RestingPlaces()
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
         if not isinstance(attention, Attention):
@@ -252,7 +252,7 @@ class AttentionWidget(HeadWidget):
         stack = shown if shown in self.attention.stacks else next(iter(self.shapes()))
         self.layer = self._layers(stack).nearest(self.layer)
 
-    def _hide_resting(self, resting: Resting) -> None:
+    def _hide_resting(self, resting: RestingPlaces) -> None:
         """Hide the resting places of another attention, unless the reader has chosen others."""
         before = self._resting
         self._resting = resting
