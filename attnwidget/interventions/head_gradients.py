@@ -16,7 +16,6 @@ from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.kernels.gradients import output_products
 
 
 def head_gradients(
@@ -61,8 +60,10 @@ def head_gradients(
 def output_times_gradient(seen: LayerAttention, gradient: Tensor) -> Tensor:
     """Return the sums over tokens of z . dS/dz, and of its size, of each head: float64 [2, B, H].
 
-    Here z is the output of a head at a token, before the output projection, and S the score.
+    Here z is the output of a head at a token, before the output projection, and S the score. z is
+    the sum over keys of a v, so that dS/da = dS/dz . v, and the sum over keys of a dS/da is
+    z . dS/dz.
     """
-    products = output_products(seen.weights.float(), gradient.float())  # [B, H, Q]
+    products = torch.linalg.vecdot(seen.weights.float(), gradient.float())  # [B, H, Q]
     signed = products.sum(-1, dtype=torch.float64)
     return torch.stack([signed, products.abs().sum(-1, dtype=torch.float64)])

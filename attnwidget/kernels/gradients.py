@@ -45,18 +45,3 @@ def class_importance(gradients: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
     sums = torch.where(chosen, gradients.abs(), 0).sum((-2, -1), dtype=torch.float64)
     counts = chosen.sum((-2, -1))  # [B, 1]
     return sums / counts.clamp_min(1), counts[:, 0] > 0
-
-
-def output_products(weights: Tensor, gradients: Tensor) -> Tensor:
-    """The product z . dL/dz of each head's output z at each query, of weights and gradients.
-
-    z is the sum over keys of a v, so that dL/da = dL/dz . v, and the sum over keys of a dL/da is
-    z . dL/dz. `weights` and `gradients` [B, H, Q, K]. Returns [B, H, Q].
-
-    Example:
-        >>> import torch
-        >>> from attnwidget.kernels.gradients import output_products
-        >>> output_products(torch.tensor([[[[0.5, 0.5]]]]), torch.tensor([[[[1.0, 3.0]]]]))
-        tensor([[[2.]]])
-    """
-    return torch.linalg.vecdot(weights, gradients)
