@@ -17,7 +17,6 @@ from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.projection import Projections, projection_bias, projection_of
 from attnwidget.capture.tapping.tap import LayerAttention, tap
-from attnwidget.kernels.head_outputs import head_outputs, layer_bias, source_outputs
 from attnwidget.mechanisms.value_bias import value_bias
 
 _BIAS_STAYS = (
@@ -49,14 +48,9 @@ class HeadsAtToken:
     note: str
 
     def of_source(self, head: int) -> Tensor:
-        """What a head writes, split by source token, [K, d]."""
+        """What a head writes, split by source token: a_j v_j W_O, [K, d]."""
         group = len(self.weights) // len(self.value)
-        return source_outputs(self.weights[head], self.value[head // group], self.projections[head])
-
-    @property
-    def of_heads(self) -> Tensor:
-        """What each head writes, [H, d]."""
-        return head_outputs(self.weights, self.value, self.projections)
+        return self.weights[head][:, None] * self.value[head // group] @ self.projections[head]
 
     def along(self, direction: Tensor) -> Tensor:
         """What each head writes along a direction [d], split by source token, [H, K]."""
@@ -67,10 +61,15 @@ class HeadsAtToken:
 
     @property
     def bias(self) -> Tensor:
-        """What the layer writes whatever its heads attend to, [d]."""
+        """What the layer writes whatever its heads attend to, [d].
+
+        The weights of a query sum to 1, so the bias of the values reaches every query as b_V W_O.
+        With attention sinks they sum to less, and the bias reaches the query in this share.
+        """
         group = len(self.weights) // len(self.value)
-        shared = self.value_bias.repeat_interleave(group, 0)
-        return layer_bias(self.weights.sum(-1), shared, self.projections, self.output_bias)
+        biases = self.value_bias.repeat_interleave(group, 0)
+        of_values = torch.einsum("h,hv,hvd->d", self.weights.sum(-1), biases, self.projections)
+        return of_values + self.output_bias
 
 
 def heads_at_token(
