@@ -9,35 +9,33 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any
 
 
-class PageSession(Protocol):
-    """The session of one page."""
+class PageSession(ABC):
+    """The session of one page, made in the thread of the session."""
 
-    @property
-    def is_here(self) -> bool:
-        """Whether the calling thread is the thread of the session."""
-
-    def entered(self) -> AbstractContextManager[object]:
-        """Return a block in which widgets are opened in this session, in the session's thread."""
-
-    def soon(self, function: Callable[[], None]) -> None:
-        """Let the host call `function` in the session. Any thread may ask."""
-
-
-class _Session:
     def __init__(self) -> None:
         self._thread = threading.get_ident()
 
     @property
     def is_here(self) -> bool:
+        """Whether the calling thread is the thread of the session."""
         return threading.get_ident() == self._thread
 
+    @abstractmethod
+    def entered(self) -> AbstractContextManager[object]:
+        """Return a block in which widgets are opened in this session, in the session's thread."""
 
-class _ShinySession(_Session):
+    @abstractmethod
+    def soon(self, function: Callable[[], None]) -> None:
+        """Let the host call `function` in the session. Any thread may ask."""
+
+
+class _ShinySession(PageSession):
     def __init__(self, session: Any) -> None:
         super().__init__()
         self._session = session
@@ -62,7 +60,7 @@ class _ShinySession(_Session):
                 await reactive.flush()
 
 
-class _BokehSession(_Session):
+class _BokehSession(PageSession):
     def __init__(self, document: Any) -> None:
         super().__init__()
         self._document = document
