@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from attnwidget.kernels.copying import eigenvalue_copying, ranks, share_among_top
 from attnwidget.kernels.norm_gains import NormGain
 from attnwidget.mechanisms.circuit_weights import linear_map, unit_probes
+from attnwidget.mechanisms.copying import eigenvalue_copying, ranks, share_among_top
 from attnwidget.mechanisms.head_composition import composition, random_composition
 
 

@@ -9,10 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnwidget import Attention, load_model
-from attnwidget.kernels.rollout import flow_to_inputs as flow_of
-from attnwidget.kernels.rollout import head_rollout, with_residual
-from attnwidget.kernels.rollout import rollout as rollout_of
-from attnwidget.metrics.rollout import attention_flow, attention_rollout
+from attnwidget.metrics.rollout import (
+    attention_flow,
+    attention_rollout,
+    head_rollout,
+    with_residual,
+)
+from attnwidget.metrics.rollout import flow_to_inputs as flow_of
+from attnwidget.metrics.rollout import rollout as rollout_of
 from references import reference_heads as reference
 
 seeds = st.integers(0, 2**31 - 1)
