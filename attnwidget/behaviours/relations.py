@@ -85,6 +85,10 @@ class RelationRule(LinkRule):
         return links.to(batch.real.device)
 
 
+# Smallest number of words of a relation in the half that scores heads.
+_LEAST_WORDS = 20
+
+
 class RelationBehaviour(StudyBehaviour):
     """Accuracy of a head on each frequent relation, against the best fixed offset.
 
@@ -92,18 +96,12 @@ class RelationBehaviour(StudyBehaviour):
     that the word attends to most; from a governor to a word, it is the word that attends most to
     the word. Both directions of a relation are behaviours of their own. The test is McNemar's exact
     test.
-
-    Args:
-        min_count: Smallest number of words of a relation in the half that scores heads.
     """
 
     name = "relations"
     description = "attends along a dependency relation"
     source = "Clark et al. 2019, 4.2"
     needs: frozenset[Need] = frozenset({"treebank"})
-
-    def __init__(self, min_count: int = 20) -> None:
-        self._min_count = min_count
 
     def words(self, name: str) -> HeadWords | None:
         ends = name.split(" to ")
@@ -134,7 +132,7 @@ class RelationBehaviour(StudyBehaviour):
         return [
             self._score(first, second, r, direction, evidence.treebank)
             for r, relation in enumerate(first.relations)
-            if first.counts[r] >= self._min_count
+            if first.counts[r] >= _LEAST_WORDS
             and relation not in _LEFT_OUT
             and not relation.endswith("(all)")
             for direction in range(len(DIRECTIONS))

@@ -110,7 +110,7 @@ def test_loss_and_gradient_are_those_of_the_paper() -> None:
         losses.mean(-1).sum().backward()
         for layer in range(2):
             own = [
-                slow(trees.vectors[i][layer], trees.gold(i)[task], maps[layer]) for i in range(7)
+                slow(trees.vectors[i][layer], trees.gold[i][task], maps[layer]) for i in range(7)
             ]
             np.testing.assert_allclose(losses[layer].detach(), [loss for loss, _ in own], rtol=1e-9)
             slope = np.mean([slope for _, slope in own], axis=0)

@@ -91,13 +91,11 @@ class BlockTokens:
 
     Attributes:
         tokens: For each block the token of each entry, int64. Tokens are counted in the order in
-            which the layer reads them; numbers from `n_tokens` on are padding.
-        n_tokens: Number of tokens that the layer reads.
+            which the layer reads them; numbers from the number of tokens on are padding.
         n_padding: Number of entries that are padding.
     """
 
     tokens: Sequence[NDArray[np.int64]]
-    n_tokens: int
     n_padding: int
 
 
@@ -174,7 +172,7 @@ class BlockProbe:
         for seed in range(1 if count >= _ENOUGH else 4):
             self._check(site, call, codes, seed)
         blocks = np.split(codes, np.cumsum(sizes)[:-1])
-        return BlockTokens(blocks, count, len(padding))
+        return BlockTokens(blocks, len(padding))
 
     def _check(
         self,

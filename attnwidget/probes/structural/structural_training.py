@@ -41,6 +41,9 @@ class VectorTrees:
     Args:
         sentences: N sentences.
         vectors: of each an array [L, m, D], one vector a layer and word; read when needed.
+
+    Attributes:
+        gold: Distances [m, m] and depths [m] of the tree of each sentence.
     """
 
     def __init__(
@@ -50,17 +53,13 @@ class VectorTrees:
         self.vectors = vectors
         self.n_layers, _, self.dim = vectors[0].shape
         self.lengths = np.array([len(sentence) for sentence in sentences])
-        self._gold = [
+        self.gold = [
             (tree_distances(sentence.governors), tree_depths(sentence.governors))
             for sentence in sentences
         ]
 
     def __len__(self) -> int:
         return len(self.sentences)
-
-    def gold(self, index: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Distances [m, m] and depths [m] of a sentence's tree."""
-        return self._gold[index]
 
     def batch(self, chosen: Sequence[int], dtype: torch.dtype = torch.float32) -> TreeBatch:
         """Some of the sentences, for one step."""
@@ -71,7 +70,7 @@ class VectorTrees:
         depths = torch.zeros(n, width, dtype=torch.float32, device="cpu")
         for row, i in enumerate(chosen):
             m = self.lengths[i]
-            distances[row, :m, :m], depths[row, :m] = map(torch.from_numpy, self._gold[i])
+            distances[row, :m, :m], depths[row, :m] = map(torch.from_numpy, self.gold[i])
         places = torch.arange(width, dtype=torch.long, device="cpu").expand(n, -1)
         starts = (lengths.cumsum(0) - lengths)[:, None]
         return TreeBatch(
