@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.demonstrations import DemoText, demo_texts
-
-
-@dataclass(frozen=True)
-class Story:
-    """The head that an explorer opens on, and the word that explains its map.
-
-    Attributes:
-        head: The attention head.
-        tokens: The locked word, as entries (side, index) of the axes in the shown unit.
-    """
-
-    head: Head
-    tokens: tuple[tuple[str, int], ...] = ()
+from attnwidget.widgets.explorer.opening import Opening
 
 
 def is_embedded(model: AttentionModel) -> bool:
@@ -51,22 +38,21 @@ def examples_for(model: AttentionModel) -> Mapping[str, DemoText]:
     return {name: demo for name, demo in demo_texts().items() if pairs or demo.pair is None}
 
 
-def story_of(attention: Attention, demo: DemoText, unit: str = "tokens") -> Story:
-    """Return how to show an example on the embedded model.
+def opening_of_example(attention: Attention, demo: DemoText) -> Opening:
+    """Return the head and the word to open an example of the embedded model on.
 
-    The locked word is the `demo.query` with the largest weight to a `demo.key`.
+    The link is that of a `demo.query` to a `demo.key` with the largest weight.
 
     Args:
         attention: The attention of the example.
         demo: The example.
-        unit: "tokens" or "words".
 
     Example:
         >>> from attnwidget import load_model
         >>> from attnwidget.demo import demo_texts
-        >>> from attnwidget.widgets.explorer.examples import story_of
+        >>> from attnwidget.widgets.explorer.examples import opening_of_example
         >>> demo = demo_texts()["pronouns"]
-        >>> story_of(load_model().attend(demo.text), demo).tokens
+        >>> opening_of_example(load_model().attend(demo.text), demo).tokens
         (('query', 7),)
     """
     (axis,) = (stack.query for stack in attention.stacks.values())
@@ -76,7 +62,5 @@ def story_of(attention: Attention, demo: DemoText, unit: str = "tokens") -> Stor
         for wanted in (demo.query, demo.key)
     }
     pairs = [(i, j) for i in places[demo.query] for j in places[demo.key] if i != j]
-    query, _ = max(pairs, key=lambda pair: float(weights[pair]))
-    if unit == "words":
-        query = next(word for word, group in enumerate(axis.word_groups()) if query in group)
-    return Story(Head(*demo.head), (("query", query),))
+    query, key = max(pairs, key=lambda pair: float(weights[pair]))
+    return Opening(Head(*demo.head), (query,), (key,), stands_out=True)

@@ -82,8 +82,9 @@ class Opening:
         """
         if unit == "tokens" or not self.tokens:
             return self.tokens
-        groups = axis.word_groups()
-        return tuple(("query", word) for word, group in enumerate(groups) if group[0] in self.query)
+        active = set(self.query)
+        groups = enumerate(axis.word_groups())
+        return tuple(("query", word) for word, group in groups if not active.isdisjoint(group))
 
 
 def opening_of(

@@ -29,12 +29,11 @@ from attnwidget.text.unspaced_scripts import is_unspaced
 from attnwidget.widgets.explorer.answer_effects import quick_effects
 from attnwidget.widgets.explorer.arguments import Arguments
 from attnwidget.widgets.explorer.examples import (
-    Story,
     examples_for,
     is_embedded,
+    opening_of_example,
     reads_pairs,
     reads_target,
-    story_of,
 )
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.explorer_page import page_part_of
@@ -48,7 +47,12 @@ from attnwidget.widgets.explorer.given_text import (
 )
 from attnwidget.widgets.explorer.head_names import HeadNames
 from attnwidget.widgets.explorer.locked_words import LockedTokens, LockedWords, mask_of
-from attnwidget.widgets.explorer.opening import active_word, opening_of, opening_of_change
+from attnwidget.widgets.explorer.opening import (
+    Opening,
+    active_word,
+    opening_of,
+    opening_of_change,
+)
 from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.explorer.panels import (
     DETAILS,
@@ -249,7 +253,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         # The steps of a generated text are steps between tokens.
         self._is_word_by_word = max_tokens is None and traits.get("unit", "words") == "words"
         by_words = max_tokens is None and _has_words(attention)
-        unit = traits.setdefault("unit", "words" if by_words else "tokens")
+        traits.setdefault("unit", "words" if by_words else "tokens")
         chooses = bool({"selected", "layer"} & traits.keys())
 
         self._status = PanelStatus(self)
@@ -268,16 +272,16 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         )
         self._measures = TextMeasures(self, *parts, metrics)
 
-        story: Story | None = None
+        opening: Opening | None = None
         demo = None if name is None else self._demos[name]
         if is_embedded(loaded) and demo is not None and (text, pair) == (demo.text, demo.pair):
-            story = story_of(attention, demo, unit)
+            opening = opening_of_example(attention, demo)
         elif not chooses and other is None:
-            story = self._opens_on(attention, unit)
-        head = _first_head(attention, traits.get("layer"), None if chooses else story)
+            opening = self._opening_of_text(attention)
+        head = _first_head(attention, traits.get("layer"), None if chooses else opening)
         traits.setdefault("selected", [head])
         self._own_heads = None if chooses else [head]
-        locked = self._first_locks(attention, traits, story) if other is None else ()
+        locked = self._first_locks(attention, traits, opening) if other is None else ()
         self._locked_words = LockedWords(self, self._figures, self._names, locked)
         if other is None:
             traits = {"tokens": list(locked), **traits}
@@ -352,28 +356,26 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             raise
 
     def _first_locks(
-        self, attention: Attention, traits: Mapping[str, Any], story: Story | None
+        self, attention: Attention, traits: Mapping[str, Any], opening: Opening | None
     ) -> LockedTokens:
         """Return the tokens that the explorer locks at first, for the head of `traits`."""
         last = traits["selected"][-1] if traits["selected"] else None
         if last is None or not attention.has(last):
             return ()
         head = attention.head(last)
-        if story is not None and story.head == head:
-            return story.tokens
+        if opening is not None and opening.head == head:
+            return _opening_words(opening, attention, traits["unit"])
         names = self._names.by_head
         return active_word(attention, head, traits["unit"], names=names, mask=mask_of(self._model))
 
-    def _opens_on(self, attention: Attention, unit: str) -> Story:
+    def _opening_of_text(self, attention: Attention) -> Opening:
         """Return the head and the word to open an unprepared text on."""
-        opening = opening_of(
+        return opening_of(
             attention,
             self._names.by_head,
             mask=mask_of(self._model),
             effects=quick_effects(attention),
         )
-        tokens = opening.in_unit(unit, attention.stacks[opening.head.stack].query)
-        return Story(opening.head, tokens=() if attention.is_long else tokens)
 
     @property
     def atlas(self) -> Atlas | None:
@@ -633,14 +635,14 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         """
         self._locked_words.forget()
         if demo is not None and is_embedded(self._model):
-            story = story_of(attention, demo, self.unit)
+            opening = opening_of_example(attention, demo)
         elif opens:
-            story = self._opens_on(attention, self.unit)
+            opening = self._opening_of_text(attention)
         else:
             self._locked_words.focus()
             return
-        self._select(story.head)
-        self._locked_words.lock(story.tokens)
+        self._select(opening.head)
+        self._locked_words.lock(_opening_words(opening, attention, self.unit))
 
     def _compare_with(self, other: Attention | None, *, opens: bool) -> None:
         """Compare with another attention, or with none.
@@ -894,10 +896,17 @@ def _checked_max_tokens(number: Any) -> int | None:
     return number
 
 
-def _first_head(attention: Attention, layer: int | None, story: Story | None) -> Head:
-    """Return the head to open on: of a story, else the first head of a layer."""
-    if story is not None:
-        return story.head
+def _opening_words(opening: Opening, attention: Attention, unit: str) -> LockedTokens:
+    """Return the word to lock at first; no word is locked in a long input."""
+    if attention.is_long:
+        return ()
+    return opening.in_unit(unit, attention.stacks[opening.head.stack].query)
+
+
+def _first_head(attention: Attention, layer: int | None, opening: Opening | None) -> Head:
+    """Return the head to open on: of an opening, else the first head of a layer."""
+    if opening is not None:
+        return opening.head
     stack = next(iter(attention.stacks))
     first = attention.stacks[stack].layers.numbers[0]
     return Head(first if layer is None else layer, 0, stack)
