@@ -7,8 +7,8 @@ import {
   barPrinter,
   printValue,
   quantityName,
-  shareText,
   symbolOf,
+  weightText,
 } from "../src/shared/quantity.js";
 import { fakeModel } from "./fake_model.js";
 import { weights } from "./four_tokens.js";
@@ -174,12 +174,12 @@ describe("quantities of a grid", () => {
 });
 
 test("weights beside a word are shares in per cent, none below 1 %", () => {
-  expect([0.591, 0.096, 0.0104].map((share) => shareText(share))).toEqual([
+  expect([0.591, 0.096, 0.0104].map((share) => weightText(share))).toEqual([
     "59\u00a0%",
     "10\u00a0%",
     "1\u00a0%",
   ]);
-  expect([0.0099, 0, Number.NaN].map((share) => shareText(share))).toEqual(["", "", "masked"]);
+  expect([0.0099, 0, Number.NaN].map((share) => weightText(share))).toEqual(["", "", "masked"]);
 });
 
 test("a bar of colours is in per cent where it ends at 100 %", () => {

@@ -66,7 +66,7 @@ describe("one head in two attentions", () => {
         layer: head[0],
         _maps: { ...maps, heads: [head, head] },
         _compared: ["here", "there"],
-        ...(of_two && { of_two }),
+        of_two,
         ...patch,
       },
       room,
@@ -93,12 +93,6 @@ describe("one head in two attentions", () => {
       expect(notes).toContain(`${letter} alone is drawn`);
       expect(captionOf(state, shown, scene.map, notes).notes.join()).toContain("alone is drawn");
     }
-  });
-
-  test("without a choice, as in states of earlier versions, all three are drawn", () => {
-    const { scene } = two(undefined);
-    expect(arrangeBeside(scene).panels).toHaveLength(3);
-    expect(barsOfTwo(scene)).toEqual({ ofMaps: true, ofDifference: true });
   });
 });
 

@@ -169,7 +169,7 @@ def test_no_message_grows_with_the_input(long: FormulaAttention) -> None:
         {"mode": "lines"},
         {"tokens": [["query", 7100], ["key", 1234]]},
         {"selected": [[1, 3, "self"]], "layer": 1},
-        {"_jump": {"n": 1, "text": "needle", "side": "query", "step": 1}},
+        {"_search": {"n": 1, "text": "needle", "side": "query", "step": 1}},
         {"window": None},
         {"scale": "sqrt"},
     ):
@@ -214,18 +214,18 @@ def test_a_token_is_found_and_brought_into_sight(long: FormulaAttention) -> None
     view = HeadView(long, 0, 1)
     one, other = NEEDLES
     for n, (step, nth, at) in enumerate([(1, 1, one), (1, 2, other), (1, 1, one), (-1, 2, other)]):
-        from_page(view, {"_jump": {"n": n, "text": " Needle", "side": "key", "step": step}})
+        from_page(view, {"_search": {"n": n, "text": " Needle", "side": "key", "step": step}})
         assert on_page(view, "jumped") == {"n": n, "count": 2, "at": at, "nth": nth}
         assert view.tokens == [("key", at)]
         q0, q1, k0, k1 = view.window
         assert (q1 - q0, k1 - k0) == (32, 32) and k0 <= at < k1
     # Of a query the strongest key but for the first is in sight.
-    from_page(view, {"_jump": {"n": 9, "text": "needle", "side": "query", "step": -1}})
+    from_page(view, {"_search": {"n": 9, "text": "needle", "side": "query", "step": -1}})
     q0, q1, k0, k1 = view.window
     assert q0 <= NEEDLES[1] < q1 and k0 <= NEEDLES[0] < k1
     assert on_page(view, "row")["links"][0][0][0] == NEEDLES[0]
     before = view.window
-    from_page(view, {"_jump": {"n": 10, "text": "nothing", "side": "query", "step": 1}})
+    from_page(view, {"_search": {"n": 10, "text": "nothing", "side": "query", "step": 1}})
     assert on_page(view, "jumped") == {"n": 10, "count": 0}
     assert view.window == before
 

@@ -85,6 +85,7 @@ def test_the_page_sets_options_and_its_own_messages_only() -> None:
         "_jump",
         "_painted",
         "_refused",
+        "_search",
         "_sentence_asked",
         "_way_out_taken",
     }
@@ -93,8 +94,8 @@ def test_the_page_sets_options_and_its_own_messages_only() -> None:
 def test_values_of_the_kernel_alone_are_sent_back(model: AttentionModel) -> None:
     view = HeadView(model.attend("The cat sat."))
     allowed = {name: view._page_sets(name) for name in view.keys}
-    assert allowed["mode"] and allowed["layout"] and allowed["_view_count"] and allowed["_jump"]
-    for name in ("_map", "_source", "_esm", "_circle", "_figure", "_model_name", "_jumped"):
+    assert allowed["mode"] and allowed["layout"] and allowed["_view_count"] and allowed["_search"]
+    for name in ("_map", "_source", "_esm", "_circle", "_figure", "_model_name", "_search_answer"):
         assert not allowed[name], name
     panels = [n for n, t in Explorer.class_traits().items() if isinstance(t, Child)]
     assert len(panels) == 10

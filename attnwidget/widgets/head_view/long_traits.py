@@ -33,8 +33,8 @@ class LongInputFigure(Versus):
     """A figure that receives the visible parts of maps that are too long."""
 
     # A search that the page asks for, and what was found.
-    _jump = traitlets.Dict().tag(sync=True, from_page=True)
-    _jumped = traitlets.Dict().tag(sync=True)
+    _search = traitlets.Dict().tag(sync=True, from_page=True)
+    _search_answer = traitlets.Dict().tag(sync=True)
     # `HeadView` replaces both: the way of drawing, and the places of tokens.
     mode: Any
     _places: Any
@@ -78,7 +78,7 @@ class LongInputFigure(Versus):
         if self._lacks(self.quantity):
             self.quantity = "weights"
         if not self.attention.is_long:
-            self._jumped = {}
+            self._search_answer = {}
 
     @computed("mode", "hidden", sync=False)
     def _left_out(self) -> list[str]:
@@ -231,25 +231,25 @@ class LongInputFigure(Versus):
         """The map of this key, whose maxima may be known by now."""
         return self._remembered.get_or_make(key, lambda: made)
 
-    @when_open("_jump")
+    @when_open("_search")
     def _find(self, change: object) -> None:
         """The next place of a token that the page looks for: locked, and brought into sight."""
         maps = self._by_parts
-        jump = self._jump
+        search = self._search
         if maps is None:
             return
-        side = jump["side"]
-        step = jump["step"]
+        side = search["side"]
+        step = search["step"]
         query, key = self._axes_of(maps.heads[-1].stack)
         tokens, shown = (query, maps.rows) if side == "query" else (key, maps.columns)
         there = set(shown.tolist())
-        places = [place for place in places_of(tokens, jump["text"]) if place in there]
+        places = [place for place in places_of(tokens, search["text"]) if place in there]
         locked = [index for at, index in self.tokens if at == side]
         with self._answering():
-            answer: dict[str, Any] = {"n": jump["n"], "count": len(places)}
+            answer: dict[str, Any] = {"n": search["n"], "count": len(places)}
             if places:
                 at = next_of(places, locked[-1] if locked else -1, step)
                 answer |= {"at": at, "nth": places.index(at) + 1}
                 self.tokens = [(side, at)]
                 self.window = maps.window_to(side, at)
-            self._jumped = answer
+            self._search_answer = answer

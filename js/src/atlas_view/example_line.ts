@@ -1,4 +1,4 @@
-import { type Measure, shorten, withControls } from "../shared/labels.js";
+import { type Measure, shorten, withControlPictures } from "../shared/labels.js";
 import type { Example } from "./state.js";
 
 const GAP = "…";
@@ -83,7 +83,7 @@ function placed(example: Example, words: Word[], context: number, measure: Measu
     isCut = false;
     if (line.length) x += space;
     for (const piece of pieces)
-      put(withControls((example.pieces[piece] ?? "").trim()) || "␣", endOf(example, piece));
+      put(withControlPictures((example.pieces[piece] ?? "").trim()) || "␣", endOf(example, piece));
   }
   return line;
 }

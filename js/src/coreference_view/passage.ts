@@ -1,4 +1,4 @@
-import { labelFont, type Ruler, withControls } from "../shared/labels.js";
+import { labelFont, type Ruler, withControlPictures } from "../shared/labels.js";
 import palette from "../shared/palette.json" with { type: "json" };
 import type { Pen } from "../shared/pen.js";
 import { CLOSING, OPENING } from "../shared/punctuation.js";
@@ -136,7 +136,7 @@ export function layoutPassage(
   const measure = ruler(labelFont(font, false, WORD_SIZE));
   const measureNumber = ruler(labelFont(font, true, NUMBER_SIZE));
   const words = texts.map((raw, word) => {
-    const text = withControls(raw);
+    const text = withControlPictures(raw);
     const numbers = opening(mentions, word).map((mention) => ({
       mention,
       width: measureNumber(String(mention.cluster)),

@@ -14,7 +14,7 @@ import {
   labelFont,
   type Measure,
   shorten,
-  withControls,
+  withControlPictures,
   write,
 } from "../shared/labels.js";
 import { aligned } from "../shared/numbers.js";
@@ -265,7 +265,7 @@ function paintLabelTexts(pen: Pen, { layout, theme, font, labels }: Scene): void
     row = at[0];
     const next = labels[i + 1]?.at;
     const right = next && next[0] === row ? corner(layout, next)[0] - LABEL_GAP : end;
-    const fitted = shorten(measure, withControls(text), right - free);
+    const fitted = shorten(measure, withControlPictures(text), right - free);
     const width = measure(fitted);
     const left = Math.max(free, Math.min(x + (cell - width) / 2, right - width));
     write(pen, fitted, [left, y + cell + band / 2 + 1], theme.text);

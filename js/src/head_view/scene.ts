@@ -2,7 +2,7 @@ import { labelFont, TOKEN_PIXELS, widestLabel } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { type AxesPlaces, placesOf } from "../shared/places/token_places.js";
 import type { Print } from "../shared/quantity.js";
-import { shareText } from "../shared/quantity.js";
+import { weightText } from "../shared/quantity.js";
 import type { Theme } from "../shared/theme.js";
 import { type Axes, type Axis, type Head, type Side, sameHead } from "../shared/types.js";
 import { isWhole, type MapPart } from "../shared/window.js";
@@ -238,7 +238,7 @@ export function sceneOf(state: ViewState, shown: Shown, map: VisibleMap, ground:
     size: TOKEN_PIXELS[state.token_size],
     part,
     print,
-    printBeside: shown.quantity === "weights" && !map.signed ? shareText : print,
+    printBeside: shown.quantity === "weights" && !map.signed ? weightText : print,
     locked: positions(map, side("query"), side("key")),
     highlighted: positions(map, query, key),
     places: state.mode === "places" ? placesOf(state, shown.axes) : undefined,

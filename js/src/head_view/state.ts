@@ -38,8 +38,8 @@ export interface ViewState extends SharedState {
   _maps: Maps | null;
   /** What the maps are compared with; null for nothing. */
   versus: "intact" | "other" | null;
-  /** Which maps of a comparison are drawn; absent in states of versions without this choice. */
-  of_two?: OfTwoMaps;
+  /** Which maps of a comparison are drawn. */
+  of_two: OfTwoMaps;
   /** What the two are called; empty while nothing is compared. */
   _compared: string[];
   /**
@@ -52,15 +52,15 @@ export interface ViewState extends SharedState {
   /** The row or column of a long input that is painted on a picture. */
   _exact?: ExactRow | null;
   /** A search: `n` counts them, -1 goes backwards; and its answer. */
-  _jump: { n?: number; text?: string; side?: Side; step?: 1 | -1 };
+  _search: { n?: number; text?: string; side?: Side; step?: 1 | -1 };
   /** The steps of a generated text; null for other texts. */
   _steps: Steps | null;
-  /** Whether the shown stack can be drawn on pictures or sounds; absent in older states. */
+  /** Whether the shown stack can be drawn on pictures or sounds. */
   _has_places?: boolean;
   /** Where tokens come from, and the pictures and sounds; null in other modes. */
   _places?: WirePlaces | null;
   _media?: WireMedia | null;
-  _jumped: { n?: number; count?: number; at?: number; nth?: number };
+  _search_answer: { n?: number; count?: number; at?: number; nth?: number };
 }
 
 /** Those that are drawn. */
@@ -97,8 +97,8 @@ export const WATCHED: (keyof ViewState)[] = [
   "_tile",
   "_row",
   "_exact",
-  "_jump",
-  "_jumped",
+  "_search",
+  "_search_answer",
   "_steps",
   "_has_places",
   "_places",

@@ -87,7 +87,7 @@ export function viewControls(model: Model<ViewState>, { axes, leavesOut }: Contr
       name: "maps",
       place: "menu",
       values: isTwo ? OF_TWO_MAPS : [],
-      value: model.get("of_two") ?? "all",
+      value: model.get("of_two"),
       change: (of_two) => save(model, { of_two }),
       print: (value) => ofTwoMapsText[value],
     }),

@@ -1,5 +1,5 @@
 import { bounded } from "./bounded.js";
-import { inQuotes, withControls } from "./labels.js";
+import { inQuotes, withControlPictures } from "./labels.js";
 import {
   combinedName,
   type Head,
@@ -18,7 +18,7 @@ export interface HeadNaming {
 
 /** The text that a reader gave to a head; "" without one. */
 export const labelOfHead = (head: Head, labels: HeadLabel[] = []): string =>
-  withControls(bounded(labels.find(([at]) => sameHead(at, head))?.[1] ?? ""));
+  withControlPictures(bounded(labels.find(([at]) => sameHead(at, head))?.[1] ?? ""));
 
 const labelled = (name: string, head: Head, labels?: HeadLabel[]): string => {
   const label = labelOfHead(head, labels);

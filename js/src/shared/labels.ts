@@ -36,7 +36,7 @@ export const labelOf = (axis: Axis, index: number): string => isolated(spelledOf
 /** A token as a figure prints it, where it stands alone. */
 export function spelledOf(axis: Axis, index: number): string {
   const text = bounded(axis.text[index] ?? "");
-  const shown = withControls(text.trim() === "" ? bounded(axis.raw[index] ?? "") : text);
+  const shown = withControlPictures(text.trim() === "" ? bounded(axis.raw[index] ?? "") : text);
   return shown.trim() === "" ? "␣" : shown;
 }
 
@@ -60,7 +60,7 @@ export const quoted = (label: string): string =>
   /[\p{L}\p{N}]/u.test(label) ? label : inQuotes(label);
 
 /** Control characters have no shape of their own: their pictures stand for them. */
-export const withControls = (text: string): string =>
+export const withControlPictures = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
   text.replace(/[\u0000-\u001f\u007f]/g, (sign) =>
     String.fromCharCode(sign === "\u007f" ? 0x2421 : 0x2400 + sign.charCodeAt(0)),

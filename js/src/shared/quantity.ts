@@ -57,7 +57,7 @@ export const printer =
     Number.isNaN(value) ? "masked" : printValue(quantity, largest)(value);
 
 /** Prints weights as shares in per cent; "" for less than 1 %, which no reader compares. */
-export const shareText: Print = (value) => {
+export const weightText: Print = (value) => {
   if (Number.isNaN(value)) return "masked";
   return value < 0.01 ? "" : percentText(value);
 };

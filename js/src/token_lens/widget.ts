@@ -2,7 +2,7 @@ import { html, nothing } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { ALL_HIDDEN, captionText } from "../shared/caption.js";
 import { cellGestures } from "../shared/cell_input.js";
-import { sameCell } from "../shared/cells.js";
+import { type Cell, sameCell } from "../shared/cells.js";
 import { withControls } from "../shared/figure_controls.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { labelOf } from "../shared/labels.js";
@@ -126,10 +126,7 @@ function render(context: RenderContext<LensState>): void {
       canvas: "attnw-lens-canvas",
       on: { pointermove: labels.move, pointerleave: labels.leave, click: labels.click },
       nameOf: (cell) => (shown ? describe(shown, cell) : ""),
-      // In a row of the lens, a column is a head.
-      isSelected: (cell) =>
-        shown?.selected.some((at) => (shown.side ? at[1] === cell[1] : sameCell(at, cell))) ??
-        false,
+      isSelected: (cell) => shown !== undefined && isOfSelected(shown, cell),
       isBusy: isStale(),
       tallest: TALLEST + 40,
       scrolled: schedule,
@@ -160,6 +157,10 @@ function render(context: RenderContext<LensState>): void {
       });
   }
 }
+
+/** Whether a cell is of a selected head. In a row of the lens, a column is a head. */
+const isOfSelected = ({ selected, side }: Scene, cell: Cell) =>
+  selected.some((at) => (side ? at[1] === cell[1] : sameCell(at, cell)));
 
 /** What can be done with the lens. */
 const hintOf = (scene: Scene) => (isNone(scene) ? FIRST_HINT : scene.side ? HINT : PAIR_HINT);

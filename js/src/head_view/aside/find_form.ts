@@ -25,8 +25,8 @@ export function findForm(model: Model<ViewState>, schedule: () => void) {
   };
   function find(step: 1 | -1): void {
     const text = field.value?.value ?? "";
-    const n = (model.get("_jump").n ?? 0) + 1;
-    if (text.trim()) save(model, { _jump: { n, text, side, step } });
+    const n = (model.get("_search").n ?? 0) + 1;
+    if (text.trim()) save(model, { _search: { n, text, side, step } });
     else field.value?.focus();
   }
   const among = () =>
@@ -59,8 +59,8 @@ export function findForm(model: Model<ViewState>, schedule: () => void) {
     },
     /** Follows the kernel's answer. */
     update(): void {
-      const { n } = model.get("_jump");
-      const { n: answered, count = 0, nth } = model.get("_jumped");
+      const { n } = model.get("_search");
+      const { n: answered, count = 0, nth } = model.get("_search_answer");
       if (n !== undefined && n === answered) said = count ? `${nth} of ${count}` : "not among them";
     },
     view: () => html`<form role="search" class="attnw-find" ?hidden=${!isOffered()}

@@ -57,7 +57,7 @@ function columnsIn({ room, state, map }: Scene, count: number): number {
 export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): SideBySide {
   const { room, map, several } = scene;
   const all = [...(map.members ?? []).entries()];
-  const drawn = several?.names && PLACES_OF_TWO[scene.state.of_two ?? "all"];
+  const drawn = several?.names && PLACES_OF_TWO[scene.state.of_two];
   const members = drawn ? all.filter(([place]) => drawn.includes(place)) : all;
   const columns = columnsIn(scene, members.length);
   const share = Math.floor(room / columns) - GAP;

@@ -41,7 +41,7 @@ export function shareOf({ heads, wanted, arrangement, names }: Several): string 
 /** A description of omissions in a drawing of several heads, and of its colours. */
 export function severalNotes({ several, colours = [], theme, state, map }: Scene): string[] {
   if (!several) return [];
-  const { of_two: drawn = "all" } = state;
+  const { of_two: drawn } = state;
   const off = several.heads.filter((_, i) => map.members?.[i]?.off);
   const overlay = several.arrangement === "overlay";
   const grey = theme.forced ? [] : several.heads.filter((_, i) => colours[i] === theme.muted);

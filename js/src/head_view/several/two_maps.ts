@@ -34,7 +34,7 @@ export const ofTwoMapsText: Record<OfTwoMaps, string> = {
 /** Whether the colours of maps, and the colours of a difference, are in sight. */
 export function barsOfTwo({ several, state }: Pick<Scene, "several" | "state">) {
   if (!several?.names) return { ofMaps: true, ofDifference: false };
-  const drawn = PLACES_OF_TWO[state.of_two ?? "all"];
+  const drawn = PLACES_OF_TWO[state.of_two];
   const [difference] = PLACES_OF_TWO.difference;
   return {
     ofMaps: drawn.some((place) => place !== difference),
