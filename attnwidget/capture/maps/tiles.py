@@ -19,8 +19,8 @@ _REMEMBERED = 4
 # Queries of one tile while the diagonal is left out of an overview; a multiple of `_PYRAMID`.
 _DIAGONAL = 128
 
-
-TileSpan = tuple[int, int]
+#: (from, to) among queries or keys, the end excluded.
+IndexRange = tuple[int, int]
 
 
 class Tiles:
@@ -81,10 +81,10 @@ class Tiles:
         layer: int,
         head: int,
         count: int,
-        queries: TileSpan,
-        keys: TileSpan,
+        queries: IndexRange,
+        keys: IndexRange,
         diagonal: bool,
-    ) -> list[tuple[TileSpan, TileSpan]]:
+    ) -> list[tuple[IndexRange, IndexRange]]:
         """Return parts that contain the `count` strongest links, at most `count` blocks and edges.
 
         The edges are the queries and keys beside whole blocks.
@@ -94,24 +94,14 @@ class Tiles:
         )
         inside = self._overview(layer, head, diagonal)[top:bottom, left:right]
         _, best = largest_entries(inside.reshape(-1), count)
-        parts: list[tuple[TileSpan, TileSpan]] = []
+        parts: list[tuple[IndexRange, IndexRange]] = []
         for place in best:
             row, column = divmod(place, right - left)
             query = (top + row) * _PYRAMID
             key = (left + column) * _PYRAMID
             parts.append(((query, query + _PYRAMID), (key, key + _PYRAMID)))
         whole = (top * _PYRAMID, bottom * _PYRAMID), (left * _PYRAMID, right * _PYRAMID)
-        edges = [
-            ((queries[0], whole[0][0]), keys),
-            ((whole[0][1], queries[1]), keys),
-            (whole[0], (keys[0], whole[1][0])),
-            (whole[0], (whole[1][1], keys[1])),
-        ]
-        return parts + [
-            (rows, columns)
-            for rows, columns in edges
-            if rows[0] < rows[1] and columns[0] < columns[1]
-        ]
+        return parts + edges_around(whole, queries, keys)
 
     def _overview(self, layer: int, head: int, diagonal: bool = True) -> Array:
         """Return the whole map in blocks of `_PYRAMID` tokens, -1 where masked."""
@@ -160,6 +150,32 @@ def pooled_places(
         parts.append(_pooled(values, step))
     library = library_of(parts[0])
     return library.clip(library.concatenate(parts), 0, None), link
+
+
+def edges_around(
+    whole: tuple[IndexRange, IndexRange], queries: IndexRange, keys: IndexRange
+) -> list[tuple[IndexRange, IndexRange]]:
+    """Return the parts of a window around its whole blocks, each as queries and keys.
+
+    Args:
+        whole: The queries and keys of the whole blocks in the window.
+        queries: The queries of the window, the end excluded.
+        keys: The keys of the window.
+
+    Example:
+        >>> from attnwidget.capture.maps.tiles import edges_around
+        >>> edges_around(((8, 16), (8, 16)), (6, 16), (8, 17))
+        [((6, 8), (8, 17)), ((8, 16), (16, 17))]
+    """
+    edges = [
+        ((queries[0], whole[0][0]), keys),
+        ((whole[0][1], queries[1]), keys),
+        (whole[0], (keys[0], whole[1][0])),
+        (whole[0], (whole[1][1], keys[1])),
+    ]
+    return [
+        (rows, columns) for rows, columns in edges if rows[0] < rows[1] and columns[0] < columns[1]
+    ]
 
 
 def _maxima(

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from attnwidget.capture.maps.tiles import IndexRange
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.map_cells import CellPlaces
-from attnwidget.widgets.head_view.parted_map import CellValue, IndexRange, MapWindow, PartedMap
+from attnwidget.widgets.head_view.parted_map import CellValue, MapWindow, PartedMap
 from attnwidget.widgets.wire.values import to_wire
 
 #: Cells a side that a tile has at most, of a few maps and of many, and those of an overview.

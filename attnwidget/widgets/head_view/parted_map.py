@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.tiles import IndexRange, edges_around
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.widgets.head_view.map_cells import CellPlaces, MapCells
 
-#: (from, to) among the shown queries or keys, the end excluded.
-IndexRange = tuple[int, int]
 #: (query from, query to, key from, key to), ends excluded.
 MapWindow = tuple[int, int, int, int]
 #: (query, key, value) among the shown queries and keys.
@@ -163,17 +162,7 @@ class ShownParts:
             rows = (size * row, size * row + size)
             parts.append((rows, (size * column, size * column + size)))
         inner = (top * size, bottom * size), (left * size, right * size)
-        edges = [
-            ((queries[0], inner[0][0]), keys),
-            ((inner[0][1], queries[1]), keys),
-            (inner[0], (keys[0], inner[1][0])),
-            (inner[0], (inner[1][1], keys[1])),
-        ]
-        return parts + [
-            (rows, columns)
-            for rows, columns in edges
-            if rows[0] < rows[1] and columns[0] < columns[1]
-        ]
+        return parts + edges_around(inner, queries, keys)
 
     @cached_property
     def _pass(self) -> _Pass:
