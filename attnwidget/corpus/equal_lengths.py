@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from attnwidget.capture.hub_model.media_input import EncodedMedia
-from attnwidget.capture.hub_model.text_encoder import Encoded
+from attnwidget.capture.hub_model.example import StudyExample
 
-
-class HasEncoded(Protocol):
-    """Something with one encoded input."""
-
-    @property
-    def encoded(self) -> Encoded | EncodedMedia:
-        """The input."""
+AnyExample = TypeVar("AnyExample", bound=StudyExample)
 
 
-Item = TypeVar("Item", bound=HasEncoded)
-
-
-def of_one_length(inputs: Sequence[Item], batch_size: int) -> Iterator[Sequence[Item]]:
-    """Yield batches of at most `batch_size` consecutive inputs of one shape.
+def of_one_length(
+    examples: Sequence[AnyExample], batch_size: int
+) -> Iterator[Sequence[AnyExample]]:
+    """Yield batches of at most `batch_size` consecutive examples of one shape.
 
     The shape of a text is its number of tokens.
     """
     start = 0
-    while start < len(inputs):
-        shape = inputs[start].encoded.shape
-        batch = [item for item in inputs[start : start + batch_size] if item.encoded.shape == shape]
+    while start < len(examples):
+        shape = examples[start].encoded.shape
+        following = examples[start : start + batch_size]
+        batch = [example for example in following if example.encoded.shape == shape]
         start += len(batch)
         yield batch
