@@ -111,7 +111,7 @@ class WatchedAttention:
         for part, role in zip(calls, roles, strict=True):
             if part.problem:
                 raise ValueError(
-                    f"the attention of {_said(part.path)} is not known: {part.problem}"
+                    f"the attention of {_label(part.path)} is not known: {part.problem}"
                 )
             stacks.setdefault(role.stack, []).append(_of_item(part, item))
             owners[role.stack] = role.queries
@@ -152,7 +152,8 @@ class WatchedAttention:
             remarks.append("weights before dropout")
         if again is not None:
             remarks.append(
-                f"{_said(again)} ran {counted(paths.count(again), 'time')}, and each run is a layer"
+                f"{_label(again)} ran {counted(paths.count(again), 'time')}, and each run is a "
+                "layer"
             )
         return Attention(
             layers,
@@ -178,7 +179,7 @@ class WatchedAttention:
             times = "" if whole else f" {outside.count(twice)} times"
             beside = f", beside calls of {self._name}" if whole else ""
             raise ValueError(
-                f"{_said(twice)} ran{times} outside of a call of {self._name}{beside}: watch the "
+                f"{_label(twice)} ran{times} outside of a call of {self._name}{beside}: watch the "
                 "called part, watch_attention(module.part), or open a block for each call"
             )
         if number is None and len(passes) > 1:
@@ -328,14 +329,14 @@ def _axis(tokens: Sequence[str] | Tokens | None) -> Tokens | None:
     return tokens if tokens is None or isinstance(tokens, Tokens) else plain_axis(tokens)
 
 
-def _said(path: str) -> str:
+def _label(path: str) -> str:
     return repr(path) if path else "the module"
 
 
 def _of_item(call: AttentionCall, item: int) -> AttentionCall:
     """Return the call with the states of one input, without the axis of the batch."""
     count = len(call.query)
-    item = index_among("input", item, count, f"the batch that {_said(call.path)} read")
+    item = index_among("input", item, count, f"the batch that {_label(call.path)} read")
     shape = (*call.query.shape[:-1], call.key.shape[-2])
     picked: dict[str, Any] = {name: getattr(call, name)[item] for name in ("query", "key", "value")}
     for name in ("visible", "bias"):
@@ -367,8 +368,8 @@ def _check_alike(stack: str, calls: Sequence[AttentionCall]) -> None:
         if size != sizes[0]:
             heads, queries, keys = sizes[0]
             raise ValueError(
-                f"the layers of {stack!r} differ: {_said(calls[0].path)} has {heads} heads, "
-                f"{queries} queries and {keys} keys, {_said(call.path)} {size[0]}, {size[1]} and "
+                f"the layers of {stack!r} differ: {_label(calls[0].path)} has {heads} heads, "
+                f"{queries} queries and {keys} keys, {_label(call.path)} {size[0]}, {size[1]} and "
                 f"{size[2]}: watch a part with equal layers, watch_attention(module.part)"
             )
 

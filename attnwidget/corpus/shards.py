@@ -141,7 +141,7 @@ class Workers:
                 do_shard, self._versions, work, sent.arguments, sent.tries
             )
         except Exception as error:
-            raise WorkersError(f"the executor takes no more work ({_said(error)})") from error
+            raise WorkersError(f"the executor takes no more work ({_error_text(error)})") from error
         sent.tries += 1
 
     def _shared_work(self) -> Any:
@@ -177,12 +177,12 @@ class Workers:
         except BrokenExecutor as error:
             raise WorkersError(
                 f"the executor stopped, as it does when a worker is killed or out of memory "
-                f"({_said(error)})"
+                f"({_error_text(error)})"
             ) from error
         except WorkersError:
             raise
         except Exception as error:
-            return ShardAnswer(error=_said(error))
+            return ShardAnswer(error=_error_text(error))
 
     @property
     def _client_status(self) -> str:
@@ -203,7 +203,7 @@ class Workers:
         return future.result()
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 

@@ -65,7 +65,7 @@ class TokenClasses:
                 flags[name][place] = True
         flags["first token"][0] = True
         for name, function in self._functions.items():
-            flags[name] = _told(name, function, tokens())
+            flags[name] = _members_of(name, function, tokens())
         return flags
 
     def _of(self, token_id: int) -> frozenset[str]:
@@ -102,7 +102,7 @@ def axis_classes(axis: Tokens, classes: Mapping[str, TokenClass]) -> dict[str, l
     }
     for name, members in classes.items():
         if callable(members):
-            marked[name] = _told(name, members, axis)
+            marked[name] = _members_of(name, members, axis)
         else:
             marked[name] = [text in members for text in axis.text]
     return marked
@@ -140,7 +140,9 @@ def _checked(classes: Mapping[str, TokenClass]) -> dict[str, TokenClass]:
     return checked
 
 
-def _told(name: str, function: Callable[[Tokens], Sequence[bool]], tokens: Tokens) -> list[bool]:
+def _members_of(
+    name: str, function: Callable[[Tokens], Sequence[bool]], tokens: Tokens
+) -> list[bool]:
     """Return the result of a class function for each of `tokens`."""
     members = [bool(member) for member in function(tokens)]
     if len(members) != len(tokens):

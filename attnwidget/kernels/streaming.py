@@ -107,7 +107,7 @@ def stream_attention(
         block=block,
     )
     outputs = query.new_empty((*size, value.shape[-1]))
-    given = _Given(
+    given = _Arguments(
         query=query,
         key=key,
         value=value,
@@ -145,7 +145,7 @@ def stream_attention(
 
 
 @dataclass(frozen=True, eq=False)
-class _Given:
+class _Arguments:
     """The arguments of `stream_attention`."""
 
     query: Tensor
@@ -163,7 +163,7 @@ class _Given:
 
 
 def _stream_rows(
-    stored: _Given, rows: slice, together: int, outputs: Tensor, streamed: Streamed
+    stored: _Arguments, rows: slice, together: int, outputs: Tensor, streamed: Streamed
 ) -> None:
     """Compute some rows of all heads; `together` heads at once, one or whole groups."""
     n_heads = len(stored.query)
@@ -256,7 +256,7 @@ def _sum_values(weights: Tensor, value: Tensor, outputs: Tensor) -> None:
         outputs.copy_(torch.bmm(by_key_head, value).view(outputs.shape))
 
 
-def _keys_of(stored: _Given, rows: slice, block: int) -> tuple[slice, slice, Tensor | None]:
+def _keys_of(stored: _Arguments, rows: slice, block: int) -> tuple[slice, slice, Tensor | None]:
     """Return the span of some queries, and the hidden keys in its second part; None = no key."""
     n_key = stored.key.shape[1]
     if stored.visible is None:

@@ -112,7 +112,7 @@ class ScoreSources(Result):
             self.matrix,
             [str(writer) for writer in self.query_writers],
             [str(writer) for writer in self.key_writers],
-            title=f"Who made the link {self._said()}, {self.head}\n{self.model_name}; "
+            title=f"Who made the link {self._link()}, {self.head}\n{self.model_name}; "
             f"sum {self.total:+.3f}",
             value_title="part of the score" if self.versus is None else "part of the difference",
             row_title="writer of the query",
@@ -120,7 +120,7 @@ class ScoreSources(Result):
             width=width,
         )
 
-    def _said(self) -> str:
+    def _link(self) -> str:
         query, key, *rival = self.tokens
         return f"{query!r} → {key!r}" + (f" against {rival[0]!r}" if rival else "")
 
@@ -128,7 +128,7 @@ class ScoreSources(Result):
         listed = ", ".join(f"{q} × {k} {value:+.3f}" for q, k, value in self.strongest(3))
         size = f"{len(self.query_writers)}×{len(self.key_writers)} writers"
         return (
-            f"ScoreSources({self.model_name}, {self.head}, {self._said()}, {size}: {listed}, … = "
+            f"ScoreSources({self.model_name}, {self.head}, {self._link()}, {size}: {listed}, … = "
             f"{self.total:+.3f})"
         )
 

@@ -134,7 +134,7 @@ def retrieval_scores(
         raise ValueError(f"depth is from 0 to 1, got {depth!r}")
     if not needle.strip() or not question.strip():
         raise ValueError("needle and question have at least one word each")
-    before, after = _parted(haystack, depth)
+    before, after = _split_at(haystack, depth)
     parts = list(filter(None, [before, needle.strip(), after, question.strip()]))
     ids, place = _located(model, parts, part=1 if before else 0)
     attention = model.generate(ids, max_new_tokens)
@@ -163,7 +163,7 @@ def retrieval_scores(
     )
 
 
-def _parted(haystack: str, depth: float) -> tuple[str, str]:
+def _split_at(haystack: str, depth: float) -> tuple[str, str]:
     """Split a text at the end of the sentence that is nearest to a depth."""
     haystack = haystack.strip()
     wanted = round(depth * len(haystack))

@@ -187,9 +187,9 @@ class RolesResult(SegmentMeansResult):
         )
         return turn_curves(
             pd.DataFrame(rows),
-            title=f"Attention to {_said(to)} by turn\n{self.model_name}, "
+            title=f"Attention to {_phrase(to)} by turn\n{self.model_name}, "
             f"{counted(self.n_documents, 'chat')}, from {self.queries}{longer}",
-            value_title=f"share of attention to {_said(to)}",
+            value_title=f"share of attention to {_phrase(to)}",
             width=width,
         )
 
@@ -398,7 +398,7 @@ def _role(role: str) -> str:
     return _SAME.get(role, role)
 
 
-def _said(name: str) -> str:
+def _phrase(name: str) -> str:
     """Return a class as a figure says it."""
     named = {
         "system": "the system prompt",
@@ -412,7 +412,9 @@ def _said(name: str) -> str:
 def _said_queries(queries: str | None) -> str:
     if queries is None:
         return "the assistant's tokens (else the last token)"
-    return {_LAST: "the last token", _ALL: "all tokens"}.get(queries, f"tokens of {_said(queries)}")
+    return {_LAST: "the last token", _ALL: "all tokens"}.get(
+        queries, f"tokens of {_phrase(queries)}"
+    )
 
 
 def _mean_of_heads(by_turn: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -119,11 +119,11 @@ def _naming(source: object, place: str) -> Iterator[None]:
     except Exception as error:
         raise ValueError(
             f"{source}: {place} is not as in FrameNet 1.7, and cannot be read "
-            f"({_said(error)}): fetch the data again"
+            f"({_error_text(error)}): fetch the data again"
         ) from error
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     try:
         said = str(error)
     except Exception:

@@ -16,7 +16,7 @@ from attnwidget.capture.maps.resting_places import resting_places
 from attnwidget.demo import demo_atlas
 from attnwidget.text.word_classes import plain_word, word_classes
 from attnwidget.widgets.explorer.answer_effects import quick_effects
-from attnwidget.widgets.explorer.atlas_told import names_in
+from attnwidget.widgets.explorer.atlas_names import names_in
 from attnwidget.widgets.explorer.opening import (
     Opening,
     active_word,

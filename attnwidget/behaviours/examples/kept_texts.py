@@ -76,7 +76,7 @@ def merged_texts(first: State, second: State, used: NDArray[np.int64]) -> dict[s
     return dict(zip(TEXT_ARRAYS, kept_arrays, strict=True))
 
 
-def parted(state: State) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+def split_texts(state: State) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
     """Return copies of the arrays of texts of a state, and its other arrays."""
     texts = {name: np.array(state[name]) for name in TEXT_ARRAYS}
     return texts, {name: values for name, values in state.items() if name not in TEXT_ARRAYS}

@@ -13,7 +13,7 @@ from attnwidget.behaviours.examples.kept_places import best_places, best_sample,
 from attnwidget.behaviours.examples.kept_texts import (
     merged_texts,
     no_texts,
-    parted,
+    split_texts,
     text_axes,
     texts_of,
 )
@@ -120,8 +120,8 @@ class PlaceSample(Accumulator[R]):
     def restore(self, state: State) -> None:
         # The number of kept texts differs between states, and all further arrays have the same
         # shape.
-        texts, others = parted(state)
-        self.sums = parted(self.sums)[1]
+        texts, others = split_texts(state)
+        self.sums = split_texts(self.sums)[1]
         super().restore(others)
         self.sums |= texts
 

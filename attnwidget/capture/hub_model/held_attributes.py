@@ -20,7 +20,7 @@ class Hold(NamedTuple):
 
 
 @dataclass
-class _Held:
+class _HeldAttribute:
     """A held attribute, and the number of blocks that hold it.
 
     Keeping `owner` alive keeps its id unique.
@@ -32,7 +32,7 @@ class _Held:
     blocks: int = 0
 
 
-_held: dict[tuple[int, str], _Held] = {}
+_held: dict[tuple[int, str], _HeldAttribute] = {}
 _lock = threading.RLock()
 
 
@@ -58,7 +58,7 @@ def held(holds: Iterable[Hold]) -> Iterator[None]:
             for owner, name, value in holds:
                 key = id(owner), name
                 if key not in _held:
-                    _held[key] = _Held(owner, vars(owner).get(name, _ABSENT), value)
+                    _held[key] = _HeldAttribute(owner, vars(owner).get(name, _ABSENT), value)
                     vars(owner)[name] = value
                 _held[key].blocks += 1
                 keys.append(key)

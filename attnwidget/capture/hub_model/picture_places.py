@@ -151,13 +151,13 @@ class PictureFrames:
             lit = numbers.reshape(shape) - self.black[:, None, None]
             return list((lit / (self.white - self.black)[:, None, None]).mean(1))
         flat = (numbers.reshape(-1, len(self.black)) - self.black) / (self.white - self.black)
-        laid = []
+        frames = []
         for frame, shape in enumerate(self.shapes):
             place = np.flatnonzero(self.patches[:, 0] == frame)
             shown = np.zeros(shape)
             shown[self.patches[place, 1], self.patches[place, 2]] = flat[place].mean(1)
-            laid.append(shown)
-        return laid
+            frames.append(shown)
+        return frames
 
 
 class FrameFinder:
@@ -227,8 +227,8 @@ def _frames_of(
         return PictureFrames(frames, ramps.black, ramps.white)
     patches = _Ramps.of(process, sizes, (-1, read.shape[-1]))
     order, shapes = _flat_order(patches, inputs)
-    laid = [patches.laid(order, frame, shape) for frame, shape in enumerate(shapes)]
-    frames = tuple(_frame(ramps, 0, sizes) for ramps in laid)
+    ramps_of_frames = [patches.one_frame(order, frame, shape) for frame, shape in enumerate(shapes)]
+    frames = tuple(_frame(ramps, 0, sizes) for ramps in ramps_of_frames)
     return PictureFrames(frames, patches.black, patches.white, order, shapes)
 
 
@@ -323,7 +323,7 @@ class _Ramps:
             _of_one_place(black + span, covered),
         )
 
-    def laid(self, order: NDArray[np.int64], frame: int, shape: tuple[int, int]) -> _Ramps:
+    def one_frame(self, order: NDArray[np.int64], frame: int, shape: tuple[int, int]) -> _Ramps:
         """Return flat patches as one frame of rows and columns."""
         place = np.flatnonzero(order[:, 0] == frame)
         at = np.zeros(shape, dtype=np.int64)

@@ -164,7 +164,7 @@ class Encoder:
         return token_axis(self._tokenizer, ids, word_ids=word_ids, segments=segments)
 
     def _from_text(self, text: Any, pair: Any, truncate: bool, target: bool) -> Encoded:
-        spelt = [None if content is None else _Spelt.of(content) for content in (text, pair)]
+        spelt = [None if content is None else _Content.of(content) for content in (text, pair)]
         strings = [None if item is None else item.text for item in spelt]
         # A tokenizer whose vocabulary marks spaces runs the words of a list together. Words are
         # therefore read as running text.
@@ -238,14 +238,14 @@ class Encoder:
 
 
 @dataclass(frozen=True)
-class _Spelt:
+class _Content:
     """A text as a string, and as words if the caller passed words."""
 
     text: str
     words: list[str]
 
     @classmethod
-    def of(cls, content: Any) -> _Spelt:
+    def of(cls, content: Any) -> _Content:
         text, words = (
             (content, []) if isinstance(content, str) else (" ".join(content), list(content))
         )

@@ -65,7 +65,7 @@ read: read it again, attend(text)
         how = "was trained, or its weights were changed otherwise,"
         for before, now in zip(self._places, places, strict=False):
             if before[:2] != now[:2]:
-                how = f"was moved or converted, from {_said(before)} to {_said(now)},"
+                how = f"was moved or converted, from {_form(before)} to {_form(now)},"
                 break
         raise RuntimeError(f"{type(hf_model).__name__} {how} since {again}")
 
@@ -104,5 +104,5 @@ def _is_plain(parameter: Tensor) -> bool:
     return type(parameter) in _PLAIN and not parameter.is_meta
 
 
-def _said(place: tuple[Any, ...]) -> str:
+def _form(place: tuple[Any, ...]) -> str:
     return f"{str(place[1]).removeprefix('torch.')} on {place[0]}"

@@ -23,7 +23,7 @@ from attnwidget.capture.tapping.stack_names import is_cross
 
 
 @dataclass(frozen=True, eq=False)
-class _Recorded:
+class _RecordedLayer:
     """A layer of a pass.
 
     Attributes:
@@ -57,7 +57,7 @@ class BlockLayers:
     inputs: Mapping[str, Tensor]
     n_inputs: int
     _calls: dict[nn.Module, LayerCall] = field(default_factory=dict)
-    _recorded: dict[str, list[_Recorded]] = field(default_factory=dict)
+    _recorded: dict[str, list[_RecordedLayer]] = field(default_factory=dict)
     _in_blocks: dict[str, int] = field(default_factory=dict)
 
     @contextmanager
@@ -102,7 +102,7 @@ class BlockLayers:
             self._in_blocks.setdefault(stack, len(parts))
         if call is not None:
             site = next(site for site in self.sites if site.module is module)
-            self._recorded.setdefault(stack, []).append(_Recorded(site, call, list(parts)))
+            self._recorded.setdefault(stack, []).append(_RecordedLayer(site, call, list(parts)))
 
     def add_again(self, module: nn.Module, stack: str, parts: Sequence[KeptLayer]) -> None:
         """Add the next blocks of the layer that was recorded last.
@@ -148,7 +148,9 @@ class BlockLayers:
         self._calls.clear()
         return reasons
 
-    def _over_all_tokens(self, recorded: Sequence[_Recorded], n_layers: int) -> list[KeptLayer]:
+    def _over_all_tokens(
+        self, recorded: Sequence[_RecordedLayer], n_layers: int
+    ) -> list[KeptLayer]:
         if len(recorded) < n_layers:
             raise NotInBlocks("the input of their layers is not known")
         found: list[BlockTokens | None] = []

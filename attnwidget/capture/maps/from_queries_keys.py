@@ -72,7 +72,7 @@ def layers_of_states(
     """
     query_layers = _layers(queries, "queries")
     device = query_layers[0].device
-    recorded = _Recorded(
+    recorded = _RecordedArrays(
         queries=query_layers,
         keys=_layers(keys, "keys", device),
         values=None if values is None else _layers(values, "values", device),
@@ -114,7 +114,7 @@ class _Sizes:
 
 
 @dataclass(frozen=True, eq=False)
-class _Recorded:
+class _RecordedArrays:
     """The recorded arrays of all layers, float32, each a copy."""
 
     queries: list[Tensor]

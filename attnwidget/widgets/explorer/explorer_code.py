@@ -8,7 +8,7 @@ from attnwidget.behaviours.atlas.kept_atlas import known_atlas
 from attnwidget.capture.maps.python_call import YOURS, Call, literal
 from attnwidget.capture.model import AttentionModel
 from attnwidget.widgets.explorer.arguments import Arguments
-from attnwidget.widgets.explorer.atlas_told import names_in
+from attnwidget.widgets.explorer.atlas_names import names_in
 from attnwidget.widgets.explorer.examples import is_embedded
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.given_text import as_argument

@@ -14,7 +14,7 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.counted import counted
 from attnwidget.widgets.atlas_view.widget import AtlasView
-from attnwidget.widgets.explorer.atlas_told import STACK, names_in, refuse_atlas_of_other_heads
+from attnwidget.widgets.explorer.atlas_names import STACK, names_in, refuse_atlas_of_other_heads
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.panel_status import PanelStatus

@@ -127,7 +127,7 @@ def opening_of(
     Example:
         >>> from attnwidget import load_model
         >>> from attnwidget.demo import demo_atlas
-        >>> from attnwidget.widgets.explorer.atlas_told import names_in
+        >>> from attnwidget.widgets.explorer.atlas_names import names_in
         >>> from attnwidget.widgets.explorer.opening import opening_of
         >>> text = "My brother sold the boat because it leaked."
         >>> attention = load_model().attend(text)

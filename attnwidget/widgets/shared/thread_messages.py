@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import anywidget
 
 
-class _Held(threading.local):
+class _HeldNames(threading.local):
     """Names of the changed traits that a thread sends at the end of its block; None outside."""
 
     names: set[str] | None = None
@@ -25,7 +25,7 @@ class ThreadMessages(anywidget.AnyWidget):
     def setup_instance(self, *args: object, **kwargs: object) -> None:
         """Prepare the instance. Traits can change before `__init__`."""
         super().setup_instance(*args, **kwargs)
-        self._held = _Held()
+        self._held = _HeldNames()
 
     @property
     def _holding_sync(self) -> bool:
