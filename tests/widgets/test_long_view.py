@@ -215,7 +215,7 @@ def test_a_token_is_found_and_brought_into_sight(long: FormulaAttention) -> None
     one, other = NEEDLES
     for n, (step, nth, at) in enumerate([(1, 1, one), (1, 2, other), (1, 1, one), (-1, 2, other)]):
         from_page(view, {"_search": {"n": n, "text": " Needle", "side": "key", "step": step}})
-        assert on_page(view, "jumped") == {"n": n, "count": 2, "at": at, "nth": nth}
+        assert on_page(view, "search_answer") == {"n": n, "count": 2, "at": at, "nth": nth}
         assert view.tokens == [("key", at)]
         q0, q1, k0, k1 = view.window
         assert (q1 - q0, k1 - k0) == (32, 32) and k0 <= at < k1
@@ -226,7 +226,7 @@ def test_a_token_is_found_and_brought_into_sight(long: FormulaAttention) -> None
     assert on_page(view, "row")["links"][0][0][0] == NEEDLES[0]
     before = view.window
     from_page(view, {"_search": {"n": 10, "text": "nothing", "side": "query", "step": 1}})
-    assert on_page(view, "jumped") == {"n": 10, "count": 0}
+    assert on_page(view, "search_answer") == {"n": 10, "count": 0}
     assert view.window == before
 
 

@@ -1,4 +1,4 @@
-import { ALL } from "../shared/relation_types.js";
+import { ALL, POOLED } from "../shared/relation_types.js";
 import { asInt32 } from "../shared/wire.js";
 import type { DrawnSentence } from "./state.js";
 
@@ -40,7 +40,6 @@ export interface Distances {
   most: number;
 }
 
-const POOLED = " (all)";
 /** Stands for the governor of the root. */
 export const ROOT = "root";
 

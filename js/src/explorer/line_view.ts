@@ -1,7 +1,7 @@
 import { html, nothing } from "lit-html";
 import type { Line, Part } from "./sentence/line.js";
 
-export const LOST = "The kernel does not answer: this is the last picture that it sent.";
+export const SILENT_KERNEL = "The kernel does not answer: this is the last picture that it sent.";
 
 /** One part of the line; what rests on special tokens is a button that shows these tokens. */
 const partView = ({ text, style }: Part, toggleResting: () => void) =>

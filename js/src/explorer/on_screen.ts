@@ -4,7 +4,7 @@ import { snapshot } from "../shared/snapshot.js";
 import type { Model } from "../shared/types.js";
 import type { ExplorerState } from "./explorer_types.js";
 import type { joinedFigures } from "./joined_figures.js";
-import { LOST } from "./line_view.js";
+import { SILENT_KERNEL } from "./line_view.js";
 import type { Pointer } from "./pointer.js";
 import { type Guess, guessOf } from "./sentence/guess.js";
 import { type Line, lineOf } from "./sentence/line.js";
@@ -46,7 +46,7 @@ export function lineNow(
   { reading, grid, guess }: OnScreen,
   isLost: boolean,
 ): Line | string {
-  if (isLost) return LOST;
+  if (isLost) return SILENT_KERNEL;
   if (isWaiting(model)) return "";
   return reading ? lineOf(reading, grid, guess) : "";
 }

@@ -2,7 +2,7 @@ import { AXIS_LABEL_SIZE, labelFont, labelOf } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { counted, digits, figures } from "../shared/numbers.js";
 import { asFloat32 } from "../shared/wire.js";
-import { reason } from "./link_text.js";
+import { reason, WAITING } from "./link_text.js";
 import { isAbout, type Link, type LinkState } from "./state.js";
 
 const TITLE_LINE = 18;
@@ -13,7 +13,6 @@ const GAP = 8;
 const END = 8;
 /** A text with few distances is not drawn wider than a step of this width allows. */
 const WIDEST_STEP = 48;
-const WAITING = "The model is being asked …";
 
 /** The weight that a key would have at other distances. */
 export interface Curve {

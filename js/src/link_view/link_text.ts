@@ -15,7 +15,7 @@ const NO_QUERY =
   "under “from”.";
 /** Title of the page about the output of a head. */
 const WRITES = "What a head writes";
-const WAITING = "The model is being asked …";
+export const WAITING = "The model is being asked …";
 
 /** A bar of a panel. */
 export interface Row {

@@ -1,7 +1,7 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
 import { counted, percent, printP, signed } from "../shared/numbers.js";
-import { ALL, DIRECTIONS, type Direction } from "../shared/relation_types.js";
+import { ALL, DIRECTIONS, type Direction, POOLED } from "../shared/relation_types.js";
 import { type Head, headName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
 import type { Column, RelationNumbers, TableState } from "./state.js";
@@ -139,8 +139,6 @@ export const sorted = (wish: Wish, column: Column): Pick<Wish, "sort" | "descend
     wish.sort === column ? !wish.descending : !["relation", "head", "direction"].includes(column),
 });
 
-/** The end of the name of a relation that is pooled over its subtypes. */
-const POOLED = " (all)";
 /** Whether the best head of a row is less accurate than the best fixed offset. */
 export const isBelow = ({ gain }: Row): boolean => gain < 0;
 
