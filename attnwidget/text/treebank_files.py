@@ -179,10 +179,9 @@ def _blocks(path: Path) -> Iterator[_Block]:
 
 def _from_conllu(block: _Block) -> _Rows | None:
     rows = _Rows(block)
-    range_start = 0
-    range_end = 0
-    range_form = ""
-    range_misc = dict[str, Any]()
+    # The first and the last word of the latest range, and its row.
+    latest = 0, 0
+    range_row = dict[str, Any]()
     for index, line in enumerate(block.lines):
         if line.startswith("#"):
             for key, value in parse_comment_line(line):
@@ -193,21 +192,11 @@ def _from_conllu(block: _Block) -> _Rows | None:
         identifier = row["id"]
         if isinstance(identifier, tuple):
             if identifier[1] == "-":
-                start, _, end = identifier
-                if start <= range_end:
-                    raise block.fault(
-                        index,
-                        f"the range {start}-{end} begins within the range "
-                        f"{range_start}-{range_end}",
-                    )
-                if start != len(rows.words) + 1:
-                    raise block.fault(
-                        index, f"the range {start}-{end} comes after word {len(rows.words)}"
-                    )
-                range_start = start
-                range_end = end
-                range_form = row["form"]
-                range_misc = row["misc"]
+                first, _, last = identifier
+                if fault := _range_fault((first, last), latest, len(rows.words)):
+                    raise block.fault(index, fault)
+                latest = first, last
+                range_row = row
             continue
         if identifier != len(rows.words) + 1:
             raise block.fault(
@@ -218,20 +207,36 @@ def _from_conllu(block: _Block) -> _Rows | None:
         rows.tags.append(_known(row["upos"]))
         rows.xpos.append(_known(row["xpos"]))
         rows.space_after.append(row["misc"].get("SpaceAfter") != "No")
-        if identifier == range_end:
+        if identifier == latest[1]:
             close_range(
                 rows.words,
                 rows.space_after,
-                range_end - range_start + 1,
-                range_form,
-                space=range_misc.get("SpaceAfter") != "No",
+                latest[1] - latest[0] + 1,
+                range_row["form"],
+                space=range_row["misc"].get("SpaceAfter") != "No",
             )
-    if range_end > len(rows.words):
+    if latest[1] > len(rows.words):
         raise block.fault(
             len(block.lines) - 1,
-            f"the sentence ends at word {len(rows.words)} inside a range up to {range_end}",
+            f"the sentence ends at word {len(rows.words)} inside a range up to {latest[1]}",
         )
     return rows if rows.words else None
+
+
+def _range_fault(new: tuple[int, int], before: tuple[int, int], n_words: int) -> str:
+    """Return why a range of words cannot begin here; "" if it can.
+
+    Args:
+        new: First and last word of the range, from 1.
+        before: First and last word of the range before it.
+        n_words: Number of words before it.
+    """
+    first, last = new
+    if first <= before[1]:
+        return f"the range {first}-{last} begins within the range {before[0]}-{before[1]}"
+    if first != n_words + 1:
+        return f"the range {first}-{last} comes after word {n_words}"
+    return ""
 
 
 def _columns(block: _Block, index: int, line: str) -> dict[str, Any]:
