@@ -20,8 +20,8 @@ second V8, therefore run in another process, the drawing engine:
 - The parent needs no threads, no handler of signals and no fork, so that the same code serves
   scripts, kernels, workers and daemonic processes.
 
-`vl-convert` converts SVG to PNG and PDF, Pillow writes PNG files, and pypdf the metadata of PDF
-files.
+`vl-convert` converts SVG to PNG and PDF, Pillow reads PNG files, `drawing/png_file.py` writes PNG
+files, and pypdf writes the metadata of PDF files.
 
 Lessons from building it:
 

@@ -7,16 +7,14 @@ from collections.abc import Mapping
 
 import numpy as np
 from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 
 from attnwidget.drawing.conversion import svg_to_png
 from attnwidget.drawing.engine import Drawing
+from attnwidget.drawing.large_cells import with_areas
+from attnwidget.drawing.png_file import SMALL_LEVEL, Bytes, png_file
 from attnwidget.drawing.svg import svg
 
 _INCH = 96  # CSS pixels
-# Levels of compression. The default takes up to twice as long for files of five sixths of the size.
-_FAST_LEVEL = 3
-_DEFAULT_LEVEL = 6
 
 
 def png(
@@ -38,26 +36,22 @@ def png(
             thousands of lines are less smooth.
     """
     # The converter enlarges images without smoothing, and reads small ones sooner.
-    page = svg(drawing, width=pixels, density=0, named=False)
+    shapes = with_areas(drawing, pixels / drawing.width)
+    page = svg(shapes, width=pixels, density=0, named=False)
     with Image.open(io.BytesIO(svg_to_png(page))) as opened:
         picture = opened.convert("RGB")
-    if colours is not None:
-        picture = _fewer(picture, colours)
-    written = PngInfo()
-    for keyword, value in (text or {}).items():
-        written.add_itxt(keyword, value)
-    file = io.BytesIO()
     dpi = _INCH * scale
-    level = _FAST_LEVEL if colours is None else _DEFAULT_LEVEL
-    picture.save(file, "PNG", pnginfo=written, dpi=(dpi, dpi), compress_level=level)
-    return file.getvalue()
+    if colours is None:
+        return png_file(np.asarray(picture), dpi=dpi, text=text)
+    places, palette = _fewer(picture, colours)
+    return png_file(places, palette=palette, level=SMALL_LEVEL, filtered=False, dpi=dpi, text=text)
 
 
-def _fewer(picture: Image.Image, colours: int) -> Image.Image:
-    """The picture with so many colours, its ground as it is."""
+def _fewer(picture: Image.Image, colours: int) -> tuple[Bytes, Bytes]:
+    """Return the picture as places in a palette of so many colours, its ground as it is."""
     few = picture.quantize(colours, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    places = np.asarray(few)
     # Near colours became their mean; the ground is seen beside the page's own.
-    palette = np.array(few.getpalette()).reshape(-1, 3)
-    palette[np.asarray(few)[0, 0]] = np.asarray(picture)[0, 0]
-    few.putpalette(palette.ravel().tolist())
-    return few
+    palette = np.array(few.getpalette(), np.uint8).reshape(-1, 3)
+    palette[places[0, 0]] = np.asarray(picture)[0, 0]
+    return places, palette

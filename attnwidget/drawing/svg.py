@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
-import io
 import re
 from html import escape
 from importlib import import_module
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from attnwidget.drawing.png_file import FAST_LEVEL, Bytes, png_file
 from attnwidget.text.xml_text import xml_text
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ def svg(
 
 
 _RASTER = re.compile(r'href="raster:(\d+)"')
+# The smallest table of colours: in most cases 256 colours have different remainders there.
+_REMAINDERS = 1 << 16
 _SHARP = 'style="image-rendering: pixelated"'
 
 
@@ -73,36 +77,41 @@ def _url(pixels: Pixels, density: float) -> str:
     from PIL import Image
 
     picture = Image.frombytes("RGBA", (pixels.across, pixels.down), pixels.data)
+    palette = None
     if picture.getchannel("A").getextrema() == (255, 255):
-        picture = _indexed(picture.convert("RGB"))
+        picture, palette = _indexed(picture)
     size = (
         max(pixels.across, round(pixels.width * density)),
         max(pixels.down, round(pixels.height * density)),
     )
     if size != picture.size:
         picture = picture.resize(size, Image.Resampling.NEAREST)
-    return f"data:image/png;base64,{base64.b64encode(_png(picture)).decode('ascii')}"
+    file = png_file(np.asarray(picture), palette=palette, level=FAST_LEVEL)
+    return f"data:image/png;base64,{base64.b64encode(file).decode('ascii')}"
 
 
-def _indexed(picture: Image.Image) -> Image.Image:
-    """The picture with a palette, where its colours are few enough: the file is smaller."""
+def _indexed(picture: Image.Image) -> tuple[Image.Image, Bytes | None]:
+    """Return an opaque picture as places in a palette, where its colours are few enough.
+
+    The file is smaller. A picture of more colours is returned in R, G and B, without a palette.
+    """
     from PIL import Image
 
     counted = picture.getcolors(256)
     if counted is None:
-        return picture
-    colours = np.array(sorted(colour for _, colour in counted), np.uint32)
-    places = np.array([1 << 16, 1 << 8, 1], np.uint32)
-    index = np.searchsorted(colours @ places, np.asarray(picture) @ places)
-    indexed = Image.fromarray(index.astype(np.uint8))
-    indexed.putpalette(colours.astype(np.uint8).tobytes())
-    return indexed
+        return picture.convert("RGB"), None
+    colours = np.array(sorted(colour for _, colour in counted), np.uint8)
+    numbers = _numbers(colours)
+    # A remainder that tells the colours apart: a table by remainders needs no search.
+    size = next(size for size in count(_REMAINDERS) if len({*(numbers % size)}) == len(numbers))
+    places = np.zeros(size, np.uint8)
+    places[numbers % size] = np.arange(len(numbers))
+    return Image.fromarray(places[_numbers(np.asarray(picture)) % size]), colours[:, :3]
 
 
-def _png(picture: Image.Image) -> bytes:
-    file = io.BytesIO()
-    picture.save(file, "PNG", compress_level=1)
-    return file.getvalue()
+def _numbers(colours: Bytes) -> NDArray[np.uint32]:
+    """Return each colour as one number."""
+    return colours.view(np.uint32)[..., 0]
 
 
 def _described(caption: Caption) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import threading
 import warnings
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,10 @@ import vl_convert
 from numpy.typing import NDArray
 from PIL import Image, ImageColor
 
-from attnwidget import Attention, HeadView
+from attnwidget import Attention, HeadGrid, HeadView
 from attnwidget.charts.theme import DARK, LIGHT, Theme
 from attnwidget.drawing.caption import Caption
+from attnwidget.drawing.engine import Pixels
 from attnwidget.drawing.png import png
 from attnwidget.drawing.svg import svg
 from fixtures.svg_picture import levels, number, offset, ramp_table, texts
@@ -129,6 +132,48 @@ def test_a_png_says_what_it_shows(tmp_path: Path) -> None:
     assert info["Description"] == view().caption.text()
     assert info["Head"] == "L7 H9 (8-10)" and info["Notes"].startswith("hidden: [SEP]")
     assert info["Software"].startswith("attnwidget ")
+
+
+def rgb(data: bytes) -> NDArray[np.uint8]:
+    with Image.open(io.BytesIO(data)) as picture:
+        return np.asarray(picture.convert("RGB"))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scale"), [(None, 2), (401, 1), (640, 1.5)])
+@pytest.mark.parametrize("kind", ["grid", "matrix", "large matrix", "difference"])
+def test_a_png_has_the_pixels_that_the_converter_makes_of_the_svg(
+    kind: str, width: float | None, scale: float, theme: Any
+) -> None:
+    """Large cells are areas in a PNG, where the SVG has an image."""
+    size = 90 if kind == "large matrix" else 40
+    weights = np.random.default_rng(2).dirichlet(np.full(size, 0.3), (2, 4, 6, size)).astype("f4")
+    tokens = [f"t{i}" for i in range(size)]
+    attention, other = (Attention.from_weights(stack, tokens) for stack in weights)
+    widget = HeadGrid(attention) if kind == "grid" else HeadView(attention, 1, 2, mode="matrix")
+    if kind == "difference":
+        widget.versus = other
+    picture = widget.figure(width=width, theme=theme)
+    drawing = picture.drawn(density=scale, dense=True)
+    page = svg(drawing, width=round((width or drawing.width) * scale), density=0)
+    assert "<image" in page
+    assert np.array_equal(rgb(picture.png(scale)), rgb(vl_convert.svg_to_png(page)))
+
+
+def test_the_images_of_an_svg_have_the_colours_of_the_drawing() -> None:
+    """256 colours have a palette, more colours and transparent colours have none."""
+    picture = view().figure()
+    random = np.random.default_rng(1)
+    for count, opaque in [(2, True), (256, True), (257, True), (40_000, True), (300, False)]:
+        colours = random.integers(0, 256, (count, 4), dtype=np.uint8)
+        colours[:, 3] = 255 if opaque else colours[:, 3]
+        pixels = colours[random.permutation(np.arange(90_000) % count)].reshape(300, 300, 4)
+        body = '<image width="300" height="300" href="raster:0"/>'
+        raster = Pixels(across=300, down=300, width=300, height=300, data=pixels.tobytes())
+        page = svg(replace(picture.drawing, body=body, rasters=(raster,)), density=1)
+        (url,) = re.findall(r'"data:image/png;base64,([^"]*)"', page)
+        with Image.open(io.BytesIO(base64.b64decode(url))) as opened:
+            assert np.array_equal(np.asarray(opened.convert("RGBA")), pixels)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
