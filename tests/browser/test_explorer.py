@@ -169,6 +169,20 @@ def test_a_text_too_long_says_so_and_leaves_the_picture(in_lab: OpenNotebook) ->
 
 
 @pytest.mark.slow
+def test_the_box_is_as_high_as_its_text_up_to_a_few_lines(in_lab: OpenNotebook) -> None:
+    notebook = opened(in_lab)
+    area = root_of(notebook).get_by_role("textbox", name="text")
+    if not area.is_visible():
+        root_of(notebook).get_by_role("button", name="edit the text").click()
+    heights = []
+    for lines in (1, 2, 40, 1):
+        area.fill("\n".join(["word"] * lines))
+        heights.append(area.evaluate("area => area.offsetHeight"))
+    first, second, most, last = heights
+    assert first == last < second < most == 70
+
+
+@pytest.mark.slow
 def test_panels_come_and_go_from_the_kernel(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)
     notebook.run_in_kernel("explorer.panels = ['view', 'arcs']")

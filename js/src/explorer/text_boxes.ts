@@ -6,12 +6,14 @@ import type { TextDraft } from "./text_draft.js";
 
 /** Names of the second text. */
 export const SECOND_NAMES = { pair: "second sentence", target: "target" } as const;
-const MOST_HEIGHT = 70;
+/** Whether the style sheet makes boxes as high as their texts. */
+const FITS_BY_STYLE = globalThis.CSS?.supports?.("field-sizing", "content") ?? false;
 
-/** As high as its text, up to a few lines. */
+/** As high as its text; the style sheet limits the height. */
 function fit(area: HTMLTextAreaElement): void {
+  if (FITS_BY_STYLE) return;
   area.style.height = "auto";
-  if (area.scrollHeight) area.style.height = `${Math.min(area.scrollHeight + 2, MOST_HEIGHT)}px`;
+  if (area.scrollHeight) area.style.height = `${area.scrollHeight + 2}px`;
 }
 
 /** The boxes of a text and of its second text, which write into a draft. */
@@ -58,6 +60,7 @@ export function textBoxes(
      * is measured, because a measurement makes the browser lay the page out.
      */
     fit({ width }: Look): void {
+      if (FITS_BY_STYLE) return;
       for (const { value: area } of Object.values(boxes)) {
         const now = area && `${width} ${area.value}`;
         if (!area || fitted.get(area) === now) continue;
