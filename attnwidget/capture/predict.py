@@ -80,7 +80,9 @@ def prediction_task(hf_model: Any) -> Task:
     if head is None:
         raise TypeError(f"{name} has no head that predicts words, labels or spans: {_LOAD_HEAD}")
     if head == "numbers":
-        gives = "one number" if hf_model.config.num_labels < 2 else "several labels at once"
+        config = hf_model.config
+        several = "numbers" if config.problem_type == "regression" else "labels"
+        gives = "one number" if config.num_labels < 2 else f"several {several} at once"
         raise TypeError(
             f"the answers of this {name} are no classes of which one is right, because it gives "
             f"{gives}: attend(text, loss='auto') has the gradients of its output, and ablate takes "

@@ -166,15 +166,19 @@ def test_a_head_with_one_number_has_gradients_of_the_number_and_no_classes(kind:
         model.predict(TEXT)
 
 
-def test_several_labels_at_once_have_gradients_of_their_sum() -> None:
-    model = model_with(
-        "Bert", "SequenceClassification", num_labels=3, problem_type="multi_label_classification"
-    )
+@pytest.mark.parametrize(
+    ("problem_type", "several"),
+    [("multi_label_classification", "labels"), ("regression", "numbers")],
+)
+def test_several_labels_at_once_have_gradients_of_their_sum(
+    problem_type: str, several: str
+) -> None:
+    model = model_with("Bert", "SequenceClassification", num_labels=3, problem_type=problem_type)
     attention = model.attend(TEXT, loss="auto")
     output, _ = output_of(model, TEXT)
     assert attention.loss is not None
     assert attention.loss.value == pytest.approx(output.logits.sum().item(), abs=1e-5)
-    with pytest.raises(TypeError, match="several labels at once"):
+    with pytest.raises(TypeError, match=f"several {several} at once"):
         model.predict(TEXT)
 
 

@@ -6,12 +6,14 @@ from typing import Any, Literal, TypeAlias
 
 AnswerHead: TypeAlias = Literal["label", "class", "span", "numbers"]
 
+_NO_CHOICE = ("multi_label_classification", "regression")
+
 
 def answer_head(hf_model: Any) -> AnswerHead | None:
     """Return what a tagger, a classifier or a model for questions gives; None for other models.
 
-    Heads with one number (regression) and heads with several labels at once give "numbers", because
-    no choice between answers is made.
+    Heads of a regression, heads with one number and heads with several labels at once give
+    "numbers", because no choice between answers is made.
 
     Example:
         >>> from attnwidget import load_model
@@ -34,6 +36,6 @@ def answer_head(hf_model: Any) -> AnswerHead | None:
     for head, mappings in heads.items():
         if any(names & set(mapping.values()) for mapping in mappings):
             config = hf_model.config
-            several = config.problem_type == "multi_label_classification"
-            return "numbers" if head != "span" and (config.num_labels < 2 or several) else head
+            chooses = config.num_labels > 1 and config.problem_type not in _NO_CHOICE
+            return head if head == "span" or chooses else "numbers"
     return None
