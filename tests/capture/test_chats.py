@@ -193,6 +193,13 @@ FULL_STOP = (
     "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}"
     "{% if not m['content'].endswith('.') %}.{% endif %}\n{% endfor %}"
 )
+# Qwen3 writes the reasoning of the last answer between tags of its own.
+REASONING = (
+    "{% for m in messages %}{% set parts = m['content'].split('</think>') %}"
+    "{{ m['role'] }}: {% if loop.last %}<think>\n{{ parts[0].split('<think>')[-1].strip('\n') "
+    "if '</think>' in m['content'] else '' }}\n</think>\n\n{% endif %}"
+    "{{ parts[-1].lstrip('\n') }};\n{% endfor %}"
+)
 LENGTHS = (
     "{% for m in messages %}{{ m['content'] | length }} {{ m['content'] }}\n{% endfor %}"
     "{{ messages[0]['content'] | length }}"
@@ -206,6 +213,7 @@ LENGTHS = (
         (SWITCH, ["/no_think", "quit it"]),
         (FULL_STOP, ["be nice", "quit it."]),
         (LENGTHS, ["be nice", "quit it"]),
+        (REASONING, ["be nice", "<think>\nWhy?\n</think>\n\nquit it"]),
         ("{% for m in messages %}[{{ m['content'] }}]{% endfor %}", ["   ", "quit it"]),
     ],
 )

@@ -463,6 +463,11 @@ def _place_of(text: str, changed: str, mark: str, own: str | None) -> tuple[int,
     if stripped and text.count(stripped, start, end) == 1:
         start = text.index(stripped, start, end)
         return start, start + len(stripped)
+    # The template may write the first and last characters of the part around the mark too.
+    bounds = max(0, end - len(stripped)), start + len(stripped)
+    if stripped and text.count(stripped, *bounds) == 1:
+        start = text.index(stripped, *bounds)
+        return start, start + len(stripped)
     return None
 
 
