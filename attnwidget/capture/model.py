@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attnwidget.capture.default_method import default_method
 from attnwidget.capture.disabled import HeadChoice, disabled, intact_edits
-from attnwidget.capture.hub_model.chat_text import Chat, as_chat, is_chat
+from attnwidget.capture.hub_model.chat_text import Chat, as_chat, has_roles
 from attnwidget.capture.hub_model.continued_inputs import continuable, continued
 from attnwidget.capture.hub_model.example import ReadExample
 from attnwidget.capture.hub_model.generate import (
@@ -371,7 +371,7 @@ class AttentionModel:
             >>> [len(attention.tokens) for attention in attentions]
             [6, 7]
         """
-        if isinstance(texts, (str, Mapping)) or is_chat(texts):
+        if isinstance(texts, (str, Mapping)) or has_roles(texts):
             raise TypeError("attend_batch takes a list of texts; for one input use attend(text)")
         if hasattr(texts, "columns"):
             raise TypeError(
@@ -384,6 +384,7 @@ class AttentionModel:
                 "padding: pass a list with the ids of each text, without padding; for one text use "
                 "attend(ids)"
             )
+        self.inputs.refuse_text()
         texts = [as_chat(listed(text)) for text in texts]
         seconds = [None] * len(texts) if pairs is None else list(pairs)
         if len(seconds) != len(texts):

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.chat_text import is_chat
+from attnwidget.capture.hub_model.chat_text import has_roles, is_chat
 from attnwidget.capture.hub_model.generate import decoder_ids, translation
 from attnwidget.capture.hub_model.length_limit import LengthLimit
 from attnwidget.capture.hub_model.listed_ids import is_array, listed
@@ -141,7 +141,7 @@ class ModelInputs:
                 "inputs, images=... or audio=..."
             )
         if not isinstance(text, Mapping):
-            self._refuse_text()
+            self.refuse_text()
             encoded = self.encoder(text, pair, truncate=truncate)
             return self.padded([encoded]), encoded.tokens
         if pair is not None:
@@ -160,12 +160,12 @@ class ModelInputs:
                 tokens = chat.on(tokens, self.encoder.texts, self.encoder.axis)
         return inputs, tokens
 
-    def _refuse_text(self) -> None:
+    def refuse_text(self) -> None:
         """Raise TypeError if the model reads pictures or sounds only."""
         if "input_ids" not in input_names(self._hf_model) and reads_media(self._hf_model):
             raise TypeError(
                 f"{type(self._hf_model).__name__} reads pictures or sounds in place of texts: pass "
-                "images=... or audio=..., as an array or the path of a file"
+                "images=... or audio=... to attend, as an array or the path of a file"
             )
 
     def padded(self, encoded: Sequence[Encoded]) -> dict[str, Tensor]:
@@ -329,7 +329,7 @@ def is_one_text(item: Any) -> bool:
     if not isinstance(item, (list, tuple, range)) or not item:
         return False
     if is_chat(item):
-        return all(isinstance(message, Mapping) and "role" in message for message in item)
+        return has_roles(item)
     is_words = all(isinstance(word, str) and len(word.split()) == 1 for word in item)
     return is_words or all(map(is_whole_number, item))
 

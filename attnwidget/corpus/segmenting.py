@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attnwidget.capture.hub_model.chat_text import Chat, Messages, as_chat, is_chat
+from attnwidget.capture.hub_model.chat_text import Chat, Messages, as_chat, has_roles, is_chat
 from attnwidget.capture.hub_model.text_encoder import refuse_half_characters
 from attnwidget.capture.hub_model.text_ids import TextIds
 from attnwidget.text.counted import counted
@@ -120,7 +120,7 @@ def make_segments(
         >>> make_segments(["The cat sat.", ("Where is it?", "Here.")], load_model())[1].second
         ('here', '.')
     """
-    if isinstance(texts, (str, Mapping)) or is_chat(texts):
+    if isinstance(texts, (str, Mapping)) or has_roles(texts):
         raise TypeError("make_segments takes a list of texts; for one text pass [text]")
     if hasattr(texts, "columns"):
         raise TypeError(

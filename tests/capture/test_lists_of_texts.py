@@ -48,6 +48,17 @@ def test_a_table_is_no_list_of_texts(model: AttentionModel) -> None:
     assert make_segments(table["text"], model) == make_segments(["The cat sat."], model)
 
 
+def test_rows_are_no_messages_of_one_chat(model: AttentionModel) -> None:
+    rows: Any = [{"text": "The cat sat."}]
+    with pytest.raises(TypeError, match=r"text 0 is a string.*got \{'text': 'The cat sat.'\}"):
+        make_segments(rows, model)
+    with pytest.raises(TypeError, match="got dict"):
+        model.attend_batch(rows)
+    message: Any = [{"role": "user", "content": "Hi"}]
+    with pytest.raises(TypeError, match=r"for one text pass \[text\]"):
+        make_segments(message, model)
+
+
 @pytest.mark.parametrize("library", [np, torch])
 def test_given_weights_keep_their_numbers(library: Any) -> None:
     memory = library.zeros((2, 3, 4, 4), dtype=library.float32)

@@ -240,6 +240,8 @@ def test_a_model_of_pictures_says_how_to_pass_one(vit, whisper):
             model.attend("dog.png")
         with pytest.raises(TypeError, match=r"in place of texts"):
             model.attend([1, 2, 3])
+        with pytest.raises(TypeError, match=r"in place of texts: pass images=... or audio=..."):
+            model.attend_batch([PICTURE])
 
 
 def test_a_model_of_texts_refuses_pictures():
