@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,7 +42,8 @@ def attention_gradients(
 
     L is the sum of the inputs' losses. Parameters and their gradients do not change, and frozen
     parameters stay frozen. `options` are passed on to the model. The gradients need the memory of
-    all maps of all layers.
+    all maps of all layers. If the loss depends on the first layers of a stack only, the gradients
+    of the last layers are 0.
 
     Raises:
         ValueError: if the loss is not a number, does not depend on a layer's weights, or must pass
@@ -81,10 +83,20 @@ def attention_gradients(
         for t, gradient in zip(wanted, raw_gradients, strict=False)
         if gradient is not None
     }
-    gradients = [
-        LayerGradient(seen.layer, seen.stack, _of(seen, by_tensor, hf_model), _visible(seen))
-        for seen in layers
-    ]
+    found = [_of(seen, by_tensor) for seen in layers]
+    # A model may read a tower before its last layer. Further layers of the tower change no loss.
+    last = {
+        seen.stack: seen.layer
+        for seen, of_layer in zip(layers, found, strict=True)
+        if of_layer is not None
+    }
+    gradients = []
+    for seen, of_layer in zip(layers, found, strict=True):
+        if of_layer is None:
+            if seen.layer < last.get(seen.stack, math.inf):
+                refuse_no_gradient(seen, hf_model)
+            of_layer = torch.zeros_like(seen.weights, dtype=torch.float32, requires_grad=False)
+        gradients.append(LayerGradient(seen.layer, seen.stack, of_layer, _visible(seen)))
     return gradients, losses.detach().float().reshape(-1)
 
 
@@ -152,12 +164,13 @@ def differentiable(
         yield options, variables
 
 
-def _of(seen: LayerAttention, by_tensor: Mapping[int, Tensor], hf_model: Any) -> Tensor:
+def _of(seen: LayerAttention, by_tensor: Mapping[int, Tensor]) -> Tensor | None:
+    """Return the gradient of a layer's weights; None if no gradient reaches them."""
     gradient = by_tensor.get(id(seen.weights))
     if gradient is None and seen.weights._base is not None:
         gradient = by_tensor.get(id(seen.weights._base))
     if gradient is None or gradient.numel() != seen.weights.numel():
-        refuse_no_gradient(seen, hf_model)
+        return None
     return gradient.reshape(seen.weights.shape).float()
 
 

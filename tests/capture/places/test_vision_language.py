@@ -95,6 +95,16 @@ def test_words_after_a_picture_are_predicted_and_attributed(llava):
         )
 
 
+def test_layers_of_the_tower_above_the_features_have_no_gradient(llava):
+    # The text reads the last layer but one of the tower.
+    attention = llava.attend("<image> the cat", images=PICTURE, loss="auto")
+    assert attention.gradients(0, 0, stack="vision").max() > 0
+    assert attention.gradients(0, 0).max() > 0
+    assert not attention.gradients(2, 0, stack="vision").any()
+    with pytest.raises(ValueError, match="no gradient of the loss reaches"):
+        llava.attend("<image> a", images=PICTURE, loss=lambda out: out.logits.detach().mean())
+
+
 def roles_of(attention):
     tokens = attention.stacks["self"].key
     return list(zip(tokens.text, tokens.roles, tokens.turns, strict=True))
