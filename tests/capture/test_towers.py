@@ -183,6 +183,17 @@ def test_the_error_about_a_language_model_names_the_parts_that_can_be_read() -> 
         leave_out_unreadable(items, {"self": "attend apart"}, model, find_sites(model))
 
 
+def test_half_of_the_input_of_two_towers_is_refused_with_the_parts() -> None:
+    for kind, name in (("clip", "CLIPModel"), ("siglip", "SiglipModel")):
+        model = build(kind, name)
+        inputs = inputs_of(model)
+        for given, missing in (("input_ids", "pixel_values"), ("pixel_values", "input_ids")):
+            with pytest.raises(
+                ValueError, match=rf"without {missing} .*load_model\(model.text_model\)"
+            ):
+                load_model(model).attend({given: inputs[given]})
+
+
 def test_modules_that_are_read_in_two_directions_are_not_shown() -> None:
     model = build("lxmert", "LxmertModel")
     attention = load_model(model).attend(inputs_of(model))

@@ -22,6 +22,7 @@ from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.lower_layers import UpperPass
 from attnwidget.capture.maps.readable_stacks import (
     attends_apart,
+    half_input_error,
     leave_out_unreadable,
 )
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
@@ -180,7 +181,13 @@ class Collected:
             ),
             passing,
         ):
-            self.output = hf_model(**inputs, **options)
+            try:
+                self.output = hf_model(**inputs, **options)
+            except (AttributeError, TypeError, ValueError) as error:
+                half = half_input_error(error, self._hf_model, inputs, sites)
+                if half is None:
+                    raise
+                raise half from error
         self._unreadable |= self._blocks.finish(self.items[0])
         return ran
 

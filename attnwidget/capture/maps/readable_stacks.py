@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from torch import nn
 
+from attnwidget.capture.hub_model.model_tensors import input_names
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.stack_names import default_stack, is_cross, is_tower
@@ -74,6 +75,30 @@ def leave_out_unreadable(
         short = reason.partition(";")[0].partition(":")[0]
         notes.append(f"the stack {stack!r} is not shown: its layers {short}{alone}")
     return ", ".join(notes)
+
+
+def half_input_error(
+    error: Exception, model: nn.Module, inputs: Container[str], sites: Sequence[Site]
+) -> ValueError | None:
+    """Return the error about a pass that failed since a text or a picture is missing, else None.
+
+    Args:
+        error: Error of the model's forward.
+        model: The model.
+        inputs: Names of the inputs of the pass.
+        sites: The attention modules of the model.
+    """
+    parts = parts_of_stacks(model, sites)
+    pairs = {"pixel_values": "images", "input_features": "audio", "input_values": "audio"}
+    names = input_names(model)
+    missing = [name for name in ("input_ids", *pairs) if name in names and name not in inputs]
+    if not parts or not missing or "inputs_embeds" in inputs:
+        return None
+    media = next((pairs[name] for name in pairs if name in names), "images")
+    return ValueError(
+        f"{type(model).__name__} does not read this input without {missing[0]} ({error}): pass "
+        f"both, attend(text, {media}=...){_listed(parts)}"
+    )
 
 
 def parts_of_stacks(model: nn.Module, sites: Sequence[Site]) -> dict[str, str]:
