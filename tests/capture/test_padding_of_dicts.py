@@ -62,6 +62,35 @@ def test_a_mask_of_another_length_is_refused() -> None:
         model.attend(inputs)
 
 
+@pytest.mark.parametrize(
+    ("loaded", "dtype", "is_read"),
+    [
+        ("sdpa", torch.bool, True),
+        ("sdpa", torch.float32, True),
+        ("eager", torch.float32, True),
+        ("eager", torch.bool, False),
+        ("eager", torch.int64, False),
+        ("sdpa", torch.int64, False),
+    ],
+)
+def test_a_mask_of_queries_and_keys_is_read_as_numbers_to_add(
+    loaded: str, dtype: torch.dtype, is_read: bool
+) -> None:
+    hf_model = zoo.build("llama")
+    hf_model.set_attn_implementation(loaded)
+    visible = torch.ones(1, 1, 5, 5, dtype=torch.bool).tril()
+    visible[..., 3:, 1] = False
+    mask = visible.to(dtype)
+    if dtype.is_floating_point:
+        mask = torch.where(visible, 0.0, -torch.inf)
+    inputs = {"input_ids": torch.tensor([IDS]), "attention_mask": mask}
+    if is_read:
+        assert (load_model(hf_model).attend(inputs).weights(0, 0)[3:, 1] == 0).all()
+        return
+    with pytest.raises(ValueError, match=r"would be added.*torch.where\(attention_mask != 0, 0.0"):
+        load_model(hf_model).attend(inputs)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bool])
 def test_ids_of_another_type_are_refused(dtype: torch.dtype) -> None:
     model = load_model(zoo.build("llama"))

@@ -132,6 +132,8 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
         if tensor.ndim == 1 and not beside_text:
             tensor = tensor[None]
         _check_input(name, tensor, beside_text)
+        if name.endswith("attention_mask") and tensor.ndim == 4:
+            _check_added(name, tensor, hf_model)
         if tensor.is_inference():
             tensor = tensor.clone()  # A tensor of torch.inference_mode() cannot be in a graph.
         dtype = hf_model.dtype if tensor.is_floating_point() else None
@@ -161,6 +163,18 @@ def _check_input(name: str, tensor: Tensor, beside_text: bool) -> None:
         raise ValueError(
             f"{name} is 0 at all {tensor.shape[1]} positions, so no token is left: "
             "pass 1 for each token to read and 0 for padding"
+        )
+
+
+def _check_added(name: str, mask: Tensor, hf_model: Any) -> None:
+    """Raise ValueError for a mask of queries and keys that eager attention adds as 0 and 1."""
+    kept = mask.dtype is torch.bool and hf_model.config._attn_implementation != "eager"
+    if not kept and not mask.is_floating_point():
+        raise ValueError(
+            f"{name} has the shape {list(mask.shape)} and the type "
+            f"{str(mask.dtype).removeprefix('torch.')}, and its numbers would be added to the "
+            f"scores: pass 0.0 for each visible key and -inf for each hidden key, "
+            f"torch.where({name} != 0, 0.0, -torch.inf)"
         )
 
 
