@@ -359,6 +359,23 @@ def test_no_such_links() -> None:
         long.top_links(0, 0, within=(3, 99, 0, 4))
 
 
+@pytest.mark.parametrize("name", ["llama", "bart"])
+def test_tokens_that_a_mask_hides_are_in_no_long_map(name: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(collect_long, "LONG_FROM", 8)
+    model = of_zoo(name, 16)
+    given = inputs(name, 12)
+    decoded = "decoder_input_ids" in given
+    side = "decoder_" if decoded else ""
+    mask = torch.ones_like(given[f"{side}input_ids"])
+    mask[:, 2] = 0
+    given[f"{side}attention_mask"] = mask
+    attention = model.attend(given)
+    assert not attention.is_long
+    assert len(attention.stacks["decoder" if decoded else "self"].key) == mask.sum()
+    with pytest.raises(ValueError, match=f"{side}attention_mask hides tokens.*long=None"):
+        model.attend(given, long=True)
+
+
 @pytest.mark.parametrize("name", sorted(zoo.WEIGHTS_ONLY))
 def test_models_that_show_weights_alone_are_read_whole(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -96,8 +96,14 @@ def is_long(hf_model: Any, inputs: Mapping[str, Tensor], long: bool | None) -> b
     """Return whether to read an input without whole maps: `long`, or by the text's length if None.
 
     Raises:
-        ValueError: whole maps of the text do not fit the memory.
+        ValueError: whole maps of the text do not fit the memory, or an input that is to be read
+            without whole maps has hidden tokens between its tokens.
     """
+    if long and (name := _mask_with_hidden(inputs)) is not None and inputs[name].ndim == 2:
+        raise ValueError(
+            f"{name} hides tokens, and maps without hidden tokens are made from whole maps: pass "
+            "long=None, or leave the hidden tokens out"
+        )
     if long is not None:
         return long
     length = text_length(inputs)
@@ -110,12 +116,16 @@ def reads_long(hf_model: Any, inputs: Mapping[str, Tensor], length: int) -> bool
     Raises:
         ValueError: it cannot, and whole maps of the input do not fit the memory.
     """
-    mask = inputs.get("attention_mask")
-    padded = mask is not None and not bool((mask != 0).all())
-    if not padded and not open_edits(hf_model) and shows_products(hf_model):
+    if _mask_with_hidden(inputs) is None and not open_edits(hf_model) and shows_products(hf_model):
         return True
     _refuse_no_room(hf_model, length)
     return False
+
+
+def _mask_with_hidden(inputs: Mapping[str, Tensor]) -> str | None:
+    """Return the name of a mask of the text that hides tokens, or None."""
+    names = ("attention_mask", "decoder_attention_mask")
+    return next((name for name in names if name in inputs and not inputs[name].all()), None)
 
 
 def shows_products(hf_model: Any) -> bool:
