@@ -222,6 +222,16 @@ def test_bad_values_are_refused_with_what_was_expected(
         HeadGrid(attention, **{option: value})
 
 
+def test_a_locked_token_that_the_text_lacks_is_refused(attention: Attention) -> None:
+    last = len(attention.tokens) - 1
+    assert HeadView(attention, tokens=[("query", last)]).tokens == [("query", last)]
+    for figure in (HeadView, HeadGrid):
+        with pytest.raises(
+            traitlets.TraitError, match=rf"'tokens': key {last + 1} is not among 0 to {last}"
+        ):
+            figure(attention, tokens=[("query", 0), ("key", last + 1)])
+
+
 def test_unknown_options_get_a_hint(attention: Attention) -> None:
     with pytest.raises(TypeError, match="did you mean 'selected'"):
         HeadGrid(attention, select=[(0, 0)])

@@ -110,6 +110,13 @@ class AttentionWidget(HeadWidget):
         if first and (selected is None or len(selected) == 0):
             traits.setdefault("layer", first)
         super().__init__(attention=attention, **traits)
+        for side, index in self.tokens:
+            count = max(len(getattr(stack, side)) for stack in attention.stacks.values())
+            if index >= count:
+                self.close()
+                raise traitlets.TraitError(
+                    f"'tokens': {side} {index} is not among 0 to {count - 1}"
+                )
 
     def shapes(self) -> StackShapes:
         return attention_shapes(self.attention)
