@@ -22,6 +22,7 @@ from attnwidget.interventions import score_pairs
 from attnwidget.interventions.ablation_results import Ablation
 from capture.test_predict import words
 from fixtures import zoo
+from fixtures.vocabularies import byte_level
 
 PAIRS = [
     MinimalPair("The girl washed herself.", "The girl washed himself."),
@@ -347,6 +348,23 @@ def test_refused(examples: Any, options: Any, error: type[Exception], message: s
 
 
 @pytest.mark.slow
+def test_a_label_that_continues_a_word_is_told_which_entry_begins_one() -> None:
+    tokenizer = byte_level()
+    play = tokenizer.convert_tokens_to_ids("Ġplay")
+    config = transformers.GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=len(tokenizer))
+    model = load_model(transformers.GPT2LMHeadModel(config), tokenizer)
+    with torch.no_grad():
+        logits = model.hf_model(torch.tensor([tokenizer("the cat")["input_ids"]])).logits[0, -1]
+    expected = -float(torch.log_softmax(logits, -1)[play])
+    options: dict[str, Any] = {"score": "loss", "heads": [(0, 0)], "progress": False}
+    for label in ("Ġplay", " play", play):
+        found = ablate(model, [("the cat", label)], **options)
+        assert found.intact[0] == pytest.approx(expected, abs=1e-5)
+    with pytest.warns(UserWarning, match="'play' continues the word before it: .* is 'Ġplay'"):
+        continued = ablate(model, [("the cat", "play")], **options)
+    assert continued.intact[0] != pytest.approx(expected, abs=1e-5)
+
+
 def test_models_that_do_not_answer() -> None:
     with pytest.raises(TypeError, match="no head that predicts"):
         run(load_model(zoo.build("roberta"), words()), [("w1 w2", "w3")], score="loss")
