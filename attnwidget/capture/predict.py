@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -319,7 +320,9 @@ def vocabulary_answers(tokenizer: Any, count: int) -> Answers:
 
     The tokenizer may know fewer entries. The others, or all without a tokenizer, are named by id.
     """
-    return Answers(count, partial(_spelt_entries, tokenizer), partial(_found_entry, tokenizer))
+    return Answers(
+        count, partial(_spelt_entries, tokenizer), partial(found_entry, tokenizer, warns=False)
+    )
 
 
 def _spelt_entries(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str]]:
@@ -329,6 +332,37 @@ def _spelt_entries(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str]]:
     return [names.get(i, (f"id {i}", f"id {i}")) for i in ids]
 
 
-def _found_entry(tokenizer: Any, token: str) -> int | None:
-    number = tokenizer.get_vocab().get(token) if tokenizer is not None else None
-    return None if number is None else int(number)
+def found_entry(tokenizer: Any, token: str, *, warns: bool = True) -> int | None:
+    """Return the id of a vocabulary entry, or of a word after a space such as " her".
+
+    Args:
+        tokenizer: The tokenizer; None knows no entries.
+        token: The entry, as `convert_ids_to_tokens` spells it.
+        warns: Whether to warn. A figure looks up entries of its own table without warnings.
+
+    Warns:
+        UserWarning: An entry of the vocabulary continues a word, and the same letters begin a word
+            as another entry, such as "her" and "Ġher".
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.capture.predict import found_entry
+        >>> tokenizer = load_model().tokenizer
+        >>> found_entry(tokenizer, "her") == found_entry(tokenizer, " her")
+        True
+    """
+    if tokenizer is None:
+        return None
+    number = tokenizer.get_vocab().get(token)
+    ids = tokenizer(f" {token.removeprefix(' ')}", add_special_tokens=False)["input_ids"]
+    is_entry = len(ids) == 1 and ids[0] != getattr(tokenizer, "unk_token_id", None)
+    begins = int(ids[0]) if is_entry else None
+    if number is None:
+        return begins if token.startswith(" ") else None
+    if warns and begins not in (None, number) and token[:1].isalpha():
+        entry = tokenizer.convert_ids_to_tokens(begins)
+        warnings.warn(
+            f"{token!r} continues the word before it: the entry that begins a word is {entry!r}",
+            stacklevel=2,
+        )
+    return int(number)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
+from attnwidget.capture.predict import found_entry
 from attnwidget.text.whole_number import is_whole_number, whole_number
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ def answer_id(model: AttentionModel, task: str, label: object, index: int) -> in
         index: Number of the example, for errors.
 
     Warns:
-        UserWarning: An entry of the vocabulary continues a word, and the same letters begin a word
-            as another entry, such as "her" and "Ġher".
+        UserWarning: As `found_entry`.
 
     Raises:
         ValueError: There is no such answer.
@@ -45,27 +44,9 @@ def answer_id(model: AttentionModel, task: str, label: object, index: int) -> in
             "model.predict(text).to_frame(), or its id"
         )
         count = int(config.get_text_config().vocab_size)
-        known = model.tokenizer.get_vocab() if isinstance(label, str) else {}
-        answer = known.get(label)
-        begins = _beginning_of_word(model, label) if isinstance(label, str) else None
-        if answer is None and str(label).startswith(" "):
-            answer = begins
-        elif begins not in (None, answer) and answer is not None and str(label)[0].isalpha():
-            entry = model.tokenizer.convert_ids_to_tokens(begins)
-            warnings.warn(
-                f"the label {label!r} continues the word before it: the entry that begins a word "
-                f"is {entry!r}",
-                stacklevel=2,
-            )
+        answer = found_entry(model.tokenizer, label) if isinstance(label, str) else None
     if answer is None and is_whole_number(label):
         answer = whole_number("label", label)
     if answer is None or not 0 <= answer < count:
         raise ValueError(f"example {index} has the label {label!r}: a label is {allowed}")
     return answer
-
-
-def _beginning_of_word(model: AttentionModel, label: str) -> int | None:
-    """Return the one entry of a label after a space; None if there is no such entry."""
-    ids = model.texts.alone(f" {label.removeprefix(' ')}")
-    is_entry = len(ids) == 1 and ids[0] != getattr(model.tokenizer, "unk_token_id", None)
-    return ids[0] if is_entry else None

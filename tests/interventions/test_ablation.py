@@ -20,6 +20,7 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import Replay, replaying
 from attnwidget.interventions import score_pairs
 from attnwidget.interventions.ablation_results import Ablation
+from attnwidget.mechanisms import direct_effects
 from capture.test_predict import words
 from fixtures import zoo
 from fixtures.vocabularies import byte_level
@@ -363,6 +364,14 @@ def test_a_label_that_continues_a_word_is_told_which_entry_begins_one() -> None:
     with pytest.warns(UserWarning, match="'play' continues the word before it: .* is 'Ġplay'"):
         continued = ablate(model, [("the cat", "play")], **options)
     assert continued.intact[0] != pytest.approx(expected, abs=1e-5)
+    attention = model.attend("the cat")
+    assert model.predict("the cat").probability(" play") == pytest.approx(np.exp(-expected))
+    effects = [direct_effects(attention, play, "Ġcat"), direct_effects(attention, " play", " cat")]
+    assert effects[0].logit_difference == effects[1].logit_difference
+    with pytest.warns(UserWarning, match="'cat' continues the word before it"):
+        assert (
+            direct_effects(attention, play, "cat").logit_difference != effects[0].logit_difference
+        )
 
 
 def test_models_that_do_not_answer() -> None:
