@@ -792,7 +792,8 @@ class AttentionModel:
         lower = self._lower.get(reading)
         upper = None
         if lower is not None and self._starts_above is not False:
-            upper = upper_pass(self.hf_model, reading.inputs, lower)
+            ends = self._starts_above is True
+            upper = upper_pass(self.hf_model, reading.inputs, lower, ends=ends)
         return self._attentions(
             dict(reading.inputs),
             [reading.tokens],

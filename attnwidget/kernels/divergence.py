@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -17,10 +18,16 @@ _NUMPY_LOG = sys.platform == "linux" and torch.backends.cpu.get_cpu_capability()
 # torch would spread more than 32768 values over threads of its own.
 _CELLS = 4096
 _HEADS = 16 if _NUMPY_LOG else 4
-# Heads whose two maps are compared together: three sums of each fit in a block.
-_PAIRS = 2
+# Heads whose two maps are compared together: their sums stay in the second-level cache.
+_PAIRS = 4
+# Share of cells with weights below which the other cells are left out.
+_FEW_SEEN = 0.9
 # Rounding errors of equal maps are smaller, in nats a query.
 _ROUNDING = 1e-5
+
+
+# Weights of two maps of a head in the same cells, [C] each.
+_TwoMaps: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 
 def js_divergences(weights: Tensor, *, smoothing: float = 1e-3) -> Tensor:
@@ -105,15 +112,13 @@ def js_changes(weights: Tensor, others: Tensor, *, smoothing: float = 1e-3) -> T
         raise ValueError(
             f"maps of one shape are compared, got {list(weights.shape)} and {list(others.shape)}"
         )
+    _check_smoothing(smoothing)
     changes = torch.zeros(len(weights), dtype=torch.float64, device="cpu")
     pairs = zip(weights, others, strict=True)
     changed = [head for head, pair in enumerate(pairs) if not torch.equal(*pair)]
-    for first in range(0, len(changed), _PAIRS):
-        heads = changed[first : first + _PAIRS]
-        smooth = [
-            _smoothed(torch.stack([weights[head], others[head]]), smoothing) for head in heads
-        ]
-        for head, joint in zip(heads, _joint_of_pairs(smooth), strict=True):
+    for heads, cells in _groups_of_heads(weights, others, changed):
+        joints = _joint_of_pairs(cells, smoothing, weights.shape[-1])
+        for head, joint in zip(heads, joints, strict=True):
             entropies = joint[[0, 2]] / 2
             apart = entropies[0] + entropies[1] - joint[1]
             changes[head] = max(apart * (math.log(2) / 2), 0) / max(weights.shape[1], 1)
@@ -126,13 +131,12 @@ def _smoothed(weights: Tensor, smoothing: float) -> NDArray[np.float32]:
     Raises:
         ValueError: `smoothing` is not above 0 and below 1.
     """
-    if not 0 < smoothing < 1:
-        raise ValueError(f"smoothing is above 0 and below 1, got {smoothing}")
+    _check_smoothing(smoothing)
     heads = weights.shape[0]
     keys = weights.shape[-1]
     cells = weights.detach().reshape(heads, -1).float().cpu()
     seen = cells.amax(0) > 0
-    if seen.sum() < 0.9 * len(seen):
+    if seen.sum() < _FEW_SEEN * len(seen):
         cells = cells[:, seen]
     n_cells = cells.shape[1]
     # Rows start at multiples of 64 bytes, as torch's memory does: numpy adds twice as fast there.
@@ -142,6 +146,42 @@ def _smoothed(weights: Tensor, smoothing: float) -> NDArray[np.float32]:
     np.multiply(cells.numpy(), 1 - smoothing, out=smooth)
     smooth += np.float32(smoothing / keys)
     return smooth
+
+
+def _check_smoothing(smoothing: float) -> None:
+    if not 0 < smoothing < 1:
+        raise ValueError(f"smoothing is above 0 and below 1, got {smoothing}")
+
+
+def _groups_of_heads(
+    weights: Tensor, others: Tensor, heads: Sequence[int]
+) -> Iterator[tuple[list[int], list[_TwoMaps]]]:
+    """Yield up to `_PAIRS` heads at a time, and their two maps in equally many cells."""
+    group: list[int] = []
+    maps: list[_TwoMaps] = []
+    for head in heads:
+        two = _seen_by_two(weights[head], others[head])
+        if group and (len(group) == _PAIRS or len(two[0]) != len(maps[0][0])):
+            yield group, maps
+            group, maps = [], []
+        group.append(head)
+        maps.append(two)
+    if group:
+        yield group, maps
+
+
+def _seen_by_two(weights: Tensor, others: Tensor) -> _TwoMaps:
+    """Return the weights of two maps [Q, K] in the cells that one of them sees, [C] each.
+
+    As in `_smoothed`, cells without weights stay if they are few.
+    """
+    first, second = (each.detach().reshape(-1).float().cpu().numpy() for each in (weights, others))
+    # One map shows most often that nearly all cells have weights.
+    if np.count_nonzero(first > 0) < _FEW_SEEN * len(first):
+        seen = np.flatnonzero(np.maximum(first, second) > 0)
+        if len(seen) < _FEW_SEEN * len(first):
+            first, second = first[seen], second[seen]
+    return first, second
 
 
 def _joint(
@@ -170,27 +210,34 @@ def _joint(
     return sums
 
 
-def _joint_of_pairs(pairs: Sequence[NDArray[np.float32]]) -> NDArray[np.float64]:
-    """Return sums of m log2 m for each of P pairs of maps [2, C], float64 [P, 3].
+def _joint_of_pairs(pairs: Sequence[_TwoMaps], smoothing: float, keys: int) -> NDArray[np.float64]:
+    """Return sums of m log2 m for each of P pairs of maps in equally many cells, float64 [P, 3].
 
     The three sums are of the first map with itself, of both maps, and of the second with itself.
-    Each pair has its own cells. Small calls take longer than the numbers in them, so the pairs
-    share the calls; the sums are those of `_joint` to the last bit.
+    Small calls take longer than the numbers in them, so the pairs share the calls. Cells are
+    smoothed a block at a time, in the cache. The sums are those of `_joint` to the last bit.
+
+    Args:
+        pairs: The weights of the two maps of each pair, [C] each.
+        smoothing: As in `js_divergences`.
+        keys: Number of keys of the maps.
     """
     sums = np.zeros((len(pairs), 3))
     buffers = torch.empty(2, len(pairs), 3, _CELLS, dtype=torch.float32, device="cpu").numpy()
-    for start in range(0, max(pair.shape[1] for pair in pairs), _CELLS):
-        for pair, total in zip(pairs, buffers[0], strict=True):
-            block = pair[:, start : start + _CELLS]
-            size = block.shape[1]
-            np.add(block[0], block, out=total[:2, :size])
-            np.add(block[1], block[1], out=total[2, :size])
-            # Shorter pairs have nothing here; any positive number keeps the logarithm quiet.
-            total[:, size:] = 1
-        log2(buffers[0], buffers[1])
-        for number, pair in enumerate(pairs):
-            size = max(0, min(_CELLS, pair.shape[1] - start))
-            sums[number] += np.vecdot(buffers[0, number, :, :size], buffers[1, number, :, :size])
+    smooth = torch.empty(len(pairs), 2, _CELLS, dtype=torch.float32, device="cpu").numpy()
+    n_cells = len(pairs[0][0])
+    for start in range(0, n_cells, _CELLS):
+        size = min(_CELLS, n_cells - start)
+        block = smooth[:, :, :size]
+        for pair, smooth_pair in zip(pairs, block, strict=True):
+            for weights, out in zip(pair, smooth_pair, strict=True):
+                np.multiply(weights[start : start + size], 1 - smoothing, out=out)
+        block += np.float32(smoothing / keys)
+        total, logs = buffers[..., :size]
+        np.add(block[:, :1], block, out=total[:, :2])
+        np.add(block[:, 1], block[:, 1], out=total[:, 2])
+        log2(total, logs)
+        sums += np.vecdot(total, logs)
     return sums
 
 

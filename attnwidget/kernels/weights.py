@@ -56,7 +56,8 @@ def attention_scores(
     if heads % key_heads:
         raise ValueError(f"{heads} query heads cannot share {key_heads} key heads evenly")
     key = key.repeat_interleave(heads // key_heads, dim=-3) if heads != key_heads else key
-    scores = torch.matmul(query, key.transpose(-1, -2)) * scaling  # [..., H, Q, K]
+    # In place, because new memory of this size costs as much as the products.
+    scores = torch.matmul(query, key.transpose(-1, -2)).mul_(scaling)  # [..., H, Q, K]
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
     if position_bias is not None:

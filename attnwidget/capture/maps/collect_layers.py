@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -181,8 +182,9 @@ class Collected:
             ),
             passing,
         ):
+            run = partial(hf_model, **inputs, **options)
             try:
-                self.output = hf_model(**inputs, **options)
+                self.output = run() if self._upper is None else self._upper.output_of(run)
             except (AttributeError, TypeError, ValueError) as error:
                 half = half_input_error(error, self._hf_model, inputs, sites)
                 if half is None:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from attnwidget.capture.hub_model.model_tensors import is_of_text
 from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.tapping.hooked import ReachedError
 from attnwidget.capture.tapping.output_check import float_tensors
 from attnwidget.capture.tapping.replay import layers_of
 from attnwidget.capture.tapping.tap import open_edits, pass_layer_by
@@ -95,6 +96,18 @@ class LowerLayers:
             self._outputs.add(layer, output)
 
 
+class _EndedError(ReachedError):
+    """Ends a forward pass after the last layer.
+
+    Attributes:
+        output: The output of the last layer.
+    """
+
+    def __init__(self, output: Any) -> None:
+        self.output = output
+        super().__init__("the last layer has run")
+
+
 class UpperPass:
     """A pass that starts at the first layer with an edit, as far as the layers below are known.
 
@@ -102,16 +115,25 @@ class UpperPass:
         lower: The layers below.
         layers: Each layer of the model with its attention module.
         first: The first layer that is run.
+        ends: Whether the pass ends with the last layer: no map follows from what a model computes
+            after it. With a large vocabulary, the scores of words take longer than several layers.
     """
 
     def __init__(
-        self, lower: LowerLayers, layers: Sequence[tuple[nn.Module, nn.Module]], lowest: int
+        self,
+        lower: LowerLayers,
+        layers: Sequence[tuple[nn.Module, nn.Module]],
+        lowest: int,
+        *,
+        ends: bool,
     ) -> None:
         self.lower = lower
         self.layers = layers
         self.first = lower.first_to_run(lowest)
+        self.ends = ends
         self._lowest = lowest
         self._outputs: dict[int, _Output] = {}
+        self._ran: list[int] = []
 
     @property
     def passed(self) -> list[nn.Module]:
@@ -122,12 +144,20 @@ class UpperPass:
     def running(self) -> Iterator[None]:
         """Pass the lower layers by, and record further layers below the edits, in the block."""
         self._outputs = {}
+        self._ran = []
         makers = {
             layer: partial(self._standing_in, index, attention)
-            for index, (layer, attention) in enumerate(self.layers[: self._lowest])
+            for index, (layer, attention) in enumerate(self.layers)
         }
         with replaced_forwards(makers):
             yield
+
+    def output_of(self, run: Callable[[], Any]) -> Any:
+        """Run the pass in a block of `running`; return its output, or that of the last layer."""
+        try:
+            return run()
+        except _EndedError as ended:
+            return ended.output
 
     def _standing_in(
         self, index: int, attention: nn.Module, forward: Callable[..., Any]
@@ -139,10 +169,19 @@ class UpperPass:
                 pass_layer_by(attention)
                 return self.lower.output(index)
             output = forward(*args, **kwargs)
-            self._outputs[index] = _Output.of(output)
+            self._ran.append(index)
+            if index < self._lowest:
+                self._outputs[index] = _Output.of(output)
+            # A pass with numbers that are not finite goes on, so that its output is judged.
+            if self.ends and self._all_ran and _is_finite(output):
+                raise _EndedError(output)
             return output
 
         return stand_in
+
+    @property
+    def _all_ran(self) -> bool:
+        return self._ran == list(range(self.first, len(self.layers)))
 
     def keep(self) -> list[KeptLayer]:
         """Keep the outputs below the edits, and return the kept layers of the intact model there.
@@ -155,13 +194,16 @@ class UpperPass:
         return list(self.lower.maps[: self._lowest])
 
 
-def upper_pass(hf_model: Any, inputs: Mapping[str, Tensor], lower: LowerLayers) -> UpperPass | None:
+def upper_pass(
+    hf_model: Any, inputs: Mapping[str, Tensor], lower: LowerLayers, *, ends: bool
+) -> UpperPass | None:
     """Return a pass under the present edits, or None for models with several stacks.
 
     Args:
         hf_model: A transformers model.
         inputs: One text.
         lower: What is known of the text.
+        ends: Whether the pass ends with the last layer.
     """
     edits = open_edits(hf_model)
     if not edits or not all(map(is_of_text, inputs)) or set(edits.stacks.values()) != {"self"}:
@@ -169,7 +211,7 @@ def upper_pass(hf_model: Any, inputs: Mapping[str, Tensor], lower: LowerLayers) 
     layers = layers_of(hf_model)
     if layers is None or len(layers) != len(lower.maps):
         return None
-    return UpperPass(lower, layers, min(head.layer for head in edits.changes))
+    return UpperPass(lower, layers, min(head.layer for head in edits.changes), ends=ends)
 
 
 def same_outputs(first: object, second: object) -> bool:
@@ -191,3 +233,7 @@ def same_outputs(first: object, second: object) -> bool:
 def _tensors(value: Any) -> list[Tensor]:
     values = value if isinstance(value, tuple) else (value,)
     return [each for each in values if isinstance(each, Tensor)]
+
+
+def _is_finite(output: Any) -> bool:
+    return all(bool(tensor.isfinite().all()) for tensor in float_tensors(output).values())
