@@ -280,6 +280,9 @@ class HeadGrid(MetricChoice, Versus):
         times_keys = self.times_keys and minus is None and self.quantity == "weights"
         # A disabled head has neither weights nor a change, so its thumbnail is empty.
         off = self._off(self.stack) if shown is self.attention else ([], [])
+        # First, because the attention remembers the maps that it compares, and they are drawn next.
+        compares = self._reference() is not self.attention
+        changes = to_wire(self._changes(self.stack)) if compares else None
         row: dict[str, Any] | None = None
         if self._painted is None:
             drawn = self._draw(shown, minus, times_keys)
@@ -291,7 +294,6 @@ class HeadGrid(MetricChoice, Versus):
             values[off] = 0
             row = painted_to_wire(values, self._painted, signed=minus is not None)
             thumbnails = self._without_maps(values, self._painted)
-        compares = self._reference() is not self.attention
         return {
             "stack": self.stack,
             "quantity": self.quantity,
@@ -307,7 +309,7 @@ class HeadGrid(MetricChoice, Versus):
             "of_two": self.of_two,
             "signed": minus is not None,
             "common": None if minus is None else self._common(minus),
-            "changes": to_wire(self._changes(self.stack)) if compares else None,
+            "changes": changes,
             "row": row,
         }
 
@@ -388,12 +390,12 @@ class HeadGrid(MetricChoice, Versus):
             compares = reference is not attention
             minus = reference if compares and self.versus and self.of_two == "difference" else None
             times_keys = self.times_keys and minus is None and self.quantity == "weights"
-            self._draw(attention, minus, times_keys)
             if compares:
                 self._prepared = (
                     (attention, reference, self.stack),
                     attention.changes(reference, self.stack),
                 )
+            self._draw(attention, minus, times_keys)
 
     def colour_names(self, families: list[list[Any]]) -> None:
         """Colour the tested names of heads by what the heads do: pairs [head, family]."""

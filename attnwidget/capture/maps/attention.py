@@ -833,8 +833,14 @@ class Attention:
             >>> len(maps.layers), maps.query.text[2]
             (6, 'cat')
         """
-        layers = list(self.head_maps.layers[stack].values())
-        return StackMaps(layers, self.stacks[stack].query, self.stacks[stack].key)
+        layers = self.head_maps.layers[stack]
+        numbers = list(layers)
+        return StackMaps(
+            list(layers.values()),
+            self.stacks[stack].query,
+            self.stacks[stack].key,
+            known=lambda place: self.head_maps.known(stack, numbers[place]),
+        )
 
     @in_plain_torch
     def changes(self, other: Attention, stack: str | None = None) -> Float32Array:
@@ -865,25 +871,28 @@ class Attention:
         refuse_incomparable(self.stacks, other.stacks)
         its = other.stacks[axes.name]
         is_same_input = has_same_axes(axes, its)
-        changed = []
-        for layer in axes.layers.numbers:
+        changed = np.zeros((len(axes.layers.numbers), axes.n_heads), np.float32)
+        # The other attention remembers some of its layers: they come first, before they are
+        # forgotten for the others.
+        places = sorted(
+            enumerate(axes.layers.numbers),
+            key=lambda place: other.head_maps.known(axes.name, place[1]) is None,
+        )
+        for place, layer in places:
             own, compared = (
                 attention.head_maps.layers[axes.name][layer] for attention in (self, other)
             )
             # The layers below an edit have the queries and keys of the intact model.
-            if is_same_input and own.has_weights_of(compared):
-                changed.append(torch.zeros(axes.n_heads, dtype=torch.float64, device="cpu"))
-            else:
+            if not (is_same_input and own.has_weights_of(compared)):
                 weights, others = (
-                    torch.from_numpy(attention.weights(layer, stack=axes.name))
+                    torch.from_numpy(attention.head_maps.of_layer(axes.name, layer))
                     for attention in (self, other)
                 )
                 if not is_same_input:
                     weights, others = on_common_axes((weights, others), axes, its)
-                changed.append(js_changes(weights, others))
+                changed[place] = js_changes(weights, others).numpy()
             layer_done()
-        changes: Float32Array = torch.stack(changed).float().numpy()
-        return axes.layers.spread(changes)
+        return axes.layers.spread(changed)
 
     def to_frame(self, stack: str | None = None) -> pd.DataFrame:
         """One row per weight: stack, layer, head, query, key, query_token, key_token, weight.

@@ -114,8 +114,19 @@ class HeadMaps(MapCache):
                 raise ValueError(f"head {head} of which layer? pass layer= too, or neither of them")
             return axes.layers.spread(self.of_all_layers(quantity, axes.name))
         layer, number, name = self.head((layer, 0 if head is None else head, axes.name))
-        self.refuse_whole(name, axes.n_heads if head is None else 1)
-        return self.get(name, layer, None if head is None else number, quantity).copy()
+        if head is None:
+            return self.of_layer(name, layer, quantity).copy()
+        self.refuse_whole(name, 1)
+        return self.get(name, layer, number, quantity).copy()
+
+    def of_layer(self, stack: str, layer: int, quantity: str = "weights") -> Float32Array:
+        """Return the maps of a layer [H, Q, K]; do not write to the result.
+
+        Raises:
+            ValueError: Maps that are too large.
+        """
+        self.refuse_whole(stack, self.stacks[stack].n_heads)
+        return self.get(stack, layer, None, quantity)
 
     def of_all_layers(self, quantity: str, stack: str) -> Float32Array:
         """The maps of every layer with attention, [layers, H, Q, K]."""

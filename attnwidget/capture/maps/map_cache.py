@@ -77,6 +77,11 @@ class MapCache:
             values = values if head is None else values[0]
             return self._latest.add(cached, values)
 
+    def known(self, stack: str, layer: int) -> Float32Array | None:
+        """Return the weights of a layer [H, Q, K] if they are remembered; do not write to them."""
+        with self.lock:
+            return self._latest.get(("weights", stack, layer, None))
+
     def rows(self, stack: str, layer: int, head: int, queries: Sequence[int]) -> Float32Array:
         """Return some rows of a head's map, [n, K]; no further rows are computed."""
         with self.reading():

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.kept_layer import KeptLayer
-from attnwidget.kernels.array_library import Array, as_numpy, take
+from attnwidget.kernels.array_library import Array, as_numpy, as_torch, is_on_cpu, take
+from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.word_weights import word_weights
 from attnwidget.text.tokens import Tokens
 
@@ -24,12 +25,21 @@ class StackMaps:
         key: The attended tokens or words, columns of a map.
         words: For maps between words, the word of each query token and of each key token, int64
             [Q] and [K]; None for maps between tokens.
+        known: Returns the weights of a layer, by its place in `layers`, if they are remembered.
     """
 
     layers: Sequence[KeptLayer]
     query: Tokens
     key: Tokens
     words: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    known: Callable[[int], Float32Array | None] = lambda _: None
+
+    def whole(self, place: int, heads: slice, quantity: str) -> Array:
+        """The maps of some heads of a layer between tokens, by the place of the layer."""
+        layer = self.layers[place]
+        is_computed = layer.products is not None and is_on_cpu(layer.products.query)
+        known = self.known(place) if is_computed and quantity == "weights" else None
+        return layer.maps(quantity, heads) if known is None else as_torch(known)[heads]
 
     @property
     def cells(self) -> int:
@@ -61,7 +71,10 @@ class MapPart:
         all_rows = len(self.rows) == len(self.maps.query)
         all_columns = len(self.columns) == len(self.maps.key)
         if self.maps.words is None:  # Rows that are not shown need not be computed.
-            values = kept.maps(quantity, heads, None if all_rows else self.rows.tolist())
+            if all_rows:
+                values = self.maps.whole(layer, heads, quantity)
+            else:
+                values = kept.maps(quantity, heads, self.rows.tolist())
         else:
             values = word_weights(kept.maps(quantity, heads), *self.maps.words)
             values = values if all_rows else take(values, self.rows, -2)
