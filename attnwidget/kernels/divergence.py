@@ -18,8 +18,8 @@ _NUMPY_LOG = sys.platform == "linux" and torch.backends.cpu.get_cpu_capability()
 # torch would spread more than 32768 values over threads of its own.
 _CELLS = 4096
 _HEADS = 16 if _NUMPY_LOG else 4
-# Heads whose two maps are compared together: their sums stay in the second-level cache.
-_PAIRS = 4
+# Heads whose two maps are compared together: three sums of each fit in a block.
+_PAIRS = 2
 # Share of cells with weights below which the other cells are left out.
 _FEW_SEEN = 0.9
 # Rounding errors of equal maps are smaller, in nats a query.
