@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -116,7 +116,9 @@ def js_changes(weights: Tensor, others: Tensor, *, smoothing: float = 1e-3) -> T
     changes = torch.zeros(len(weights), dtype=torch.float64, device="cpu")
     pairs = zip(weights, others, strict=True)
     changed = [head for head, pair in enumerate(pairs) if not torch.equal(*pair)]
-    for heads, cells in _groups_of_heads(weights, others, changed):
+    for first in range(0, len(changed), _PAIRS):
+        heads = changed[first : first + _PAIRS]
+        cells = [_seen_by_two(weights[head], others[head]) for head in heads]
         joints = _joint_of_pairs(cells, smoothing, weights.shape[-1])
         for head, joint in zip(heads, joints, strict=True):
             entropies = joint[[0, 2]] / 2
@@ -151,23 +153,6 @@ def _smoothed(weights: Tensor, smoothing: float) -> NDArray[np.float32]:
 def _check_smoothing(smoothing: float) -> None:
     if not 0 < smoothing < 1:
         raise ValueError(f"smoothing is above 0 and below 1, got {smoothing}")
-
-
-def _groups_of_heads(
-    weights: Tensor, others: Tensor, heads: Sequence[int]
-) -> Iterator[tuple[list[int], list[_TwoMaps]]]:
-    """Yield up to `_PAIRS` heads at a time, and their two maps in equally many cells."""
-    group: list[int] = []
-    maps: list[_TwoMaps] = []
-    for head in heads:
-        two = _seen_by_two(weights[head], others[head])
-        if group and (len(group) == _PAIRS or len(two[0]) != len(maps[0][0])):
-            yield group, maps
-            group, maps = [], []
-        group.append(head)
-        maps.append(two)
-    if group:
-        yield group, maps
 
 
 def _seen_by_two(weights: Tensor, others: Tensor) -> _TwoMaps:
@@ -211,33 +196,36 @@ def _joint(
 
 
 def _joint_of_pairs(pairs: Sequence[_TwoMaps], smoothing: float, keys: int) -> NDArray[np.float64]:
-    """Return sums of m log2 m for each of P pairs of maps in equally many cells, float64 [P, 3].
+    """Return sums of m log2 m for each of P pairs of maps, float64 [P, 3].
 
     The three sums are of the first map with itself, of both maps, and of the second with itself.
     Small calls take longer than the numbers in them, so the pairs share the calls. Cells are
     smoothed a block at a time, in the cache. The sums are those of `_joint` to the last bit.
 
     Args:
-        pairs: The weights of the two maps of each pair, [C] each.
+        pairs: The weights of the two maps of each pair, [C] each. Each pair has its own cells.
         smoothing: As in `js_divergences`.
         keys: Number of keys of the maps.
     """
     sums = np.zeros((len(pairs), 3))
+    lengths = [len(first) for first, _ in pairs]
     buffers = torch.empty(2, len(pairs), 3, _CELLS, dtype=torch.float32, device="cpu").numpy()
-    smooth = torch.empty(len(pairs), 2, _CELLS, dtype=torch.float32, device="cpu").numpy()
-    n_cells = len(pairs[0][0])
-    for start in range(0, n_cells, _CELLS):
-        size = min(_CELLS, n_cells - start)
-        block = smooth[:, :, :size]
-        for pair, smooth_pair in zip(pairs, block, strict=True):
-            for weights, out in zip(pair, smooth_pair, strict=True):
-                np.multiply(weights[start : start + size], 1 - smoothing, out=out)
-        block += np.float32(smoothing / keys)
-        total, logs = buffers[..., :size]
+    # Shorter pairs end with any positive numbers, which keep the logarithm quiet.
+    smooth = torch.ones(len(pairs), 2, _CELLS, dtype=torch.float32, device="cpu").numpy()
+    for start in range(0, max(lengths), _CELLS):
+        longest = min(_CELLS, max(lengths) - start)
+        sizes = [max(0, min(_CELLS, length - start)) for length in lengths]
+        for pair, block, size in zip(pairs, smooth, sizes, strict=True):
+            for weights, out in zip(pair, block, strict=True):
+                np.multiply(weights[start : start + size], 1 - smoothing, out=out[:size])
+            block[:, :size] += np.float32(smoothing / keys)
+        block = smooth[..., :longest]
+        total, logs = buffers[..., :longest]
         np.add(block[:, :1], block, out=total[:, :2])
         np.add(block[:, 1], block[:, 1], out=total[:, 2])
         log2(total, logs)
-        sums += np.vecdot(total, logs)
+        for number, size in enumerate(sizes):
+            sums[number] += np.vecdot(total[number, :, :size], logs[number, :, :size])
     return sums
 
 
