@@ -792,7 +792,7 @@ class AttentionModel:
         lower = self._lower.get(reading)
         upper = None
         if lower is not None and self._starts_above is not False:
-            ends = self._starts_above is True
+            ends = self._starts_above is True and self._current_projections().all_checked
             upper = upper_pass(self.hf_model, reading.inputs, lower, ends=ends)
         return self._attentions(
             dict(reading.inputs),
@@ -847,8 +847,7 @@ class AttentionModel:
         losses: list[Loss] = []
         if long and loss is not None:
             raise ValueError("gradients need whole maps: pass long=False, or no loss")
-        if self._projections.outdated:
-            self._projections = Projections(self.hf_model)
+        self._current_projections()
         collected = None
         if loss is not None or not is_long(self.hf_model, inputs, long):
             # The number of tokens of a picture or a sound is known when a layer reads them.
@@ -943,6 +942,12 @@ class AttentionModel:
             if reads_long(self.hf_model, inputs, found.length):
                 return None
         return self._collected(inputs, options, None)
+
+    def _current_projections(self) -> Projections:
+        """Return the output projections, found again if modules were replaced."""
+        if self._projections.outdated:
+            self._projections = Projections(self.hf_model)
+        return self._projections
 
     def _collected(
         self,

@@ -14,6 +14,7 @@ from torch import nn
 
 from attnwidget import Attention, AttentionModel, load_model
 from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.replay import layers_of
 from fixtures import zoo
 
 TEXTS = sorted(name for name, recipe in zoo.ZOO.items() if recipe.reads == "text")
@@ -76,6 +77,50 @@ def test_layers_below_the_heads_are_run_twice_at_most(name: str) -> None:
         # What the grid of heads draws, and the distance of heads, need no second look.
         kept = [each.head_maps.layers["self"][0] for each in (attention, edited)]
         assert kept[0] is kept[1]
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "gpt-neox"])
+def test_nothing_above_the_attention_of_the_last_layer_is_run(name: str) -> None:
+    hf_model = zoo.build(name)
+    model = load_model(hf_model, device="cpu")
+    text = list(range(5, 15))
+    attention = model.attend(text)
+    attention.without([(2, 0)])
+    attention.without([(1, 0)])  # compared with a whole pass
+    above: list[str] = []
+    handles = [
+        module.register_forward_hook(lambda *_, name=name: above.append(name))
+        for name, module in [("last layer", find_layers(hf_model)[-1]), ("model", hf_model)]
+    ]
+    edited = attention.without([(1, 3)], "zero")
+    assert above == []
+    for handle in handles:
+        handle.remove()
+    with model.disabled([(1, 3)], method="zero"):
+        wanted = model.attend(text)
+    np.testing.assert_allclose(edited.weights(), wanted.weights(), rtol=0, atol=1e-6)
+    # Other passes have an end.
+    assert model.attend(text).changes(attention).max() == 0
+
+
+def find_layers(hf_model: Any) -> list[nn.Module]:
+    layers = layers_of(hf_model)
+    assert layers is not None
+    return [layer for layer, _ in layers]
+
+
+def test_numbers_that_are_not_finite_are_refused_with_heads_off_too() -> None:
+    hf_model = zoo.build("bert")
+    model = load_model(hf_model, device="cpu")
+    attention = model.attend(list(range(5, 15)))
+    for heads in ([(2, 0)], [(1, 0)], [(2, 1)]):
+        attention.without(heads)
+    value: Any = find_sites(hf_model)[2].module.value
+    handle = value.register_forward_hook(lambda *args: args[-1] * torch.nan)
+    with pytest.raises(ValueError, match="gives NaN"):
+        attention.without([(1, 1)])
+    handle.remove()
+    assert attention.without([(1, 1)]).changes(attention)[2].all()
 
 
 class Carries(nn.Module):

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attnwidget.capture.hub_model.model_tensors import is_of_text
 from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.kept_layer import KeptLayer
-from attnwidget.capture.tapping.hooked import ReachedError
+from attnwidget.capture.tapping.hooked import ReachedError, hooked
 from attnwidget.capture.tapping.output_check import float_tensors
 from attnwidget.capture.tapping.replay import layers_of
 from attnwidget.capture.tapping.tap import open_edits, pass_layer_by
@@ -97,15 +97,15 @@ class LowerLayers:
 
 
 class _EndedError(ReachedError):
-    """Ends a forward pass after the last layer.
+    """Ends a forward pass after the attention of the last layer.
 
     Attributes:
-        output: The output of the last layer.
+        output: The output of this attention.
     """
 
     def __init__(self, output: Any) -> None:
         self.output = output
-        super().__init__("the last layer has run")
+        super().__init__("the attention of the last layer has run")
 
 
 class UpperPass:
@@ -115,8 +115,9 @@ class UpperPass:
         lower: The layers below.
         layers: Each layer of the model with its attention module.
         first: The first layer that is run.
-        ends: Whether the pass ends with the last layer: no map follows from what a model computes
-            after it. With a large vocabulary, the scores of words take longer than several layers.
+        ends: Whether the pass ends with the attention of the last layer: no map follows from what
+            a model computes after it. The scores of words alone can take longer than several
+            layers.
     """
 
     def __init__(
@@ -149,11 +150,12 @@ class UpperPass:
             layer: partial(self._standing_in, index, attention)
             for index, (layer, attention) in enumerate(self.layers)
         }
-        with replaced_forwards(makers):
+        last = [self.layers[-1][1]] if self.ends else []
+        with replaced_forwards(makers), hooked(last, after=self._end):
             yield
 
     def output_of(self, run: Callable[[], Any]) -> Any:
-        """Run the pass in a block of `running`; return its output, or that of the last layer."""
+        """Run the pass in a block of `running`; return its output, or that of its last module."""
         try:
             return run()
         except _EndedError as ended:
@@ -172,16 +174,15 @@ class UpperPass:
             self._ran.append(index)
             if index < self._lowest:
                 self._outputs[index] = _Output.of(output)
-            # A pass with numbers that are not finite goes on, so that its output is judged.
-            if self.ends and self._all_ran and _is_finite(output):
-                raise _EndedError(output)
             return output
 
         return stand_in
 
-    @property
-    def _all_ran(self) -> bool:
-        return self._ran == list(range(self.first, len(self.layers)))
+    def _end(self, _: nn.Module, __: object, ___: object, output: Any) -> None:
+        """End the pass, unless other layers are still to run, or its output is to be judged."""
+        have_run = self._ran == list(range(self.first, len(self.layers) - 1))
+        if have_run and _is_finite(output):
+            raise _EndedError(output)
 
     def keep(self) -> list[KeptLayer]:
         """Keep the outputs below the edits, and return the kept layers of the intact model there.
@@ -203,7 +204,7 @@ def upper_pass(
         hf_model: A transformers model.
         inputs: One text.
         lower: What is known of the text.
-        ends: Whether the pass ends with the last layer.
+        ends: Whether the pass may end with the attention of the last layer.
     """
     edits = open_edits(hf_model)
     if not edits or not all(map(is_of_text, inputs)) or set(edits.stacks.values()) != {"self"}:
@@ -236,4 +237,6 @@ def _tensors(value: Any) -> list[Tensor]:
 
 
 def _is_finite(output: Any) -> bool:
-    return all(bool(tensor.isfinite().all()) for tensor in float_tensors(output).values())
+    """Return whether the output of an attention module is finite; its weights are not read."""
+    first = next(iter(_tensors(output)), None)
+    return first is not None and bool(first.isfinite().all())

@@ -105,6 +105,11 @@ class Projections:
             for module, parent in self._parents.items()
         )
 
+    @property
+    def all_checked(self) -> bool:
+        """Whether each projection was checked, so that a pass need not run it for its check."""
+        return self._modules.keys() <= self._why_not.keys()
+
     def why_not(self, module: nn.Module) -> str:
         """Why `module` has no f(x); "" where it has one."""
         return self._why_not.get(module, "its output projection did not run")
