@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from typing import Any
 
@@ -176,6 +177,20 @@ def test_thumbnails_hold_every_head(embedded: Attention, unit: Any, hidden: Any)
         assert full[tuple(thumbnails.strongest[head])] == pytest.approx(shown.max(), abs=SMALL)
         wanted = 255 * np.sqrt(shown / shown.max())
         assert np.abs(thumbnails.values[head] - wanted).max() < 0.51
+
+
+def test_remembered_maps_give_the_same_thumbnails_as_computed_maps(embedded: Attention) -> None:
+    edited = embedded.without([(1, 3)])
+    remembered = [copy.deepcopy(each) for each in (edited, embedded)]
+    remembered[0].changes(remembered[1])
+    assert remembered[0].head_maps.remembered_bytes > 0
+    for minus in (False, True):
+        first, second = (
+            draw_thumbnails(own, minus=other if minus else None)
+            for own, other in (remembered, (copy.deepcopy(edited), copy.deepcopy(embedded)))
+        )
+        for name in ("values", "maxima", "strongest"):
+            np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
 
 
 def test_thumbnails_of_cross_attention_are_rectangular(translating: Attention) -> None:

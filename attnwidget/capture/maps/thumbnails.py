@@ -18,7 +18,14 @@ from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.stack_maps import MapPart, StackMaps
 from attnwidget.capture.maps.tiles import pooled_places
 from attnwidget.capture.maps.word_attention import WordAttention
-from attnwidget.kernels.array_library import Array, as_numpy, beside, joined, library_of
+from attnwidget.kernels.array_library import (
+    Array,
+    as_numpy,
+    beside,
+    is_on_cpu,
+    joined,
+    library_of,
+)
 from attnwidget.kernels.pooling import SIDE, farthest_pool, max_pool, quantise, quantise_signed
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.text.tokens import Tokens
@@ -195,7 +202,9 @@ def _of_heads(
         maps = _difference(maps, other(layer, heads, quantity))
         sizes = abs(maps)
         small, largest = quantise_signed(farthest_pool(maps))
-    return small, largest, sizes.reshape(len(sizes), -1).argmax(-1)
+    sizes = sizes.reshape(len(sizes), -1)
+    # The first of equal places in both libraries; numpy takes a fifth of the time.
+    return small, largest, (as_numpy(sizes) if is_on_cpu(sizes) else sizes).argmax(-1)
 
 
 def _difference(maps: Array, others: Array) -> Array:
