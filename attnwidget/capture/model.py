@@ -167,6 +167,7 @@ class AttentionModel:
         self._sound_probe = SoundProbe(hf_model)
         self._lower: WeakKeyDictionary[Reading[Attention], LowerLayers] = WeakKeyDictionary()
         self._starts_above: bool | None = None  # until two passes were compared
+        self._ends_with_layers = False
         self._training = {module: module.training for module in hf_model.modules()}
         hf_model.eval()
 
@@ -792,7 +793,7 @@ class AttentionModel:
         lower = self._lower.get(reading)
         upper = None
         if lower is not None and self._starts_above is not False:
-            ends = self._starts_above is True and self._current_projections().all_checked
+            ends = self._ends_with_layers and self._current_projections().all_checked
             upper = upper_pass(self.hf_model, reading.inputs, lower, ends=ends)
         return self._attentions(
             dict(reading.inputs),
@@ -982,6 +983,7 @@ class AttentionModel:
             with torch.no_grad():
                 self.hf_model(**{name: value[:, :2] for name, value in inputs.items()}, **options)
             self._starts_above = same_outputs(collect(upper).output, whole.output)
+            self._ends_with_layers = self._starts_above and upper.can_end
         except CANNOT_START_ABOVE:
             self._starts_above = False
         return whole

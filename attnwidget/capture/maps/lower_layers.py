@@ -135,6 +135,7 @@ class UpperPass:
         self._lowest = lowest
         self._outputs: dict[int, _Output] = {}
         self._ran: list[int] = []
+        self._last_runs = 0
 
     @property
     def passed(self) -> list[nn.Module]:
@@ -146,12 +147,12 @@ class UpperPass:
         """Pass the lower layers by, and record further layers below the edits, in the block."""
         self._outputs = {}
         self._ran = []
+        self._last_runs = 0
         makers = {
             layer: partial(self._standing_in, index, attention)
             for index, (layer, attention) in enumerate(self.layers)
         }
-        last = [self.layers[-1][1]] if self.ends else []
-        with replaced_forwards(makers), hooked(last, after=self._end):
+        with replaced_forwards(makers), hooked([self.layers[-1][1]], after=self._end):
             yield
 
     def output_of(self, run: Callable[[], Any]) -> Any:
@@ -180,9 +181,15 @@ class UpperPass:
 
     def _end(self, _: nn.Module, __: object, ___: object, output: Any) -> None:
         """End the pass, unless other layers are still to run, or its output is to be judged."""
+        self._last_runs += 1
         have_run = self._ran == list(range(self.first, len(self.layers) - 1))
-        if have_run and _is_finite(output):
+        if self.ends and have_run and _is_finite(output):
             raise _EndedError(output)
+
+    @property
+    def can_end(self) -> bool:
+        """Whether a whole pass has run the attention of the last layer once, after all others."""
+        return self._last_runs == 1 and self._ran == list(range(self.first, len(self.layers)))
 
     def keep(self) -> list[KeptLayer]:
         """Keep the outputs below the edits, and return the kept layers of the intact model there.
