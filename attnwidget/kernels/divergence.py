@@ -156,7 +156,7 @@ def _check_smoothing(smoothing: float) -> None:
 
 
 def _seen_by_two(weights: Tensor, others: Tensor) -> _TwoMaps:
-    """Return the weights of two maps [Q, K] in the cells that one of them sees, [C] each.
+    """Return the weights of two maps [Q, K] in the cells with a weight in either, [C] each.
 
     As in `_smoothed`, cells without weights stay if they are few.
     """

@@ -280,7 +280,7 @@ class HeadGrid(MetricChoice, Versus):
         times_keys = self.times_keys and minus is None and self.quantity == "weights"
         # A disabled head has neither weights nor a change, so its thumbnail is empty.
         off = self._off(self.stack) if shown is self.attention else ([], [])
-        # First, because the attention remembers the maps that it compares, and they are drawn next.
+        # Changes come first: the thumbnails then find the compared maps in memory.
         compares = self._reference() is not self.attention
         changes = to_wire(self._changes(self.stack)) if compares else None
         row: dict[str, Any] | None = None

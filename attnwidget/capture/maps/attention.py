@@ -872,8 +872,7 @@ class Attention:
         its = other.stacks[axes.name]
         is_same_input = has_same_axes(axes, its)
         changed = np.zeros((len(axes.layers.numbers), axes.n_heads), np.float32)
-        # The other attention remembers some of its layers: they come first, before they are
-        # forgotten for the others.
+        # Layers that the other attention remembers come first, before their maps make room.
         places = sorted(
             enumerate(axes.layers.numbers),
             key=lambda place: other.head_maps.known(axes.name, place[1]) is None,

@@ -107,7 +107,7 @@ class Projections:
 
     @property
     def all_checked(self) -> bool:
-        """Whether each projection was checked, so that a pass need not run it for its check."""
+        """Whether each projection was checked."""
         return self._modules.keys() <= self._why_not.keys()
 
     def why_not(self, module: nn.Module) -> str:
