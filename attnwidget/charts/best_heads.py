@@ -112,7 +112,7 @@ def best_heads(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.La
     )
     chart = alt.LayerChart(layer=[intervals, points("baseline", "other"), dots, names])
     explained = (
-        "Filled: significantly better than the offset; bars: 95 % intervals",
+        "Filled: significantly better than the offset; bars: 95\xa0% intervals",
         "→ dependents attend to governors, ← governors to dependents",
     )
     sized = fitted(chart, width, alt.Step(_STEP))

@@ -252,7 +252,7 @@ class MeasuredCheckpoints(HeadResult):
             self.emergence(metric),
             steps=self.steps,
             title=f"{metric}\n{self.model_name}; {self._span}, {read} of twice {self.length} "
-            f"tokens{stopped}\nbands: 95 % intervals over sequences; diamonds: emergence",
+            f"tokens{stopped}\nbands: 95\xa0% intervals over sequences; diamonds: emergence",
             width=width,
         )
 

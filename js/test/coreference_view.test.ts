@@ -132,9 +132,9 @@ test("the text is text, and each mention that corefers has its number", async ()
   const dotted = picture().elements.filter((one) => one.attributes["stroke-dasharray"] === "1 2");
   expect(dotted).toHaveLength(2); // "her men", and the key.
   expect(text(".attnw-coref-title")).toBe(
-    "L1 H2 · among all words · right on 1 of 2 mentions here · 25.0 % of 120 in the study",
+    "L1 H2 · among all words · right on 1 of 2 mentions here · 25.0\u00a0% of 120 in the study",
   );
-  expect(text(".attnw-coref-caption")).toContain("nearest 50.0 %, rule-based 75.0 %");
+  expect(text(".attnw-coref-caption")).toContain("nearest 50.0\u00a0%, rule-based 75.0\u00a0%");
   expect(text(".attnw-coref-caption")).toBe(captionText(picture().caption));
 });
 

@@ -68,7 +68,7 @@ test("the sentence is text; annotated arcs above, right and wrong ones below", a
   expect(find(".attnw-arcs-below").getAttribute("aria-label")).toContain("1 right, 1 wrong");
   expect(find(".attnw-arcs-title").textContent).toBe(
     "L1 H2 · all relations · dependent to governor · right on 1 of 2 words here · " +
-      "30.0 % of 1,000 in the treebank (best offset −2: 25.0 %)",
+      "30.0\u00a0% of 1,000 in the treebank (best offset −2: 25.0\u00a0%)",
   );
 });
 

@@ -154,8 +154,8 @@ describe("what is shown", () => {
       "The sum is the difference of scores before bias and soft cap.",
     ]);
     expect(carried?.above[0]).toBe(
-      "“sat” is 83 % of what L1 H0 writes at “cat”. " +
-        "The head is 40 % of what the heads of layer 1 write.",
+      "“sat” is 83\u00a0% of what L1 H0 writes at “cat”. " +
+        "The head is 40\u00a0% of what the heads of layer 1 write.",
     );
     expect(carried?.blocks.map(({ rows }) => rows.map(({ label }) => label))).toEqual([
       ["sat", "[CLS]", "2 others"],

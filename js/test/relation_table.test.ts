@@ -61,7 +61,7 @@ test("a row chooses its relation, direction and head in one message; Escape take
   expect(model.sent).toEqual([{ relation: "det", direction, selected: [head], layer: 1 }]);
   expect(row("det")?.getAttribute("aria-pressed")).toBe("true");
   expect(find("[aria-live]").textContent).toBe("det: layer 1 head 0 selected");
-  expect(find(".attnw-rel-readout").textContent).toContain("L1 H0: 90 % of 20 words");
+  expect(find(".attnw-rel-readout").textContent).toContain("L1 H0: 90\u00a0% of 20 words");
   await press(find("table"), "Escape");
   expect(model.get("relation")).toBe("all");
   expect(model.get("selected")).toEqual([]);
@@ -122,7 +122,7 @@ test("the map is a grid: arrows move, Enter selects, Shift adds", async () => {
   expect(grid.getAttribute("aria-label")).toContain("every head on det");
   await press(grid, "ArrowRight");
   const cell = find("[role=gridcell]");
-  expect(cell.getAttribute("aria-label")).toContain("layer 0 head 1, 10 % of 20 words");
+  expect(cell.getAttribute("aria-label")).toContain("layer 0 head 1, 10\u00a0% of 20 words");
   await press(grid, "Enter");
   await press(grid, "ArrowDown");
   await press(grid, " ", { shiftKey: true });

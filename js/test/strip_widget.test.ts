@@ -37,8 +37,8 @@ test("a row a metric: value, range and percentile of the shown head", async () =
   });
   expect(el.querySelector("caption")?.textContent).toBe("L1 H0");
   expect(cells()).toEqual([
-    ["entropy", "3", "1 to 4", "67 %"],
-    ["<b>loss</b>", "0", "−0.5 to 0.25", "50 %"],
+    ["entropy", "3", "1 to 4", "67\u00a0%"],
+    ["<b>loss</b>", "0", "−0.5 to 0.25", "50\u00a0%"],
   ]);
   expect(el.querySelectorAll("th[scope=row]")).toHaveLength(2);
   expect(el.querySelector(".attnw-strip-caption")?.textContent).toContain("2 selected heads");

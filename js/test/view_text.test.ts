@@ -51,13 +51,13 @@ describe("the caption", () => {
       "cross L7 H9 (8-10)",
       "3 words",
       "logarithmic line thickness scale, 0 to 0.875, this head",
-      "lines that make up 80 % of each row",
-      "hidden: [CLS] (23.3 % of the weight)",
+      "lines that make up 80\u00a0% of each row",
+      "hidden: [CLS] (23.3\u00a0% of the weight)",
       "rows renormalised",
       "words: sum over the attended word's tokens",
     ])
       expect(text).toContain(part);
-    expect(said({ mode: "matrix" })).not.toContain("80 %");
+    expect(said({ mode: "matrix" })).not.toContain("80\u00a0%");
   });
 
   test("says when rows do not sum to one, and when values are rounded", () => {

@@ -167,7 +167,7 @@ def test_special_tokens_that_take_much_are_shown_and_hidden_in_one_click(
     weights = np.full((1, 1, 20, 20), row, np.float32)
     tokens = ["[CLS]", *(f"w{i}" for i in range(18)), "[SEP]"]
     attention = Attention.from_weights(weights, tokens)
-    rests = "80 % of the attention of all heads rests on [CLS] and [SEP]"
+    rests = "80\xa0% of the attention of all heads rests on [CLS] and [SEP]"
     with watched(browser) as there:
         page = there.page
         for widget in (HeadView(attention, 0, 0), HeadGrid(attention)):

@@ -228,7 +228,7 @@ def test_the_title_and_the_table_have_the_numbers(model: AttentionModel) -> None
     way = DIRECTIONS.index(arcs.direction)
     assert found.counts[r] == 21
     share = 100 * found.correct[layer, head, way, r] / 21
-    assert f"{share:.0f} % of 21 in the treebank" in rightness
+    assert f"{share:.0f}\xa0% of 21 in the treebank" in rightness
     governor = arcs.predictions.governors[layer, head, way, 0]
     assert f"right on {int(governor == 3)} of 1 word here" in rightness
     [row] = arcs.figure().table.to_dict("records")

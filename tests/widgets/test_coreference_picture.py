@@ -167,7 +167,7 @@ def test_the_title_has_the_accuracies(found: CoreferenceAccuracies) -> None:
     correct = int(found.correct[1, 1, 3, 0])
     right = int(found.is_correct[: len(found.windows[0].evaluated), 1, 1, 3].sum())
     assert accuracy == (
-        f"right on {right} of 2 mentions here · {100 * correct / n:.0f} % of {n} in the study"
+        f"right on {right} of 2 mentions here · {100 * correct / n:.0f}\xa0% of {n} in the study"
     )
     assert source == f"{found.model_name} · {PASSAGES[0].name}"
     caption = view.caption
@@ -175,7 +175,7 @@ def test_the_title_has_the_accuracies(found: CoreferenceAccuracies) -> None:
     assert caption.quantity == "attention weights from the mention's head word"
     assert accuracy in caption.notes and "among preceding mentions" in caption.notes
     nearest = 100 * found.baseline_correct[0, 0] / n
-    assert f"rules in the study: nearest {nearest:.0f} %" in caption.text()
+    assert f"rules in the study: nearest {nearest:.0f}\xa0%" in caption.text()
 
 
 def test_without_a_head_there_is_the_text(found: CoreferenceAccuracies) -> None:

@@ -105,7 +105,7 @@ def test_lines_are_as_thick_as_their_weights_from_a_least_weight_on(attention: A
         assert line_widths(view) == pytest.approx(expected, abs=0.02)
         # Opacity is constant: all lines have one colour.
         assert len(set(line_ends(view).values())) == 1
-        assert "no lines below 1.5 times an even share, or below 3 %" in view.caption.notes
+        assert "no lines below 1.5 times an even share, or below 3\xa0%" in view.caption.notes
 
 
 @pytest.mark.parametrize("scale", ["linear", "sqrt", "log"])
@@ -166,7 +166,7 @@ def test_top_mass_keeps_the_strongest_of_each_row(attention: Attention) -> None:
         kept = sorted((row[k] for a, k in lines if a == q), reverse=True)
         assert sum(kept) >= 0.8 * row.sum() * (1 - 1e-5)
         assert sum(kept[:-1]) < 0.8 * row.sum()
-    assert "lines that make up 80 % of each row" in view.caption.notes
+    assert "lines that make up 80\xa0% of each row" in view.caption.notes
 
 
 def test_what_is_hidden_renormalised_and_filtered_is_said(pair: Attention) -> None:
@@ -180,13 +180,13 @@ def test_what_is_hidden_renormalised_and_filtered_is_said(pair: Attention) -> No
     assert cell_colours(view) == expected_cells(shown)
     part = 100 * weights[rows][:, special].sum() / weights[rows].sum()
     notes = view.caption.notes
-    assert f"hidden: [CLS] [SEP] ({part:.1f} % of the weight)" in notes
+    assert f"hidden: [CLS] [SEP] ({part:.1f}\xa0% of the weight)" in notes
     assert "rows renormalised" in notes
     view = HeadView(pair, 3, 5, sentences="ab", mode="matrix")
     segments = np.array(pair.stacks["self"].query.segments)
     assert cell_colours(view) == expected_cells(weights[np.ix_(segments == 0, segments == 1)])
     other = 100 * weights[segments == 0][:, segments == 0].sum() / (segments == 0).sum()
-    assert f"only A → B ({other:.1f} % of the weight goes to the other sentence)" in (
+    assert f"only A → B ({other:.1f}\xa0% of the weight goes to the other sentence)" in (
         view.caption.notes
     )
 

@@ -41,7 +41,7 @@ def test_every_metric_is_text_with_its_numbers(width: int | None) -> None:
     written = texts(picture)
     # Of L2 H1: its values, its percentiles, the smallest and the largest values of all heads.
     assert {"11.6", "-9.0e7", "0.25"} <= set(written)
-    assert {"82 %", "18 %", "50 %"} <= set(written)
+    assert {"82\xa0%", "18\xa0%", "50\xa0%"} <= set(written)
     assert {"0", "17.3", "-1.1e8", "0.25"} <= set(written)
     joined = re.sub(r"\s", "", "".join(written))
     assert all(re.sub(r"\s", "", title) in joined for title in METRICS)

@@ -170,7 +170,7 @@ def test_the_page_gets_the_tree_of_the_layer(structural: StructuralProbe) -> Non
         assert np.allclose(array(sent["distances"]), found.distances, rtol=1e-6)
         assert (array(sent["found"]) == found.found).all() and sent["root"] == found.root
         value = 100 * structural.scores[-1, 0, 0, layer - 1]
-        assert on_page(view, "source")["note"].startswith(f"UUAS {value:.1f} %")
+        assert on_page(view, "source")["note"].startswith(f"UUAS {value:.1f}\xa0%")
     drawn = on_page(view, "drawn")
     view.word = 4
     assert on_page(view, "drawn") is drawn and view.votes is None and view.vote_metric == {}

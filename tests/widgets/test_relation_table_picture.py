@@ -163,7 +163,7 @@ def test_every_cell_has_its_heads_accuracy(found: RelationAccuracies, theme: The
     assert "every head on det" in said and "dependent to governor" in said
     hits = round(3 * accuracy[1, 2])
     n = 3
-    assert f"L1 H2: {percent(hits / n, n)} % of 3 words (95 % interval" in said
+    assert f"L1 H2: {percent(hits / n, n)}\xa0% of 3 words (95\xa0% interval" in said
 
 
 def test_a_dot_marks_heads_that_are_better_than_the_offset(found: RelationAccuracies) -> None:
@@ -313,6 +313,6 @@ def test_a_caption_names_what_is_shown(found: RelationAccuracies) -> None:
     assert "map: every head on det, dependent to governor" in text
     assert "15 words in 3 sentences" in text and found.model_name in text
     most = found.accuracy[:, :, 0, found.relations.index("det")].max()
-    assert table.caption.scale == f"map: linear colour scale, 0 to {percent(most, 100)} %"
+    assert table.caption.scale == f"map: linear colour scale, 0 to {percent(most, 100)}\xa0%"
     table.selected = [(layer, head) for layer in range(2) for head in range(4)]
     assert table.caption.head.endswith("L1 H1 (2-2) and 2 more")

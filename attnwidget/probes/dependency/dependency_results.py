@@ -186,13 +186,13 @@ class DependencyProbe(HeadResult):
             return score_panels(
                 self.curve_frame(),
                 along="sentences",
-                title=f"{title}; by the number of sentences it learned from; 95 % intervals",
+                title=f"{title}; by the number of sentences it learned from; 95\xa0% intervals",
                 reference={"UAS": lines},
                 width=width,
             )
         about = (
             f"trained on {counted(self.options['n_train'], 'sentence')}, "
-            f"{counted(len(self.seeds), 'seed')}; lines: 95 % intervals over sentences"
+            f"{counted(len(self.seeds), 'seed')}; lines: 95\xa0% intervals over sentences"
         )
         ended = "" if self.complete else "; ended before all was trained"
         return accuracy_bars(frame, title=f"{title}; {about}{ended}", width=width)

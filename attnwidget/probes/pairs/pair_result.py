@@ -164,7 +164,7 @@ class PairProbe(HeadResult):
             title=f"Pairs of words by the attention between them\n{self.model_name}; "
             f"{' and '.join(self.directions)}; {counted(self.n_train, 'sentence')} to train, "
             f"{counted(self.n_dev, 'sentence')} scored\n"
-            f"relations with at least {self.min_count:,} dependencies; 95 % intervals"
+            f"relations with at least {self.min_count:,} dependencies; 95\xa0% intervals"
             f"{'' if self.complete else '; training was interrupted'}",
             width=width,
         )

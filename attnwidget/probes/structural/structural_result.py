@@ -262,7 +262,7 @@ class StructuralProbe(Result):
             along=along,
             title=f"Trees in the vectors of {self.model_name}: structural probe, {said}\n"
             f"{counted(self.n_train, 'sentence')} to train, {counted(self.n_dev, 'sentence')} "
-            f"scored; 95 % intervals over them\n{_PUNCTUATION[self.punctuation]}"
+            f"scored; 95\xa0% intervals over them\n{_PUNCTUATION[self.punctuation]}"
             + ("" if self.complete else "; training was interrupted"),
             reference={name: {"chain": self.chain[0, i]} for i, name in enumerate(MEASURES)},
             width=width,

@@ -81,6 +81,6 @@ def score_note(measure: str, value: float, interval: tuple[float, float], n_sent
     """Return the score of a probe with its interval, in percent, and the number of sentences."""
     low, high = interval
     return (
-        f"{measure} {100 * value:.1f} % ({100 * low:.1f} to {100 * high:.1f}) "
+        f"{measure} {100 * value:.1f}\xa0% ({100 * low:.1f} to {100 * high:.1f}) "
         f"on {n_sentences:,} sentences"
     )

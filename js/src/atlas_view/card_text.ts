@@ -140,8 +140,8 @@ export function effectRows(effect: Effect): EffectRow[] {
 export const effectTitle = ({ losing }: Effect): string => `losing it hurts: ${losing}`;
 
 export const effectNote = ({ n_places, n_texts }: Effect): string =>
-  `rise of the loss without the head (0.01: the right word is 1 % less probable), with ` +
-  `the 95 % interval · ` +
+  `rise of the loss without the head (0.01: the right word is 1\u00a0% less probable), with ` +
+  `the 95\u00a0% interval · ` +
   `${counted(n_places, "place")} in ${counted(n_texts, "text")} · other heads: of the same layer`;
 
 /** An example in words: `he → captain, 0.59: …`. */
@@ -162,7 +162,7 @@ export function rowsText(shown: number, all: number, { search }: AtlasState): st
 /** How to read the figure. */
 export const MEANING = [
   "strength: (score − control) / (1 − control)",
-  "bar: score, with the control as a tick and the 95 % interval of their difference",
+  "bar: score, with the control as a tick and the 95\u00a0% interval of their difference",
 ];
 
 export function captionOf(state: AtlasState, rows: Row[], all: number): Caption {

@@ -1,5 +1,5 @@
 import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared/caption.js";
-import { counted, digits, percent } from "../shared/numbers.js";
+import { counted, digits, percentOf } from "../shared/numbers.js";
 import type { TextState } from "../shared/text_frame.js";
 import { type Head, headName } from "../shared/types.js";
 import type { Outcome } from "../shared/verdict.js";
@@ -139,7 +139,7 @@ export function titleParts({ drawn, evaluated, state }: Scene): [head: string, a
   return [head, `${here} · ${all}`];
 }
 
-const shareOf = (right: number, n: number) => `${percent(right / n, n)} %`;
+const shareOf = (right: number, n: number) => percentOf(right / n, n);
 
 /** What a picture says under its text: the page has it in its caption. */
 export function notesOf({ drawn, state: { _source } }: Scene): string[] {

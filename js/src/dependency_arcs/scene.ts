@@ -1,5 +1,5 @@
 import { type Caption, caption, type Table } from "../shared/caption.js";
-import { counted, digits, percent, signed } from "../shared/numbers.js";
+import { counted, digits, percentOf, signed } from "../shared/numbers.js";
 import { ALL } from "../shared/relation_types.js";
 import type { Answerer, AnswererTexts, Answers } from "./answerer.js";
 import { answererOf } from "./answerers.js";
@@ -57,8 +57,8 @@ function rightnessText(outcomes: boolean[], measured: ArcsState["_measured"]): s
   if (!measured) return here;
   const { correct, n, baseline, offset } = measured;
   return (
-    `${here} · ${percent(correct / n, n)} % of ${n.toLocaleString("en")} in the treebank ` +
-    `(best offset ${signed(offset)}: ${percent(baseline, n)} %)`
+    `${here} · ${percentOf(correct / n, n)} of ${n.toLocaleString("en")} in the treebank ` +
+    `(best offset ${signed(offset)}: ${percentOf(baseline, n)})`
   );
 }
 

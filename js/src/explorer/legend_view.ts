@@ -9,7 +9,7 @@ export function legendView(theme: Theme, named: NamedHead[]) {
   const there = FAMILIES.filter((family) => named.some((of) => of.family === family));
   const colours = FAMILY_COLOURS[theme.dark ? "dark" : "light"];
   return html`<div class="attnw-ex-key">
-    <span class="attnw-ex-ink">0 ${barView(theme, [])} 100 %</span>
+    <span class="attnw-ex-ink">0 ${barView(theme, [])} 100&nbsp;%</span>
     ${there.map(
       (family) => html`<span class="attnw-ex-family"><s
         style=${`background: ${theme.forced ? theme.text : colours[family]}`}></s>${family}</span>`,

@@ -212,6 +212,6 @@ function tableOf(state: Whole, line: string, drawn: Partial<Record<Panel, Drawn>
       rows.push(["shown head", `${metric}`, `${said(value)} (percentile ${said(percentile)})`]);
   if (drawn.table)
     for (const [relation, head, share] of cells(drawn.table, "relation", "best head", "accuracy %"))
-      rows.push(["best head", `${relation}`, `${head}: ${share} %`]);
+      rows.push(["best head", `${relation}`, `${head}: ${share}\u00a0%`]);
   return { columns: ["part", "name", "value"], rows: rows.slice(0, MOST_ROWS) };
 }

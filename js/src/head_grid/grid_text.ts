@@ -156,8 +156,8 @@ export function legendOf(scene: Scene) {
   // Without a common end the scale is in parts of each head's own.
   const [low, middle] = barTexts(scale, 100);
   const texts: [string, string, string] = [
-    low === "0" ? low : `${low} %`,
-    `${middle} %`,
+    low === "0" ? low : `${low}\u00a0%`,
+    `${middle}\u00a0%`,
     "head max",
   ];
   return { bar, texts, words: words("per head") };

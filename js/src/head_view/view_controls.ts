@@ -115,7 +115,7 @@ export function viewControls(model: Model<ViewState>, { axes, leavesOut }: Contr
       hint: "Draw the strongest lines of each token that have this share of its attention.",
       max: 100,
       value: percent,
-      text: `${percent} %`,
+      text: `${percent}\u00a0%`,
       change: (value) => save(model, { top_mass: value / 100 }),
       hidden: model.get("mode") !== "lines",
     },

@@ -11,7 +11,7 @@ import {
 import { barTexts, wedgeTexts } from "../shared/colour_bar.js";
 import { type HeadNaming, shortName } from "../shared/head_names.js";
 import { labelOf, quoted } from "../shared/labels.js";
-import { counted, digits } from "../shared/numbers.js";
+import { counted, digits, percentOf } from "../shared/numbers.js";
 import { shareText } from "../shared/percent_text.js";
 import { barPrinter, type Print, printValue, quantityName, symbolOf } from "../shared/quantity.js";
 import { offNote } from "../shared/strike.js";
@@ -81,8 +81,6 @@ const FILTERS = { aa: "A → A", ab: "A → B", ba: "B → A", bb: "B → B" };
 export const sentencesName = (value: ViewState["sentences"]) =>
   value === "all" ? "all" : FILTERS[value];
 
-const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
-
 /** Rounding to bytes loses small weights: only a larger gap is then the model's. */
 const FULL_SUM = 0.99;
 const FULL_SUM_ROUNDED = 0.9;
@@ -103,7 +101,7 @@ export function captionOf(
   const whole = quantity === "weights" ? "weight" : quantity;
   const present = hideable(axes);
   const hidden = state.hidden.flatMap((kind) => present.get(kind) ?? []);
-  const share = percent(map.hiddenShare);
+  const share = percentOf(map.hiddenShare, 100);
   const sentences = twoSentences(axes) ? state.sentences : "all";
   const together = shown.several;
   const print = printerOf(exact, quantity, axes.key);
@@ -132,7 +130,7 @@ export function captionOf(
       rowsNote(state, map, together),
       map.off && !together ? offNote(headName(head, state._stacks)) : "",
       state.mode === "lines" && state.top_mass < 1
-        ? `lines that make up ${Math.round(100 * state.top_mass)} % of each row`
+        ? `lines that make up ${percentOf(state.top_mass, 1)} of each row`
         : "",
       hidden.length
         ? `hidden: ${hidden.join(" ")}${shown.peek || map.off ? "" : ` (${share} of the ${whole})`}`
@@ -142,7 +140,7 @@ export function captionOf(
         : `only ${sentencesName(sentences)}${
             shown.peek
               ? ""
-              : ` (${percent(map.filteredShare)} of the ${whole} goes to the other sentence)`
+              : ` (${percentOf(map.filteredShare, 100)} of the ${whole} goes to the other sentence)`
           }`,
       map.renormalised ? "rows renormalised" : "",
       quantity === "weights" && low < (exact ? FULL_SUM : FULL_SUM_ROUNDED)

@@ -1,7 +1,7 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
 import { wholeName } from "../shared/head_names.js";
 import { labelOf, specialName } from "../shared/labels.js";
-import { aligned, counted, digits, figures, percent } from "../shared/numbers.js";
+import { aligned, counted, digits, figures, percentOf } from "../shared/numbers.js";
 import { signedValue } from "../shared/quantity.js";
 import { headName } from "../shared/types.js";
 import type { Link, LinkState, Rest, ScorePart } from "./state.js";
@@ -72,7 +72,7 @@ function printed(values: number[]): (value: number) => string {
 const printWeight = (weight: number) => (weight < 0.0005 ? figures(weight) : digits(weight));
 
 /** A share in per cent. */
-const printShare = (share: number) => `${percent(Math.round(100 * share) / 100 || 0, 1)} %`;
+const printShare = (share: number) => percentOf(Math.round(100 * share) / 100 || 0, 1);
 
 const sizeOf = (parts: ScorePart[]) => parts.reduce((all, [, value]) => all + Math.abs(value), 0);
 

@@ -1,7 +1,7 @@
 import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared/caption.js";
 import { shortName } from "../shared/head_names.js";
 import type { HeadsState, Metrics } from "../shared/head_types.js";
-import { counted, figures } from "../shared/numbers.js";
+import { counted, figures, percentOf } from "../shared/numbers.js";
 import { percentile } from "../shared/tick_strip.js";
 import type { Head, HeadLabel } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
@@ -82,7 +82,7 @@ export const printed = ({ value, low, high, percentile }: Row): RowTexts => ({
   value: figures(value),
   low: figures(low),
   high: figures(high),
-  percentile: Number.isFinite(percentile) ? `${percentile.toFixed(0)} %` : "–",
+  percentile: Number.isFinite(percentile) ? percentOf(percentile / 100, 1) : "–",
 });
 
 /** What the strips show, in words. */

@@ -53,7 +53,7 @@ export function stripLayout(scene: StripScene, look: Omit<Look, "theme">): Strip
     1,
     texts.flatMap(({ value, low, high }) => [value, low, high]),
   );
-  const percentile = widest(3, [...texts.map(({ percentile }) => percentile), "100 %"]);
+  const percentile = widest(3, [...texts.map(({ percentile }) => percentile), "100\u00a0%"]);
   const narrowest = Math.ceil(heading(HEADINGS[2]));
   const others = value + percentile + 3 * GAP;
   const width = Math.max(Math.min(Math.floor(look.width), WIDEST), LEAST + narrowest + others);

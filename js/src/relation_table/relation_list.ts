@@ -18,7 +18,7 @@ const MEANINGS: Record<Column, string> = {
   n: "words",
   head: "the most accurate head of either direction",
   direction: "the word that the head looks at: the governor of the word, or its dependent",
-  accuracy: "bar: accuracy; line: 95 % interval; tick: best fixed offset",
+  accuracy: "bar: accuracy; line: 95\u00a0% interval; tick: best fixed offset",
   baseline: "accuracy of the best fixed offset",
   gain: "percentage points above the offset; * corrected p up to 0.05",
 };

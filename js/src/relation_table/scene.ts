@@ -1,6 +1,6 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
-import { counted, percent, printP, signed } from "../shared/numbers.js";
+import { counted, percent, percentOf, printP, signed } from "../shared/numbers.js";
 import { ALL, DIRECTIONS, type Direction, POOLED } from "../shared/relation_types.js";
 import { type Head, headName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
@@ -167,8 +167,8 @@ function scoreText(score: Score, row: Row): string {
   const { n, accuracy, low, high, p } = score;
   const interval = `${percent(low, n)} to ${percent(high, n)}`;
   return (
-    `${percent(accuracy, n)} % of ${counted(n, "word")} (95 % interval ${interval}) · ` +
-    `best offset ${signed(row.offset)}: ${percent(row.baseline, n)} % · ${printP(p)}`
+    `${percentOf(accuracy, n)} of ${counted(n, "word")} (95\u00a0% interval ${interval}) · ` +
+    `best offset ${signed(row.offset)}: ${percentOf(row.baseline, n)} · ${printP(p)}`
   );
 }
 
@@ -300,7 +300,7 @@ export function captionOf({ state, said, stack, heat, rows }: Scene, bars: boole
     model: _source.model,
     head: headNames(selected, { labels }),
     quantity: "accuracy: how often the most attended word is the governor",
-    scale: heat ? `map: linear colour scale, 0 to ${percent(heat.most, 100)} %` : "",
+    scale: heat ? `map: linear colour scale, 0 to ${percentOf(heat.most, 100)}` : "",
     notes: [
       said,
       heat ? `map: every head on ${relation}, ${direction}` : "",
@@ -315,7 +315,7 @@ export const meaning = (rows: Row[], bars: boolean): string[] => [
   bars ? "bar: accuracy, with its interval and a tick at the best fixed offset" : "",
   rows.some(isBelow) ? "dashed: best head below the offset" : "",
   rows.some(({ relation }) => relation.endsWith(POOLED)) ? "(all): subtypes included" : "",
-  "intervals: Wilson, 95 %",
+  "intervals: Wilson, 95\u00a0%",
   "p: McNemar's test against the best fixed offset, Holm's correction",
   "*: corrected p ≤ 0.05",
 ];

@@ -26,7 +26,7 @@ export function hideOffer(
       ),
     });
   const percent = Math.round(100 * (resting?.share ?? 0));
-  const rests = `${percent} % of the attention of all heads rests on`;
+  const rests = `${percent}\u00a0% of the attention of all heads rests on`;
   const isOne = kinds.length === 1;
   const state = areHidden ? `, which ${isOne ? "is" : "are"} hidden` : "";
   return html`<p class="attnw-offer" ?hidden=${kinds.length === 0}

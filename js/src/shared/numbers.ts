@@ -46,6 +46,9 @@ export function percent(share: number, n: number): string {
   return text.replace("-", "−");
 }
 
+/** The same with its sign, from which no line breaks. */
+export const percentOf = (share: number, n: number) => `${percent(share, n)}\u00a0%`;
+
 export const signed = (offset: number) => (offset < 0 ? `−${-offset}` : `+${offset}`);
 
 export const printP = (p: number) => (p < 0.001 ? "p < 0.001" : `p = ${Number(p.toPrecision(2))}`);

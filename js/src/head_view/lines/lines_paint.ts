@@ -47,9 +47,9 @@ export function arrangeLines(scene: Scene, scrollTop: number, whole = false): Li
   });
 }
 
-const LEAST_NOTE = "no lines below 1.5 times an even share, or below 3 %";
+const LEAST_NOTE = "no lines below 1.5 times an even share, or below 3\u00a0%";
 const NO_LINES = ["No link is stronger than", "1.5 times an even share."];
-const NO_DIFFERENCES = ["No link differs by 0.1 %", "of the scale of A and B."];
+const NO_DIFFERENCES = ["No link differs by 0.1\u00a0%", "of the scale of A and B."];
 
 /** The lines to draw: all in sight, and those of the tokens that are locked or pointed at. */
 export interface Chosen {
