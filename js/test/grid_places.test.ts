@@ -161,7 +161,7 @@ describe("a painted cell", () => {
 describe("what is said of painted cells", () => {
   test("names the row, what is left out, and the picture", () => {
     const said = captionText(captionOf(scene()));
-    expect(said).toContain("cells: where r0c1 looks, painted on the picture");
+    expect(said).toContain("cells: where “r0c1” looks, painted on the picture");
     expect(said).toContain("tick on the bar: even share 25");
     expect(said).toContain("shares on tokens without a place are not drawn");
     expect(said).toContain("contains the picture of the input");

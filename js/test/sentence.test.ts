@@ -453,7 +453,7 @@ describe("the cells of all heads", () => {
       const word = row.indexOf(most) === 5 ? "self" : (WORDS[row.indexOf(most)] ?? "");
       expect(texts.some((text) => text && word.startsWith(text))).toBe(true);
     }
-    expect(caption.notes.join()).toContain("cells: where she looks most");
+    expect(caption.notes.join()).toContain("cells: where “she” looks most");
   });
   test("say how much a locked word gives to a second one", () => {
     const { texts, caption } = drawn([
@@ -465,7 +465,7 @@ describe("the cells of all heads", () => {
       const weight = row[2] ?? 0;
       if (weight >= 3 / N) expect(texts).toContain(String(Math.round(100 * weight)));
     }
-    expect(caption.notes.join()).toContain("cells: attention from she to nurse in per cent");
+    expect(caption.notes.join()).toContain("cells: attention from “she” to “nurse” in per cent");
   });
   test("show the maps where no reader has locked a word", () => {
     const { texts, caption } = drawn([["query", 5]], "maps");

@@ -199,11 +199,11 @@ def test_all_heads_show_the_row_of_the_patch_that_is_locked(
         page = there.page
         page.goto(path.as_uri())
         caption = page.locator(".attnw-grid-caption")
-        expect(caption).to_contain_text("cells: where [CLS] looks, painted on the picture")
+        expect(caption).to_contain_text("cells: where “[CLS]” looks, painted on the picture")
         expect(caption).to_contain_text("contains the picture of the input")
         page.locator(FIGURE).click(position=patch(page, 2, 1))
         page.mouse.move(0, 0)
-        expect(caption).to_contain_text("cells: where r2c1 looks")
+        expect(caption).to_contain_text("cells: where “r2c1” looks")
         weights = attention.weights()[:, :, 1 + 2 * 4 + 1, 1:].reshape(2, 3, 4, 4)
         for layer, head in ((0, 0), (1, 2)):
             shown = weights[layer, head]
@@ -219,8 +219,8 @@ def test_all_heads_show_the_row_of_the_patch_that_is_locked(
         page.get_by_role("combobox", name="thumbnails").select_option("maps")
         expect(caption).not_to_contain_text("painted on the picture")
         page.get_by_role("combobox", name="thumbnails").select_option("places")
-        expect(caption).to_contain_text("cells: where r2c1 looks")
+        expect(caption).to_contain_text("cells: where “r2c1” looks")
         assert complaints(page) == []
         page.emulate_media(forced_colors="active")
-        expect(caption).to_contain_text("cells: where r2c1 looks")
+        expect(caption).to_contain_text("cells: where “r2c1” looks")
         there.assert_quiet()

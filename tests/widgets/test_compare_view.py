@@ -281,6 +281,14 @@ def test_captions_name_the_two(pair: tuple[Attention, Attention]) -> None:
         1,
         0,
     ]
+    view.mode = "lines"
+    maps = "A and B: no lines below 1.5 times an even share, or below 3\xa0%"
+    assert set(view.caption.notes) >= {
+        maps,
+        "A − B: no lines below 3\xa0% of its scale, or below 0.1\xa0%",
+    }
+    view.mode = "matrix"
+    assert "no lines" not in str(view.caption)
     grid = HeadGrid(pair[0], versus=pair[1])
     said = str(grid.caption)
     assert "A − B" in said and "differences between the 7 tokens that both have" in said

@@ -12,6 +12,7 @@ from attnwidget.widgets.token_lens.three_digits import three_digits
 from attnwidget.widgets.wire.values import in_unit
 from fixtures import zoo
 from fixtures.recording import from_page, on_page, updates
+from fixtures.svg_picture import elements
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -108,11 +109,22 @@ def test_heads_are_listed_where_the_locked_link_has_the_largest_weight(
         lens.hidden = hidden
         rows = maps[:, :, query].copy()
         rows[..., [kind in hidden for kind in attention.special]] = -1
-        goes = [Head(int(i), int(j)) for i, j in np.argwhere(rows.argmax(-1) == key)]
+        counts = (rows.argmax(-1) == key) & (weights >= 1.5 / len(attention.tokens))
+        goes = [Head(int(i), int(j)) for i, j in np.argwhere(counts)]
         assert lens.heads == sorted(goes, key=lambda head: -weights[head[0], head[1]])
         assert on_page(lens, "lens")["goes"]["view"].tobytes().count(1) == len(goes) > 0
     lens.tokens = [("query", query)]
     assert lens.heads == []
+
+
+def test_a_lens_counts_the_heads_that_a_grid_prints_in_bold(attention: Attention) -> None:
+    query = attention.tokens.index("he")
+    for key in range(1, len(attention.tokens) - 1):
+        locked = [("query", query), ("key", key)]
+        lens = TokenLens(attention, tokens=locked)
+        bold = elements(HeadGrid(attention, tokens=locked).figure(), "text")
+        numbers = [text for text in bold if (text.text or "").isdigit()]
+        assert len(lens.heads) == sum(text.get("font-weight") == "700" for text in numbers)
 
 
 def test_no_head_goes_where_it_may_not_see(causal: Attention) -> None:
@@ -212,7 +224,7 @@ def test_the_caption_and_the_table_name_words_direction_quantity_and_scale(
     lens.tokens = [("query", query), ("key", key)]
     said = str(lens.caption)
     assert f"{len(lens.heads)} of 72 heads go from “he” to “captain”" in said
-    assert "no other key has a larger weight from “he”" in said
+    assert "more weight than any other token, from 1.5 times an even share on" in said
     lens.tokens = [("key", 3)]
     lens.unit = "words"
     lens.quantity = "norms"

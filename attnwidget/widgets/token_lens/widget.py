@@ -20,6 +20,8 @@ from attnwidget.widgets.wire.values import axes_to_wire, in_unit, to_wire
 
 # More numbers than these are sent to three digits, in a byte and a half each.
 _MOST_IN_FULL = 6000
+# A link counts from so many even shares on, as in the grid of an explorer.
+_TIMES_EVEN = 1.5
 
 
 class TokenLens(StackChoice):
@@ -90,8 +92,10 @@ class TokenLens(StackChoice):
     def heads(self) -> list[Head]:
         """The heads that go from the locked query to the locked key, the largest weight first.
 
-        A head goes there if no visible key has a larger weight from the query. A head that is
-        switched off goes nowhere. Empty unless a query and a key are locked.
+        A head goes there if the key has a larger weight from the query than every other visible
+        key, and at least 1.5 times the even share (1 / number of keys that the query sees). Other
+        quantities have no even share. A head that is switched off goes nowhere. Empty unless a
+        query and a key are locked.
         """
         query, key = self._asked()
         if query is None or key is None:
@@ -127,12 +131,15 @@ class TokenLens(StackChoice):
         )
 
     def _pair(self, query: int, key: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Return values [L, H] from one token to another, and whether no key has a larger value."""
+        """Return values [L, H] from one token to another, and the heads that go there, [L, H]."""
         rows = self._of("query", query)
         values = rows[..., key]
-        hidden = np.isin(self._axis("key").special, self.hidden)
-        largest = np.nanmax(np.where(hidden, -1, rows), axis=-1)
-        goes = values >= largest
+        left_out = np.isin(self._axis("key").special, self.hidden)
+        left_out[key] = True
+        goes = values > np.nanmax(np.where(left_out, 0, rows), axis=-1)
+        if self.quantity == "weights":
+            # NaN, where a mask hides the key, is no link either.
+            goes &= values * np.isfinite(rows).sum(-1) >= _TIMES_EVEN
         for head in self._edit[0]:
             if head.stack == self.stack:
                 goes[head.layer, head.head] = False

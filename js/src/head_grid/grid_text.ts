@@ -11,7 +11,7 @@ import {
 import type { Cell } from "../shared/cells.js";
 import { barTexts, strip } from "../shared/colour_bar.js";
 import { FAMILIES } from "../shared/families.js";
-import { labelOf, quoted, specialName } from "../shared/labels.js";
+import { labelOf, specialName, tokenInQuotes } from "../shared/labels.js";
 import { counted, figures } from "../shared/numbers.js";
 import { shareText } from "../shared/percent_text.js";
 import { barPrinter, printValue, quantityName, signedValue, symbolOf } from "../shared/quantity.js";
@@ -201,10 +201,10 @@ export function captionOf(scene: Scene): Caption {
 /** What a caption says of cells that answer for locked words, in place of maps. */
 function askedNote({ asked, layout, state: { _axes: axes } }: Scene): string {
   if (!asked) return "";
-  const from = quoted(labelOf(axes.query, asked.rows.query));
+  const from = tokenInQuotes(axes.query, asked.rows.query);
   if (asked.key !== undefined)
     return (
-      `cells: attention from ${from} to ${quoted(labelOf(axes.key, asked.key))} in per cent, ` +
+      `cells: attention from ${from} to ${tokenInQuotes(axes.key, asked.key)} in per cent, ` +
       `bold where no other word gets as much, from 1.5 times an even share on`
     );
   return layout.cell < WITH_WORD
@@ -218,7 +218,7 @@ function paintedNotes({ asked, look: { rows }, maps, state }: Scene): string[] {
   const { _axes: axes, _media: media } = state;
   const pictures = rows.plates.filter(({ picture }) => picture).length;
   const of = rows.of ?? -1;
-  const row = rowWords(rows, of < 0 ? "" : labelOf(axes[rows.side], of));
+  const row = rowWords(rows, of < 0 ? "" : tokenInQuotes(axes[rows.side], of));
   const held = media?.pictures.length ?? 0;
   const { even } = rows;
   const share = even === undefined ? "" : maps?.times_keys ? "1×" : shareText(even);
@@ -234,9 +234,9 @@ function paintedNotes({ asked, look: { rows }, maps, state }: Scene): string[] {
 /** "where “[CLS]” looks", "who looks at “r3c4”", "where all queries look on average". */
 const rowWords = ({ side }: Pick<PaintedRows, "side">, token: string): string =>
   side === "key"
-    ? `who looks at ${quoted(token)}`
+    ? `who looks at ${token}`
     : token
-      ? `where ${quoted(token)} looks`
+      ? `where ${token} looks`
       : "where all queries look on average";
 
 /** What a caption says of the colours at the left of cells. */

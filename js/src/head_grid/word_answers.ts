@@ -1,9 +1,8 @@
+import { evenOf, isLargestLink } from "../shared/largest_link.js";
 import type { Axes } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
 import type { Rows } from "./state.js";
 
-/** A link counts from so many even shares on. */
-const TIMES_EVEN = 1.5;
 /** A number is printed from so many even shares on, where another key gets more. */
 const TIMES_PRINTED = 3;
 /** The word is printed where it stands out: from so many even shares on, and from so much. */
@@ -36,8 +35,7 @@ function rowsOf({ values }: Rows) {
   const all = asFloat32(values);
   return Array.from({ length: layers * heads }, (_, head) => {
     const row = all.subarray(head * keys, (head + 1) * keys);
-    const seen = row.reduce((count, value) => count + (Number.isNaN(value) ? 0 : 1), 0);
-    return { row, even: 1 / Math.max(1, seen) };
+    return { row, even: evenOf(row) };
   });
 }
 
@@ -62,12 +60,8 @@ export function pairAnswers(
 ): PairAnswer[] {
   const hides = isHidden(axes, hidden);
   return rowsOf(rows).map(({ row, even }) => {
-    const value = row[key] ?? Number.NaN;
-    const weight = Number.isNaN(value) ? 0 : value;
-    let others = 0;
-    for (let i = 0; i < row.length; i++)
-      if (i !== key && !hides[i] && (row[i] ?? 0) > others) others = row[i] ?? 0;
-    const isLargest = weight > others && weight >= TIMES_EVEN * even;
+    const weight = row[key] || 0;
+    const isLargest = isLargestLink(row, key, hides, even);
     return { weight, isLargest, isPrinted: isLargest || weight >= TIMES_PRINTED * even };
   });
 }

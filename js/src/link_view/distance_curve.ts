@@ -1,4 +1,4 @@
-import { AXIS_LABEL_SIZE, labelFont, labelOf } from "../shared/labels.js";
+import { AXIS_LABEL_SIZE, labelFont, tokenInQuotes } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { counted, digits, figures } from "../shared/numbers.js";
 import { asFloat32 } from "../shared/wire.js";
@@ -73,7 +73,7 @@ export function curveOf(
   const width = Math.min(look.width, most);
   const right = width - END;
   const shape = { first, weights, left, right };
-  const key = `“${labelOf(state._token_axes.key, link.key)}”`;
+  const key = tokenInQuotes(state._token_axes.key, link.key);
   const now = at - first;
   const said = [
     `${distanceName(at)}: weight ${digits(weights[now] ?? 0)}, score ${figures(scores[now] ?? 0)}`,

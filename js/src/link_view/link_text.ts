@@ -1,6 +1,6 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
 import { wholeName } from "../shared/head_names.js";
-import { labelOf, specialName } from "../shared/labels.js";
+import { labelOf, specialName, tokenInQuotes } from "../shared/labels.js";
 import { aligned, counted, digits, figures, percentOf } from "../shared/numbers.js";
 import { signedValue } from "../shared/quantity.js";
 import { headName } from "../shared/types.js";
@@ -43,8 +43,8 @@ export interface AnswerPanel {
 }
 
 const queryOf = (state: LinkState, link: Link) =>
-  `“${labelOf(state._token_axes.query, link.query)}”`;
-const keyName = (state: LinkState, index: number) => `“${labelOf(state._token_axes.key, index)}”`;
+  tokenInQuotes(state._token_axes.query, link.query);
+const keyName = (state: LinkState, index: number) => tokenInQuotes(state._token_axes.key, index);
 
 /** The weight of a key, as far as the page has it. */
 const weightOf = (link: Link, key: number) =>

@@ -91,7 +91,7 @@ export function captionOf(scene: StripScene | null): Caption {
   const { head, count, rows, marked } = scene;
   return caption(FIGURE, {
     head: headNames([head], scene),
-    quantity: `${rows.length} metric${rows.length === 1 ? "" : "s"}`,
+    quantity: counted(rows.length, "metric"),
     scale: "each strip from the smallest value to the largest",
     notes: [
       counted(count, "head"),

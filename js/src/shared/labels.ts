@@ -52,6 +52,10 @@ export function specialName(axes: Axes, kind: Special): string | undefined {
 /** A word in quotes, which belong to the sentence: they do not turn with a right-to-left word. */
 export const inQuotes = (text: string): string => `“${isolated(text)}”`;
 
+/** A token in quotes: a word in a sentence is otherwise read as a word of the sentence. */
+export const tokenInQuotes = (axis: Axis, index: number): string =>
+  inQuotes(spelledOf(axis, index));
+
 /**
  * A label in a line of labels: punctuation stands in quotes, to separate it from the line's
  * punctuation.

@@ -11,7 +11,8 @@ import {
 import type { Cell } from "../shared/cells.js";
 import { barTexts } from "../shared/colour_bar.js";
 import { wholeName } from "../shared/head_names.js";
-import { labelOf, specialName } from "../shared/labels.js";
+import { labelOf, specialName, tokenInQuotes } from "../shared/labels.js";
+import { counted } from "../shared/numbers.js";
 import { barPrinter, quantityName, symbolOf } from "../shared/quantity.js";
 import { offNote } from "../shared/strike.js";
 import type { Head, Side } from "../shared/types.js";
@@ -30,11 +31,9 @@ const LOCK = "no word is locked: the first one is shown";
 /** The locked token of a side, quoted. */
 function tokenOf({ lens, axes }: Pick<Scene, "lens" | "axes">, side: Side): string {
   const index = lens[side];
-  return index === null ? "" : `“${labelOf(axes[side], index)}”`;
+  return index === null ? "" : tokenInQuotes(axes[side], index);
 }
 
-const plural = (count: number, what: string) =>
-  `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
 const inStack = ({ lens }: Scene) => (lens.stack === "self" ? "" : `${lens.stack} `);
 
 /** How many heads there are, in words; layers without attention have none. */
@@ -42,7 +41,7 @@ function countOfHeads(scene: Scene): string {
   const stack = scene.state._stacks.find(({ name }) => name === scene.lens.stack);
   const without = new Set(stack?.without_attention);
   const heads = scene.heads.filter(([layer]) => !without.has(layer));
-  return plural(heads.length, `${inStack(scene)}head`);
+  return counted(heads.length, `${inStack(scene)}head`);
 }
 
 /** Which heads these are: "12 heads of layer 3", "all 72 heads". */
@@ -120,7 +119,7 @@ export function captionOf(scene: Scene): Caption {
   const hidden = state.hidden.map((kind) => specialName(axes, kind) ?? "").filter(Boolean);
   const from = tokenOf(scene, "query");
   const to = tokenOf(scene, "key");
-  const others = `${plural(tokens.length + leftOut, lens.unit.slice(0, -1))}`;
+  const others = counted(tokens.length + leftOut, lens.unit.slice(0, -1));
   const pair = `from ${from || others} to ${to || others}`;
   const among = hidden.length ? ", among the tokens shown" : "";
   const whole = lens.quantity === "weights" ? "weight" : lens.quantity.slice(0, -1);
@@ -138,8 +137,9 @@ export function captionOf(scene: Scene): Caption {
       side && state.sort === "weight" ? `heads by their largest ${whole}` : "",
       side
         ? ""
-        : `a head goes there (marked) where no other key has a larger ${whole} from ` +
-          `${from}${among}`,
+        : `marked: more ${whole} than any other token${among}${
+            lens.quantity === "weights" ? ", from 1.5 times an even share on" : ""
+          }`,
       offHeads.length ? `empty and struck through: switched off (${namesOff})` : "",
       isNone(scene) ? LOCK : "",
       leftOut ? `the ${tokens.length} tokens with the largest ${whole}s alone` : "",

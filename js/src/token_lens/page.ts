@@ -1,3 +1,4 @@
+import { evenOf, isLargestLink } from "../shared/largest_link.js";
 import {
   decodedByte,
   type EmbeddedMaps,
@@ -66,10 +67,12 @@ function lensOf(
   };
   if (query !== null && key !== null) {
     const all = Array.from({ length: layers * heads }, (_, head) => head);
+    const hides = axes.key.text.map((_, k) => isHidden(axes.key, k, hidden));
     const goes = all.map((head) => {
-      const weight = at(head, query, key);
-      const others = [...axes.key.text.keys()].filter((k) => !isHidden(axes.key, k, hidden));
-      return Number(weight > 0 && others.every((k) => at(head, query, k) <= weight));
+      const row = Float32Array.from(hides, (_, k) =>
+        decodedByte(at(head, query, k), maps.maxima[head] ?? 0),
+      );
+      return Number(isLargestLink(row, key, hides, quantity === "weights" ? evenOf(row) : 0));
     });
     const shape = [layers, heads];
     const values = all.map((head) => [at(head, query, key)]);

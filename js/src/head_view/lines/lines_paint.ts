@@ -7,6 +7,7 @@ import { isWhole } from "../../shared/window.js";
 import { isZoomable, type Positions, type Scene, widestOf } from "../scene.js";
 import { LEVELS } from "../several/head_colours.js";
 import { paintHeadCells, together } from "../several/overlay_lines.js";
+import { DIFFERENCE, OF_BOTH } from "../several/two_maps.js";
 import { sourceOf, weightAt } from "../source/source_of.js";
 import { isPair } from "../source/target.js";
 import type { VisibleMap } from "../source/visible_map.js";
@@ -47,7 +48,14 @@ export function arrangeLines(scene: Scene, scrollTop: number, whole = false): Li
   });
 }
 
-const LEAST_NOTE = "no lines below 1.5 times an even share, or below 3\u00a0%";
+/** What is too small for a line: a comparison has differences beside maps, each with its rule. */
+function leastNote({ map, absent }: Scene): string {
+  if (!map.least) return "";
+  const of = map.signed ? `${DIFFERENCE}: ` : absent ? `${OF_BOTH}: ` : "";
+  const share = map.signed ? "3\u00a0% of its scale" : "1.5 times an even share";
+  return `${of}no lines below ${share}, or below ${map.signed ? 0.1 : 3}\u00a0%`;
+}
+
 const NO_LINES = ["No link is stronger than", "1.5 times an even share."];
 const NO_DIFFERENCES = ["No link differs by 0.1\u00a0%", "of the scale of A and B."];
 
@@ -96,7 +104,8 @@ export function focusedLines(scene: Scene, at: LinesLayout, { cutoffs }: Chosen)
 }
 
 /** What lines leave out. */
-export function linesNotes(layout: LinesLayout, lines: Lines, { map }: Scene): string[] {
+export function linesNotes(layout: LinesLayout, lines: Lines, scene: Scene): string[] {
+  const { map } = scene;
   const { rows, cols } = map;
   if (map.off) return [];
   const query = rowsInSight(layout, "query");
@@ -110,14 +119,14 @@ export function linesNotes(layout: LinesLayout, lines: Lines, { map }: Scene): s
         ? ""
         : `zoomed: queries ${span(rows, query)} and keys ${span(cols, key)} of ${counts} in sight`,
       `the strongest ${counted(lines.count, "link")} in sight; weaker links are not shown`,
-      map.least && !map.signed ? LEAST_NOTE : "",
+      leastNote(scene),
     ].filter(Boolean);
   }
   const count = Math.max(layout.rows, layout.cols);
   const start = Math.min(query.start, key.start);
   const end = Math.max(query.end, key.end);
   return [
-    map.least && !map.signed ? LEAST_NOTE : "",
+    leastNote(scene),
     end - start < count
       ? `tokens ${start} to ${end - 1} of ${count} in sight, with their lines`
       : "",
