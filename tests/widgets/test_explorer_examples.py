@@ -236,6 +236,19 @@ def test_another_text_opens_on_what_stands_out_in_it(model: AttentionModel) -> N
     assert explorer.head == Head(1, 3)
 
 
+def test_the_explorer_opens_on_no_link_of_an_unknown_word(model: AttentionModel) -> None:
+    for text in ("漢字 かな 😀 Ω hello 漢", "She saw 漢 and 😀 laughed.", "漢 ate 😀"):
+        explorer = explore(model, text, treebank=False)
+        query = explorer.attention.words.stacks["self"].query
+        assert "[UNK]" in query.raw
+        assert all(query.raw[index] != "[UNK]" for _, index in explorer.tokens)
+        unnamed = opening_of(explorer.attention, unknown="[UNK]")
+        assert all(explorer.attention.tokens[i] != "[UNK]" for i in unnamed.query + unnamed.key)
+        for head in map(Head, range(6), range(6)):
+            explorer.selected = [head]
+            assert all(query.raw[index] != "[UNK]" for _, index in explorer.tokens)
+
+
 def test_another_text_keeps_the_head_that_a_reader_selected(model: AttentionModel) -> None:
     explorer = explore(model, ANOTHER_STORY, treebank=False)
     from_page(explorer.grid, {"selected": [[4, 4, "self"]]})

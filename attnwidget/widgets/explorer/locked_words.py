@@ -13,8 +13,17 @@ LockedTokens = tuple[tuple[str, int], ...]
 
 def mask_of(model: AttentionModel) -> str | None:
     """Return the mask token of a model, or None."""
-    mask = getattr(model.tokenizer, "mask_token", None)
-    return None if mask is None else str(mask)
+    return _spelled(model, "mask_token")
+
+
+def unknown_of(model: AttentionModel) -> str | None:
+    """Return the token that a model reads in place of unknown words, or None."""
+    return _spelled(model, "unk_token")
+
+
+def _spelled(model: AttentionModel, name: str) -> str | None:
+    token = getattr(model.tokenizer, name, None)
+    return None if token is None else str(token)
 
 
 class LockedWords:
@@ -77,6 +86,7 @@ class LockedWords:
                 explorer.unit,
                 names=self._names.by_head,
                 mask=mask_of(explorer.model),
+                unknown=unknown_of(explorer.model),
             )
         )
 

@@ -92,6 +92,7 @@ def opening_of(
     names: Mapping[Head, str] | None = None,
     *,
     mask: str | None = None,
+    unknown: str | None = None,
     effects: EffectsOf | None = None,
 ) -> Opening:
     """Return the head and the word to open on.
@@ -107,10 +108,10 @@ def opening_of(
     - 0.5 if the word attends more to another visible word, and 0.25 if a pronoun attends to a later
       word.
 
-    Words whose wordpieces are merged count. Special tokens, hidden resting places and words of a
-    chat template do not count. The best link stands out if its weight is at least 10 % and twice
-    its even share, and its score at least 0.02. In a masked text, the active word is the mask
-    token. In a chat without an answer, the last word is the token before the answer. An
+    Words whose wordpieces are merged count. Special tokens, unknown words, hidden resting places
+    and words of a chat template do not count. The best link stands out if its weight is at least 10
+    % and twice its even share, and its score at least 0.02. In a masked text, the active word is
+    the mask token. In a chat without an answer, the last word is the token before the answer. An
     encoder-decoder opens on its cross-attention, where any two words are compared. With a picture,
     the attended words are its patches, and the active word is [CLS], or a word of the text.
 
@@ -122,6 +123,7 @@ def opening_of(
         attention: The attention.
         names: Names of heads, as an atlas gives them (`names_in`).
         mask: The mask token, as the vocabulary spells it; None = a model without a mask token.
+        unknown: The token in place of unknown words, as the vocabulary spells it; None = none.
         effects: Changes of the answer's probability without heads; None = compare links only.
 
     Example:
@@ -135,7 +137,7 @@ def opening_of(
         >>> str(opening.head), opening.tokens, attention.tokens[opening.key[0]]
         ('L1 H3', (('query', 7),), 'boat')
     """
-    words = _Words(attention, _stack_of(attention), mask)
+    words = _Words(attention, _stack_of(attention), mask, unknown)
     if effects is not None and words.last is not None:
         answering = _answering(words, effects)
         if answering is not None:
@@ -150,6 +152,7 @@ def active_word(
     *,
     names: Mapping[Head, str] | None = None,
     mask: str | None = None,
+    unknown: str | None = None,
 ) -> tuple[tuple[str, int], ...]:
     """Return the word to make active when a head is shown, as entries (side, index) of the figure.
 
@@ -164,6 +167,7 @@ def active_word(
         unit: "tokens" or "words".
         names: Names of heads, as in `opening_of`.
         mask: The mask token, as in `opening_of`.
+        unknown: The token in place of unknown words, as in `opening_of`.
 
     Example:
         >>> from attnwidget import Head, load_model
@@ -174,7 +178,7 @@ def active_word(
     """
     if attention.is_long:
         return ()
-    words = _Words(attention, head.stack, mask, nearest=1)
+    words = _Words(attention, head.stack, mask, unknown, nearest=1)
     axis = attention.stacks[head.stack].query
     asked = words.masks[0] if words.masks else words.last
     if asked is not None:
@@ -183,7 +187,11 @@ def active_word(
 
 
 def opening_of_change(
-    attention: Attention, other: Attention, changes: Float32Array, stack: str
+    attention: Attention,
+    other: Attention,
+    changes: Float32Array,
+    stack: str,
+    unknown: str | None = None,
 ) -> Opening:
     """Return the head and the word to open a comparison on: the largest difference of a link.
 
@@ -196,6 +204,7 @@ def opening_of_change(
         other: The second attention.
         changes: Change of each head (`Attention.changes`), [L, H].
         stack: The stack that is compared.
+        unknown: The token in place of unknown words, as in `opening_of`.
 
     Example:
         >>> from attnwidget import load_model
@@ -211,7 +220,7 @@ def opening_of_change(
     axes = attention.stacks[stack], other.stacks[stack]
     if any(getattr(axes[0], side) != getattr(axes[1], side) for side in ("query", "key")):
         return best
-    words, others = (_Words(read, stack, None) for read in (attention, other))
+    words, others = (_Words(read, stack, None, unknown) for read in (attention, other))
     found = replace(best, score=0.0)
     for (layer, weights), (_, second) in zip(words.layers(), others.layers(), strict=True):
         strong = words.allowed & (words.strong(weights) | others.strong(second))
@@ -229,6 +238,7 @@ class _Words:
         attention: The attention.
         name: Name of the stack.
         mask: The mask token, or None.
+        unknown: The token in place of unknown words, or None.
         nearest: Smallest distance of two words whose link is compared.
 
     Attributes:
@@ -245,7 +255,13 @@ class _Words:
     """
 
     def __init__(
-        self, attention: Attention, name: str, mask: str | None, *, nearest: int = 2
+        self,
+        attention: Attention,
+        name: str,
+        mask: str | None,
+        unknown: str | None,
+        *,
+        nearest: int = 2,
     ) -> None:
         self.name = name
         self._attention = attention
@@ -264,8 +280,8 @@ class _Words:
         self.key = key
         self.even = self._even_shares(axes)
         self._is_causal = name != "cross" and self._sees_nothing_later()
-        of_query, asking = _classes_of(axes.query, query, hidden)
-        of_key, answering = _classes_of(axes.key, key, hidden)
+        of_query, asking = _classes_of(axes.query, query, hidden, unknown)
+        of_key, answering = _classes_of(axes.key, key, hidden, unknown)
         self._answering = answering
         rows = np.array(self._rows)
         self._asking = asking[rows]
@@ -492,7 +508,7 @@ def _answering(words: _Words, effects: EffectsOf) -> Opening | None:
 
 
 def _classes_of(
-    axis: Tokens, groups: Sequence[Sequence[int]], hidden: Sequence[str]
+    axis: Tokens, groups: Sequence[Sequence[int]], hidden: Sequence[str], unknown: str | None
 ) -> tuple[list[WordClass], BoolArray]:
     """Return the class of each word, and whether the word is visible.
 
@@ -505,6 +521,9 @@ def _classes_of(
         for group in groups
     ]
     shown = np.array([kind in ("", "first") and kind not in hidden for kind in special])
+    if unknown is not None:
+        # The model reads one token for all words that it does not know.
+        shown &= np.array([axis.raw[group[0]] != unknown for group in groups])
     if axis.roles:
         # The words of a chat template, such as the names of roles, are no words of the text.
         shown &= np.array([axis.roles[group[0]] != TEMPLATE for group in groups])

@@ -46,7 +46,7 @@ from attnwidget.widgets.explorer.given_text import (
     with_media_of,
 )
 from attnwidget.widgets.explorer.head_names import HeadNames
-from attnwidget.widgets.explorer.locked_words import LockedTokens, LockedWords, mask_of
+from attnwidget.widgets.explorer.locked_words import LockedTokens, LockedWords, mask_of, unknown_of
 from attnwidget.widgets.explorer.opening import (
     Opening,
     active_word,
@@ -366,7 +366,14 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         if opening is not None and opening.head == head:
             return _opening_words(opening, attention, traits["unit"])
         names = self._names.by_head
-        return active_word(attention, head, traits["unit"], names=names, mask=mask_of(self._model))
+        return active_word(
+            attention,
+            head,
+            traits["unit"],
+            names=names,
+            mask=mask_of(self._model),
+            unknown=unknown_of(self._model),
+        )
 
     def _opening_of_text(self, attention: Attention) -> Opening:
         """Return the head and the word to open an unprepared text on."""
@@ -374,6 +381,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             attention,
             self._names.by_head,
             mask=mask_of(self._model),
+            unknown=unknown_of(self._model),
             effects=quick_effects(attention),
         )
 
@@ -657,7 +665,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             return
         stack = self.head.stack if self.head else next(iter(self.attention.stacks))
         changes = self.attention.changes(other, stack)
-        opening = opening_of_change(self.attention, other, changes, stack)
+        opening = opening_of_change(self.attention, other, changes, stack, unknown_of(self._model))
         self._select(opening.head)
         axis = self.attention.stacks[stack].query
         self.tokens = list(opening.in_unit(self.unit, axis))
