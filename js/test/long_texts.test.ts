@@ -54,3 +54,7 @@ test("a pen of pictures writes the beginning of a text", () => {
   pen.strokeText(word, 0, 0);
   expect(pen.body.length).toBeLessThan(3 * MOST_DRAWN);
 });
+
+test("a space that breaks no line is as wide as a space", () => {
+  expect(textWidth("59\u00a0%", 12)).toBe(textWidth("59 %", 12));
+});

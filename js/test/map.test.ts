@@ -1,5 +1,6 @@
 // @vitest-environment node
 import { describe, expect, test } from "vitest";
+import { nameBox } from "../src/head_map/head_numbers.js";
 import type { Point } from "../src/head_map/map_points.js";
 import { groupColour, groupLegend, groupShape, layerColour } from "../src/head_map/paint.js";
 import {
@@ -123,6 +124,27 @@ describe("scene", () => {
       [1, 0],
     ]);
     expect([...touching]).toEqual([points[1]]);
+  });
+
+  test("the name of a head covers no other head where there is room beside it", () => {
+    // The second head is where the name would stand at first.
+    const places: [number, number][] = [
+      [0, 0],
+      [0.5, 0.2],
+      [1, 1],
+      [3, 4],
+      [4, 0],
+    ];
+    const shown = scene(480, places);
+    const [point, ...others] = shown.points;
+    if (!point) throw new Error("no head");
+    const { x0, x1, y0, y1 } = nameBox("L0 H0", point, 12, { ...shown, selected: [point] });
+    const reach = shown.size.text / 2;
+    for (const { x, y } of others)
+      expect(x + reach <= x0 || x - reach >= x1 || y + reach <= y0 || y - reach >= y1).toBe(true);
+    expect(x0).toBeGreaterThanOrEqual(0);
+    expect(x1).toBeLessThanOrEqual(shown.layout.width);
+    expect(y1).toBeLessThanOrEqual(shown.layout.height);
   });
 
   test.each([200, 480, 1200])("no name of the legend leaves %s px", (room) => {

@@ -17,7 +17,7 @@ def mask_of(model: AttentionModel) -> str | None:
 
 
 def unknown_of(model: AttentionModel) -> str | None:
-    """Return the token that a model reads in place of unknown words, or None."""
+    """Return the token of unknown words in the vocabulary of a model, or None."""
     return _spelled(model, "unk_token")
 
 

@@ -522,7 +522,7 @@ def _classes_of(
     ]
     shown = np.array([kind in ("", "first") and kind not in hidden for kind in special])
     if unknown is not None:
-        # The model reads one token for all words that it does not know.
+        # All unknown words are one token to the model.
         shown &= np.array([axis.raw[group[0]] != unknown for group in groups])
     if axis.roles:
         # The words of a chat template, such as the names of roles, are no words of the text.

@@ -92,10 +92,10 @@ class TokenLens(StackChoice):
     def heads(self) -> list[Head]:
         """The heads that go from the locked query to the locked key, the largest weight first.
 
-        A head goes there if the key has a larger weight from the query than every other visible
-        key, and at least 1.5 times the even share (1 / number of keys that the query sees). Other
-        quantities have no even share. A head that is switched off goes nowhere. Empty unless a
-        query and a key are locked.
+        A head goes to the key if the key has a larger weight than every other visible key, and at
+        least 1.5 times the even share (1 / number of keys without a mask). Other quantities have no
+        even share. A head that is switched off goes nowhere. Empty unless a query and a key are
+        locked.
         """
         query, key = self._asked()
         if query is None or key is None:
@@ -131,14 +131,14 @@ class TokenLens(StackChoice):
         )
 
     def _pair(self, query: int, key: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Return values [L, H] from one token to another, and the heads that go there, [L, H]."""
+        """Return values [L, H] from the query to the key, and whether each head goes to the key."""
         rows = self._of("query", query)
         values = rows[..., key]
         left_out = np.isin(self._axis("key").special, self.hidden)
         left_out[key] = True
         goes = values > np.nanmax(np.where(left_out, 0, rows), axis=-1)
         if self.quantity == "weights":
-            # NaN, where a mask hides the key, is no link either.
+            # The weight of a masked key is NaN, and the comparison is False.
             goes &= values * np.isfinite(rows).sum(-1) >= _TIMES_EVEN
         for head in self._edit[0]:
             if head.stack == self.stack:

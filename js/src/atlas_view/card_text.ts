@@ -1,4 +1,5 @@
 import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared/caption.js";
+import { inQuotes } from "../shared/labels.js";
 import { counted, printP } from "../shared/numbers.js";
 import { percentText } from "../shared/percent_text.js";
 import { headName, paperName } from "../shared/types.js";
@@ -155,7 +156,7 @@ export const writesText = ([source, promoted, suppressed]: Card["writes"][number
 
 /** How many rows of how many, and why. */
 export function rowsText(shown: number, all: number, { search }: AtlasState): string {
-  const found = search ? ` · search: “${search}”` : "";
+  const found = search ? ` · search: ${inQuotes(search)}` : "";
   return `${shown} of ${counted(all, "head")}${found}`;
 }
 

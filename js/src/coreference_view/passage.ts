@@ -1,3 +1,4 @@
+import { RTL } from "../shared/bidi.js";
 import { labelFont, type Ruler, withControlPictures } from "../shared/labels.js";
 import palette from "../shared/palette.json" with { type: "json" };
 import type { Pen } from "../shared/pen.js";
@@ -37,8 +38,6 @@ const DOTTED = [1, 2];
 const OWN_FILL = 0.16;
 
 const DIRECTED = /[\p{L}\u200e\u200f]/u;
-const RIGHT_TO_LEFT =
-  /[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
 /**
  * A word on its line, or a part of one that is longer than a line. Places count from where lines
@@ -100,8 +99,7 @@ export function levels(mentions: Mention[]): Map<number, number> {
 
 /** Whether the first letter with a direction runs from right to left. */
 export function isRightToLeft(words: string[]): boolean {
-  const letter = DIRECTED.exec(words.join(""))?.[0];
-  return letter !== undefined && RIGHT_TO_LEFT.test(letter);
+  return RTL.test(DIRECTED.exec(words.join(""))?.[0] ?? "");
 }
 
 /** Words that no line may part. */

@@ -1,6 +1,6 @@
 import { clamp } from "../shared/clamp.js";
 import { LABEL_SIZE, labelFont, shorten, tableRuler } from "../shared/labels.js";
-import type { Edges } from "./head_numbers.js";
+import { boxAround, type Edges, meets } from "./head_numbers.js";
 import type { MapLayout, Point } from "./map_points.js";
 
 /** The name of a behaviour, written where most of its heads are. */
@@ -57,24 +57,14 @@ export function groupNames(
       for (let j = -STEPS; j <= STEPS; j++) {
         const x = clamp(middle.x + i * STEP, width / 2, layout.width - width / 2);
         const y = clamp(middle.y + j * STEP, HEIGHT / 2, layout.height - HEIGHT / 2);
-        const box = {
-          x0: x - width / 2,
-          x1: x + width / 2,
-          y0: y - HEIGHT / 2,
-          y1: y + HEIGHT / 2,
-        };
+        const box = boxAround({ x, y }, width / 2, HEIGHT / 2);
         const cost =
           costOf(box, { points, own, core, radius, boxes }) +
           Math.hypot(x - middle.x, y - middle.y) / 4;
         if (cost < best.cost) best = { cost, x, y };
       }
     const { x, y } = best;
-    const box = {
-      x0: x - width / 2,
-      x1: x + width / 2,
-      y0: y - HEIGHT / 2,
-      y1: y + HEIGHT / 2,
-    };
+    const box = boxAround(best, width / 2, HEIGHT / 2);
     boxes.push(box);
     return { text, slot, x, y, box };
   });
@@ -113,7 +103,5 @@ function costOf(
     if (away < 0) cost += COST.covered;
     else if (away < NEAR && point.group !== mine) cost += COST.others;
   }
-  const meets = (other: Edges) =>
-    box.x0 < other.x1 && other.x0 < box.x1 && box.y0 < other.y1 && other.y0 < box.y1;
-  return cost + COST.name * boxes.filter(meets).length;
+  return cost + COST.name * boxes.filter((other) => meets(box, other)).length;
 }

@@ -1,7 +1,9 @@
+import { clamp } from "../shared/clamp.js";
 import { labelOfHead } from "../shared/head_names.js";
 import { LABEL_SIZE, labelFont, tableRuler } from "../shared/labels.js";
 import type { HeadLabel } from "../shared/types.js";
 import type { MapLayout, Point } from "./map_points.js";
+import type { MapScene } from "./scene.js";
 
 export const NUMBER_SIZE = 10;
 
@@ -24,7 +26,9 @@ export interface Edges {
 
 const GAP = 3;
 const LABEL_GAP = 4;
-const meets = (a: Edges, b: Edges) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
+/** Whether two places have a part in common. */
+export const meets = (a: Edges, b: Edges) =>
+  a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
 
 /**
  * The label or the number of each head that has room for it beside its mark. No text covers a mark,
@@ -53,7 +57,7 @@ export function headTexts(
   const marks = points.map((point): Edges => {
     const across = half(point);
     const down = rings.has(point) ? size.ring : byLayer ? size.text / 2 : size.radius;
-    return boxAt(point.x - across, point.y - down, 2 * across, 2 * down);
+    return boxAround(point, across, down);
   });
   const texts: HeadText[] = [];
   const boxes = [...taken];
@@ -89,12 +93,43 @@ export function headTexts(
   return texts;
 }
 
+/** Room round the name of a head, and its height. */
+export const NAME = { pad: 4, height: 16 };
+
+/** The place of a head's name, `away` from it and inside the map: over as few heads as can be. */
+export function nameBox(
+  name: string,
+  point: Point,
+  away: number,
+  { points, layout, size, selected }: Pick<MapScene, "points" | "layout" | "size" | "selected">,
+): Edges {
+  const width = tableRuler(labelFont("", false, LABEL_SIZE))(name) + 2 * NAME.pad;
+  const { height } = NAME;
+  const beside = placesBeside(point, away, width, height);
+  const places = [away, 0, -away].flatMap((up) =>
+    beside.map(({ x0, y0 }) => {
+      const x = clamp(x0, 0, layout.width - width);
+      return boxAt(x, clamp(y0 - up, 0, layout.height - height), width, height);
+    }),
+  );
+  const covered = (box: Edges) =>
+    points.filter((other) => {
+      const reach = selected.includes(other) ? size.ring : size.text / 2;
+      return meets(box, boxAround(other, reach, reach));
+    }).length;
+  return places.reduce((best, place) => (covered(place) < covered(best) ? place : best));
+}
+
 const boxAt = (x0: number, y0: number, width: number, height: number): Edges => ({
   x0,
   y0,
   x1: x0 + width,
   y1: y0 + height,
 });
+
+/** The place round a point, so far to its sides, and up and down. */
+export const boxAround = ({ x, y }: Pick<Point, "x" | "y">, across: number, down: number): Edges =>
+  boxAt(x - across, y - down, 2 * across, 2 * down);
 
 /** Boxes right of a point, left of it, above it and below it. */
 function placesBeside({ x, y }: Point, away: number, width: number, height: number): Edges[] {

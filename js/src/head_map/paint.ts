@@ -1,4 +1,3 @@
-import { clamp } from "../shared/clamp.js";
 import { blend, channels } from "../shared/colour.js";
 import { shortName } from "../shared/head_names.js";
 import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont, type Ruler, write } from "../shared/labels.js";
@@ -6,7 +5,7 @@ import palette from "../shared/palette.json" with { type: "json" };
 import type { Pen } from "../shared/pen.js";
 import { wrapped } from "../shared/text_width.js";
 import type { Theme } from "../shared/theme.js";
-import { NUMBER_SIZE } from "./head_numbers.js";
+import { NAME, NUMBER_SIZE, nameBox } from "./head_numbers.js";
 import type { Point } from "./map_points.js";
 import { type MapScene, type Rectangle, within } from "./scene.js";
 
@@ -134,20 +133,15 @@ function ring(pen: Pen, { x, y }: Point, radius: number, width: number, colour: 
   pen.stroke();
 }
 
-const LABEL = { pad: 4, height: 16 };
-
-/** A line of text beside a point, on a plate of background, inside the map. */
-function paintLabel(pen: Pen, scene: MapScene, { x, y }: Point, text: string, away: number): void {
-  const { layout, theme } = scene;
-  const width = pen.measureText(text).width + 2 * LABEL.pad;
-  const right = x + away + width <= layout.width;
-  const left = right ? x + away : Math.max(0, x - away - width);
-  const top = clamp(y - away - LABEL.height / 2, 0, layout.height - LABEL.height);
+/** A line of text beside a point, on a plate of background. */
+function paintLabel(pen: Pen, scene: MapScene, point: Point, text: string, away: number): void {
+  const { theme } = scene;
+  const { x0, x1, y0 } = nameBox(text, point, away, scene);
   pen.fillStyle = theme.background;
   pen.globalAlpha = 0.9;
-  pen.fillRect(left, top, width, LABEL.height);
+  pen.fillRect(x0, y0, x1 - x0, NAME.height);
   pen.globalAlpha = 1;
-  write(pen, text, [left + LABEL.pad, top + LABEL.height / 2], theme.text);
+  write(pen, text, [x0 + NAME.pad, y0 + NAME.height / 2], theme.text);
 }
 
 /** Behaviours where their heads are, parted from these by a line of the ground. */

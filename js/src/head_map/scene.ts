@@ -1,13 +1,12 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
 import { labelOfHead, shortName } from "../shared/head_names.js";
-import { LABEL_SIZE, labelFont, tableRuler } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { counted } from "../shared/numbers.js";
 import type { Theme } from "../shared/theme.js";
 import { type HeadLabel, sameHead } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
 import { type GroupName, groupNames } from "./group_names.js";
-import { type HeadText, headTexts } from "./head_numbers.js";
+import { type HeadText, headTexts, nameBox } from "./head_numbers.js";
 import type { MapLayout, Point } from "./map_points.js";
 import type { MapState, PlacedHeads } from "./state.js";
 
@@ -163,11 +162,16 @@ export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
   const groups = state._heads?.groups ?? [];
   const selected = selectedOf(state, points);
   const labels = state.labels ?? [];
+  const shown = selected.slice(-1);
   // The shown head's own name stands beside it.
-  const taken = selected.slice(-1).map(({ head, x, y }) => {
-    const width = tableRuler(labelFont("", false, LABEL_SIZE))(shortName(head, { labels }));
-    return { x0: x - size.ring, x1: x + size.ring + width + 12, y0: y - 24, y1: y + size.ring };
-  });
+  const taken = shown.map((point) =>
+    nameBox(shortName(point.head, { labels }), point, size.ring + 2, {
+      points,
+      layout,
+      size,
+      selected,
+    }),
+  );
   const names = byLayer ? [] : groupNames(points, groups, layout, size.radius, taken);
   const texts = headTexts(points, {
     labels,

@@ -10,7 +10,7 @@ import {
 } from "../shared/caption.js";
 import { barTexts, wedgeTexts } from "../shared/colour_bar.js";
 import { type HeadNaming, shortName } from "../shared/head_names.js";
-import { labelOf, quoted } from "../shared/labels.js";
+import { inQuotes, labelOf, quoted } from "../shared/labels.js";
 import { counted, digits, percentOf } from "../shared/numbers.js";
 import { shareText } from "../shared/percent_text.js";
 import { barPrinter, type Print, printValue, quantityName, symbolOf } from "../shared/quantity.js";
@@ -242,7 +242,7 @@ export function strongestOf(scene: Scene): { of: string; listed: Listed[] } | un
   const from = (row: number) => listName(axes.query, map.rows[row] ?? 0);
   const to = (col: number) => listName(axes.key, map.cols[col] ?? 0);
   const heading = (way: "from" | "to", axis: Axis, name: string) =>
-    `strongest ${way} ${isMany(axis) ? name : `“${name}”`}`;
+    `strongest ${way} ${isMany(axis) ? name : inQuotes(name)}`;
   const source = sourceOf(map);
   const pairs = (of: Target, name: (pair: Pair) => string) =>
     source

@@ -54,6 +54,9 @@ export function mapTitle({ state, answered, effects, off }: Scene): string {
   return `Change of “${answered.name}” without each head${more}${how}`;
 }
 
+/** The two answers whose logits are compared. */
+const rivals = ({ name, versus }: Effects) => `“${name}” against “${versus}”`;
+
 /** A cell in words. */
 export function describe(scene: Scene, cell: Cell): string {
   const head = headAt(scene, cell);
@@ -65,24 +68,17 @@ export function describe(scene: Scene, cell: Cell): string {
   if (effect === undefined || !effects) return `${name}: effect not known yet`;
   if (effects.versus) {
     const added = effectPrinter(scene)(effect);
-    if (effects.patched)
-      return (
-        `${name}: its outputs add ${added} to “${effects.name}” against “${effects.versus}” ` +
-        "in the second text"
-      );
-    return `${name}: adds ${added} to the logit of “${effects.name}” against “${effects.versus}”`;
+    return effects.patched
+      ? `${name}: its outputs add ${added} to ${rivals(effects)} in the second text`
+      : `${name}: adds ${added} to the logit of ${rivals(effects)}`;
   }
   const now = answered.rows.find(({ token }) => token === answered.followed)?.after ?? 0;
   const change = signedChange(effect, Math.max(now, Math.abs(effect)));
-  if (effects.estimate)
-    return (
-      `${name}: without it (${effects.method}) “${effects.name}” changes by about ${change} ` +
-      "(estimate)"
-    );
+  const without = `${name}: without it (${effects.method}) “${effects.name}”`;
+  if (effects.estimate) return `${without} changes by about ${change} (estimate)`;
   const print = alignedWeights(Math.max(now, Math.abs(effect)));
   const after = print(now + effect);
-  const without = `without it (${effects.method})`;
-  return `${name}: ${without} “${effects.name}” ${print(now)} → ${after} (${change})`;
+  return `${without} ${print(now)} → ${after} (${change})`;
 }
 
 /** The largest effects in words, for who cannot see the map. */
@@ -114,7 +110,7 @@ export function captionOf(state: PredictionState, scene: Scene | null): Caption 
   const change = `change of the probability of “${answered.name}” without each head`;
   const kind = effects?.patched ? "effect of patching each head" : "direct effect of each head";
   const what = effects?.versus
-    ? `${kind} on the logit of “${effects.name}” against “${effects.versus}”`
+    ? `${kind} on the logit of ${rivals(effects)}`
     : `${change}${off ? " too" : ""}${effects ? ` (${effects.method})` : ""}`;
   return caption(FIGURE, {
     model: answered.model,

@@ -1,5 +1,6 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
+import { inQuotes } from "../shared/labels.js";
 import { counted, percent, percentOf, printP, signed } from "../shared/numbers.js";
 import { ALL, DIRECTIONS, type Direction, POOLED } from "../shared/relation_types.js";
 import { type Head, headName } from "../shared/types.js";
@@ -252,7 +253,7 @@ function wishes({ search, min_count, significant, sort, descending }: TableState
   return [
     min_count > 1 ? `at least ${min_count.toLocaleString("en")} words` : "",
     significant ? "only better than the offset" : "",
-    search ? `search: “${search}”` : "",
+    search ? `search: ${inQuotes(search)}` : "",
     `by ${SORTED[sort] ?? sort}, ${descending ? down : up}` +
       (sort === "gain" && descending ? ", significant gains first" : ""),
   ];

@@ -3,8 +3,12 @@
  * beside such a token change places: "A → B 0.5" would read as "B → A".
  */
 
-/** The blocks of scripts that are written from right to left: Hebrew, Arabic, Adlam, others. */
-const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+/**
+ * The blocks of scripts that are written from right to left: Hebrew, Arabic, Adlam, others; and the
+ * mark of this direction.
+ */
+export const RTL =
+  /[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const LETTER = /\p{L}/u;
 const ISOLATE = "\u2067";
 const END = "\u2069";

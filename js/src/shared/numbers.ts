@@ -46,7 +46,7 @@ export function percent(share: number, n: number): string {
   return text.replace("-", "−");
 }
 
-/** The same with its sign, from which no line breaks. */
+/** A share with its per cent sign, on one line. */
 export const percentOf = (share: number, n: number) => `${percent(share, n)}\u00a0%`;
 
 export const signed = (offset: number) => (offset < 0 ? `−${-offset}` : `+${offset}`);

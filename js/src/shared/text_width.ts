@@ -54,7 +54,8 @@ function letter(sign: string, table: number[]): number {
   if (known !== undefined) return known;
   if (NO_WIDTH.test(sign)) return 0;
   if (WIDE.test(sign)) return 1000;
-  return table[(sign.normalize("NFD").codePointAt(0) ?? 0) - 32] ?? UNKNOWN;
+  // The letter under an accent, and the space that breaks no line.
+  return table[(sign.normalize("NFKD").codePointAt(0) ?? 0) - 32] ?? UNKNOWN;
 }
 
 /**

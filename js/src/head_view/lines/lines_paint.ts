@@ -48,7 +48,7 @@ export function arrangeLines(scene: Scene, scrollTop: number, whole = false): Li
   });
 }
 
-/** What is too small for a line: a comparison has differences beside maps, each with its rule. */
+/** The smallest weight of a line. Maps have one rule, and differences another. */
 function leastNote({ map, absent }: Scene): string {
   if (!map.least) return "";
   const of = map.signed ? `${DIFFERENCE}: ` : absent ? `${OF_BOTH}: ` : "";
