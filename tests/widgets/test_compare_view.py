@@ -295,6 +295,33 @@ def test_captions_name_the_two(pair: tuple[Attention, Attention]) -> None:
     assert "bars: change" in said
 
 
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (
+            ("The men said that he would not leave the old ship.", "The men left."),
+            ("the men said that he would not leave the old…", "the men left."),
+        ),
+        (
+            ("They said that the captain of the long ship told his men.",) * 2,
+            ("first", "second"),
+        ),
+        (
+            (
+                "They said that the captain of the long ship told his men.",
+                "They said that the captain of the long ship told her men.",
+            ),
+            ("… ship told his men.", "… ship told her men."),
+        ),
+    ],
+)
+def test_long_texts_are_named_by_whole_words_with_their_difference(
+    model: AttentionModel, texts: tuple[str, str], names: tuple[str, str]
+) -> None:
+    view = CompareView(*map(model.attend, texts), layer=1, head=3)
+    assert "A: {} · B: {}".format(*names) in view.caption.notes
+
+
 @pytest.mark.slow
 def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
     for widget in (CompareView(*pair, 2, 3), HeadGrid(pair[0], versus=pair[1])):

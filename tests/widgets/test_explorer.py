@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 import threading
 import time
 import weakref
@@ -779,3 +780,27 @@ def test_the_tab_why_follows_the_head_and_the_locked_pair(model: AttentionModel)
     assert explorer.wait(60) and explorer.why.attention is explorer.attention
     explorer.why.tokens = [("query", 3)]
     assert explorer.view.tokens == [("query", 3)]
+
+
+def test_a_page_without_grid_and_view_opens_a_detail_and_holds_no_other_figure(
+    model: AttentionModel, tmp_path: Path
+) -> None:
+    pages = {}
+    for name, panels in (("none", []), ("lens", ["predictions", "lens"])):
+        explorer = explore(model, TEXT, treebank=False, atlas=False, panels=panels)
+        assert explorer.wait()
+        assert explorer.tab == ("lens" if panels else None)
+        explorer.save(tmp_path / f"{name}.html")
+        pages[name] = (tmp_path / f"{name}.html").read_text("utf-8")
+        explorer.close()
+    assert all(f'<p class="attnw-page-text">{TEXT}</p>' in page for page in pages.values())
+    held = {
+        name: [
+            figure["name"]
+            for figure in json.loads(re.findall(r'id="attnw-data">(.*?)</script>', page)[0])[
+                "figures"
+            ]
+        ]
+        for name, page in pages.items()
+    }
+    assert held == {"none": ["explorer"], "lens": ["explorer", "token_lens", "prediction_view"]}

@@ -692,6 +692,12 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     def _focus_in_unit(self, change: object) -> None:
         self._locked_words.in_another_unit()
 
+    @traitlets.observe("panels")
+    def _open_detail(self, change: object) -> None:
+        """Open a detail if no panel is in sight without one."""
+        if self.tab is None and not {"grid", "view"}.intersection(self.panels):
+            self.tab = next((name for name in DETAILS if name in self.panels), None)
+
     @traitlets.observe("relation")
     def _jump_to_relation(self, change: object) -> None:
         self._relations_found.follow_the_table()
@@ -861,12 +867,11 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         return super().drawn_state() | {"_drawn": drawn, "_answers": told}
 
     def page_content(self) -> Page:
-        """Return what the pages of its panels hold, or of all figures where there are no panels."""
-        children = self.children
-        chosen = {name: child for name, child in children.items() if name in self.panels}
+        """Return what the pages of its panels hold."""
+        chosen = {name: child for name, child in self.children.items() if name in self.panels}
         parts = {}
         figures = {}
-        for panel, child in (chosen or children).items():
+        for panel, child in chosen.items():
             for name, part in child.page_content().parts.items():
                 # Here arcs go to a sentence that has the relation chosen.
                 own = {**part.own, "follows": True} if panel == "arcs" else part.own
@@ -882,7 +887,8 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             names = ", ".join(TAB_NAMES.get(panel, panel) for panel in waits)
             notes.append(f"written before these were measured: {names}")
         # One sentence that is not compared is in the figure itself.
-        is_drawn = self._other is None and not self.attention.is_long
+        is_short = self._other is None and not self.attention.is_long
+        is_drawn = is_short and "view" in figures
         text = None if is_drawn else "\n".join(filter(None, self._shown.values()))
         return Page(parts, text=text, notes=tuple(notes))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+from textwrap import shorten
 from typing import Any
 
 import traitlets
@@ -114,19 +116,37 @@ def names_of_two(attention: Attention, other: Attention) -> tuple[str, str]:
     elif attention.model_name != other.model_name:
         said = attention.model_name, other.model_name
     else:
-        said = _text(attention), _text(other)
+        said = _excerpts(attention, other)
     if said[0] == said[1]:
         return "first", "second"
     return said[0], said[1]
 
 
-def _text(attention: Attention) -> str:
-    """The beginning of what an attention is of."""
+def _excerpts(attention: Attention, other: Attention) -> tuple[str, str]:
+    """Return the beginnings of two texts, or the parts with the first difference."""
+    both = _words(attention), _words(other)
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(*both, strict=False))
+    same = len(list(alike))
+    # Two words before the difference show where it is, if it is too late for the beginning.
+    start = max(0, same - 2) if len("".join(both[0][: same + 1])) >= _LONGEST else 0
+    first, second = (_excerpt(words, start) for words in both)
+    return first, second
+
+
+def _words(attention: Attention) -> list[str]:
+    """Return the words of an attention, each with the space before it."""
     axis: Tokens = next(iter(attention.stacks.values())).query.to_words()
     words = [
         text for text, kind in zip(axis.text, axis.special, strict=True) if kind in ("", "first")
     ]
-    text = ""
-    for word in words:
-        text += word if not text or not word[0].isalnum() else f" {word}"
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return [f" {word}" if word[:1].isalnum() else word for word in words]
+
+
+def _excerpt(words: list[str], start: int) -> str:
+    """Return the words from `start` on that fit into a heading."""
+    text = "".join(words[start:]).strip()
+    if len(text) > _LONGEST:
+        whole = shorten(text, _LONGEST, placeholder="…")
+        # A word that is longer than a heading is cut.
+        text = whole if len(whole) > 1 else f"{text[: _LONGEST - 1]}…"
+    return f"… {text}" if start else text

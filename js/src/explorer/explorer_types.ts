@@ -47,6 +47,8 @@ export interface NamedHead {
   family: Family;
 }
 
+export const NO_PANELS = "There are no panels: name some in `panels`.";
+
 /**
  * Each panel's trait is the name of its widget, "anywidget:…", or null before the widget exists.
  */

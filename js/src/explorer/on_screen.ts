@@ -2,7 +2,7 @@ import type { GridState } from "../head_grid/state.js";
 import type { PredictionState } from "../prediction_view/state.js";
 import { snapshot } from "../shared/snapshot.js";
 import type { Model } from "../shared/types.js";
-import type { ExplorerState } from "./explorer_types.js";
+import { type ExplorerState, NO_PANELS } from "./explorer_types.js";
 import type { joinedFigures } from "./joined_figures.js";
 import { SILENT_KERNEL } from "./line_view.js";
 import type { Pointer } from "./pointer.js";
@@ -48,7 +48,9 @@ export function lineNow(
 ): Line | string {
   if (isLost) return SILENT_KERNEL;
   if (isWaiting(model)) return "";
-  return reading ? lineOf(reading, grid, guess) : "";
+  // A page without a kernel holds no more than its panels show.
+  if (!reading) return model.get("panels").length ? "" : NO_PANELS;
+  return lineOf(reading, grid, guess);
 }
 
 /** Why the model says nothing about the active word. */

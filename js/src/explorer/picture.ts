@@ -23,7 +23,7 @@ import { counted, figures } from "../shared/numbers.js";
 import { type Drawn, type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
 import { drawPicture as lens } from "../token_lens/picture.js";
 import { answersHeight, paintAnswers } from "./answers_paint.js";
-import { type ExplorerState, PANELS, type Panel, TITLES } from "./explorer_types.js";
+import { type ExplorerState, NO_PANELS, PANELS, type Panel, TITLES } from "./explorer_types.js";
 import { afterName, askedOf, type Guess, guessOf } from "./sentence/guess.js";
 import { lineOf, lineText } from "./sentence/line.js";
 import { paintSentence, sentencePicture } from "./sentence/paint.js";
@@ -58,7 +58,6 @@ const ANSWERS_WIDTH = 460;
 /** From this width on two columns have room for figures in the sizes of pictures. */
 const TWO_COLUMNS = 760;
 const MOST_ROWS = 20;
-const EMPTY = "There are no panels: name some in `panels`.";
 /** All panels take a second: these two are what a display shows at once. */
 const QUICK: Panel[] = ["grid", "view"];
 
@@ -131,7 +130,7 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
     sheet.text(line, { size: LINE_SIZE, colour: request.theme.text, line: LINE_HEIGHT });
     sheet.gap();
   }
-  if (!shown.length) sheet.text(EMPTY, { size: LABEL_SIZE, colour: request.theme.text });
+  if (!shown.length) sheet.text(NO_PANELS, { size: LABEL_SIZE, colour: request.theme.text });
   for (const row of rowsFor(whole - 16, shown)) {
     const filled = row.filter((names) => names.length);
     if (!filled.length) continue;
