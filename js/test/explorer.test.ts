@@ -397,6 +397,11 @@ test("a text stands before the sound that it looks at, and after a text", async 
   };
   expect(await order()).toEqual(["key-0", "query-0"]);
   expect(await order([true, true])).toEqual(["query-0", "key-0"]);
+  const names = Array.from({ length: 101 }, (_, i) => `s${i}`);
+  const key = { ...axes.key, text: names, raw: names, special: names.map(() => "") };
+  view.fromKernel({ _axes: { ...axes, key: { ...key, placed: names.map(() => true) } } });
+  await frame();
+  expect(el.querySelectorAll(".attnw-ex-words")).toHaveLength(1);
 });
 
 test("of a chat, roles stand before lines, the template is dots, and the locked word is in sight", async () => {

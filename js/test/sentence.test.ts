@@ -7,7 +7,7 @@ import { sentenceSize } from "../src/explorer/sentence/layout.js";
 import { lineOf, lineText } from "../src/explorer/sentence/line.js";
 import { leastDrawn, standsOut } from "../src/explorer/sentence/looks.js";
 import { type Reading, readingOf, type Screen } from "../src/explorer/sentence/reading.js";
-import { fitsSentence, shownText, wordsOf } from "../src/explorer/sentence/words.js";
+import { fitsSentence, inSentence, shownText, wordsOf } from "../src/explorer/sentence/words.js";
 import { cellOf, flipped, headIn, orderHeads } from "../src/head_grid/head_order.js";
 import { drawPicture } from "../src/head_grid/picture.js";
 import { pairCount, wordAnswers } from "../src/head_grid/word_answers.js";
@@ -525,6 +525,24 @@ describe("words of the sentence", () => {
     expect(fitsSentence({ query: few, key: few })).toBe(true);
     expect(fitsSentence({ query: few, key: many })).toBe(false);
     expect(fitsSentence({ query: many, key: few })).toBe(false);
+  });
+
+  test("of more than a hundred parts of a picture or a sound are left to the figure", () => {
+    const part = (index: number) => ({ index, text: "", before: "", kind: "place" as const });
+    const cls = { index: 0, text: "[CLS]", before: "", kind: "chip" as const };
+    const few = [cls, ...Array.from({ length: 100 }, (_, i) => part(i + 1))];
+    const many = [...few, part(101)];
+    expect(inSentence(few)).toEqual(few);
+    expect(inSentence(many)).toEqual([cls]);
+    expect(fitsSentence({ query: many, key: many })).toBe(true);
+    expect(fitsSentence({ query: many.slice(1), key: many.slice(1) })).toBe(false);
+  });
+
+  test("of numbers of the vocabulary have spaces, after the first one too", () => {
+    const words = wordsOf(axis(["3", "126", "126"], ["first", "", ""]), []);
+    expect(words.map((word) => word.before + shownText(word)).join("")).toBe("3 126 126");
+    const marked = wordsOf(axis(["<s>", "126"], ["first", ""]), []);
+    expect(marked.map(({ before }) => before)).toEqual(["", ""]);
   });
 
   test("that are parts of a picture are signs without spaces", () => {

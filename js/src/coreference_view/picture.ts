@@ -1,4 +1,5 @@
 import { NO_HEAD } from "../shared/caption.js";
+import { inLine } from "../shared/in_line.js";
 import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont, tableRuler } from "../shared/labels.js";
 import { type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
 import { wrapped } from "../shared/text_width.js";
@@ -33,7 +34,7 @@ export const drawPicture: DrawPicture<CoreferenceState> = (state, request) => {
   if (!scene) throw new Error("no window of a document has been read");
   const sheet = new Sheet(request);
   const { name, words, mentions } = scene.drawn;
-  const source = [state._source.model, name].filter(Boolean).join(" · ");
+  const source = inLine([state._source.model, name]);
   const [title, accuracy] = titleParts(scene);
   sheet.title(title || `Mentions · ${NO_HEAD}`, accuracy, source);
   const at = layoutPassage(words, mentions, { room: sheet.room, font: FONT, ruler: tableRuler });

@@ -2,6 +2,7 @@ import { html } from "lit-html";
 import { captionText } from "../shared/caption.js";
 import { choice } from "../shared/controls.js";
 import { withControls } from "../shared/figure_controls.js";
+import { inLine } from "../shared/in_line.js";
 import { type Look, mount } from "../shared/mount.js";
 import { painted } from "../shared/painted.js";
 import { fresh } from "../shared/pen.js";
@@ -186,7 +187,7 @@ function mentionAfter(
   }[key];
 }
 
-const titleOf = (scene: Scene) => titleParts(scene).filter(Boolean).join(" · ");
+const titleOf = (scene: Scene) => inLine(titleParts(scene));
 
 /** What is chosen for the mention. */
 function readoutView(lines: ReadoutLine[]) {

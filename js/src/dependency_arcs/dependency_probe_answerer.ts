@@ -1,3 +1,4 @@
+import { inLine } from "../shared/in_line.js";
 import { digits, figures } from "../shared/numbers.js";
 import { signedValue } from "../shared/quantity.js";
 import { headName } from "../shared/types.js";
@@ -72,7 +73,6 @@ function votesText({ heads, places, values, sums }: Votes, word: number): string
     ? " (back: attention from the governor)"
     : "";
   return (
-    `score ${print(asFloat32(sums)[word] ?? 0)} of all heads, most by ` +
-    `${named.join(" · ")}${back}`
+    `score ${print(asFloat32(sums)[word] ?? 0)} of all heads, most by ` + `${inLine(named)}${back}`
   );
 }

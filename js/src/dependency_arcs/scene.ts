@@ -1,4 +1,5 @@
 import { type Caption, caption, type Table } from "../shared/caption.js";
+import { inLine } from "../shared/in_line.js";
 import { counted, digits, percentOf, signed } from "../shared/numbers.js";
 import { ALL } from "../shared/relation_types.js";
 import type { Answerer, AnswererTexts, Answers } from "./answerer.js";
@@ -44,7 +45,7 @@ export function sceneOf(state: ArcsState): Scene | undefined {
   const own = arcsOf(tree, answers?.predicted ?? [], relation);
   const shown = own.filter(({ weight }) => weight >= threshold);
   const relations = relation === ALL ? "all relations" : relation;
-  const title = [named.title, relations, named.arcs].join(" · ");
+  const title = inLine([named.title, relations, named.arcs]);
   const rightness = answers ? rightnessText(answers.outcomes(relation, own), state._measured) : "";
   return { state, drawn, tree, answerer, named, answers, own, shown, title, rightness };
 }

@@ -1,3 +1,4 @@
+import { inLine } from "../shared/in_line.js";
 import { counted } from "../shared/numbers.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
 import type { Answerer, Answers } from "./answerer.js";
@@ -40,7 +41,7 @@ export const structuralProbe = (name: string, layers: readonly number[] = []): A
   named(_, { structure }) {
     const layer = structure ? [`layer ${structure.layer}`] : [];
     return {
-      title: [name, ...layer].join(" · "),
+      title: inLine([name, ...layer]),
       caption: [name, ...layer].join(", "),
       predicts: `${name} predicts`,
       arcs: "annotated and predicted arcs",
@@ -136,6 +137,6 @@ function nearestText({ words }: Tree, { gold, predicted }: Distances, word: numb
   const rest = others.length - named.length;
   return (
     `predicted (annotated) distances: ` +
-    `${named.join(" · ")}${rest > 0 ? ` · ${counted(rest, "word")} farther` : ""}`
+    `${inLine(named)}${rest > 0 ? ` · ${counted(rest, "word")} farther` : ""}`
   );
 }

@@ -1,3 +1,4 @@
+import { inLine } from "../shared/in_line.js";
 import { alignedWeights, counted, digits } from "../shared/numbers.js";
 import type { Outcome } from "../shared/verdict.js";
 import type { Answers } from "./answerer.js";
@@ -57,5 +58,5 @@ export function strongest(tree: Tree, word: number, weight: (other: number) => n
   const print = alignedWeights(Math.max(rest, others[0]?.weight ?? 0));
   const named = others.slice(0, NAMED).map(({ text, weight }) => `${text} ${print(weight)}`);
   if (more.length) named.push(`${counted(more.length, "other")} ${print(rest)}`);
-  return named.join(" · ");
+  return inLine(named);
 }

@@ -1,5 +1,7 @@
 import { html, nothing } from "lit-html";
+import { inLine } from "../shared/in_line.js";
 import { type Look, mount } from "../shared/mount.js";
+import { counted } from "../shared/numbers.js";
 import { releasing } from "../shared/release.js";
 import { selectHeads, switchedOff } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
@@ -251,8 +253,10 @@ function shownHead(
 /** The model and its size. */
 function modelText(model: Model<ExplorerState>): string {
   const [stack] = model.get("_stacks");
-  const size = stack ? `${stack.n_layers} layers × ${stack.n_heads} heads` : "";
-  return [model.get("_source").model, size].filter(Boolean).join(" · ");
+  const size = stack
+    ? `${counted(stack.n_layers, "layer")} × ${counted(stack.n_heads, "head")}`
+    : "";
+  return inLine([model.get("_source").model, size]);
 }
 
 /** Call when the kernel is lost or back: the line names no picture of a kernel that is gone. */

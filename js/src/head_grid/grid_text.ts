@@ -11,6 +11,7 @@ import {
 import type { Cell } from "../shared/cells.js";
 import { barTexts, strip } from "../shared/colour_bar.js";
 import { FAMILIES } from "../shared/families.js";
+import { inLine } from "../shared/in_line.js";
 import { labelOf, specialName, tokenInQuotes } from "../shared/labels.js";
 import { counted, figures } from "../shared/numbers.js";
 import { shareText } from "../shared/percent_text.js";
@@ -135,7 +136,7 @@ export function legendOf(scene: Scene) {
   const symbol = maps?.times_keys ? TIMES_KEYS : symbolOf(quantity);
   const isPlain = !maps?.signed && !maps?.times_keys;
   const words = (...range: string[]) =>
-    [symbol, scaleName(scale, quantity, isPlain), ...range].filter(Boolean).join(" · ");
+    inLine([symbol, scaleName(scale, quantity, isPlain), ...range]);
   if (maps?.signed) {
     const most = print(end ?? 1);
     const texts: [string, string, string] = [`−${most}`, "0", `+${most}`];
@@ -181,7 +182,7 @@ export function captionOf(scene: Scene): Caption {
   return caption(`All heads, ${stack?.name === "self" ? "self-" : `${stack?.name} `}attention`, {
     model: source.model,
     head: headNames(state.selected, state),
-    quantity: quantity.filter(Boolean).join(" · "),
+    quantity: inLine(quantity),
     scale: `${scaleWords(scale, state.quantity, isPlain)}, ${range}`,
     notes: [
       names && !scene.look.rows ? `${names} hidden` : "",
@@ -301,12 +302,10 @@ function pooled({ maps, state: { _axes: axes, hidden } }: Scene): string {
     special.filter((kind) => !hidden.includes(kind as Special)).length;
   const [rows, cols] = maps.common ?? [kept(axes.query), kept(axes.key)];
   const count = rows === cols ? rows : `${rows} × ${cols}`;
-  return [
+  return inLine([
     maps.common ? `differences between the ${count} ${axes.unit} that both have` : "",
     rows > height || cols > width ? `shown as ${height} × ${width} block maxima` : "",
-  ]
-    .filter(Boolean)
-    .join(" · ");
+  ]);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { scaleTitle } from "../shared/caption.js";
+import { inLine } from "../shared/in_line.js";
 import { LABEL_SIZE } from "../shared/labels.js";
 import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
 import { decode } from "./grid_pixels.js";
@@ -16,7 +17,7 @@ export const drawPicture: DrawPicture<GridState> = (state, request) => {
   const maps = state._thumbnails && decode(state._thumbnails);
   const scene = sceneOf(state, maps, sheet.look);
   const said = captionOf(scene);
-  const title = [said.figure, scaleTitle(coloursOf(scene).scale)].filter(Boolean).join(" · ");
+  const title = inLine([said.figure, scaleTitle(coloursOf(scene).scale)]);
   sheet.title(title, said.model, said.quantity);
   if (!areCurrent(maps, state)) {
     sheet.text(state._error, { size: LABEL_SIZE, colour: request.theme.text });

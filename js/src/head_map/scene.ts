@@ -1,5 +1,6 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
 import { labelOfHead, shortName } from "../shared/head_names.js";
+import { inLine } from "../shared/in_line.js";
 import type { Look } from "../shared/mount.js";
 import { counted } from "../shared/numbers.js";
 import type { Theme } from "../shared/theme.js";
@@ -221,7 +222,7 @@ const headsOf = (points: Point[]) => points.map(({ head }) => head);
 /** What is written beside a head: its names and its behaviour. */
 export function pointLabel({ head, group }: Point, groups: Groups, labels?: HeadLabel[]): string {
   const behaviour = groups[group]?.name;
-  return [shortName(head, { labels }), behaviour].filter(Boolean).join(" · ");
+  return inLine([shortName(head, { labels }), behaviour]);
 }
 
 /** A head in words, for assistive technology. */
@@ -254,8 +255,7 @@ export function readoutOf(selected: Point[], labels?: HeadLabel[]): string {
 const stackOf = ({ _heads }: MapState) => (_heads && _heads.stack !== "self" ? _heads.stack : "");
 
 /** Whose heads they are. */
-export const sourceOf = (state: MapState): string =>
-  [state._source.model, stackOf(state)].filter(Boolean).join(" · ");
+export const sourceOf = (state: MapState): string => inLine([state._source.model, stackOf(state)]);
 
 /** What the map shows, in words. */
 export function captionOf(state: MapState, points: Point[]): Caption {

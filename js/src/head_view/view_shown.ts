@@ -1,3 +1,4 @@
+import { inLine } from "../shared/in_line.js";
 import { type Axes, type Head, sameHead } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
 import { drawnHeads, isTwo, type Several, severalOf, severalTiled } from "./several/several.js";
@@ -76,7 +77,7 @@ export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
     several,
     source,
     rowSums: [Math.min(...sums.map(([low]) => low)), Math.max(...sums.map(([, high]) => high))],
-    mask: [aloneText(axes), maskName(part.values, part.nKeys)].filter(Boolean).join(" · "),
+    mask: inLine([aloneText(axes), maskName(part.values, part.nKeys)]),
   };
   return { shown, busy: false };
 }

@@ -10,6 +10,7 @@ import {
 } from "../shared/caption.js";
 import { barTexts, wedgeTexts } from "../shared/colour_bar.js";
 import { type HeadNaming, shortName } from "../shared/head_names.js";
+import { inLine } from "../shared/in_line.js";
 import { inQuotes, labelOf, quoted } from "../shared/labels.js";
 import { counted, digits, percentOf } from "../shared/numbers.js";
 import { shareText } from "../shared/percent_text.js";
@@ -44,7 +45,7 @@ import type { Shown } from "./view_shown.js";
 /** What is drawn of heads; a scale that the reader asked for is named. */
 export function titleOf(heads: string, quantity: string, unit: string, scale: Scale): string {
   const what = quantity === "weights" ? "attention" : quantity;
-  return [`${heads}: ${what} between ${unit}`, scaleTitle(scale)].filter(Boolean).join(" · ");
+  return inLine([`${heads}: ${what} between ${unit}`, scaleTitle(scale)]);
 }
 
 export const title = (
@@ -177,7 +178,7 @@ export function legendOf(scene: Scene, { maximum, of }: LineRange, quantity: str
     scaleName(state.scale, quantity),
     of,
   ];
-  return { texts, words: words.filter(Boolean).join(" · ") };
+  return { texts, words: inLine(words) };
 }
 
 /** What the tick of the bar is. */

@@ -1,5 +1,6 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
+import { inLine } from "../shared/in_line.js";
 import { inQuotes } from "../shared/labels.js";
 import { counted, percent, percentOf, printP, signed } from "../shared/numbers.js";
 import { ALL, DIRECTIONS, type Direction, POOLED } from "../shared/relation_types.js";
@@ -228,7 +229,7 @@ export function sceneOf(
     rows,
     chosen,
     stack: relations?.stack ?? "self",
-    said: said.filter(Boolean).join(" · "),
+    said: inLine(said),
     heat:
       relations && chosen && !(isPicture && chosen.relation === ALL)
         ? heatOf(state, relations, chosen)

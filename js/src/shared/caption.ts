@@ -1,5 +1,6 @@
 import { bounded } from "./bounded.js";
 import { type HeadNaming, shortName, wholeName } from "./head_names.js";
+import { inLine } from "./in_line.js";
 import type { Head, Scale } from "./types.js";
 
 /** What a figure shows, in words: under a picture, in a file's metadata, and read aloud. */
@@ -29,7 +30,7 @@ export const caption = (figure: string, parts: Partial<Caption> = {}): Caption =
 
 /** The whole caption in one line. */
 export const captionText = ({ notes, ...parts }: Caption): string =>
-  [...Object.values(parts), ...notes].filter(Boolean).join(" · ");
+  inLine([...Object.values(parts), ...notes]);
 
 /** The numbers of a figure, for who cannot see it; what identifies a row is in the first column. */
 export interface Table {

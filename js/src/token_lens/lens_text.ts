@@ -11,6 +11,7 @@ import {
 import type { Cell } from "../shared/cells.js";
 import { barTexts } from "../shared/colour_bar.js";
 import { wholeName } from "../shared/head_names.js";
+import { inLine } from "../shared/in_line.js";
 import { labelOf, specialName, tokenInQuotes } from "../shared/labels.js";
 import { counted } from "../shared/numbers.js";
 import { barPrinter, quantityName, symbolOf } from "../shared/quantity.js";
@@ -64,7 +65,7 @@ export function titleOf(scene: Scene): string {
 
 /** The title of the lens, with the scale that the reader asked for. */
 export const headingOf = (scene: Scene): string =>
-  [titleOf(scene), scaleTitle(scene.state.scale)].filter(Boolean).join(" · ");
+  inLine([titleOf(scene), scaleTitle(scene.state.scale)]);
 
 /** The heads that go from the first token to the second, the largest weight first. */
 export function goers({ heads, goes, values }: Scene): Head[] {
@@ -103,7 +104,7 @@ export function legendOf({ state, lens, end, heads }: Scene) {
   const texts = barTexts(state.scale, end, barPrinter(lens.quantity, state.scale));
   const name = scaleName(state.scale, lens.quantity);
   const shared = heads.length > 1 && name !== "absolute" ? "one scale for all heads" : "";
-  return { texts, words: [symbolOf(lens.quantity), name, shared].filter(Boolean).join(" · ") };
+  return { texts, words: inLine([symbolOf(lens.quantity), name, shared]) };
 }
 
 /** Whether no token is locked that could be seen. */

@@ -12,8 +12,8 @@ import {
   type SentenceSize,
   sentenceSize,
 } from "./layout.js";
-import type { Reading } from "./reading.js";
-import { shownText, type Word } from "./words.js";
+import { type Reading, rowsOf } from "./reading.js";
+import { shownText } from "./words.js";
 
 /** Points of a curve that is drawn as straight pieces, which every engine draws alike. */
 const PIECES = 24;
@@ -38,19 +38,14 @@ export function sentencePicture(
   family: string,
   ruler: Ruler,
 ): SentencePicture {
-  const { words, isOneText } = reading;
-  const rows: [Side, Word[]][] = isOneText
-    ? [["query", words.query]]
-    : [
-        ["key", words.key],
-        ["query", words.query],
-      ];
+  const { isOneText } = reading;
+  const rows = rowsOf(reading);
   const size = sentenceSize(
     rows.flatMap(([, row]) => row),
     width,
     family,
     ruler,
-    isOneText,
+    rows.length < 2,
   );
   const rooms = roomOf(size.font, family, ruler);
   const pitch = Math.round(size.font * size.leading);
@@ -99,7 +94,7 @@ export function paintSentence(
   theme: Theme,
   family: string,
 ): void {
-  const { from, to, isOneText, words, hidden, axes } = reading;
+  const { from, to, isOneText, hidden, axes } = reading;
   const marks = marksOf(reading);
   pen.lineJoin = "round";
   if (at.size.hasArcs)
@@ -115,8 +110,8 @@ export function paintSentence(
       pen.globalAlpha = 1;
     }
   pen.textBaseline = "middle";
-  for (const side of isOneText ? (["query"] as const) : (["key", "query"] as const))
-    for (const word of words[side]) {
+  for (const [side, row] of rowsOf(reading))
+    for (const word of row) {
       const { index, kind, role } = word;
       const box = at.boxes[side].get(index);
       if (!box) continue;

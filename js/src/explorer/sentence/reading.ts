@@ -5,11 +5,18 @@ import { labelOfHead } from "../../shared/head_names.js";
 import { inQuotes } from "../../shared/labels.js";
 import type { Peeked } from "../../shared/peek.js";
 import type { Pointed } from "../../shared/pointed.js";
-import { type Axes, type Head, type HeadLabel, type Method, sameHead } from "../../shared/types.js";
+import {
+  type Axes,
+  type Head,
+  type HeadLabel,
+  type Method,
+  type Side,
+  sameHead,
+} from "../../shared/types.js";
 import type { ExplorerState, NamedHead } from "../explorer_types.js";
 import { type HeadWeights, weightsOf } from "./head_weights.js";
 import { type Looks, looksOf } from "./looks.js";
-import { type Word, wordsOf } from "./words.js";
+import { inSentence, type Word, wordsOf } from "./words.js";
 
 /** The states of an explorer and of its figures, and what the pointer is on. */
 export interface Screen {
@@ -52,6 +59,17 @@ export interface Reading {
   looks: Looks | undefined;
   /** The two attentions that are compared; [] of one attention. */
   compared: string[];
+}
+
+/**
+ * The words that stand in the sentence, or in its two texts: keys before queries, but a sound of
+ * many lines after its text.
+ */
+export function rowsOf({ words, isOneText }: Reading): [Side, Word[]][] {
+  const isPlaced = words.key.some(({ kind }) => kind === "place");
+  const sides: Side[] = isOneText ? ["query"] : isPlaced ? ["query", "key"] : ["key", "query"];
+  const rows = sides.map((side): [Side, Word[]] => [side, inSentence(words[side])]);
+  return rows.filter(([, row]) => row.length);
 }
 
 /** The last locked place of a side. */

@@ -8,8 +8,9 @@ import type { Theme } from "../../shared/theme.js";
 import type { Side } from "../../shared/types.js";
 import { type Arc, arcsOf, marksOf } from "./arcs.js";
 import { type Box, type SentenceSize, sentenceSize } from "./layout.js";
-import type { Reading } from "./reading.js";
+import { type Reading, rowsOf } from "./reading.js";
 import { type WordActions, wordKey, wordView } from "./word_view.js";
+import type { Word } from "./words.js";
 
 const PENCIL = svg`<path d="M2 14l1-4 8-8 3 3-8 8z" fill="none" stroke="currentColor"
   stroke-width="1.4" stroke-linejoin="round"></path>`;
@@ -62,11 +63,12 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
 
   function rowsView(reading: Reading, { theme }: Look) {
     const marks = marksOf(reading);
-    const { from, isOneText, words } = reading;
+    const { from, isOneText } = reading;
     const [first] = inOrder(reading);
     const reached = focused ?? (from === undefined ? first : queryAt(from));
-    const rowOf = (side: Side, name: string) => {
-      const views = words[side].map((word) => {
+    const rowOf = ([side, row]: [Side, Word[]]) => {
+      const name = isOneText ? "" : names[side];
+      const views = row.map((word) => {
         const isReached = reached?.side === side && reached.index === word.index;
         const mark = marks.get(word.index);
         return wordView(reading, { side, word, mark, theme, isReached }, actions, (place) => {
@@ -78,17 +80,15 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
       }${views}</div>`;
     };
     const names = { key: "looked at", query: "looks" };
-    return isOneText
-      ? rowOf("query", "")
-      : sidesOf(reading).map((side) => rowOf(side, names[side]));
+    return rowsOf(reading).map(rowOf);
   }
 
   return {
     /** The sentence, or the texts of encoder and decoder. */
     view(reading: Reading, look: Look) {
-      const { words, isOneText } = reading;
-      const all = isOneText ? words.query : [...words.key, ...words.query];
-      size = sentenceSize(all, look.width, look.font, look.ruler, isOneText);
+      const rows = rowsOf(reading);
+      const all = rows.flatMap(([, row]) => row);
+      size = sentenceSize(all, look.width, look.font, look.ruler, rows.length < 2);
       const { font, head, leading } = size;
       const style = `font-size: ${font}px; padding-top: ${head}px; line-height: ${leading}`;
       return html`<div class=${`attnw-ex-sentence ${size.hasArcs ? "attnw-ex-arced" : ""}`}>
@@ -125,15 +125,9 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
 
 const queryAt = (index: number): Pointed => ({ side: "query", index });
 
-/** The order of two texts: keys before queries, but a sound of many lines after its text. */
-const sidesOf = ({ words }: Reading): Side[] =>
-  words.key.some(({ kind }) => kind === "place") ? ["query", "key"] : ["key", "query"];
-
 /** All words in the order of the page. */
-function inOrder(reading: Reading): Pointed[] {
-  const of = (side: Side) => reading.words[side].map(({ index }) => ({ side, index }));
-  return reading.isOneText ? of("query") : sidesOf(reading).flatMap(of);
-}
+const inOrder = (reading: Reading): Pointed[] =>
+  rowsOf(reading).flatMap(([side, row]) => row.map(({ index }) => ({ side, index })));
 
 /**
  * The place from 0 to `last` that a key moves to; undefined for another key. `right` is 1 where the

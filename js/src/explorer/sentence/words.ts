@@ -32,9 +32,18 @@ export const shownText = ({ kind, text }: Word): string =>
 /** Sentences longer than this are read in the text box: nobody points at one word of thousands. */
 const MOST_WORDS = 700;
 
-/** Whether the words of both axes are few enough for a sentence. */
-export const fitsSentence = (words: Record<"query" | "key", readonly Word[]>): boolean =>
-  Math.max(words.query.length, words.key.length) <= MOST_WORDS;
+/** More parts of a picture or a sound are a wall of signs: they are seen in the figure alone. */
+const MOST_PARTS = 100;
+
+/** The words that stand in the sentence. */
+export function inSentence(words: readonly Word[]): Word[] {
+  const others = words.filter(({ kind }) => kind !== "place");
+  return words.length - others.length > MOST_PARTS ? others : [...words];
+}
+
+/** Whether there are words, and few enough for a sentence. */
+export const fitsSentence = ({ query, key }: Record<"query" | "key", readonly Word[]>): boolean =>
+  inSentence(query).length > 0 && Math.max(query.length, key.length) <= MOST_WORDS;
 /** A special token by its spelling: models without [CLS] have such a first token too. */
 const MARKED = /^(<.*>|\[.*\])$/u;
 const SPACED = /^[Ġ▁ ]/u;
@@ -73,7 +82,10 @@ function find(letters: string, wanted: string, from: number): [number, number] |
 function usualSpace(axis: Axis, index: number, hasMarks: boolean): string {
   const raw = axis.raw[index] ?? "";
   const text = axis.text[index] ?? "";
-  if (index === 0 || axis.special[index - 1] || PIECE.test(raw)) return "";
+  const last = axis.special[index - 1];
+  // A chip has room round it; the first token of a causal model can be a word.
+  const isChip = last && (last !== "first" || MARKED.test(axis.text[index - 1] ?? ""));
+  if (index === 0 || isChip || PIECE.test(raw)) return "";
   if (hasMarks) return SPACED.test(raw) || axis.special[index] ? " " : "";
   return CLOSING.test(text.trim()) ? "" : " ";
 }

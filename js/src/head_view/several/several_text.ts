@@ -1,5 +1,6 @@
 import { headNames, type Table } from "../../shared/caption.js";
 import { type HeadNaming, shortName } from "../../shared/head_names.js";
+import { inLine } from "../../shared/in_line.js";
 import { signedValue } from "../../shared/quantity.js";
 import { type Axes, type Head, headName, type Scale, type StackInfo } from "../../shared/types.js";
 import { listName, tokenName } from "../aside/token_name.js";
@@ -116,7 +117,7 @@ function describeSeveral(
         : tokenName(axes.query, map.rows[best.query] ?? 0);
     return `${name}: ${other} ${print(best.weight)}`;
   });
-  return `${target.query !== undefined ? `${from} →` : `${to} ←`} ${each.join(" · ")}`;
+  return `${target.query !== undefined ? `${from} →` : `${to} ←`} ${inLine(each)}`;
 }
 
 /** What is said of a target: of one head, or of all that are drawn. */
