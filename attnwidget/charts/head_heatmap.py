@@ -21,7 +21,9 @@ from attnwidget.charts.theme import (
     WIDTH,
     ink_scale,
     panel_width,
+    panels_in_row,
     publication,
+    text_width,
 )
 
 _CELL = 40
@@ -124,7 +126,7 @@ def head_heatmap(
 def head_heatmaps(
     values: Mapping[str, ArrayLike], *, title: str, value_title: str, width: int = WIDTH
 ) -> alt.VConcatChart:
-    """Draw a heat map per quantity, layers down and heads across, three in a row.
+    """Draw a heat map per quantity, layers down and heads across, at most three in a row.
 
     Every panel is shaded from 0 to its largest value, which its title gives: a dark cell in one
     panel can be a small number in the next.
@@ -153,21 +155,26 @@ def head_heatmaps(
     for name, array in arrays.items():
         if np.isinf(array).any() or (array < 0).any():
             raise ValueError(f"head_heatmaps takes finite values from 0 on; {name!r} has others")
-    room = panel_width(width, _COLUMNS, gap=_GAP, axis=_PANEL)
+    headers = {name: _header(name, array) for name, array in arrays.items()}
+    named = max(map(text_width, headers.values())) - _PANEL
+    least = max(named, _SMALLEST * next(iter(shapes.values()))[1])
+    columns = panels_in_row(width, _COLUMNS, least=least, gap=_GAP, axis=_PANEL)
+    room = panel_width(width, columns, gap=_GAP, axis=_PANEL)
     panels = [
         _panel(
             name,
+            headers[name],
             array,
             value_title,
             room,
-            is_first=number % _COLUMNS == 0,
-            is_last=number + _COLUMNS >= len(arrays),
+            is_first=number % columns == 0,
+            is_last=number + columns >= len(arrays),
         )
         for number, (name, array) in enumerate(arrays.items())
     ]
     rows = [
-        alt.hconcat(*panels[i : i + _COLUMNS], spacing=_GAP).resolve_scale(color="independent")
-        for i in range(0, len(panels), _COLUMNS)
+        alt.hconcat(*panels[i : i + columns], spacing=_GAP).resolve_scale(color="independent")
+        for i in range(0, len(panels), columns)
     ]
     chart = alt.vconcat(*rows).resolve_scale(color="independent")
     return offline(publication(chart, title, width))
@@ -218,8 +225,19 @@ def _cell(largest: int, room: float, columns: int, rows: int) -> int:
     return max(_SMALLEST, min(largest, int(room) // columns, _TALLEST // rows))
 
 
+def _header(name: str, array: NDArray[np.float64]) -> str:
+    """Return the name of a panel with the end of its scale."""
+    return f"{name}: up to {_top(array):.2g}"
+
+
+def _top(array: NDArray[np.float64]) -> float:
+    known = array[~np.isnan(array)]
+    return float(known.max()) if known.size else 0.0
+
+
 def _panel(
     name: str,
+    header: str,
     array: NDArray[np.float64],
     value_title: str,
     room: float,
@@ -231,7 +249,6 @@ def _panel(
     layer, head = (index.ravel() for index in np.indices(array.shape))
     table = pd.DataFrame({"layer": layer, "head": head, "value": array.ravel()}).dropna()
     table = table.assign(name=row_names(table))
-    top = float(table["value"].max()) if len(table) else 0.0
     layers, heads = (alt.Scale(domain=list(range(n))) for n in array.shape)
     step = _cell(_SMALL_CELL, room, array.shape[1], array.shape[0])
     chart = alt.Chart(inline(table)).mark_rect(stroke=LIGHT.ground, strokeWidth=1)
@@ -251,14 +268,12 @@ def _panel(
         color=alt.Color(
             "value:Q",
             legend=None,
-            scale=ink_scale(top),
+            scale=ink_scale(_top(array)),
         ),
         tooltip=[
             alt.Tooltip("name:N", title="head"),
             alt.Tooltip("value:Q", title=f"{name}: {value_title}", format=NUMBER),
         ],
     )
-    header = alt.TitleParams(
-        f"{name}: up to {top:.2g}", anchor="start", frame="group", fontSize=LABEL + 1, offset=4
-    )
-    return chart.properties(width=alt.Step(step), height=alt.Step(step), title=header)
+    title = alt.TitleParams(header, anchor="start", frame="group", fontSize=LABEL + 1, offset=4)
+    return chart.properties(width=alt.Step(step), height=alt.Step(step), title=title)

@@ -13,10 +13,19 @@ from attnwidget.charts.colour_bar import colour_bar, colour_bar_width
 from attnwidget.charts.frame_columns import inline
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LABEL, WIDTH, ink_scale, panel_width, publication
+from attnwidget.charts.theme import (
+    LABEL,
+    WIDTH,
+    ink_scale,
+    panel_width,
+    panels_in_row,
+    publication,
+    text_width,
+)
 
 _COLUMNS = 4
-"""Maps in a row."""
+"""Maps in a row, at most."""
+_ACROSS = "columns to the right"
 _GAP = 12
 _PANEL = 40
 """Pixels of the names of rows beside a map."""
@@ -61,8 +70,13 @@ def offset_maps(
     if any(np.isinf(array).any() or (array < 0).any() for array in known):
         raise ValueError("offset_maps takes finite values from 0 on, or NaN; there are others")
     top = max((float(array.max()) for array in known if array.size), default=0.0)
-    columns = min(_COLUMNS, len(arrays))
-    room = panel_width(width - colour_bar_width(value_title), columns, gap=_GAP, axis=_PANEL)
+    beside = width - colour_bar_width(value_title)
+    # Names stand over a map and the names of its rows.
+    named = max(text_width(name) for name in (_ACROSS, *arrays)) - _PANEL
+    least = max(named, _SMALLEST * shape[1])
+    most = min(_COLUMNS, len(arrays))
+    columns = panels_in_row(beside, most, least=least, gap=_GAP, axis=_PANEL)
+    room = panel_width(beside, columns, gap=_GAP, axis=_PANEL)
     step = max(_SMALLEST, min(_LARGEST, int(room) // shape[1]))
     scale = ink_scale(top)
     panels = []
@@ -78,12 +92,12 @@ def offset_maps(
         )
         chart = alt.Chart(inline(table)).mark_rect(strokeWidth=0)
         chart = chart.encode(
-            x=alt.X("right:O", axis=axis, title="columns to the right", scale=_places(shape[1])),
+            x=alt.X("right:O", axis=axis, title=_ACROSS, scale=_places(shape[1])),
             y=alt.Y("down:O", axis=of_rows, title="rows below", scale=_places(shape[0])),
             color=alt.Color("value:Q", scale=scale, legend=colour_bar(value_title)),
             tooltip=[
                 alt.Tooltip("down:O", title="rows below"),
-                alt.Tooltip("right:O", title="columns to the right"),
+                alt.Tooltip("right:O", title=_ACROSS),
                 alt.Tooltip("value:Q", title=f"{name}: {value_title}", format=NUMBER),
             ],
         )

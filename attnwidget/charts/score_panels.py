@@ -12,14 +12,24 @@ from attnwidget.charts.frame_columns import checked, inline
 from attnwidget.charts.layer_curves import layer_axis
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.series_style import colours, dashes, legend_columns, ordered, shapes
-from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, panel_width, publication, text_width
+from attnwidget.charts.theme import (
+    LABEL,
+    LIGHT,
+    WIDTH,
+    panel_width,
+    panels_in_row,
+    publication,
+    text_width,
+)
 
 _HEIGHT = 160
 _GAP = 20
 _AXIS = 52
 """Pixels that a panel's y axis takes."""
 _IN_ROW = 2
-"""Panels in a row."""
+"""Panels in a row, at most."""
+_LEAST = 80
+"""Pixels of a panel at least, if there is another beside it."""
 
 
 def score_panels(
@@ -30,7 +40,7 @@ def score_panels(
     reference: Mapping[str, Mapping[str, float]] | None = None,
     width: int = WIDTH,
 ) -> alt.VConcatChart:
-    """Draw a panel per measure, two per row: values with their intervals, one curve per series.
+    """Draw a panel per measure, at most two per row: values, intervals and one curve per series.
 
     Args:
         frame: columns layer, rank or sentences, series, measure, value, low and high; rows without
@@ -68,7 +78,9 @@ def score_panels(
         f"{name} {level:.2f}" for of in (reference or {}).values() for name, level in of.items()
     ]
     beside = max(map(text_width, levels), default=0)
-    plot = panel_width(width, _IN_ROW, gap=_GAP, axis=_AXIS + beside)
+    sides = _AXIS + beside
+    in_row = panels_in_row(width, _IN_ROW, least=_LEAST, gap=_GAP, axis=sides)
+    plot = panel_width(width, in_row, gap=_GAP, axis=sides)
     axis = layer_axis() if along == "layer" else alt.X("layer:O", title=along)
     panels = [
         _panel(
@@ -83,7 +95,7 @@ def score_panels(
         for measure, own in table.groupby("measure", sort=False)
     ]
     rows = [
-        alt.hconcat(*panels[i : i + _IN_ROW], spacing=_GAP) for i in range(0, len(panels), _IN_ROW)
+        alt.hconcat(*panels[i : i + in_row], spacing=_GAP) for i in range(0, len(panels), in_row)
     ]
     return offline(publication(alt.vconcat(*rows, spacing=_GAP), title, width))
 

@@ -138,6 +138,25 @@ def panel_width(width: float, count: int, *, gap: float, axis: float) -> int:
     return max(_NARROWEST, int(room / count - axis))
 
 
+def panels_in_row(width: float, most: int, *, least: float, gap: float, axis: float) -> int:
+    """Return the number of plots side by side in a figure of a width, from 1 to `most`.
+
+    Args:
+        width: Pixels of the whole figure.
+        most: Largest number of plots side by side.
+        least: Smallest width of a plot in pixels.
+        gap: Pixels between two plots.
+        axis: Pixels that the axis and the texts of each plot take.
+
+    Example:
+        >>> from attnwidget.charts.theme import panels_in_row
+        >>> [panels_in_row(width, 3, least=96, gap=12, axis=48) for width in (640, 380, 200)]
+        [3, 2, 1]
+    """
+    room = width - 2 * PADDING + gap
+    return min(most, max(1, int(room / (least + axis + gap))))
+
+
 def publication(chart: C, title: str, width: float = WIDTH) -> C:
     """Return the chart in the light theme; lines after the first of its title are the subtitle.
 

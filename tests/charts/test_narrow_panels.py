@@ -1,0 +1,51 @@
+"""Charts of several panels in a narrow column of a page."""
+
+from __future__ import annotations
+
+import io
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import pytest
+import vl_convert
+from PIL import Image
+
+from attnwidget.charts.head_heatmap import head_heatmaps
+from attnwidget.charts.offset_maps import offset_maps
+from attnwidget.charts.score_panels import score_panels
+
+RNG = np.random.default_rng(0)
+NAMES = ("nouns", "verbs", "negation words", "names", "numbers")
+
+
+def heatmaps(width: int) -> alt.VConcatChart:
+    values = {name: RNG.random((24, 16)) for name in NAMES}
+    return head_heatmaps(values, title="Features", value_title="weight", width=width)
+
+
+def maps_of_offsets(width: int) -> alt.VConcatChart:
+    values = {f"L{i} H{i}": RNG.random((13, 13)) for i in range(9)}
+    return offset_maps(values, title="Offsets", value_title="weight", width=width)
+
+
+def scores(width: int) -> alt.VConcatChart:
+    rows = [
+        {"layer": layer, "series": "probe", "measure": measure, "value": 0.5, "low": 0.4, "high": 1}
+        for layer in range(24)
+        for measure in ("UUAS", "depth", "root")
+    ]
+    reference = {"UUAS": {"linear baseline": 0.4}}
+    table = pd.DataFrame(rows)
+    return score_panels(table, title="Trees", reference=reference, width=width)
+
+
+@pytest.mark.parametrize("draw", [heatmaps, maps_of_offsets, scores])
+def test_panels_that_do_not_fit_stand_in_the_next_row(draw) -> None:
+    rows = []
+    for width in (380, 480, 640):
+        chart = draw(width).to_dict()
+        picture = Image.open(io.BytesIO(vl_convert.vegalite_to_png(chart)))
+        assert picture.width <= width
+        rows.append(len(chart["vconcat"]))
+    assert rows == sorted(rows, reverse=True) and rows[0] > rows[-1]
