@@ -216,6 +216,25 @@ def test_sounds_are_read_one_at_a_time(whisper):
         whisper.attend(audio=[sound, sound], target=[5])
 
 
+def test_a_mask_of_the_frames_of_a_sound_cuts_no_token(whisper):
+    # Whisper reads the silence after a sound, and its processor can tell where the silence begins.
+    extractor = whisper.inputs.processor.given
+    made = extractor(
+        np.sin(np.arange(8000) / 9),
+        sampling_rate=16_000,
+        return_tensors="pt",
+        return_attention_mask=True,
+    )
+    assert not made["attention_mask"].all()
+    masked = whisper.attend(dict(made), target=[5, 6])
+    alone = whisper.attend({"input_features": made["input_features"]}, target=[5, 6])
+    for stack in ("encoder", "cross"):
+        weights = masked.weights(0, 0, stack=stack)
+        assert weights.shape == alone.weights(0, 0, stack=stack).shape
+        np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+        np.testing.assert_array_equal(weights, alone.weights(0, 0, stack=stack))
+
+
 def test_the_token_after_a_transcript_is_predicted(whisper):
     samples = np.sin(np.arange(16000) / 5).astype(np.float32)
     written = {"decoder_input_ids": torch.tensor([[3, 5, 6]])}

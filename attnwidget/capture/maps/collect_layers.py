@@ -86,6 +86,10 @@ class Collected:
         positions = _kept_positions(inputs.get("attention_mask"), self._batch)
         target = _kept_positions(inputs.get("decoder_attention_mask"), self._batch)
         other = _kept_positions(inputs.get("encoder_attention_mask"), self._batch)
+        # Without a text, the mask is of samples or frames. Few models have a token per frame.
+        mask = inputs.get("attention_mask")
+        of_text = mask is None or not inputs.keys().isdisjoint(TEXTS)
+        self._frames = None if of_text or mask is None else (positions, mask.shape[-1])
         # The stacks of queries and keys of each stack. Cross-attention within one stack reads
         # external states.
         decodes = "decoder_input_ids" in inputs
@@ -217,8 +221,8 @@ class Collected:
             keep_layer(
                 seen,
                 item,
-                _matching(queries[item], seen.weights.shape[-2]),
-                _matching(keys[item], seen.weights.shape[-1]),
+                self._matching(queries[item], seen.weights.shape[-2]),
+                self._matching(keys[item], seen.weights.shape[-1]),
                 self._shared[min(item, self._batch - 1)],
                 moved,
             )
@@ -261,8 +265,8 @@ class Collected:
                 if kept.blocks is None:
                     magnitudes = cut_map(
                         magnitudes[item],
-                        _matching(queries[item], entry.values.shape[-2]),
-                        _matching(keys[item], entry.values.shape[-1]),
+                        self._matching(queries[item], entry.values.shape[-2]),
+                        self._matching(keys[item], entry.values.shape[-1]),
                     )
                 stacks[entry.stack][place] = kept.with_gradients(magnitudes)
         losses = []
@@ -301,14 +305,17 @@ class Collected:
                     "can be read if all of its layers have such maps"
                 )
 
+    def _matching(self, positions: Tensor | None, length: int) -> Tensor | None:
+        """Return `positions` if they fit an axis of this length, else None."""
+        if positions is None or int(positions[-1]) >= length:
+            return None
+        if self._frames is not None and any(own is positions for own in self._frames[0]):
+            return positions if length == self._frames[1] else None
+        return positions
+
 
 def _kept_positions(mask: Tensor | None, batch: int) -> list[Tensor | None]:
     """Return the indices of real tokens for each input; None = no padding."""
     if mask is None or mask.ndim != 2:
         return [None] * batch
     return [None if bool(row.all()) else row.nonzero()[:, 0] for row in mask != 0]
-
-
-def _matching(positions: Tensor | None, length: int) -> Tensor | None:
-    """Return `positions` if they fit an axis of this length, else None."""
-    return None if positions is None or int(positions[-1]) >= length else positions
