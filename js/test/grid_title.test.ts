@@ -36,6 +36,20 @@ test.each([
   expect(said(gridState({ ...change, _thumbnails }))).toContain(words);
 });
 
+test("the title of a comparison says what the bars under the cells are", () => {
+  const maps = { stack: "self", quantity: "weights", unit: "tokens", hidden: [], signed: true };
+  const values = zeros("|u1", 3, 8, 1, 1);
+  const _thumbnails = {
+    ...maps,
+    values,
+    maxima: zeros("<f4", 3, 8),
+    strongest: zeros("<i4", 3, 8, 2),
+  };
+  const numbers = { stack: "self", values: zeros("<f4", 3, 8) } as GridState["_metrics"];
+  const grid = { versus: "other" as const, metric: "change", _metrics: numbers, _thumbnails };
+  expect(said(gridState(grid))).toContain("orange = more in B, bar = change");
+});
+
 test("on dark paper much attention is bright", () => {
   expect(said(gridState({}), true)).toContain("All 24 heads bright = much attention");
 });

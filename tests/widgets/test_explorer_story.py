@@ -111,7 +111,7 @@ def test_a_comparison_opens_on_the_head_that_changed_most(model: AttentionModel)
     assert (explorer.grid.metric, explorer.view.versus) == ("change", explorer.grid.versus)
     line = explorer.caption.notes[0]
     assert line.startswith(f"{explorer.head} differs between A (")
-    assert line.endswith(f"most of 72 heads ({changes.max():.3g} of at most 0.693).")
+    assert line.endswith(f"(Jensen-Shannon divergence {changes.max():.3g} of at most 0.693).")
     # Another edit opens on the head that changed most again, unless a reader selected a head.
     from_page(explorer, {"versus_text": "The key to the cabinet was on the table."})
     changes = explorer.attention.changes(explorer.view.versus)

@@ -12,10 +12,11 @@ const wordAt = (reading: Reading, side: "query" | "key", at: number) =>
 
 /** What the colours of maps say; on dark paper, much attention is bright. */
 function colourHint(grid: GridState | undefined, isDark: boolean): string {
-  if (grid?._thumbnails?.signed)
-    return grid.versus === "other"
-      ? "blue = more in A, orange = more in B"
-      : "blue = more than in the intact model, orange = less";
+  if (grid?._thumbnails?.signed) {
+    const than = grid.versus === "other";
+    const signs = than ? "in A, orange = more in B" : "than in the intact model, orange = less";
+    return `blue = more ${signs}${grid._metrics ? `, bar = ${grid.metric}` : ""}`;
+  }
   const of = !grid || grid.quantity === "weights" ? "much attention" : `large ${grid.quantity}`;
   const scale = grid && grid.scale !== "absolute" ? ", each head on its own scale" : "";
   return `${isDark ? "bright" : "dark"} = ${of}${scale}; rows look, columns are looked at`;

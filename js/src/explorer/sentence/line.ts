@@ -269,7 +269,8 @@ function changeLine(reading: Reading, grid: GridState | undefined): Line {
     place === 1 ? `most of ${changes.length} heads` : `number ${place} of ${changes.length}`;
   return [
     ...start,
-    plain(` differs between ${between}: ${order} (${figures(change)} of at most 0.693).`),
+    plain(` differs between ${between}: ${order} `),
+    plain(`(Jensen-Shannon divergence ${figures(change)} of at most 0.693).`),
   ];
 }
 
