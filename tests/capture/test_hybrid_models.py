@@ -199,7 +199,7 @@ class TestStudies:
         strip = MetricStrip({"entropy": entropy}, selected=[(2, int(entropy[2].argmax()))])
         assert strip.to_frame()["percentile"].tolist() == [100]
         picture = strip.figure()
-        assert "100 %" in texts(picture)
+        assert "100\xa0%" in texts(picture)
         assert "NaN" not in picture.svg
 
 

@@ -328,7 +328,7 @@ def test_a_mask_of_pairs_hides_no_token_from_the_loss() -> None:
     """A mask [1, 1, n, n] says who sees whom, not what is padding."""
     model = load_model(zoo.build("llama"), word_tokenizer())
     ids = [[1, 8, 9, 10, 2]]
-    mask = torch.ones(1, 1, 5, 5, dtype=torch.bool).tril()
+    mask = torch.full((1, 1, 5, 5), -torch.inf).triu(1)
     expected = model.attend({"input_ids": ids}, loss="causal")
     found = model.attend({"input_ids": ids, "attention_mask": mask}, loss="causal")
     assert found.loss.value == pytest.approx(expected.loss.value, abs=1e-6)

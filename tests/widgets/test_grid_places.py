@@ -214,7 +214,7 @@ def test_bytes_of_rows_are_masked_or_the_root_of_a_share() -> None:
 def test_pictures_and_pages_of_the_grid_say_what_they_contain(tmp_path: Path) -> None:
     grid = HeadGrid(picture_attention(registers=1), tokens=[("query", 4)])
     caption = grid.caption.text()
-    assert "cells: where r0c2 looks, painted on the picture" in caption
+    assert "cells: where “r0c2” looks, painted on the picture" in caption
     assert "contains the picture of the input" in caption
     svg = grid.save(tmp_path / "grid.svg").read_text("utf-8")
     assert svg.count("<image") == 2

@@ -17,6 +17,8 @@ from attnwidget.capture.hub_model.weight_placement import device_of
 
 # A text has one row. Pictures and sounds beside the text may have several rows.
 TEXTS = ("input_ids", "inputs_embeds")
+# Masks of tokens; those of queries and keys have four dimensions. Masks of pixels may have as many.
+_MASKS = ("attention_mask", "decoder_attention_mask", "encoder_attention_mask")
 # Keys and values of an earlier pass: by the names before and since transformers 5.24.
 _EARLIER_KEYS = ("past_key_values", "cache")
 _BESIDE_TEXT = re.compile(r"pixel|visual|image|video|audio|feature|spatial_shapes|grid")
@@ -132,7 +134,7 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
         if tensor.ndim == 1 and not beside_text:
             tensor = tensor[None]
         _check_input(name, tensor, beside_text)
-        if name.endswith("attention_mask") and tensor.ndim == 4:
+        if name in _MASKS and tensor.ndim == 4:
             _check_added(name, tensor, hf_model)
         if tensor.is_inference():
             tensor = tensor.clone()  # A tensor of torch.inference_mode() cannot be in a graph.
