@@ -75,21 +75,25 @@ describe("one head in two attentions", () => {
   test.each([
     ["first", "A: here", true, false],
     ["second", "B: there", true, false],
-    ["difference", "A − B", false, true],
+    ["difference", "A − B, ±0.806", false, true],
   ] as const)("the %s alone has all the room, and its own colour bar", (of, name, ...bars) => {
     for (const mode of ["lines", "matrix"] as const) {
       const { scene, state, shown } = two(of, { mode });
       const { panels, height } = arrangeBeside(scene);
       expect(panels.map((panel) => panel.name)).toEqual([name]);
       const all = arrangeBeside(two("all", { mode }).scene);
-      expect(all.panels.map((panel) => panel.name)).toEqual(["A: here", "B: there", "A − B"]);
+      expect(all.panels.map((panel) => panel.name)).toEqual([
+        "A: here",
+        "B: there",
+        "A − B, ±0.806",
+      ]);
       expect(height).toBeLessThan(all.height);
       const { ofMaps, ofDifference } = barsOfTwo(scene);
       expect([ofMaps, ofDifference]).toEqual(bars);
       // Numbers are of all three, wherever the pointer is.
       expect(targetText(scene, { query: 0, key: 1 })).toMatch(/A .* · B .* · A − B /);
       const notes = severalNotes(scene);
-      const [letter = ""] = name.split(":");
+      const [letter = ""] = name.split(/[:,]/);
       expect(notes).toContain(`${letter} alone is drawn`);
       expect(captionOf(state, shown, scene.map, notes).notes.join()).toContain("alone is drawn");
     }

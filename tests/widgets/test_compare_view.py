@@ -344,17 +344,18 @@ def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
 def test_a_picture_has_the_maps_that_the_page_has(pair: tuple[Attention, Attention]) -> None:
     view = CompareView(*pair, layer=2, head=1)
     a, b, difference = f"A: {ONE.lower()}", f"B: {OTHER.lower()}", "A − B"
-    # The colours of a difference have its name too.
+    end = next(text for text in texts(view.figure()) if text.startswith("+0."))
+    over = f"{difference}, ±{end[1:]}"  # its range, which the colours of a difference state too
     expected = {
-        "all": [a, b, difference, difference],
-        "difference": [difference, difference],
+        "all": [a, b, over, difference],
+        "difference": [over, difference],
         "first": [a],
         "second": [b],
     }
     for of_two, headings in expected.items():
         from_page(view, {"of_two": of_two})
         drawn = texts(view.figure())
-        assert [text for text in drawn if text in {a, b, difference}] == headings
+        assert [text for text in drawn if text in {a, b, over, difference}] == headings
         alone = [note for note in view.caption.notes if note.endswith("alone is drawn")]
         assert bool(alone) == (of_two != "all")
     with pytest.raises(traitlets.TraitError, match="of_two"):

@@ -94,9 +94,11 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): SideB
       ? layouts.matrix.x0 + (layouts.matrix.cols * layouts.matrix.cellWidth) / 2
       : layout.width / 2;
     const head = several?.heads[i];
+    // Small differences have as thick lines as large weights beside them.
+    const range = several?.names && member.signed ? `, ±${scene.print(member.maximum)}` : "";
     panels.push({
       scene: matrix ? { ...part, labelled } : part,
-      name: several?.names?.[i] ?? (head ? shortName(head, scene.state) : ""),
+      name: (several?.names?.[i] ?? (head ? shortName(head, scene.state) : "")) + range,
       x,
       y,
       middle,
