@@ -285,7 +285,7 @@ def test_captions_name_the_two(pair: tuple[Attention, Attention]) -> None:
     maps = "A and B: no lines below 1.5 times an even share, or below 3\xa0%"
     assert set(view.caption.notes) >= {
         maps,
-        "A − B: no lines below 3\xa0% of its scale, or below 0.1\xa0%",
+        "A − B: no lines below 20\xa0% of its scale, or below 0.1\xa0%",
     }
     view.mode = "matrix"
     assert "no lines" not in str(view.caption)

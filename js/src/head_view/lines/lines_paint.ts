@@ -52,7 +52,7 @@ export function arrangeLines(scene: Scene, scrollTop: number, whole = false): Li
 function leastNote({ map, absent }: Scene): string {
   if (!map.least) return "";
   const of = map.signed ? `${DIFFERENCE}: ` : absent ? `${OF_BOTH}: ` : "";
-  const share = map.signed ? "3\u00a0% of its scale" : "1.5 times an even share";
+  const share = map.signed ? "20\u00a0% of its scale" : "1.5 times an even share";
   return `${of}no lines below ${share}, or below ${map.signed ? 0.1 : 3}\u00a0%`;
 }
 

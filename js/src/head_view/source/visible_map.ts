@@ -21,6 +21,8 @@ const LEAST = 0.03;
 export const leastLine = (even: number, end: number): number =>
   Math.max(TIMES_EVEN * even, LEAST * end);
 
+/** So much of the largest difference has a line: more lines hide the large ones. */
+const LEAST_OF_LARGEST = 0.2;
 /** So much of the scale of two maps is the least difference between them. */
 const LEAST_DIFFERENCE = 0.001;
 
@@ -30,7 +32,7 @@ const LEAST_DIFFERENCE = 0.001;
  * both maps.
  */
 export const leastDifference = (largest: number, end: number): number =>
-  Math.max(LEAST * largest, LEAST_DIFFERENCE * end);
+  Math.max(LEAST_OF_LARGEST * largest, LEAST_DIFFERENCE * end);
 
 /** The shown part of a map, with a description of the rest. */
 export interface VisibleMap {
