@@ -19,13 +19,14 @@ from attnwidget import (
     link,
     load_model,
 )
+from attnwidget.charts.theme import LIGHT
 from attnwidget.demo import drawn_shapes
 from attnwidget.interventions import patch_heads
 from attnwidget.mechanisms import direct_effects, logit_lens
 from capture.test_predict import words
 from fixtures import zoo
 from fixtures.recording import from_page, on_page, updates
-from fixtures.svg_picture import texts
+from fixtures.svg_picture import fills, number, texts
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -343,3 +344,13 @@ def test_the_answers_after_each_layer_are_those_of_the_lens(attention: Attention
     classes = load_model("attnwidget/genre", device="cpu").attend("A short text.")
     asked = PredictionView(classes, lens=True, effects_by="gradient")
     assert asked.wait() and "predicts classes" in on_page(asked, "lens")["problem"]
+
+
+def test_bars_of_all_texts_have_one_scale(model: AttentionModel) -> None:
+    lengths = []
+    for text in ("The [MASK] barked at the cat.", TEXT):
+        view = PredictionView(model.attend(text), top=2)
+        probabilities = view.to_frame()["before"]
+        ends = [number(bar, "width") for bar in fills(view.figure(), LIGHT.accent)][:2]
+        lengths += [end / probability for end, probability in zip(ends, probabilities, strict=True)]
+    np.testing.assert_allclose(lengths, lengths[0], rtol=1e-3)

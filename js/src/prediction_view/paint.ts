@@ -36,7 +36,7 @@ export function paintPredictions(pen: Pen, scene: Scene, pointer = NOWHERE): voi
 }
 
 function paintBars(pen: Pen, scene: Scene): void {
-  const { bars, row, start, longest, largest, columns, theme, font, off } = scene;
+  const { bars, row, start, longest, columns, theme, font, off } = scene;
   pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
   for (const [i, { name, right }] of columns.entries()) {
     write(pen, name, [right, LINE], theme.muted, "right");
@@ -52,7 +52,7 @@ function paintBars(pen: Pen, scene: Scene): void {
     pen.font = labelFont(font, followed);
     pen.fillStyle = theme.text;
     drawToken(pen, answer, start - GAP, middle, "right", start - GAP);
-    const long = (share: number) => Math.max(share ? 1 : 0, (longest * share) / largest);
+    const long = (share: number) => Math.max(share ? 1 : 0, longest * share);
     pen.fillStyle = off ? theme.muted : theme.accent;
     if (off) {
       pen.globalAlpha = PALE;

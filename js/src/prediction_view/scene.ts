@@ -44,10 +44,9 @@ export interface Scene extends Look {
   off: boolean;
   bars: Bar[];
   row: number;
-  /** Where bars start, how long the largest is, and where each column of numbers ends. */
+  /** Where bars start, how long 100 % is, and where each column of numbers ends. */
   start: number;
   longest: number;
-  largest: number;
   columns: { name: string; right: number }[];
   map: GridLayout;
   /** How wide the map with its names is, and where it starts. */
@@ -145,7 +144,6 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
     row,
     start,
     longest,
-    largest,
     columns,
     map,
     mapLeft,
