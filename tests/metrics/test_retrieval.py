@@ -11,7 +11,7 @@ import torch
 from attnwidget import load_model
 from attnwidget.capture.hub_model.text_ids import TextIds
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.metrics import Sinks, retrieval, retrieval_scores
+from attnwidget.metrics import Sinks, retrieval_scores
 from fixtures.random_batches import HEADS, LAYERS, random_batch, random_maps, seen
 
 NEEDLE = "The key is in the blue jar."
@@ -30,6 +30,7 @@ class Planted:
         self.answer = self.tokenizer.convert_tokens_to_ids(["the", "blue", "jar", "men"])
 
     def generate(self, ids: list[int], max_new_tokens: int) -> Attention:
+        self.asked = ids
         whole = [*ids, *self.answer]
         tokens = self.tokenizer.convert_ids_to_tokens(whole)
         n = len(whole)
@@ -64,17 +65,20 @@ def test_the_head_that_copies_is_found() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("depth", [0.0, 0.3, 1.0])
 def test_the_needle_stands_between_sentences(depth: float) -> None:
-    before, after = retrieval._parted(HAYSTACK, depth)
-    assert f"{before} {after}".strip() == HAYSTACK.strip()
-    assert not before or before[-1] == "."
-    assert abs(len(before) - depth * len(HAYSTACK)) <= 20
-    ids, (start, end) = retrieval._located(
-        Planted(),  # type: ignore[arg-type]
-        parts := list(filter(None, [before, NEEDLE, after])),
-        parts.index(NEEDLE),
+    model = Planted()
+    tokenize = model.tokenizer.tokenize
+    found = retrieval_scores(model, HAYSTACK, NEEDLE, QUESTION, depth=depth)  # type: ignore[arg-type]
+    start, end = found.needle
+    tokens = model.tokenizer.convert_ids_to_tokens(model.asked)
+    assert tokens[start:end] == tokenize(NEEDLE)
+    before, after = (
+        [token for token in part if token not in model.tokenizer.all_special_tokens]
+        for part in (tokens[:start], tokens[end:])
     )
-    tokens = Planted().tokenizer.convert_ids_to_tokens(ids[start:end])
-    assert tokens == Planted().tokenizer.tokenize(NEEDLE)
+    assert before + after == tokenize(HAYSTACK) + tokenize(QUESTION)
+    assert not before or before[-1] == "."
+    sentence = max(len(tokenize(one)) for one in HAYSTACK.split("."))
+    assert abs(len(before) - depth * len(tokenize(HAYSTACK))) <= sentence
 
 
 @pytest.mark.parametrize(
