@@ -848,7 +848,6 @@ class AttentionModel:
         losses: list[Loss] = []
         if long and loss is not None:
             raise ValueError("gradients need whole maps: pass long=False, or no loss")
-        self._current_projections()
         collected = None
         if loss is not None or not is_long(self.hf_model, inputs, long):
             # The number of tokens of a picture or a sound is known when a layer reads them.
@@ -857,7 +856,7 @@ class AttentionModel:
         if collected is None:
             self.output_check.check_beginning(self.hf_model, inputs, options)
             items, no_norms, not_shown = collect_long(
-                self.hf_model, inputs, options, self._projections, self._block_probe
+                self.hf_model, inputs, options, self._current_projections(), self._block_probe
             )
             numbers = self.hybrid_layers
         else:
@@ -962,7 +961,7 @@ class AttentionModel:
                 self.hf_model,
                 inputs,
                 options,
-                self._projections,
+                self._current_projections(),
                 whole_to,
                 self._block_probe,
                 upper,

@@ -71,9 +71,9 @@ def png_file(
     if dpi is not None:
         density = round(dpi * _METRE)
         file.append(_chunk(b"pHYs", struct.pack(">IIB", density, density, 1)))
-    for keyword, said in (text or {}).items():
+    for keyword, value in (text or {}).items():
         # Not compressed, and without a language and a translated keyword.
-        file.append(_chunk(b"iTXt", keyword.encode("latin-1") + bytes(5) + said.encode("utf-8")))
+        file.append(_chunk(b"iTXt", keyword.encode("latin-1") + bytes(5) + value.encode("utf-8")))
     packed = zlib.compressobj(level)
     parts = [packed.compress(band) for band in _bands(rows, filtered)]
     file.append(_chunk(b"IDAT", b"".join([*parts, packed.flush()])))

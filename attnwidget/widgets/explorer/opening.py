@@ -109,9 +109,9 @@ def opening_of(
       word.
 
     Words whose wordpieces are merged count. Special tokens, unknown words, hidden resting places
-    and words of a chat template do not count. The best link stands out if its weight is at least 10
-    % and twice its even share, and its score at least 0.02. In a masked text, the active word is
-    the mask token. In a chat without an answer, the last word is the token before the answer. An
+    and words of a chat template do not count. The best link stands out if its weight is at least
+    10 % and twice its even share, and its score at least 0.02. In a masked text, the active word
+    is the mask token. In a chat without an answer, the last word is the token before the answer. An
     encoder-decoder opens on its cross-attention, where any two words are compared. With a picture,
     the attended words are its patches, and the active word is [CLS], or a word of the text.
 

@@ -112,14 +112,14 @@ def names_of_two(attention: Attention, other: Attention) -> tuple[str, str]:
         ('without L0 H3 (uniform)', 'intact')
     """
     if attention.intact is other.intact:
-        said = attention.edits or "intact", other.edits or "intact"
+        names = attention.edits or "intact", other.edits or "intact"
     elif attention.model_name != other.model_name:
-        said = attention.model_name, other.model_name
+        names = attention.model_name, other.model_name
     else:
-        said = _excerpts(attention, other)
-    if said[0] == said[1]:
+        names = _excerpts(attention, other)
+    if names[0] == names[1]:
         return "first", "second"
-    return said[0], said[1]
+    return names[0], names[1]
 
 
 def _excerpts(attention: Attention, other: Attention) -> tuple[str, str]:
