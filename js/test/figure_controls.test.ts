@@ -87,11 +87,12 @@ const figure = (name: string) => ({
   },
 });
 
-/** An explorer with a menu, around figures. */
-const explorer = {
+/** An explorer with a menu, around figures; `told` receives how it is drawn again. */
+const explorer = (told: (schedule: () => void) => void) => ({
   render(context: RenderContext<{ _error: string }>): void {
     const { signal } = context;
     const place = mount(context, "ex", [], { view });
+    told(place.schedule);
     const menu = viewMenu(place, signal);
     function view(): unknown {
       const way = menu.control("mode");
@@ -99,10 +100,16 @@ const explorer = {
         ><div class="slot"></div>`;
     }
   },
-};
+});
 
 async function explored(...names: string[]) {
-  const around = await mounted(explorer, { _error: "" });
+  let schedule = () => {};
+  const around = await mounted(
+    explorer((place) => {
+      schedule = place;
+    }),
+    { _error: "" },
+  );
   const figures = names.map((name) => {
     const model = fakeModel(state());
     const el = around.find(".slot").appendChild(document.createElement("section"));
@@ -111,7 +118,7 @@ async function explored(...names: string[]) {
     return { model, el, leave: () => controller.abort() };
   });
   await frame();
-  return { ...around, figures };
+  return { ...around, figures, schedule };
 }
 
 /** The names of the offered controls below an element, in their order. */
@@ -125,7 +132,8 @@ const offered = (within: Element | null) => [
 
 function pick(control: HTMLSelectElement | HTMLInputElement, value: string): void {
   control.value = value;
-  control.dispatchEvent(new Event(control.type === "range" ? "input" : "change"));
+  const type = control.type === "range" ? "input" : "change";
+  control.dispatchEvent(new Event(type, { bubbles: true }));
 }
 
 describe("a figure alone", () => {
@@ -217,5 +225,22 @@ describe("figures in an explorer", () => {
     await frame();
     pick(find<HTMLSelectElement>(".ex-row [data-control=quantity]"), "norms");
     expect(lens?.model.sent).toEqual([{ quantity: "norms" }]);
+  });
+
+  test("do not show the old value again when the explorer was about to be drawn", async () => {
+    const { find, figures, schedule } = await explored("view");
+    figures[0]?.model.fromKernel({ mode: "matrix" });
+    await frame();
+    const framed = find<HTMLInputElement>(".ex-row [data-control=framed]");
+    const share = find<HTMLInputElement>(".ex-row [data-control=share]");
+    schedule();
+    framed.click();
+    await new Promise(requestAnimationFrame);
+    expect(framed.checked).toBe(true);
+    await frame();
+    schedule();
+    pick(share, "50");
+    await new Promise(requestAnimationFrame);
+    expect(share.value).toBe("50");
   });
 });

@@ -36,8 +36,6 @@ def test_a_control_of_the_documentation_is_visible_in_the_explorer_and_works(
     notebook.run_cell(0)
     notebook.run_cell(1)
     assert notebook.value("sys.modules['attnwidget'].__file__").startswith(str(tmp_path))
-    # The menu is drawn again when measurements arrive, perhaps between the two halves of a click.
-    notebook.run_in_kernel("explorer.wait()")
     explorer = notebook.output(0).locator(".attnw-ex-root")
     alone = notebook.output(1).locator(".attnw-view-root")
     name = "frame the diagonal"
@@ -52,8 +50,8 @@ def test_a_control_of_the_documentation_is_visible_in_the_explorer_and_works(
     plain = canvas.evaluate(PIXELS)
     open_menu(explorer).get_by_role("checkbox", name=name).check()
     notebook.wait_for_value("explorer.view.diagonal", True)
-    notebook.page.wait_for_timeout(300)
-    assert canvas.evaluate(PIXELS) != plain
+    changed = "([canvas, before]) => canvas.toDataURL() !== before"
+    notebook.page.wait_for_function(changed, arg=[canvas.element_handle(), plain])
     expect(open_menu(alone).get_by_role("checkbox", name=name)).to_be_checked()
     if AXE.is_file():
         assert complaints(notebook.page) == []

@@ -221,9 +221,12 @@ def test_tokens_in_rows_are_pointed_at_and_walked_by_keys(browser: Browser, tmp_
         figure.blur()
         # No words follow what is locked: its shares stand beside the tokens.
         expect(readout).to_contain_text("Point at a token")
-        assert overlay.evaluate(ink) != at_rest
+        # These words stand there before the figure is drawn again.
+        changed = "([canvas, before]) => canvas.toDataURL() !== before"
+        page.wait_for_function(changed, arg=[overlay.element_handle(), at_rest])
         figure.focus()
         figure.press("Escape")
         figure.blur()
         expect(readout).to_contain_text("Point at a token")
-        assert overlay.evaluate(ink) == at_rest
+        unchanged = "([canvas, before]) => canvas.toDataURL() === before"
+        page.wait_for_function(unchanged, arg=[overlay.element_handle(), at_rest])

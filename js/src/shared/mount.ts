@@ -51,15 +51,26 @@ const errorLine = (text: string) =>
   html`<p role="alert" class="attnw-alert" ?hidden=${!text}>${text}</p>`;
 
 /** Draw once in the next frame however many changes ask for it before. */
-function perFrame(signal: AbortSignal, draw: () => void): () => void {
+function perFrame(signal: AbortSignal, draw: () => void) {
   let waiting = 0;
-  signal.addEventListener("abort", () => cancelAnimationFrame(waiting));
-  return () => {
-    if (waiting || signal.aborted) return;
+  const cancel = () => cancelAnimationFrame(waiting);
+  signal.addEventListener("abort", cancel);
+  function ask(): void {
     waiting = requestAnimationFrame(() => {
       waiting = 0;
       draw();
     });
+  }
+  return {
+    schedule(): void {
+      if (!waiting && !signal.aborted) ask();
+    },
+    /** A drawing that waits follows those that others have asked for since. */
+    drawLast(): void {
+      if (!waiting) return;
+      cancel();
+      ask();
+    },
   };
 }
 
@@ -139,7 +150,7 @@ export function mount<T extends { _error: string }>(
       reportError(error);
     }
   };
-  const schedule = perFrame(signal, drawNow);
+  const { schedule, drawLast } = perFrame(signal, drawNow);
   const invalidate = () => {
     look = undefined;
     schedule();
@@ -158,6 +169,10 @@ export function mount<T extends { _error: string }>(
     if (look && inner.clientWidth !== look.width) invalidate();
   });
   resized.observe(inner);
+  // A control may belong to a figure inside this one. That figure is drawn first: the control would
+  // show its old value again until then.
+  for (const type of ["input", "change", "click"])
+    root.addEventListener(type, drawLast, { signal });
   root.addEventListener(
     "keydown",
     (event) => {
