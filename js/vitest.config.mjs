@@ -7,6 +7,8 @@ export default defineConfig({
     environment: "happy-dom",
     include: ["test/**/*.test.ts"],
     maxWorkers: 2,
+    // The files of a process share the modules that they test, which are else read for each file.
+    isolate: false,
     // A busy machine makes every test slow: only a test that hangs fails.
     testTimeout: 120_000,
     hookTimeout: 120_000,
