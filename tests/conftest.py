@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import ipaddress
 import os
+import random
 import shlex
 import socket
 import sys
@@ -29,8 +30,10 @@ from fixtures.recording import RecordingComm
 if TYPE_CHECKING:
     from attnwidget import AttentionModel
 
-# How long an example takes says more about the machine than about the code.
-settings.register_profile("attnwidget", deadline=None, max_examples=40)
+# How long an example takes says more about the machine than about the code. The same code has the
+# same examples; `pytest --hypothesis-profile search` looks for others.
+settings.register_profile("attnwidget", deadline=None, max_examples=40, derandomize=True)
+settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("attnwidget")
 
 
@@ -62,6 +65,14 @@ def _is_local(address: Any) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+@pytest.fixture(autouse=True)
+def same_draws() -> None:
+    """A test draws the same numbers whichever tests came before it in its process."""
+    random.seed(0)
+    if "torch" in sys.modules:  # a test that needs no model does not wait for it
+        sys.modules["torch"].manual_seed(0)
 
 
 @pytest.fixture(autouse=True)
