@@ -30,12 +30,12 @@ class Block:
         self.results: list[int] = []
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
-        assert self._opened.wait(10)
+        assert self._opened.wait(60)
 
     def _run(self) -> None:
         with replaced_forwards({self._module: adding(self._number)}):
             self._opened.set()
-            assert self._asked.wait(10)
+            assert self._asked.wait(60)
             self.results.append(self._module(0))
         self.results.append(self._module(0))
 

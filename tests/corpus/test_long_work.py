@@ -64,7 +64,7 @@ def test_a_text_that_takes_long_is_said_to_be_read(
     monkeypatch.setattr(bars._Line, "write", heard)
 
     def slow(*given: Any, **options: Any) -> str:
-        assert spoken.wait(10)
+        assert spoken.wait(60)
         return "explorer"
 
     monkeypatch.setattr("attnwidget.widgets.explorer.widget.Explorer", slow)
@@ -82,18 +82,25 @@ def test_quick_work_shows_no_progress(
 
 
 STEPS = """
-import time
+import threading
 from attnwidget.widgets.shared.background import Background
+begun, closed = threading.Event(), threading.Event()
 def steps():
     for step in range(100):
         print("begun", flush=True)
-        time.sleep(0.3)
+        begun.set()
+        closed.wait()
         print("done", flush=True)
         yield
 background = Background(["steps"], print)
+close = background.close
+def close_and_tell():
+    close()
+    closed.set()
+background.close = close_and_tell
 background.add("steps", steps())
 background.start()
-time.sleep(0.1)
+begun.wait()
 """
 
 

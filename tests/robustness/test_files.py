@@ -182,7 +182,7 @@ def test_prose_begins_with_no_byte_order_mark(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in READERS if name != "FrameNet"])
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(600)
 def test_what_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
     one = reader(name)
     for sample in one.samples:
@@ -253,7 +253,7 @@ def test_entities_of_a_framenet_are_not_unfolded(tmp_path: Path) -> None:
         load_framenet(tmp_path)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(600)
 def test_a_pipe_among_the_files_of_framenet_is_refused(tmp_path: Path) -> None:
     folder = write_framenet(tmp_path)
     (folder / "frame" / "Motion.xml").unlink()

@@ -114,7 +114,7 @@ def test_unfinished_content_of_a_private_file_is_private(
     assert seen == [0o600] and path.read_bytes() == b"1"
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("is_linked", [False, True])
 def test_a_pipe_is_refused_and_stays(
     tmp_path: Path, save: tuple[str, Callable[[Path], Any]], is_linked: bool
@@ -129,7 +129,7 @@ def test_a_pipe_is_refused_and_stays(
     assert pipe.is_fifo() and sorted(tmp_path.iterdir()) == sorted({pipe, tmp_path / name})
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(600)
 def test_a_figure_is_not_drawn_for_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Picture, "drawn", None)
     pipe = tmp_path / "figure.svg"

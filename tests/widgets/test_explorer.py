@@ -392,7 +392,7 @@ def test_more_urgent_work_goes_between_the_steps_of_another() -> None:
 
     background = Background(["text", "treebank"], failed=lambda name, error: None)
     background.add("treebank", slow())
-    assert background.wait(10)
+    assert background.wait(60)
     background.close()
     assert done == ["slow 0", "quick", "slow 1", "slow 2"]
 

@@ -178,6 +178,7 @@ def finding(atlas: Atlas, began: threading.Event, go_on: threading.Event) -> Cal
         progress: Callable[[int, int | None], None],
     ) -> Atlas:
         assert not effects and batch_size == 1
+        progress(0, 24)
         began.set()
         for n_read in itertools.count():
             progress(n_read % 24, 24)
