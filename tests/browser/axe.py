@@ -6,6 +6,8 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
+from browser.settled import settle
+
 AXE = Path(__file__).parents[2] / "js" / "node_modules" / "axe-core" / "axe.min.js"
 # axe exports itself to a module loader where it finds one; here it is wanted on the window.
 INJECT = "(source) => { new Function('module', 'exports', 'define', source)(); }"
@@ -17,6 +19,8 @@ RUN = """async () => {
 
 
 def complaints(page: Page) -> list[str]:
+    """One line for each fault of a widget, once the page is drawn."""
+    settle(page)
     if not page.evaluate("'axe' in window"):
         page.evaluate(INJECT, AXE.read_text(encoding="utf-8"))
     return list(page.evaluate(RUN))

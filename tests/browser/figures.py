@@ -13,11 +13,21 @@ from playwright.sync_api import Locator, expect
 from attnwidget import Attention
 from attnwidget.capture.maps.resting_places import resting_places
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
+from browser.settled import settle
 
 SCALE = Path(__file__).parents[2] / "js" / "src" / "shared" / "scale.json"
-PIXELS = """(canvas, points) => {
+# The colours in cells of a thumbnail. A host may lay the grid out again, so that places and colours
+# are read together.
+PIXELS = """(canvas, [layer, head, cells, side]) => {
+  const { x0, y0, cell, gap, band, dpr } = JSON.parse(canvas.dataset.layout);
+  const left = x0 + head * (cell + gap);
+  const top = y0 + layer * (cell + gap + band);
   const context = canvas.getContext("2d");
-  return points.map(([x, y]) => [...context.getImageData(x, y, 1, 1).data].slice(0, 3));
+  return cells.map(([row, col]) => {
+    const x = Math.trunc((left + ((col + 0.5) * cell) / side) * dpr);
+    const y = Math.trunc((top + ((row + 0.5) * cell) / side) * dpr);
+    return [...context.getImageData(x, y, 1, 1).data].slice(0, 3);
+  });
 }"""
 # The start of every notebook.
 SETUP = """
@@ -52,6 +62,7 @@ class GridOnPage:
             "canvas => JSON.parse(canvas.dataset.layout ?? '{}').rows > 0",
             arg=self.canvas.element_handle(),
         )
+        settle(root)
 
     @property
     def layout(self) -> dict[str, Any]:
@@ -72,14 +83,8 @@ class GridOnPage:
 
     def pixels(self, layer: int, head: int, cells: list[tuple[int, int]], side: int) -> Any:
         """The drawn colours at the centres of cells of a `side` x `side` map, [cells, 3]."""
-        x, y = self.corner(layer, head)
-        step = self.layout["cell"] / side
-        dpr = self.layout["dpr"]
-        points = [
-            [int((x + (col + 0.5) * step) * dpr), int((y + (row + 0.5) * step) * dpr)]
-            for row, col in cells
-        ]
-        return np.array(self.canvas.evaluate(PIXELS, points))
+        settle(self.canvas)
+        return np.array(self.canvas.evaluate(PIXELS, [layer, head, cells, side]))
 
     def assert_drawn(
         self, layer: int, head: int, values: list[list[int]], theme: str, *, steps: int = 0
@@ -121,6 +126,8 @@ def inked(attention: Attention, hidden: list[str] | None = None) -> NDArray[np.i
 def open_menu(root: Locator) -> Locator:
     """The menu "View" of a figure, open."""
     menu = root.get_by_role("group", name="View", exact=True)
+    # A menu that is about to close is still visible.
+    settle(root)
     if not menu.is_visible():
         root.get_by_role("button", name="View").click()
     expect(menu).to_be_visible()

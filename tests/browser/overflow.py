@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator
 
+from browser.settled import settle
+
 # What is in a box that scrolls can be reached; what is only read aloud is nowhere in sight.
 _FIND = """(root) => {
   const style = (node) => getComputedStyle(node);
@@ -54,11 +56,13 @@ _NESTED = """(root) => {
 
 def nested_scrolling(root: Locator) -> list[str]:
     """One line for each part that scrolls within another part that scrolls."""
+    settle(root)
     found: list[str] = root.evaluate(_NESTED)
     return found
 
 
 def overflowing(root: Locator) -> list[str]:
     """One line for each text or control that does not fit into its panel."""
+    settle(root)
     found: list[str] = root.evaluate(_FIND)
     return found

@@ -29,7 +29,6 @@ def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
             notebook.run_in_kernel(f"view.mode = {mode!r}")
             chosen = roots.nth(1).get_by_role("button", name=mode, exact=True)
             expect(chosen).to_have_attribute("aria-pressed", "true")
-            notebook.page.wait_for_timeout(300)
             assert complaints(notebook.page) == [], (theme, mode)
 
 
@@ -58,7 +57,6 @@ def test_labels_of_heads_have_no_violations_in_either_theme(in_lab: OpenNotebook
             expect(root).to_have_attribute("data-theme", theme)
         for arrangement in ("one", "beside", "overlay"):
             notebook.run_in_kernel(f"view.arrangement = {arrangement!r}")
-            notebook.page.wait_for_timeout(300)
             assert complaints(notebook.page) == [], (theme, arrangement)
 
 
@@ -77,7 +75,6 @@ def test_predictions_have_no_violations_in_either_theme(in_lab: OpenNotebook) ->
     for theme in ("dark", "light"):
         notebook.use_theme(theme)
         expect(root).to_have_attribute("data-theme", theme)
-        notebook.page.wait_for_timeout(300)
         assert complaints(notebook.page) == []
 
 

@@ -135,7 +135,6 @@ def test_the_keyboard_alone_and_axe_in_both_themes(in_lab: OpenNotebook) -> None
     for theme in ("dark", "light"):
         notebook.use_theme(theme)
         expect(root).to_have_attribute("data-theme", theme)
-        notebook.page.wait_for_timeout(300)
         assert complaints(notebook.page) == []
     assert overflowing(root) == []
 
@@ -192,7 +191,6 @@ def test_a_saved_atlas_fits_all_widths(page: Page, saved: str, theme: str) -> No
     for width in (480, 900, 1200, 1600):
         page.set_viewport_size({"width": width, "height": 900})
         expect(root.locator(".attnw-atlas-examples canvas").first).to_be_visible()
-        page.wait_for_timeout(200)
         assert overflowing(root) == [], width
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert complaints(page) == [], width

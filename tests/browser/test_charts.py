@@ -26,9 +26,7 @@ head_heatmap(np.ones((6, 12)), title="Heads", value_title="weight")
 def assert_drawn_with_a_tooltip(notebook: LiveNotebook, cell: int, tooltip: str) -> None:
     chart = notebook.output(cell).locator(".vega-embed canvas")
     expect(chart).to_be_visible()
-    box = chart.bounding_box()
-    assert box
-    notebook.page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.5)
+    chart.hover()
     expect(notebook.page.locator("#vg-tooltip-element")).to_contain_text(tooltip)
 
 

@@ -10,6 +10,7 @@ from browser.axe import AXE, complaints
 from browser.figures import SETUP
 from browser.notebook import OpenNotebook
 from browser.overflow import overflowing
+from browser.settled import settle
 
 pytestmark = pytest.mark.browser
 
@@ -69,20 +70,21 @@ def test_three_panels_are_in_step(in_lab: OpenNotebook) -> None:
     figure.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
+    expect(readout).to_contain_text("[CLS] → the")
     expect(readout).to_contain_text("A − B")
     first, second = notebook.value("[float(one.weights(4, 4)[0, 1]) for one in (attention, other)]")
     words = readout.text_content() or ""
-    assert "[CLS] → the" in words
     for value in (first, second):
         assert f"{value:.3g}" in words
     page.keyboard.press("Escape")
 
     # What became more has the colour of the opposite end of what became less.
     panel = panels.nth(2).locator("canvas.attnw-matrix")
+    settle(page)
     colours = np.array(panel.evaluate(ROW, 5), int)
     notebook.run_in_kernel("view.versus = None\nview.attention, view.versus = other, attention")
     expect(caption).to_contain_text("A: small BERT for genres (in the package)")
-    page.wait_for_timeout(300)
+    settle(page)
     turned = np.array(panel.evaluate(ROW, 5), int)
     difference = np.array(notebook.value("view.difference[5].tolist()"))
     assert (difference < 0).any() and (difference > 0).any()
@@ -110,14 +112,12 @@ def test_three_panels_are_in_step(in_lab: OpenNotebook) -> None:
     for width in (480, 1200):
         for one in (on_grid, output):
             set_width(one, width)
-        page.wait_for_timeout(300)
         for one in (on_grid, output):
             assert overflowing(one.locator(".attnw-root")) == []
         if AXE.is_file():
             for theme in ("dark", "light"):
                 notebook.use_theme(theme)
                 expect(root).to_have_attribute("data-theme", theme)
-                page.wait_for_timeout(300)
                 assert complaints(page) == []
 
 

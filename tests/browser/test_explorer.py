@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, expect
 
 from browser.figures import GridOnPage
 from browser.notebook import LiveNotebook, OpenNotebook
-from browser.pages import PATIENCE_MS
+from browser.settled import settle
 
 pytestmark = pytest.mark.browser
 
@@ -41,6 +41,7 @@ def opened(in_lab: OpenNotebook, *cells: str) -> LiveNotebook:
 
 def open_tab(notebook: LiveNotebook, name: str, cell: int = 1) -> None:
     tab = root_of(notebook, cell).get_by_role("tab", name=name)
+    settle(notebook.page)
     if not tab.is_visible():
         row = root_of(notebook, cell).locator(".attnw-ex-bottom")
         row.get_by_role("button", name="more").click()
@@ -55,16 +56,25 @@ def panel(notebook: LiveNotebook, name: str, cell: int = 1) -> Locator:
     return root_of(notebook, cell).locator(f'[data-panel="{name}"]')
 
 
-def type_and_run(notebook: LiveNotebook, text: str) -> None:
+def text_box(notebook: LiveNotebook) -> Locator:
+    """The box of the text, open."""
     area = root_of(notebook).get_by_role("textbox", name="text")
+    # A box that is about to close is still visible.
+    settle(notebook.page)
     if not area.is_visible():
         root_of(notebook).get_by_role("button", name="edit the text").click()
+    return area
+
+
+def type_and_run(notebook: LiveNotebook, text: str) -> None:
+    area = text_box(notebook)
     area.fill(text)
     area.press("Enter")
 
 
 def brush(canvas: Locator) -> None:
     """Drag a rectangle over the middle of the map."""
+    settle(canvas)
     box = canvas.bounding_box()
     assert box is not None
     mouse = canvas.page.mouse
@@ -110,12 +120,8 @@ def test_type_step_pick_brush_save_and_restore_in_a_new_kernel(
     open_tab(notebook, "map of heads")
     expect(panel(notebook, "head_map").locator("canvas.attnw-map")).to_be_visible()
     brush(panel(notebook, "head_map").locator("canvas.attnw-map"))
-    for _ in range(PATIENCE_MS // 100):
-        if notebook.value("len(explorer.selected)") > 3:
-            break
-        notebook.page.wait_for_timeout(100)
+    notebook.wait_for_value("len(explorer.grid.selected) > 3", True)
     brushed = notebook.value("[tuple(head) for head in explorer.grid.selected]")
-    assert len(brushed) > 3
     assert notebook.value("[tuple(head) for head in explorer.head_map.selected]") == brushed
     # Save the figure, and the state.
     picture = tmp_path / "explorer.svg"
@@ -124,34 +130,35 @@ def test_type_step_pick_brush_save_and_restore_in_a_new_kernel(
     notebook.run_in_kernel("explorer.grid.metric = 'entropy'; explorer.wait()")
     notebook.run_in_kernel(f"import json; json.dump(explorer.to_state(), open({str(kept)!r}, 'w'))")
     notebook.page.mouse.move(5, 5)
-    notebook.page.wait_for_timeout(1000)
+    settle(notebook.page)
     before = root_of(notebook).evaluate(PIXELS)
-    notebook.page.evaluate(
-        "async () => { const at = window.jupyterapp.shell.currentWidget;"
-        " await window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs');"
-        " await at.sessionContext.session.kernel.restart(); }"
-    )
-    notebook.page.wait_for_timeout(2000)
+    notebook.page.evaluate("window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
+    expect(notebook.page.locator(".attnw-root")).to_have_count(0)
+    notebook.restart_kernel()
     notebook.run_cell(2)
     expect(panel(notebook, "head_map", 2).locator("canvas.attnw-map")).to_be_visible()
     notebook.run_in_kernel("explorer.wait()")
-    notebook.page.wait_for_timeout(1500)
     state = json.loads(notebook.run_in_kernel("print(json.dumps(explorer.to_state()))"))
     assert state == json.loads(kept.read_text())
-    assert root_of(notebook, 2).evaluate(PIXELS) == before
+    same = f"([root, before]) => JSON.stringify(({PIXELS})(root)) === JSON.stringify(before)"
+    again = root_of(notebook, 2).element_handle()
+    notebook.page.wait_for_function(same, arg=[again, before])
 
 
 @pytest.mark.slow
 def test_twenty_texts_leave_nothing_behind(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)
     living = "len(__import__('ipywidgets').widgets.widget._instances)"
-    before = notebook.value(living), root_of(notebook).locator(".attnw-root").count()
+    settle(notebook.page)
+    before = notebook.value(living)
+    shown = root_of(notebook).locator(".attnw-root").count()
     for run in range(20):
         type_and_run(notebook, f"Run {run} of this text.")
         notebook.wait_for_value("explorer._shown['text']", f"Run {run} of this text.")
     notebook.run_in_kernel("explorer.wait()")
     expect(root_of(notebook).get_by_role("toolbar")).to_contain_text("19")
-    assert (notebook.value(living), root_of(notebook).locator(".attnw-root").count()) == before
+    assert notebook.value(living) == before
+    expect(root_of(notebook).locator(".attnw-root")).to_have_count(shown)
     notebook.run_in_kernel("explorer.close()")
     expect(notebook.page.locator(".attnw-root")).to_have_count(0)
 
@@ -171,12 +178,11 @@ def test_a_text_too_long_says_so_and_leaves_the_picture(in_lab: OpenNotebook) ->
 @pytest.mark.slow
 def test_the_box_is_as_high_as_its_text_up_to_a_few_lines(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)
-    area = root_of(notebook).get_by_role("textbox", name="text")
-    if not area.is_visible():
-        root_of(notebook).get_by_role("button", name="edit the text").click()
+    area = text_box(notebook)
     heights = []
     for lines in (1, 2, 40, 1):
         area.fill("\n".join(["word"] * lines))
+        settle(area)
         heights.append(area.evaluate("area => area.offsetHeight"))
     first, second, most, last = heights
     assert first == last < second < most == 70

@@ -13,6 +13,7 @@ from browser.notebook import LiveNotebook
 from browser.overflow import nested_scrolling, overflowing
 from browser.pages import Watched
 from browser.servers import Server
+from browser.settled import settle
 
 pytestmark = pytest.mark.browser
 DETAILS = ("token lens", "metrics", "map of heads", "predictions", "why", "relations", "arcs")
@@ -102,7 +103,7 @@ def root(notebook: LiveNotebook, lab_page: Watched) -> Iterator[Locator]:
 
 def set_width(root: Locator, width: int) -> None:
     root.evaluate("(root, width) => { root.style.width = `${width}px` }", width)
-    root.page.wait_for_timeout(400)
+    settle(root)
 
 
 def height(root: Locator) -> float:
@@ -113,6 +114,7 @@ def height(root: Locator) -> float:
 
 def open_more(root: Locator) -> None:
     more = root.locator(".attnw-ex-bottom").get_by_role("button", name="more")
+    settle(root)
     if more.get_attribute("aria-expanded") == "false":
         more.click()
     expect(root.get_by_role("tab").first).to_be_visible()
@@ -122,13 +124,13 @@ def open_tab(root: Locator, name: str) -> None:
     open_more(root)
     root.get_by_role("tab", name=name).click()
     expect(root.get_by_role("tabpanel", name=name)).to_be_visible()
-    root.page.wait_for_timeout(300)
+    settle(root)
 
 
 def set_window(notebook: LiveNotebook, width: int, sidebar: bool, height: int = 1400) -> None:
     notebook.page.set_viewport_size({"width": width, "height": height})
     notebook.show_sidebar(sidebar)
-    notebook.page.wait_for_timeout(700)
+    settle(notebook.page)
 
 
 def assert_fits(root: Locator, where: object) -> None:
@@ -166,7 +168,6 @@ def test_a_label_is_typed_in_the_menu_and_shown_in_all_figures(
     for theme in ("dark", "light") if AXE.is_file() else ():
         notebook.use_theme(theme)
         expect(root).to_have_attribute("data-theme", theme)
-        notebook.page.wait_for_timeout(400)
         assert complaints(notebook.page) == [], theme
     open_menu(root)
     field.fill("")
@@ -324,24 +325,24 @@ def test_what_is_above_a_detail_stays_where_it_is(notebook: LiveNotebook, root: 
     notebook.run_in_kernel("explorer.tab = 'strip'; explorer.example = 'passive'")
     expect(root.locator(".attnw-ex-look")).to_contain_text("In L5 H11, ")
     notebook.run_in_kernel("explorer.wait()")
-    root.page.wait_for_timeout(300)
 
 
 @pytest.mark.slow
 def test_a_change_of_the_theme_keeps_the_layout(notebook: LiveNotebook, root: Locator) -> None:
     for window in (1200, 1600):
         notebook.page.set_viewport_size({"width": window, "height": 1400})
-        notebook.page.wait_for_timeout(600)
+        settle(notebook.page)
         plan = root.evaluate(PLAN)
         assert plan != ["attnw-ex-one"], window
         for theme in ("dark", "light"):
             notebook.use_theme(theme)
             expect(root).to_have_attribute("data-theme", theme)
+            # The figures look at the theme again for so long.
             notebook.page.wait_for_timeout(1800)
             assert root.evaluate(PLAN) == plan, (window, theme)
         root.evaluate(NARROW_WHILE_DRAWN)
         expect(root).to_have_attribute("data-theme", "dark")
-        notebook.page.wait_for_timeout(600)
+        settle(notebook.page)
         assert root.evaluate(PLAN) == plan, window
         root.evaluate(AS_BEFORE)
         expect(root).to_have_attribute("data-theme", "light")
@@ -356,7 +357,6 @@ def test_no_violations_in_any_tab_in_either_theme(notebook: LiveNotebook, root: 
         expect(root).to_have_attribute("data-theme", theme)
         for name in DETAILS:
             open_tab(root, name)
-            notebook.page.wait_for_timeout(400)
             assert complaints(notebook.page) == [], (theme, name)
     set_width(root, 480)
     assert complaints(notebook.page) == []
@@ -373,6 +373,7 @@ def test_a_comparison_fits_a_screen_without_violations(
     )
     choice = root.get_by_role("group", name="maps of A and B")
     expect(choice).to_be_visible()
+    notebook.run_in_kernel("explorer.wait()")
     for width in (1070, 1420):
         set_width(root, width)
         assert height(root) < 760
@@ -394,7 +395,6 @@ def test_twice_the_size_forced_colours_and_less_motion(
     notebook.page.emulate_media(forced_colors="none", reduced_motion="no-preference")
     # At 200 % a window has half as many pixels of CSS.
     root.evaluate("(root) => { root.style.width = ''; document.body.style.zoom = '2' }")
-    notebook.page.wait_for_timeout(600)
     cut = overflowing(root)
     # The next notebook is opened in this page.
     notebook.page.evaluate("document.body.style.zoom = ''")

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from browser.figures import GridOnPage
 from browser.pages import Watched
 from browser.servers import Server
+from browser.settled import settle
 
 pytestmark = pytest.mark.browser
 
@@ -125,6 +126,7 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Pat
         "aria-busy", "false"
     )
     canvas = root.locator("canvas.attnw-map")
+    settle(canvas)
     box = canvas.bounding_box()
     assert box is not None
     seen.page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 0.1 * box["height"])
@@ -141,6 +143,7 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Pat
     svg = (tmp_path / "explorer.svg").read_text("utf-8")
     assert all(f">{word}</text>" in svg for word in ("book", "table", "entropy"))
     # Another kernel shows what was kept.
+    settle(root)
     strip = root.locator(".attnw-strip-caption").text_content()
     seen.page.goto(in_marimo(RESTORED.replace("FOLDER", str(tmp_path))).url)
     expect(root.get_by_role("toolbar")).to_contain_text("table")

@@ -13,6 +13,7 @@ from browser.axe import AXE, complaints
 from browser.notebook import OpenNotebook
 from browser.overflow import nested_scrolling, overflowing
 from browser.pages import Watched
+from browser.settled import settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -48,18 +49,18 @@ def test_view_and_lens_follow_the_slider(in_lab: OpenNotebook) -> None:
     expect(answers).to_have_count(5)
     expect(answers.first).to_have_text("in 0.454", use_inner_text=True)
     expect(title).to_contain_text("From “them”")
+    settle(root)
     box = slider(root).bounding_box()
     assert box is not None
-    notebook.page.mouse.click(box["x"] + box["width"] - 4, box["y"] + box["height"] / 2)
+    slider(root).click(position={"x": box["width"] - 4, "y": box["height"] / 2})
     notebook.wait_for_value("lens.tokens[0][1] - first", 7)
     expect(root.locator(".attnw-steps output")).to_have_text("8 of 8")
     notebook.run_in_kernel("lens.tokens = [('query', first)]")
     expect(answers.first).to_contain_text("them")
-    assert slider(root).input_value() == "1"
+    expect(slider(root)).to_have_value("1")
     for theme in ("dark", "light") if AXE.is_file() else ():
         notebook.use_theme(theme)
         expect(root).to_have_attribute("data-theme", theme)
-        notebook.page.wait_for_timeout(300)
         assert complaints(notebook.page) == []
 
 
@@ -72,6 +73,8 @@ def test_a_saved_explorer_has_the_slider(seen: Watched, tmp_path: Path, width: i
     seen.page.set_viewport_size({"width": width, "height": 1000})
     seen.page.goto(page.as_uri())
     root = seen.page.locator("body")
+    expect(slider(root)).to_be_visible()
+    settle(root)
     track, count = slider(root).bounding_box(), root.locator(".attnw-steps output").bounding_box()
     assert track is not None
     assert count is not None

@@ -50,8 +50,8 @@ def test_a_click_reaches_the_kernel_and_an_assignment_the_page(
 
 def test_the_gate_refuses_and_remembers(browser: Browser) -> None:
     with watched(browser) as page:
-        page.page.set_content("<img src='https://example.org/a.png'>")
-        page.page.wait_for_timeout(200)
+        with page.page.expect_event("requestfailed"):
+            page.page.set_content("<img src='https://example.org/a.png'>")
         page.page.evaluate("console.error('said')")
         page.page.evaluate("alert('asked')")
         assert page.outside == ["https://example.org/a.png"]

@@ -16,6 +16,7 @@ from browser.axe import AXE, complaints
 from browser.figures import SETUP, GridOnPage
 from browser.notebook import OpenNotebook
 from browser.pages import Watched
+from browser.settled import settle
 
 pytestmark = pytest.mark.browser
 
@@ -55,6 +56,7 @@ class MapOnPage:
     def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """Draw a rectangle between two points of the plane."""
         self.canvas.scroll_into_view_if_needed()
+        settle(self.canvas)
         mouse = self.canvas.page.mouse
         mouse.move(*self.place(*start))
         mouse.down()
@@ -133,7 +135,6 @@ def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
         notebook.use_theme(theme)
         for index in range(3):
             expect(roots.nth(index)).to_have_attribute("data-theme", theme)
-        notebook.page.wait_for_timeout(300)
         assert complaints(notebook.page) == []
 
 
@@ -157,6 +158,7 @@ def test_a_page_has_map_and_metrics_too(seen: Watched, tmp_path: Path) -> None:
     expect(body.locator(".attnw-strip caption")).to_contain_text("L4 H7")
     value = f"{float(np.float32(metrics['strongest'][4, 7])):.3g}"
     expect(body.locator(".attnw-strip tbody td").first).to_have_text(value)
+    settle(body)
     plot = body.locator(".attnw-strip-plot").bounding_box()
     marks = body.locator(".attnw-strip-plot canvas").bounding_box()
     assert plot and marks and plot["x"] <= marks["x"]

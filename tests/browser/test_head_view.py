@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from attnwidget import Attention, HeadGrid, HeadView
 from attnwidget.widgets.pages.write_page import write_page
 from browser.pages import PATIENCE_MS, watched
+from browser.settled import settle
 
 pytestmark = pytest.mark.browser
 IN_SIGHT = re.compile(r"queries (\d+) to (\d+) and keys (\d+) to (\d+) of 300 in sight")
@@ -49,6 +50,7 @@ def test_a_matrix_is_zoomed_by_mouse_and_keys(
         page.goto(path.as_uri())
         canvas = page.locator("canvas.attnw-matrix")
         expect(canvas).to_be_visible()
+        settle(page)
         box = canvas.bounding_box()
         layout = canvas.evaluate("canvas => JSON.parse(canvas.dataset.layout)")
         assert box is not None
@@ -67,9 +69,11 @@ def test_a_matrix_is_zoomed_by_mouse_and_keys(
         assert now[0] <= 150 and now[1] >= 170 and now[2] <= 100 and now[3] >= 130
         expect(page.locator(".attnw-strongest:visible")).to_have_count(0)
         # Nothing beside the matrix has moved.
+        settle(page)
         assert canvas.bounding_box() == box
 
         page.mouse.wheel(0, -240)
+        settle(page)
         assert in_sight(page) == now, "a wheel alone scrolls the page"
         page.keyboard.down("Control")
         page.mouse.wheel(0, -120)
@@ -102,9 +106,10 @@ def test_a_lock_is_in_sight_and_its_strongest_are_gone_to(
         page.goto(path.as_uri())
         expect(page.locator(".attnw-caption")).to_contain_text("tokens 179 to 221 of 300 in sight")
         names = page.locator(".attnw-strongest-go span:first-child")
-        assert names.all_text_contents() == [f"t{i}" for i in strongest]
+        expect(names).to_have_text([f"t{i}" for i in strongest])
         names.first.click()
         expect(page.locator("[aria-live]")).to_contain_text(f"t{strongest[0]} ←")
+        settle(page)
         found = re.search(
             r"tokens (\d+) to (\d+) of", page.locator(".attnw-caption").text_content() or ""
         )
@@ -134,6 +139,7 @@ def test_colours_are_of_what_is_in_sight_and_stay_while_a_hand_moves_the_map(
         page.goto(path.as_uri())
         canvas = page.locator("canvas.attnw-matrix")
         expect(canvas).to_be_visible()
+        settle(page)
         bar = page.locator(".attnw-legend:visible")
 
         def assert_range(of: str, shown: np.ndarray) -> None:
@@ -150,9 +156,11 @@ def test_colours_are_of_what_is_in_sight_and_stay_while_a_hand_moves_the_map(
         page.mouse.move(*middle)
         page.mouse.down()
         page.mouse.move(middle[0] - 60, middle[1] - 60, steps=4)
-        page.wait_for_timeout(100)
+        settle(page)
         assert bar.text_content() == legend and colour_range(page) == before
         page.mouse.up()
+        # The caption names the new part before the hand lets go; the colours follow it after that.
+        settle(page)
         q0, q1, k0, k1 = seen(page, lambda now: now[:2] != (100, 139))
         assert_range("in sight", weights[q0 : q1 + 1, k0 : k1 + 1])
         page.get_by_role("button", name="zoom out to all").click()
@@ -197,6 +205,7 @@ def test_tokens_in_rows_are_pointed_at_and_walked_by_keys(browser: Browser, tmp_
         page.goto(path.as_uri())
         canvas = page.locator(".attnw-rows-figure canvas.attnw-lines")
         expect(canvas).to_be_visible()
+        settle(page)
         layout = canvas.evaluate("canvas => JSON.parse(canvas.dataset.layout)")
         box = canvas.bounding_box()
         assert box is not None

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, expect
 from attnwidget import Attention, save_page
 from browser.notebook import OpenNotebook
 from browser.pages import Watched
+from browser.settled import settle
 
 pytestmark = pytest.mark.browser
 
@@ -40,7 +41,7 @@ def test_in_a_notebook(in_lab: OpenNotebook, lab_page: Watched, mode: str) -> No
     expect(notebook.output(2).locator("canvas.attnw-grid")).to_be_visible()
     assert_only_text(page.locator(".jp-Cell").nth(1))
     expect(notebook.output(1).get_by_role("group", name=HOSTILE)).to_be_visible()
-    lab_page.page.wait_for_timeout(300)
+    settle(page)
     assert lab_page.dialogs == []
 
 
@@ -55,5 +56,5 @@ def test_in_a_standalone_page(seen: Watched, tmp_path: Path) -> None:
     expect(page.locator("img")).to_have_count(0)
     assert seen.page.title() == HOSTILE
     expect(page.get_by_role("group", name=HOSTILE)).to_be_visible()
-    seen.page.wait_for_timeout(300)
+    settle(page)
     assert seen.dialogs == []

@@ -94,7 +94,6 @@ def test_the_theme_changes_on_the_live_page(in_lab: OpenNotebook) -> None:
         expect(roots.nth(1)).to_have_attribute("data-theme", theme)
         background = "rgb(17, 17, 17)" if theme == "dark" else "rgb(255, 255, 255)"
         expect(roots.nth(0)).to_have_css("background-color", background)
-        notebook.page.wait_for_timeout(200)
         grid.assert_drawn(2, 4, values, theme)
 
 

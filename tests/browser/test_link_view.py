@@ -16,6 +16,7 @@ from browser.figures import SETUP, GridOnPage
 from browser.notebook import OpenNotebook
 from browser.overflow import overflowing
 from browser.pages import Watched
+from browser.settled import settle
 
 pytestmark = pytest.mark.browser
 
@@ -48,11 +49,13 @@ def test_a_locked_pair_fills_the_panels_and_the_slider_redraws_without_the_kerne
 
     slider = root.get_by_role("slider", name="distance from the query back to the key")
     curve = root.locator(".attnw-why-curve")
-    assert (slider.get_attribute("aria-valuetext") or "").startswith("5 tokens before the query")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("^5 tokens before the query"))
+    settle(root)
     before = curve.evaluate(PIXELS)
     slider.evaluate(SLIDE)
     expect(slider).to_have_attribute("aria-valuetext", re.compile("^7 tokens before the query"))
-    assert curve.evaluate(PIXELS) != before
+    changed = "([canvas, before]) => canvas.toDataURL() !== before"
+    notebook.page.wait_for_function(changed, arg=[curve.element_handle(), before])
     assert notebook.value("why.distance") is None, "the kernel was asked"
     slider.focus()
     notebook.page.keyboard.press("ArrowLeft")
@@ -66,7 +69,6 @@ def test_a_locked_pair_fills_the_panels_and_the_slider_redraws_without_the_kerne
     for theme in ("dark", "light"):
         notebook.use_theme(theme)
         expect(root).to_have_attribute("data-theme", theme)
-        notebook.page.wait_for_timeout(300)
         assert complaints(notebook.page) == []
     assert overflowing(root) == []
     # A head of a later layer: the key of a model with learned positions cannot be moved alone.

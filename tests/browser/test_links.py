@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from browser.axe import complaints
 from browser.figures import LINKED, SETUP, GridOnPage, open_menu
 from browser.notebook import OpenNotebook
+from browser.settled import settle
 
 pytestmark = pytest.mark.browser
 
@@ -100,6 +101,7 @@ def test_a_hovered_head_goes_to_linked_figures_of_the_page_and_to_no_kernel(
     point(1, 2)
     expect(preview).to_be_visible()
     # It stands beside, under or over the thumbnails.
+    settle(page)
     over = preview.bounding_box()
     under = output.locator(".attnw-grid-box").bounding_box()
     assert over and under

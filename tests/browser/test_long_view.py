@@ -13,6 +13,7 @@ from browser.axe import complaints
 from browser.notebook import LiveNotebook, OpenNotebook
 from browser.overflow import overflowing
 from browser.pages import Watched
+from browser.settled import settle
 from references.formula_attention import FormulaAttention
 
 pytestmark = pytest.mark.browser
@@ -30,6 +31,12 @@ NEEDLES = (7100, 1234)
 STATE = """(canvas) => {
   const { left, top } = canvas.getBoundingClientRect();
   return { ...JSON.parse(canvas.dataset.layout), left, top };
+}"""
+# A hundred moves of the pressed mouse, each `step` pixels to the right of the one before.
+MOVES = """(canvas, [x, y, step]) => {
+  for (let i = 1; i <= 100; i++)
+    canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: x + step * i, clientY: y,
+      pointerId: 1, pointerType: "mouse", buttons: 1, bubbles: true }));
 }"""
 
 
@@ -55,6 +62,7 @@ class OnPage:
     @property
     def state(self) -> dict[str, Any]:
         """Where the plot is, what is in sight, and the blocks that are drawn."""
+        settle(self.root)
         found: dict[str, Any] = self.root.locator("canvas.attnw-matrix").evaluate(STATE)
         return found
 
@@ -83,7 +91,7 @@ def test_by_keyboard_from_the_overview_to_one_weight(in_lab: OpenNotebook) -> No
     view = OnPage(in_lab, 1200)
     page = view.page
     notebook = view.notebook
-    assert view.state["step"] == 32
+    view.wait_for_step(32)
     expect(view.caption).to_contain_text("maxima of 32 × 32 positions")
     expect(view.caption).to_contain_text("<s> (0) in a column of its own, at most 0.7")
 
@@ -96,9 +104,12 @@ def test_by_keyboard_from_the_overview_to_one_weight(in_lab: OpenNotebook) -> No
     view.wait_for_step(1)
     notebook.wait_for_value("view.window and 16 < view.window[1] - view.window[0] < 48", True)
     expect(view.readout).to_contain_text(") → ")
+    expect(view.root.locator(".attnw-plate")).to_have_attribute("aria-busy", "false")
+    settle(page)
     before = view.readout.text_content() or ""
     page.keyboard.press("ArrowDown")
     expect(view.readout).not_to_have_text(before)
+    settle(page)
     said = view.readout.text_content() or ""
     query, key = (int(part.split(")")[0]) for part in said.split("(")[1:3])
     assert said.endswith(view.weight(query, key))
@@ -138,9 +149,9 @@ def test_by_keyboard_from_the_overview_to_one_weight(in_lab: OpenNotebook) -> No
     expect(links).to_be_visible()
     assert complaints(page) == []
     notebook.use_theme("dark")
+    expect(view.root).to_have_attribute("data-theme", "dark")
     for width in (1200, 480):
         view.set_width(width)
-        page.wait_for_timeout(500)
         assert overflowing(view.root) == []
     assert complaints(page) == []
 
@@ -167,8 +178,9 @@ def test_by_mouse_what_is_passed_through_is_never_asked_for(in_lab: OpenNotebook
     x, y = view.point_of(*NEEDLES)
     page.mouse.move(x, y)
     page.mouse.down()
-    for i in range(1, 101):
-        page.mouse.move(x - 4 * i, y)
+    # In one go: a window in sight for a while is asked for.
+    view.root.locator("canvas.attnw-matrix").evaluate(MOVES, [x, y, -4])
+    page.mouse.move(x - 400, y)
     page.mouse.up()
     cells = view.state["cellWidth"]
     start = 1234 + 0.5 - (x - view.state["left"] - view.state["x0"]) / cells + 400 / cells
@@ -181,10 +193,9 @@ def test_by_mouse_what_is_passed_through_is_never_asked_for(in_lab: OpenNotebook
     box = view.root.locator(".attnw-minimap").bounding_box()
     assert box is not None
     page.mouse.click(box["x"] + box["width"] / 4, box["y"] + 3 * box["height"] / 4)
-    page.wait_for_timeout(600)
-    q0, q1, k0, k1 = notebook.value("view.window")
-    assert (q0 + q1) / 2 == pytest.approx(6144, abs=80)
-    assert (k0 + k1) / 2 == pytest.approx(2048, abs=80)
+    middle = "[(view.window[at] + view.window[at + 1]) / 2 for at in (0, 2)]"
+    near = "[abs(at - wanted) <= 80 for at, wanted in zip({}, (6144, 2048))]"
+    notebook.wait_for_value(near.format(middle), [True, True])
 
     # A short input in its place has the same figure, and back.
     notebook.run_in_kernel(
@@ -195,7 +206,7 @@ def test_by_mouse_what_is_passed_through_is_never_asked_for(in_lab: OpenNotebook
     expect(view.root.locator(".attnw-lines-figure:not([hidden])")).to_be_visible()
     notebook.run_in_kernel("view.attention = attention")
     expect(view.caption).to_contain_text("long input, 8,192 tokens")
-    assert view.state["step"] == 32
+    view.wait_for_step(32)
 
 
 @pytest.mark.slow
@@ -263,6 +274,7 @@ def test_the_same_gestures_do_the_same_at_every_length(in_lab: OpenNotebook, len
     canvas.scroll_into_view_if_needed()
 
     def state() -> dict[str, Any]:
+        settle(canvas)
         found: dict[str, Any] = canvas.evaluate(STATE)
         return found
 
@@ -281,7 +293,6 @@ def test_the_same_gestures_do_the_same_at_every_length(in_lab: OpenNotebook, len
         page.mouse.down()
         page.mouse.move(*to, steps=5)
         page.mouse.up()
-        page.wait_for_timeout(150)
 
     # Of all there is nothing to move.
     drag((0.6, 0.2), (0.7, 0.3))
@@ -304,22 +315,17 @@ def test_the_same_gestures_do_the_same_at_every_length(in_lab: OpenNotebook, len
     page.keyboard.down("Control")
     page.mouse.wheel(0, -100)
     page.keyboard.up("Control")
-    page.wait_for_timeout(150)
     assert span() < q1 - q0
     root.locator(".attnw-matrix-figure:not([hidden])").focus()
     before = span()
     page.keyboard.press("-")
-    page.wait_for_timeout(150)
     assert span() > before
     page.keyboard.press("0")
-    page.wait_for_timeout(150)
     assert span() == 1
     root.get_by_role("button", name="zoom in").click()
-    page.wait_for_timeout(150)
     assert span() == pytest.approx(0.5, abs=0.1)
     # A double click shows all.
     page.mouse.dblclick(*point(0.5, 0.5))
-    page.wait_for_timeout(150)
     assert span() == 1
     notebook.wait_for_value("view.window", None)
 

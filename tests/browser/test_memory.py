@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browser.notebook import OpenNotebook
+from browser.settled import settle, wait_until
 
 pytestmark = pytest.mark.browser
 SETUP = """
@@ -34,16 +35,17 @@ def test_a_page_keeps_neither_code_nor_maps_of_closed_widgets(in_lab: OpenNotebo
     devtools = page.context.new_cdp_session(page)
 
     def heap() -> int:
-        page.wait_for_timeout(1000)
+        settle(page)
         devtools.send("HeapProfiler.collectGarbage")
         return int(devtools.send("Runtime.getHeapUsage")["usedSize"])
 
     notebook.run_cell(0)
     for _ in range(5):
         notebook.run_cell(1)
+    page.wait_for_timeout(1000)
     before = heap()
     for _ in range(RUNS):
         notebook.run_cell(1)
-    grown = heap() - before
     expect(notebook.output(1).locator("canvas.attnw-grid")).to_be_visible()
-    assert grown < RUNS * BYTES_A_RUN
+    # What JupyterLab still does with closed widgets ends, sooner or later.
+    wait_until(page, lambda: heap() - before < RUNS * BYTES_A_RUN, "as small a page as expected")

@@ -29,6 +29,7 @@ from attnwidget.words.relations import RelationAccuracies, probe_relations
 from browser.axe import AXE, INJECT
 from browser.figures import GridOnPage, inked, open_menu
 from browser.pages import watched
+from browser.settled import settle, wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -345,6 +346,7 @@ def test_a_saved_explorer_fits_a_projector_and_a_phone(
         root = seen.page.locator(".attnw-ex-root")
         root.get_by_role("button", name="more").tap()
         expect(root.get_by_role("tabpanel", name="token lens")).to_be_visible()
+        settle(root)
         assert seen.page.evaluate(SMALL) == []
         assert seen.page.evaluate(EDGES)[1] < 3000
         assert seen.page.evaluate("document.documentElement.scrollWidth") == 390
@@ -385,7 +387,7 @@ def test_no_violations_on_the_whole_page(
             seen.page.wait_for_function(DRAWN)
             for width in (480, 1200):
                 seen.page.set_viewport_size({"width": width, "height": 1000})
-                seen.page.wait_for_timeout(300)
+                settle(seen.page)
                 seen.page.evaluate(INJECT, AXE.read_text(encoding="utf-8"))
                 assert seen.page.evaluate(EVERYTHING) == []
                 scroll = "document.documentElement.scrollWidth - window.innerWidth"
@@ -403,7 +405,9 @@ def test_only_the_scripts_of_the_page_run(
     with watched(browser) as seen:
         seen.page.goto(path.as_uri())
         expect(seen.page.locator(".attnw-root")).to_be_visible()
-        seen.page.wait_for_timeout(300)
+        refused = "Content Security Policy"
+        wait_until(
+            seen.page, lambda: any(refused in error for error in seen.errors), "a refused script"
+        )
         assert seen.page.title().startswith("Attention heads")
-        assert any("Content Security Policy" in error for error in seen.errors)
         assert seen.outside == []

@@ -13,6 +13,7 @@ from attnwidget.widgets.pages.write_page import write_page
 from browser.axe import complaints
 from browser.notebook import OpenNotebook
 from browser.pages import watched
+from browser.settled import settle
 from fixtures.pictures import picture_attention, sound_attention
 
 pytestmark = pytest.mark.browser
@@ -35,6 +36,7 @@ linked = link(grid, view)
 
 def patch(page: Page, row: int, column: int) -> dict[str, float]:
     """The middle of a patch of the first picture, from the corner of the figure."""
+    settle(page)
     panels = json.loads(page.locator(FIGURE).get_attribute("data-layout") or "[]")
     plate = panels[0]["plates"][0]
     return {
@@ -107,6 +109,7 @@ def test_a_picture_fits_and_is_accessible(
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.goto(path.as_uri())
         expect(page.locator(FIGURE)).to_be_visible()
+        settle(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert complaints(page) == []
         page.emulate_media(forced_colors="active")
@@ -165,6 +168,7 @@ def test_a_sound_is_painted_and_played_on_a_page(browser: Browser, tmp_path: Pat
 
 def cell(page: Page, layer: int, head: int) -> dict[str, float]:
     """The middle of the cell of a head, from the corner of the grid."""
+    settle(page)
     layout = json.loads(page.locator("canvas.attnw-grid").get_attribute("data-layout") or "{}")
     pitch = layout["cell"] + layout["gap"]
     return {

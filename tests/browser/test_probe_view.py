@@ -11,6 +11,7 @@ from browser.axe import AXE, complaints
 from browser.figures import SETUP
 from browser.notebook import OpenNotebook
 from browser.overflow import overflowing
+from browser.settled import settle
 
 pytestmark = pytest.mark.browser
 
@@ -75,7 +76,6 @@ def test_an_arc_leads_to_heads_the_grid_and_the_next_cell(in_lab: OpenNotebook) 
         for theme in ("dark", "light"):
             notebook.use_theme(theme)
             expect(root).to_have_attribute("data-theme", theme)
-            page.wait_for_timeout(300)
             assert complaints(page) == []
 
 
@@ -106,6 +106,7 @@ def test_words_and_matrices_of_a_structural_probe_are_linked(in_lab: OpenNoteboo
     expect(canvas).to_have_attribute("aria-label", re.compile("predicted distances between"))
     expect(title).to_contain_text("structural probe · layer 2")
     expect(root.get_by_text("probability from")).to_be_hidden()
+    settle(page)
     alone = canvas.screenshot()
 
     # A word marks its row and column, a cell its word.
@@ -113,6 +114,7 @@ def test_words_and_matrices_of_a_structural_probe_are_linked(in_lab: OpenNoteboo
     notebook.wait_for_value("view.word", 2)
     expect(readout).to_contain_text("predicted (annotated) distances:")
     page.mouse.move(1, 1)
+    settle(page)
     assert canvas.screenshot() != alone
     box = canvas.bounding_box()
     assert box is not None
@@ -140,5 +142,4 @@ def test_words_and_matrices_of_a_structural_probe_are_linked(in_lab: OpenNoteboo
         for theme in ("dark", "light"):
             notebook.use_theme(theme)
             expect(root).to_have_attribute("data-theme", theme)
-            page.wait_for_timeout(300)
             assert complaints(page) == []

@@ -44,7 +44,9 @@ def test_a_standalone_page_shows_the_chosen_quantity(seen: Watched, tmp_path: Pa
     page = save_page(attention, tmp_path / "norms.html", quantity="norms", selected=[(1, 2)])
     seen.page.goto(page.as_uri())
     expect(seen.page.locator(".attnw-title")).to_have_text("L1 H2: norms between tokens")
-    for root in seen.page.locator(".attnw-root").all():
+    roots = seen.page.locator(".attnw-root")
+    expect(roots).to_have_count(2)
+    for root in roots.all():
         expect(root).to_contain_text("rows do not sum to 1")
         menu = open_menu(root)
         expect(menu.get_by_role("combobox", name="scale")).to_be_visible()

@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, expect
 from browser.axe import AXE, complaints
 from browser.figures import SETUP, GridOnPage
 from browser.notebook import LiveNotebook, OpenNotebook
+from browser.settled import settle
 
 pytestmark = pytest.mark.browser
 
@@ -76,6 +77,7 @@ def assert_chosen(notebook: LiveNotebook, relation: str) -> None:
     expect(arcs.locator(".attnw-arcs-title")).to_contain_text(f"· {relation} ·")
     labels = arcs.locator(".attnw-arcs-above text")
     expect(labels.first).to_have_text(relation)
+    settle(arcs)
     assert set(labels.all_text_contents()) == {relation}
 
 
@@ -145,6 +147,7 @@ def test_jumps_go_to_sentences_on_which_the_head_is_wrong(in_lab: OpenNotebook) 
 
 def hidden_parts(arcs: Locator) -> list[str]:
     """Words and labels that cannot be brought into sight by scrolling in the figure."""
+    settle(arcs)
     return arcs.evaluate(
         """(root) => {
           const box = root.querySelector(".attnw-arcs-scroll");
@@ -174,6 +177,7 @@ def assert_nothing_is_cut(notebook: LiveNotebook, width: int) -> None:
     table, arcs = (notebook.output(cell).locator(".attnw-root") for cell in (1, 2))
     for root in (table, arcs):
         root.evaluate("(root, width) => { root.style.width = `${width}px` }", width)
+    settle(table)
     box = table.locator(".attnw-rel-box")
     rows = table.locator("tbody tr").count()
     expect(table.locator(".attnw-rel-interval")).to_have_count(rows if width >= 432 else 0)
@@ -188,6 +192,7 @@ def assert_nothing_is_cut(notebook: LiveNotebook, width: int) -> None:
         arcs.get_by_role("listbox").focus()
         notebook.page.keyboard.press("End")
         expect(last).to_be_in_viewport(ratio=1)
+        settle(arcs)
         # The figure scrolls, not what is round it.
         assert arcs.evaluate("(root) => root.scrollWidth <= root.clientWidth")
     assert box.evaluate("(box) => box.scrollWidth <= box.clientWidth"), "a column is cut"
@@ -207,5 +212,4 @@ def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
         notebook.use_theme(theme)
         for index in range(2):
             expect(roots.nth(index)).to_have_attribute("data-theme", theme)
-        notebook.page.wait_for_timeout(300)
         assert complaints(notebook.page) == []

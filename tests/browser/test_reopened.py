@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Locator, expect
 
 from browser.figures import SETUP, GridOnPage
 from browser.notebook import LiveNotebook, OpenNotebook
-from browser.pages import PATIENCE_MS, Watched
+from browser.pages import Watched
+from browser.settled import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -43,17 +46,10 @@ def there(open_notebook: OpenNotebook, request: pytest.FixtureRequest) -> Watche
     return page
 
 
-def shown(output: Locator) -> list[bool]:
-    """For each picture of an output, whether it is seen."""
-    return [picture.is_visible() for picture in output.locator("[data-kept] img").all()]
-
-
 def forget(seen: Watched, said: str) -> None:
     """Jupyter logs, sooner or later, that a model is gone; the reader shall not see it."""
-    for _ in range(PATIENCE_MS // 100):
-        if not seen.errors:
-            seen.page.wait_for_timeout(100)
-    assert seen.errors and all(said in error for error in seen.errors), seen.errors
+    wait_until(seen.page, lambda: bool(seen.errors), "an error of Jupyter")
+    assert all(said in error for error in seen.errors), seen.errors
     seen.errors.clear()
 
 
@@ -66,7 +62,7 @@ def test_a_reopened_notebook_shows_pictures_and_no_error(
         notebook.run_cell(cell)
         expect(notebook.output(cell).locator(".attnw-root:visible")).to_have_count(live)
         expect(notebook.output(cell).locator("[data-kept]")).to_have_count(live)
-        assert not any(shown(notebook.output(cell)))
+        expect(notebook.output(cell).locator("[data-kept] img:visible")).to_have_count(0)
     notebook.reopen()
     cells = "window.jupyterapp.shell.currentWidget.content.widgets"
     assert there.page.evaluate(f"{cells}.every(cell => cell.model.trusted)")
@@ -115,20 +111,16 @@ def test_a_restarted_kernel_is_missed_and_running_again_connects(
     # What was linked says so too: two choices at a time would contradict each other.
     for root in roots:
         expect(root.locator(":scope > .attnw-link")).to_have_text([LOST])
-        assert (
-            float(
-                root.locator(":scope > .attnw-link ~ div").evaluate(
-                    "e => getComputedStyle(e).opacity"
-                )
-            )
-            < 1
-        )
+        faded = root.locator(":scope > .attnw-link ~ div").element_handle()
+        there.page.wait_for_function("e => Number(getComputedStyle(e).opacity) < 1", arg=faded)
     grid, roots = linked(notebook)
     grid.click(2, 2)
     expect(roots[1]).to_contain_text("L2 H2")
     for cell, root in enumerate(roots):
         expect(root).not_to_contain_text(LOST)
-        assert shown(notebook.output(cell)) == [False]
+        pictures = notebook.output(cell).locator("[data-kept] img")
+        expect(pictures).to_have_count(1)
+        expect(pictures).to_be_hidden()
 
 
 @pytest.mark.slow
@@ -146,34 +138,53 @@ def test_a_kernel_that_died_is_missed(in_lab: OpenNotebook, lab_page: Watched) -
     lab_page.errors.clear()
 
 
-def test_a_busy_kernel_is_waited_for(in_notebook7: OpenNotebook) -> None:
-    notebook = in_notebook7([*CELLS, "hold()"])
-    grid, roots = linked(notebook)
-    # A sleep within C keeps all threads of the kernel.
-    notebook.run_in_kernel("import ctypes\ndef hold():\n    ctypes.PyDLL(None).sleep(4)")
+# A call within C keeps all threads of the kernel, here until there is a file.
+HOLD = """
+import ctypes
+def hold():
+    wait = "touch '{begun}'; until [ -e '{over}' ]; do sleep 0.05; done"
+    ctypes.PyDLL(None).system(wait.encode())
+"""
+
+
+def start(notebook: LiveNotebook, cell: int) -> None:
+    """Run a cell without waiting for its end."""
     notebook.page.evaluate(
-        "window.jupyterapp.shell.currentWidget.content.activeCellIndex = 2;"
+        f"window.jupyterapp.shell.currentWidget.content.activeCellIndex = {cell};"
         "window.jupyterapp.commands.execute('notebook:run-cell'); 0"
     )
-    notebook.page.wait_for_timeout(300)
-    grid.click(2, 2)
-    expect(roots[0].locator(":scope > .attnw-link")).to_have_text("Waiting for the kernel")
+
+
+def test_a_busy_kernel_is_waited_for(in_notebook7: OpenNotebook, tmp_path: Path) -> None:
+    notebook = in_notebook7([*CELLS, "hold()"])
+    grid, roots = linked(notebook)
+    begun = tmp_path / "begun"
+    over = tmp_path / "over"
+    notebook.run_in_kernel(HOLD.format(begun=begun, over=over))
+    start(notebook, 2)
+    wait_until(notebook.page, begun.exists, "held")
+    try:
+        grid.click(2, 2)
+        expect(roots[0].locator(":scope > .attnw-link")).to_have_text("Waiting for the kernel")
+    finally:
+        over.touch()
     expect(roots[1]).to_contain_text("L2 H2")
     expect(roots[0]).not_to_contain_text("kernel")
 
 
 @pytest.mark.slow
-def test_long_work_shows_a_notice_until_it_is_done(in_lab: OpenNotebook) -> None:
+def test_long_work_shows_a_notice_until_it_is_done(in_lab: OpenNotebook, tmp_path: Path) -> None:
+    done = tmp_path / "done"
     notebook = in_lab(
         [
-            "from attnwidget.corpus.progress_bar import said_when_slow\nimport time",
-            "with said_when_slow('Reading the text …'):\n    time.sleep(3)",
+            "from attnwidget.corpus.progress_bar import said_when_slow\nimport os, time",
+            "with said_when_slow('Reading the text …'):\n"
+            f"    while not os.path.exists({str(done)!r}):\n"
+            "        time.sleep(0.05)",
         ]
     )
     notebook.run_cell(0)
-    notebook.page.evaluate(
-        "window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1;"
-        "window.jupyterapp.commands.execute('notebook:run-cell'); 0"
-    )
+    start(notebook, 1)
     expect(notebook.output(1)).to_contain_text("Reading the text …")
+    done.touch()
     expect(notebook.output(1)).not_to_contain_text("Reading")

@@ -81,6 +81,7 @@ def assert_shown(output: Locator, alt: str) -> None:
     expect(picture).to_have_count(1)
     expect(picture).to_be_visible()
     expect(picture).to_have_attribute("alt", alt)
+    picture.evaluate("(picture) => picture.decode()")
     # As the page shows it, not as the file has it.
     shot = np.asarray(Image.open(io.BytesIO(picture.screenshot())).convert("L"))
     dark = (shot < 110).mean()

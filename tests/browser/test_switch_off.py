@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, expect
 from browser.axe import AXE, complaints
 from browser.figures import LINKED, SETUP, GridOnPage
 from browser.notebook import OpenNotebook
+from browser.settled import wait_until
 
 pytestmark = pytest.mark.browser
 #: Whether the colour of text is at three places on the line through a head that is off.
@@ -49,15 +50,14 @@ def test_heads_are_switched_off_by_keyboard_and_by_a_cell(in_lab: OpenNotebook) 
     expect(caption(output)).to_contain_text("without L1 H2 (uniform)")
     expect(caption(output)).to_contain_text("Jensen-Shannon divergence up to")
     expect(caption(beside)).to_contain_text("without L1 H2 (uniform)")
-    page.wait_for_timeout(300)
-    assert crossed(grid, 1, 2) and not crossed(grid, 1, 3)
+    wait_until(page, lambda: crossed(grid, 1, 2), "struck through")
+    assert not crossed(grid, 1, 3)
     notebook.run_cell(2)
     expect(notebook.output(2)).to_contain_text("Head(layer=1, head=2, stack='self')")
     if AXE.is_file():
         for theme in ("dark", "light"):
             notebook.use_theme(theme)
             expect(output.locator(".attnw-root")).to_have_attribute("data-theme", theme)
-            page.wait_for_timeout(300)
             assert complaints(page) == []
     output.get_by_role("grid").focus()
     page.keyboard.press("Escape")
@@ -66,8 +66,8 @@ def test_heads_are_switched_off_by_keyboard_and_by_a_cell(in_lab: OpenNotebook) 
     notebook.run_in_kernel("grid.disabled = [(2, 3)]")
     expect(caption(output)).to_contain_text("without L2 H3 (uniform)")
     expect(caption(beside)).to_contain_text("without L2 H3 (uniform)")
-    page.wait_for_timeout(300)
-    assert crossed(grid, 2, 3) and not crossed(grid, 1, 2)
+    wait_until(page, lambda: crossed(grid, 2, 3), "struck through")
+    assert not crossed(grid, 1, 2)
     output.get_by_role("checkbox", name="difference from the intact model").check()
     notebook.wait_for_value("grid._thumbnails['signed']", True)
     expect(caption(output)).to_contain_text("difference from the intact model")

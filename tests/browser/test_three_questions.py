@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from browser.notebook import LiveNotebook
 from browser.pages import watched
 from browser.servers import Server
+from browser.settled import settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 CELL = """
@@ -69,6 +70,7 @@ def test_which_head_links_two_words_what_happens_without_it_and_the_picture_of_i
         # Which head links the two words: nothing is done yet, and the line answers.
         expect(line).to_contain_text("In L1 H3 (pronoun to its person), “she” looks at “nurse”")
         expect(line).to_contain_text("Without this head")
+        settle(page)
         before = root.evaluate(SCROLLED)
 
         # What happens without it.
@@ -95,6 +97,7 @@ def test_which_head_links_two_words_what_happens_without_it_and_the_picture_of_i
         drawn = Path(download.value.path()).read_text("utf-8")
         assert "L1 H3 is off" in drawn and "“she”" in drawn
         assert reader.actions <= 4
+        settle(page)
         assert root.evaluate(SCROLLED) == before
         # All of the first screen is in sight.
         assert root.evaluate("(root) => root.getBoundingClientRect().bottom <= innerHeight")
@@ -115,6 +118,7 @@ def test_which_head_links_two_words_what_happens_without_it_and_the_picture_of_i
         expect(title).to_contain_text("most: L5 H4")
         expect(line).to_contain_text("“she” gives “nurse”")
         expect(line).to_contain_text("Without this head")
+        settle(page)
         assert root.evaluate(SCROLLED) == before
         seen.assert_quiet()
         notebook.close()

@@ -38,7 +38,8 @@ def test_two_locked_words_count_the_heads_that_python_names(in_lab: OpenNotebook
     notebook.wait_for_value("len(view.selected)", 1)
     selected = notebook.value("tuple(view.selected[0])")
     expect(root.get_by_role("gridcell")).to_have_attribute("aria-selected", "true")
-    assert f"L{selected[0]} H{selected[1]}" in root.locator(".attnw-lens-readout").inner_text()
+    readout = root.locator(".attnw-lens-readout")
+    expect(readout).to_contain_text(f"L{selected[0]} H{selected[1]}", use_inner_text=True)
 
 
 @pytest.mark.slow
@@ -52,7 +53,6 @@ def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
     for theme in ("dark", "light"):
         notebook.use_theme(theme)
         expect(root).to_have_attribute("data-theme", theme)
-        notebook.page.wait_for_timeout(300)
         assert complaints(notebook.page) == []
     notebook.run_in_kernel("lens.tokens = [('query', 7), ('key', 2)]")
     expect(root).to_contain_text("72 heads")

@@ -9,6 +9,7 @@ from browser.figures import GridOnPage
 from browser.notebook import LiveNotebook
 from browser.pages import watched
 from browser.servers import Server
+from browser.settled import settle
 
 pytestmark = pytest.mark.browser
 
@@ -16,6 +17,7 @@ pytestmark = pytest.mark.browser
 def tap(place: Locator, x: float, y: float) -> None:
     """A finger on a point of an element, in pixels from its corner."""
     place.scroll_into_view_if_needed()
+    settle(place)
     box = place.bounding_box()
     assert box is not None
     place.page.touchscreen.tap(box["x"] + x, box["y"] + y)
@@ -29,6 +31,9 @@ def test_a_tap_selects_a_head_and_a_tap_on_a_word_locks_it(browser: Browser, lab
         notebook.run_cell(0)
         notebook.run_cell(1)
         root = notebook.output(1).locator(".attnw-ex-root")
+        expect(root.get_by_role("toolbar")).to_be_visible()
+        # What is measured may move what a finger aims at.
+        notebook.run_in_kernel("explorer.wait()")
         root.evaluate("(root) => { root.style.width = '480px' }")
         grid = GridOnPage(root)
         (x, y), half = grid.corner(2, 4), grid.layout["cell"] / 2

@@ -78,6 +78,5 @@ def test_a_saved_page_has_all_checkpoints(page: Page, saved: str, theme: str) ->
     expect(root.locator("[data-caption]")).to_contain_text("checkpoint 3000 (0 to 3000)")
     for width in (480, 900, 1200, 1600):
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_timeout(200)
         expect(slider).to_be_visible()
         assert overflowing(root) == [], width

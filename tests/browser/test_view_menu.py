@@ -48,19 +48,17 @@ def test_the_menu_is_inside_its_figure_and_has_no_faults(
     root = page.locator(".attnw-root")
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_timeout(200)
         menu = open_menu(root)
         for control in MENUS[name]:
             expect(menu.get_by_label(control)).to_be_visible()
-        assert menu.evaluate(INSIDE), width
         assert overflowing(root) == [], width
+        assert menu.evaluate(INSIDE), width
         page.keyboard.press("Escape")
         expect(menu).to_be_hidden()
     open_menu(root)
     for theme in ("light", "dark") if AXE.is_file() else ():
         page.emulate_media(color_scheme=theme)
         expect(root).to_have_attribute("data-theme", theme)
-        page.wait_for_timeout(200)
         assert complaints(page) == [], theme
 
 

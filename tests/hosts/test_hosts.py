@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect, sync_playwright
 
 from browser.figures import GridOnPage
-from browser.pages import FLAGS, Watched, chromium, watched
+from browser.pages import FLAGS, PATIENCE_MS, Watched, chromium, watched
 from hosts.start import CELL, SHARE, convert, started
 
 #: The panels that open when their data has been measured, by tab.
@@ -32,6 +32,7 @@ CELLS = [(row, column) for row in range(SIDE) for column in range(SIDE)]
 #: The background of the editor in VS Code.
 BACK = {"light": "#ffffff", "dark": "#1f1f1f"}
 PICTURES = Path(__file__).parents[2] / "build" / "hosts"
+expect.set_options(timeout=PATIENCE_MS)
 ANYWIDGET = SHARE / "nbextensions" / "anywidget" / "index.js"
 
 
@@ -80,21 +81,21 @@ def serve_anywidget(page: Page) -> list[str]:
 def see_explorer(root: Locator, folder: Path, theme: str = "light") -> None:
     """Use an explorer: grid, click, theme, every panel, and the menu "save"."""
     page = root.page
-    expect(root).to_be_visible(timeout=40_000)
+    expect(root).to_be_visible()
     expect(root).to_have_attribute("data-theme", theme)
     grid = GridOnPage(root)
     colours = {tuple(colour) for colour in grid.pixels(3, 5, CELLS, SIDE).tolist()}
     assert len(colours) > 20
     grid.click(3, 5)
     title = root.locator(".attnw-ex-title")
-    expect(title).to_contain_text("L3 H5", timeout=15_000)
+    expect(title).to_contain_text("L3 H5")
     root.locator(".attnw-ex-bottom").get_by_role("button", name="more").click()
     for tab, panel in LATER.items():
         root.get_by_role("tab", name=tab).click()
         figure = root.locator(f'[data-panel="{panel}"] .attnw-root')
-        expect(figure).to_be_visible(timeout=20_000)
+        expect(figure).to_be_visible()
     root.get_by_role("button", name="edit the text").press("]")
-    expect(title).to_contain_text("L4 H5", timeout=15_000)
+    expect(title).to_contain_text("L4 H5")
     root.get_by_role("tab", name="token lens").click()
     see_saved_page(root, folder)
     page.evaluate("scrollTo(0, 0)")
@@ -129,7 +130,7 @@ def test_streamlit(seen: Watched, tmp_path: Path) -> None:
         seen.page.goto(server.url)
         frame = seen.page.frame_locator("iframe").first
         grid = frame.locator("canvas.attnw-grid")
-        expect(grid).to_be_visible(timeout=40_000)
+        expect(grid).to_be_visible()
         GridOnPage(frame.locator("body")).click(3, 5)
         expect(frame.locator("body")).to_contain_text("L3 H5")
         finish(seen, "streamlit")
@@ -142,8 +143,8 @@ def test_jupyterhub(seen: Watched, tmp_path: Path) -> None:
         page.fill("input[name=username]", "reader")
         page.fill("input[name=password]", "any")
         page.click("input[type=submit], button[type=submit]")
-        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=120_000)
-        expect(page.get_by_text("(ipykernel) | Idle")).to_be_visible(timeout=40_000)
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
+        expect(page.get_by_text("(ipykernel) | Idle")).to_be_visible()
         page.get_by_role("button", name="Run this cell and advance").click()
         see_explorer(page.locator(".jp-OutputArea .attnw-ex-root"), tmp_path)
         finish(seen, "jupyterhub")
@@ -179,13 +180,13 @@ def test_jupyterlite(seen: Watched, tmp_path: Path) -> None:
         page.goto(server.url)
         # The page calls its kernel idle before it has one.
         kernel = page.locator(".jp-Notebook-ExecutionIndicator")
-        expect(kernel).not_to_have_attribute("data-status", "idle", timeout=20_000)
-        expect(kernel).to_have_attribute("data-status", "idle", timeout=90_000)
+        expect(kernel).not_to_have_attribute("data-status", "idle")
+        expect(kernel).to_have_attribute("data-status", "idle")
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.get_by_text("Run All Cells", exact=True).click()
         roots = page.locator(".jp-OutputArea-output .attnw-root")
-        expect(roots.first).to_be_visible(timeout=60_000)
-        expect(roots).to_have_count(5, timeout=30_000)
+        expect(roots.first).to_be_visible()
+        expect(roots).to_have_count(5)
         expect(page.locator(".jp-OutputArea-output[data-mime-type*=error]")).to_have_count(0)
         expect(page.get_by_text("cannot be drawn")).to_have_count(0)
         grid, view, lens = roots.nth(0), roots.nth(1), roots.nth(2)
