@@ -68,7 +68,7 @@ def test_there_are_six_lessons_with_three_to_five_exercises() -> None:
         assert list(solutions(source)) == names
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1800)
 @every_lesson
 def test_exercises_of_a_lesson_are_answered_wrong_and_right(
     source: Path, checking: ModuleType, capsys: pytest.CaptureFixture[str]

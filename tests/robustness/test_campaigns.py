@@ -21,7 +21,7 @@ USUAL = 150
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("names", [[*READERS], [*SAVED, "messages of pages"]], ids=["text", "own"])
 def test_nothing_falls(names: list[str]) -> None:
     given = [f"{name}={INPUTS.get(name, USUAL)}" for name in names]
