@@ -180,6 +180,9 @@ export function watchTheme(
   for (const query of ["(prefers-color-scheme: dark)", FORCED])
     matchMedia(query).addEventListener("change", soon, { signal });
   signal.addEventListener("abort", () => observer.disconnect());
+  // On a slow connection the style sheet arrives later still.
+  const arrived = ({ target }: Event) => (target as Element).localName === "link" && update();
+  el.ownerDocument.addEventListener("load", arrived, { capture: true, signal });
   // `render` runs before the host attaches `el`: only then is there a background to read.
   soon();
   requestAnimationFrame(update);
