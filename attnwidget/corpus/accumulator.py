@@ -317,6 +317,11 @@ class Accumulator(ABC, Generic[R]):
             for name, values in first.items()
         }
 
+    @property
+    def has_sums_alone(self) -> bool:
+        """Whether two states are merged by addition; known after `start`."""
+        return type(self).merged is Accumulator.merged and not self.rows
+
     @abstractmethod
     def compute(self) -> R:
         """Return the result over all segments so far."""

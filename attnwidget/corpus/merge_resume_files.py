@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.resume_file import Progress, ResumeFile
@@ -28,7 +29,8 @@ def merge_resume_files(parts: Iterable[str | Path], whole: str | Path) -> Path:
         `whole`, as a path.
 
     Raises:
-        ValueError: no parts, a file that is not a resume file, or a resume file of another study.
+        ValueError: no parts, a file that is not a resume file of `measure`, a resume file of a
+            different study, or a metric whose numbers are no sums over segments.
         RuntimeError: another run is writing `whole`.
         FileNotFoundError: a part, or the folder of `whole`, does not exist.
 
@@ -54,6 +56,7 @@ def merge_resume_files(parts: Iterable[str | Path], whole: str | Path) -> Path:
     if missing:
         raise FileNotFoundError(f"there is no resume file {', '.join(missing)}: measure that part")
     about, merged = files[0].stored()
+    _refuse_unsummed(files[0].path, about, merged)
     for file in files[1:]:
         told, other = file.stored()
         if told != about or _arrays(other) != _arrays(merged):
@@ -65,6 +68,20 @@ def merge_resume_files(parts: Iterable[str | Path], whole: str | Path) -> Path:
     with one_writer(whole):
         ResumeFile(whole, about).save(merged)
     return Path(whole)
+
+
+def _refuse_unsummed(path: Path, about: Mapping[str, Any], progress: Progress) -> None:
+    """Raise ValueError for a resume file with numbers that cannot be added."""
+    if "metrics" not in about:
+        raise ValueError(
+            f"{path} is no resume file of measure: only resume files of measure can be merged"
+        )
+    if progress.unsummed:
+        raise ValueError(
+            f"{path} has numbers of {', '.join(progress.unsummed)}, which are no sums over "
+            "segments and cannot be merged: measure all segments in one run, with an executor for "
+            "several processes"
+        )
 
 
 def _sum(first: Progress, second: Progress) -> Progress:

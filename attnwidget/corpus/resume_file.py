@@ -29,6 +29,7 @@ _DONE: dict[str, Callable[[Any], Any]] = {
     "n_segments": as_index,
     "digest": str,
     "earlier": lambda parts: [(as_index(n), str(digest)) for n, digest in parts],
+    "unsummed": lambda names: [str(name) for name in names],
 }
 States = Mapping[str, Mapping[str, NDArray[Any]]]
 
@@ -44,6 +45,7 @@ class Progress:
         states: The state of every accumulator by its name.
         earlier: For a resume file merged from several files, the batches and digests of all files
             but the last, whose digest is `digest`.
+        unsummed: Names of the accumulators with states that cannot be added.
     """
 
     n_batches: int = 0
@@ -51,6 +53,7 @@ class Progress:
     digest: str = ""
     states: States = field(default_factory=dict)
     earlier: Sequence[tuple[int, str]] = ()
+    unsummed: Sequence[str] = ()
 
     @property
     def parts(self) -> list[tuple[int, str]]:
@@ -192,7 +195,8 @@ class ResumeFile:
         try:
             arrays = stored_arrays(self.path, sealed=True)
             about = dict(json.loads(str(arrays.pop("about"))))
-            progress = json.loads(str(arrays.pop("progress")))
+            # Files of version 0.1.0 do not name the states that cannot be added.
+            progress = {"unsummed": []} | json.loads(str(arrays.pop("progress")))
             done = {name: read(progress[name]) for name, read in _DONE.items()}
         except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
             raise ResumeFileError(

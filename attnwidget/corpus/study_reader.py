@@ -56,6 +56,11 @@ class StudyReader(ABC):
             accumulator.start(subject)
         self.nothing = self.states()
 
+    @property
+    def unsummed(self) -> list[str]:
+        """The names of the started accumulators with states that cannot be added."""
+        return [one.name for one in self._accumulators if not one.has_sums_alone]
+
     def states_of(self, segments: Sequence[Segment]) -> States:
         """Return the sums of a batch for every accumulator, read from empty sums."""
         self.restore(self.nothing)

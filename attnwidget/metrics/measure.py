@@ -102,9 +102,9 @@ def measure(
         total = whole_number("total", total, 0, "segments")
     accumulators = accumulators_of(metrics)
     inputs = study_inputs(each_of(segments, HOW), model)
-    first = next(inputs, None)
-    reader = reader_of(model, accumulators, first, token_types)
-    inputs = chain(() if first is None else (first,), inputs)
+    beginning = list(islice(inputs, 1))
+    reader = reader_of(model, accumulators, beginning[0] if beginning else None, token_types)
+    inputs = chain(beginning, inputs)
     n_segments = len(segments) if total is None and isinstance(segments, Sized) else total
     done, complete = read_all(
         reader,
@@ -194,7 +194,7 @@ def read_all(
     workers = None if executor is None else workers_of(executor, reader)
     reader.start(first[0])
     batches = chain([first], batches)
-    done = Progress(states=reader.nothing)
+    done = Progress(states=reader.nothing, unsummed=reader.unsummed)
     file = None
     complete = False
     with one_writer(resume):
@@ -203,7 +203,7 @@ def read_all(
             stored = file.load()
             _skip(batches, stored, file.path)
             reader.restore(stored.states)
-            done = replace(stored, states=reader.states())
+            done = replace(stored, states=reader.states(), unsummed=done.unsummed)
         with (
             keeping(file, done) as keep,
             progress_bar(n_segments, "segment", done=done.n_segments, shown=progress) as bar,

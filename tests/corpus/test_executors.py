@@ -29,8 +29,17 @@ from attnwidget import (
     read_segments,
 )
 from attnwidget.corpus import resume_file, shards
+from attnwidget.corpus.accumulator import State
 from attnwidget.demo import demo_prose, demo_treebank
-from attnwidget.metrics import Classes, Norms, measure_checkpoints, merge_resume_files
+from attnwidget.metrics import (
+    Accumulator,
+    Classes,
+    LayerBatch,
+    Norms,
+    Subject,
+    measure_checkpoints,
+    merge_resume_files,
+)
 from attnwidget.probes import train_pair_probe
 from attnwidget.probes.features import extract_features
 from attnwidget.text.mentions import Document
@@ -281,6 +290,49 @@ def test_tables_are_read_row_by_row(threads: Threads) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             run(model, Table([row]))
+
+
+class Largest(Accumulator[Any]):
+    """A metric that is no sum over segments."""
+
+    name = "largest"
+
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        self.sums = {"largest": np.zeros((self.n_layers, self.n_heads))}
+
+    def update(self, layer: LayerBatch) -> None:
+        found = self.sums["largest"][layer.layer]
+        np.maximum(found, layer.weights.amax((0, 2, 3)).numpy(), out=found)
+
+    def merged(self, first: State, second: State) -> dict[str, np.ndarray]:
+        return {"largest": np.maximum(first["largest"], second["largest"])}
+
+    def compute(self) -> np.ndarray:
+        return self.sums["largest"]
+
+
+def test_numbers_that_are_no_sums_are_not_merged(tmp_path: Path) -> None:
+    model = small()
+    segments = random_segments(4)
+    for number in range(2):
+        file = tmp_path / f"{number}.npz"
+        part = segments[2 * number : 2 * number + 2]
+        found = measure(model, part, [Largest()], resume=file, progress=False)["largest"]
+        again = measure(model, part, [Largest()], resume=file, progress=False)["largest"]
+        assert np.array_equal(found, again) and found.max() <= 1
+    files = [tmp_path / "0.npz", tmp_path / "1.npz"]
+    with pytest.raises(ValueError, match="numbers of largest, which are no sums"):
+        merge_resume_files(files, tmp_path / "whole.npz")
+    assert not (tmp_path / "whole.npz").exists()
+
+
+def test_only_files_of_measure_are_merged(tmp_path: Path) -> None:
+    model = small()
+    file = tmp_path / "ablation.npz"
+    ablate(model, random_segments(2), score="loss", heads=[(0, 0)], resume=file, progress=False)
+    with pytest.raises(ValueError, match="no resume file of measure: only"):
+        merge_resume_files([file, file], tmp_path / "twice.npz")
 
 
 @pytest.mark.slow

@@ -235,6 +235,9 @@ def test_what_is_wrong_is_said() -> None:
     for message, given_segments, options in cases:
         with pytest.raises(ValueError, match=message):
             run(model, given_segments, **options)
+    for missing in ([None, *segments], [segments[0], None]):
+        with pytest.raises(TypeError, match="expected a list of Segment, got NoneType"):
+            run(model, missing)
     with pytest.raises(ValueError, match="no tokenizer"):
         run(load_model(build("bert")), segments)
     model.close()
