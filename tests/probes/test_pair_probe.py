@@ -286,6 +286,23 @@ def stops(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("epochs_done", [1, 2])
+def test_each_restart_makes_the_same_bits(
+    tmp_path: Path, stops: list[int], epochs_done: int
+) -> None:
+    given = load_model(), demo_treebank()[:40], demo_treebank()[60:]
+    options: Any = {"min_count": 10, "epochs": 3, "cache": tmp_path / "maps", "progress": False}
+    whole = train_pair_probe(*given, **options)
+    stops[0] = epochs_done + 2  # one block finds the spread, and each epoch has one block
+    resume = tmp_path / "pairs.npz"
+    assert not train_pair_probe(*given, resume=resume, **options).complete
+    again = train_pair_probe(*given, resume=resume, **options)
+    for name, values in vars(whole).items():
+        if isinstance(values, np.ndarray):
+            np.testing.assert_array_equal(getattr(again, name), values, err_msg=name)
+
+
+@pytest.mark.slow
 def test_a_restart_makes_the_same_bits(tmp_path: Path, stops: list[int]) -> None:
     given = load_model(), demo_treebank()[:20], demo_treebank()[20:30]
     whole = train_pair_probe(*given, **HOW)

@@ -170,6 +170,11 @@ def _restore(
     classifier.partial_fit(np.zeros((len(classes), width), np.float32), classes, classes=classes)
     for name, values in state.items():
         setattr(classifier, name, values if values.ndim else values.item())
+    # In scikit-learn, both names stand for one array, and the next step changes it by either name.
+    kind = "_average" if classifier.average <= classifier.t_ - 1 else "_standard"
+    coefficients = getattr(classifier, f"{kind}_coef")
+    classifier.coef_ = coefficients.reshape(classifier.coef_.shape)
+    classifier.intercept_ = getattr(classifier, f"{kind}_intercept")
 
 
 def _best(
