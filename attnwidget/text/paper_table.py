@@ -99,7 +99,8 @@ def _text(value: Any, digits: int) -> str:
         return str(value)
     if value == 0:
         return "0"
-    size = abs(value)
+    # 999.6 with three digits is 1000, as a larger number.
+    size = abs(float(f"{value:.{digits - 1}e}"))
     if size >= 10**digits:
         return f"{value:.0f}"
     if size < _SMALLEST:

@@ -200,6 +200,13 @@ def test_cells_of_tables_are_escaped_and_numbers_keep_their_digits() -> None:
     assert r"50 \%\_x" in as_latex(table) and r"{lrr}" in as_latex(table)
     named = pd.DataFrame({"a": [0.00001234]}, index=pd.Index(["row"], name="head"))
     assert as_markdown(named, 2).splitlines()[-1] == "| row | 1.2e-05 |"
+    rounded_up = pd.DataFrame({"value": [999.6, -999.6, 99.96, 0.9996]})
+    assert as_markdown(rounded_up).splitlines()[2:] == [
+        "| 1000 |",
+        "| -1000 |",
+        "| 100 |",
+        "| 1.00 |",
+    ]
     with pytest.raises(ValueError, match="digits is at least 1, got 0"):
         as_latex(table, 0)
 
