@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
+from transformers import BertForMaskedLM
 
 from attnwidget import AttentionModel, Head, load_model
 from attnwidget.demo import demo_atlas
@@ -101,6 +102,10 @@ def test_names_are_labels_where_the_user_gave_none(model: AttentionModel, atlas:
 def test_an_atlas_of_other_heads_is_refused(model: AttentionModel, atlas: Atlas) -> None:
     with pytest.raises(ValueError, match="has 6×12 heads, and the model has self"):
         explore(load_model("attnwidget/induction"), "a b a", atlas=atlas)
+    weights = BertForMaskedLM(model.hf_model.config)
+    untrained = load_model(weights, model.tokenizer, name="untrained")
+    with pytest.raises(ValueError, match="made with other weights than untrained has: make one"):
+        explore(untrained, TEXT, atlas=atlas)
     for other in ({}, True):
         with pytest.raises(TypeError, match="atlas= takes an Atlas, or False for none, got"):
             explore(model, TEXT, atlas=other)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from attnwidget.behaviours.atlas.atlas_result import Atlas
+from attnwidget.capture.hub_model.pickled_model import weights_digest
+from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.widgets.shared.head_widget import StackShapes
 
@@ -10,12 +12,13 @@ from attnwidget.widgets.shared.head_widget import StackShapes
 STACK = "self"
 
 
-def refuse_atlas_of_other_heads(atlas: object, shapes: StackShapes) -> None:
+def refuse_atlas_of_other_heads(atlas: object, model: AttentionModel, shapes: StackShapes) -> None:
     """Check that an atlas is about the heads of a model.
 
     Raises:
         TypeError: `atlas` is not an atlas.
-        ValueError: The atlas has other numbers of layers and heads than the model.
+        ValueError: The atlas has other numbers of layers and heads than the model, or was made with
+            other weights.
     """
     if not isinstance(atlas, Atlas):
         raise TypeError(
@@ -28,6 +31,12 @@ def refuse_atlas_of_other_heads(atlas: object, shapes: StackShapes) -> None:
         raise ValueError(
             f"the atlas of {atlas.model_name} has {n_layers}×{n_heads} heads, and the model has "
             f"{there}: pass the atlas of this model"
+        )
+    if atlas.provenance.get("weights") != weights_digest(model.hf_model):
+        raise ValueError(
+            f"the atlas of {atlas.model_name} was made with other weights than {model.name} has: "
+            "make one with atlas(model), or show the names of the other model as labels, "
+            "labels={(layer, head): name, ...}"
         )
 
 

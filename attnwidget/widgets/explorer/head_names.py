@@ -70,7 +70,7 @@ class HeadNames:
         self._seconds = _TOKENS * seconds_per_token
         self._may_offer = atlas is None and model.tokenizer is not None and STACK in shapes
         if self.atlas is not None:
-            refuse_atlas_of_other_heads(self.atlas, shapes)
+            refuse_atlas_of_other_heads(self.atlas, model, shapes)
         #: A thread of its own: a text is measured while the names are found.
         self._naming = Background(("names",), lambda _, error: status.failed((_PANEL,), error))
 

@@ -150,7 +150,7 @@ def explore(
             given a second sentence or a target to write after, the treebank has no sentences, both
             a text and an example are given, an attention is of another model, the second model has
             another shape, the texts have no common token, the probe was trained on another model,
-            or the atlas has other heads. Also as `AttentionModel.attend`.
+            or the atlas is of a different model. Also as `AttentionModel.attend`.
         TypeError: An option is unknown, or the text, the treebank or the atlas has another form.
         traitlets.TraitError: An option is out of range, or the metrics do not fit the model.
         OSError: The model does not exist, or a file cannot be read.
