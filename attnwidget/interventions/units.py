@@ -94,7 +94,10 @@ def units_of(
     if isinstance(heads, str):
         if heads not in ("all", "layers"):
             raise ValueError(f"heads is 'all', 'layers' or [(layer, head), ...], got {heads!r}")
-        chosen = [Head(layer, head, stack) for layer, n in enumerate(counts) for head in range(n)]
+        all_heads = (
+            Head(layer, head, stack) for layer, n in enumerate(counts) for head in range(n)
+        )
+        chosen = [] if heads == "layers" else list(all_heads)
         whole = [layer for layer, n in enumerate(counts) if n > 1 or (n and heads == "layers")]
     else:
         chosen = sorted(chosen_heads(intact, heads, None, stack))
@@ -104,12 +107,11 @@ def units_of(
     units: list[Unit] = []
     for layer, count in enumerate(counts):
         own = [head for head in chosen if head.layer == layer]
-        if heads != "layers":
-            units += [Unit((head,)) for head in own]
+        units += [Unit((head,)) for head in own]
         if layer in whole:
             whole_layer = tuple(Head(layer, head, stack) for head in range(count))
             units.append(Unit(whole_layer, whole=True))
-        if positions is not None and heads != "layers":
+        if positions is not None:
             units += [Unit((head,), query) for head in own for query in range(positions)]
     return units, (len(counts), max(counts))
 

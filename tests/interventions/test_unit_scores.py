@@ -88,6 +88,8 @@ def test_units_are_heads_layers_and_heads_at_a_token() -> None:
         Unit((Head(2, 3),), 0),
         Unit((Head(2, 3),), 1),
     ]
+    assert units_of(model, np.array([[5, 8], [2, 3]]), positions=2)[0] == by_token
+    assert [unit.whole for unit in units_of(model, "layers", positions=2)[0]] == [True] * 6
     with pytest.raises(ValueError, match="named twice"):
         units_of(model, [(2, 3), (2, 3)])
 
