@@ -32,6 +32,10 @@ class _ThreadHook:
             return None
         return self._function(*arguments)
 
+    def end(self) -> None:
+        """Do nothing from now on."""
+        self._function = None
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (None,)
 
@@ -68,7 +72,8 @@ def hooked(
     """
     enter = _ThreadHook(before)
     leave = _ThreadHook(after)
-    with ExitStack() as undo:
+    undo = ExitStack()
+    try:
         for module in modules:
             if before is not None:
                 undo.callback(module.register_forward_pre_hook(enter, with_kwargs=True).remove)
@@ -76,6 +81,11 @@ def hooked(
                 hook = module.register_forward_hook(leave, with_kwargs=True, always_call=always)
                 undo.callback(hook.remove)
         yield
+    finally:
+        # Ctrl-C may come between two hooks that are removed: the rest must do nothing.
+        enter.end()
+        leave.end()
+        undo.close()
 
 
 class ReachedError(Exception):
