@@ -167,6 +167,11 @@ def _order(header: Sequence[str], where: str) -> list[int]:
             f"{where}: expected the columns {', '.join(_COLUMNS)}; {', '.join(missing)} missing "
             f"among {', '.join(header) or 'none'}"
         )
+    if twice := [name for name in _COLUMNS if names.count(name) > 1]:
+        raise ValueError(
+            f"{where}: {twice[0]} is the name of two columns among {', '.join(header)}: rename or "
+            "remove one of them"
+        )
     return [names.index(name) for name in _COLUMNS]
 
 

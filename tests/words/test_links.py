@@ -171,6 +171,10 @@ def test_links_of_a_table(tmp_path: Path) -> None:
         ("sentence,source,target,label\n", "no links, only a header"),
         ("sentence,source,label\n", ":1: expected the columns .*; target missing"),
         (
+            "sentence,source,source span,target,label\n",
+            ":1: source is the name of two columns among sentence, source, source span, target",
+        ),
+        (
             TABLE + "She slept .,3-1,2,x\n",
             r":5: the source span '3-1' is not within the words 1 to 3",
         ),
