@@ -104,7 +104,7 @@ def test_an_atlas_of_other_heads_is_refused(model: AttentionModel, atlas: Atlas)
         explore(load_model("attnwidget/induction"), "a b a", atlas=atlas)
     weights = BertForMaskedLM(model.hf_model.config)
     untrained = load_model(weights, model.tokenizer, name="untrained")
-    with pytest.raises(ValueError, match="made with other weights than untrained has: make one"):
+    with pytest.raises(ValueError, match="made with other weights than untrained has: call"):
         explore(untrained, TEXT, atlas=atlas)
     for other in ({}, True):
         with pytest.raises(TypeError, match="atlas= takes an Atlas, or False for none, got"):

@@ -17,8 +17,8 @@ def refuse_atlas_of_other_heads(atlas: object, model: AttentionModel, shapes: St
 
     Raises:
         TypeError: `atlas` is not an atlas.
-        ValueError: The atlas has other numbers of layers and heads than the model, or was made with
-            other weights.
+        ValueError: The numbers of layers and heads differ between atlas and model, or the weights
+            differ.
     """
     if not isinstance(atlas, Atlas):
         raise TypeError(
@@ -35,8 +35,7 @@ def refuse_atlas_of_other_heads(atlas: object, model: AttentionModel, shapes: St
     if atlas.provenance.get("weights") != weights_digest(model.hf_model):
         raise ValueError(
             f"the atlas of {atlas.model_name} was made with other weights than {model.name} has: "
-            "make one with atlas(model), or show the names of the other model as labels, "
-            "labels={(layer, head): name, ...}"
+            "call atlas(model), or pass the names as labels={(layer, head): name, ...}"
         )
 
 
