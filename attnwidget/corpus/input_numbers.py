@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnwidget.capture.hub_model.pickled_model import weights_digest
+from attnwidget.capture.hub_model.pickled_model import configuration_digest, weights_digest
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import OnProgress, progress_bar
 from attnwidget.corpus.resume_file import Progress, ResumeFile, keeping
@@ -101,6 +101,7 @@ def input_numbers(
                 "study": study,
                 "model": type(model.hf_model).__name__,
                 "weights": weights_digest(model.hf_model),
+                "configuration": configuration_digest(model.hf_model),
                 "edits": model.edits.digest or None,
                 **about,
             }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnwidget.capture.hub_model.generate import decoder_ids
 from attnwidget.capture.hub_model.media_input import MEDIA
-from attnwidget.capture.hub_model.pickled_model import weights_digest
+from attnwidget.capture.hub_model.pickled_model import configuration_digest, weights_digest
 from attnwidget.corpus.accumulator import Accumulator, Subject
 from attnwidget.corpus.attention_reader import add_attention, measured_stack, subject_of
 from attnwidget.corpus.media_segments import MediaSegment
@@ -64,6 +64,7 @@ class MediaReader(StudyReader):
         return {
             "model": type(self.model.hf_model).__name__,
             "weights": weights_digest(self.model.hf_model),
+            "configuration": configuration_digest(self.model.hf_model),
             "edits": self.model.edits.digest or None,
             "inputs": "pictures and sounds",
             "metrics": {

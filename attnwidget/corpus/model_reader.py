@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.model_tensors import without_cache
-from attnwidget.capture.hub_model.pickled_model import weights_digest
+from attnwidget.capture.hub_model.pickled_model import configuration_digest, weights_digest
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.collect_long import is_long, kept_of
 from attnwidget.capture.model import AttentionModel, HeadsSeen
@@ -216,6 +216,7 @@ class ModelReader(StudyReader):
         return {
             "model": type(self.model.hf_model).__name__,
             "weights": weights_digest(self._backbone),
+            "configuration": configuration_digest(self.model.hf_model),
             "edits": self.model.edits.digest or None,
             "token_types": self._token_types,
             "metrics": {

@@ -31,6 +31,7 @@ _DONE: dict[str, Callable[[Any], Any]] = {
     "earlier": lambda parts: [(as_index(n), str(digest)) for n, digest in parts],
     "unsummed": lambda names: [str(name) for name in names],
 }
+_CONFIGURATION = "configuration"
 States = Mapping[str, Mapping[str, NDArray[Any]]]
 
 
@@ -153,6 +154,20 @@ class ResumeFileError(ValueError):
     """
 
 
+def _agree(expected: Any, found: Any) -> bool:
+    """Return whether two descriptions of a study are equal.
+
+    Files of version 0.1.0 do not have the configuration of the model.
+    """
+    if isinstance(expected, dict) and isinstance(found, dict):
+        return expected.keys() - found.keys() <= {_CONFIGURATION} and all(
+            key in expected and _agree(expected[key], value) for key, value in found.items()
+        )
+    if isinstance(expected, list) and isinstance(found, list):
+        return len(expected) == len(found) and all(map(_agree, expected, found))
+    return bool(expected == found)
+
+
 class ResumeFile:
     """The file `path` (.npz) holding the progress of one study, which `one_writer` lets write.
 
@@ -174,7 +189,11 @@ class ResumeFile:
         if not self.path.exists():
             return Progress()
         about, progress = self.stored()
-        differing = [key for key in self._about if about.get(key) != self._about[key]]
+        differing = [
+            key
+            for key, value in self._about.items()
+            if not _agree({key: value}, {key: about[key]} if key in about else {})
+        ]
         if differing:
             listed = "; ".join(
                 f"{key} is {self._about[key]!r}, the file has {about.get(key)!r}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
@@ -15,6 +14,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.hub_model.free_memory import give_memory_back
+from attnwidget.capture.hub_model.pickled_model import configuration_of
 from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.argument_checks import all_of, one_of, refuse_no_model
 from attnwidget.corpus.batches import batched
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 _SECONDS_BETWEEN_FLUSHES = 5.0
-# Entries of a config that describe its origin and do not affect the computation.
-_OF_FILES = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures")
 
 
 class StoredFeatures(Sequence[FloatArray]):
@@ -214,8 +212,7 @@ def _read_batches(
 def model_digest(model: AttentionModel, reader: ModelReader | None = None) -> str:
     """Return a fingerprint of a model: weights, config, and disabled heads."""
     about = (reader or _reader(model)).about()
-    config = {k: v for k, v in model.hf_model.config.to_dict().items() if k not in _OF_FILES}
-    said = json.dumps(config, sort_keys=True, default=str)
+    said = configuration_of(model.hf_model)
     return digest_of([about["model"], about["weights"], about["edits"], said])
 
 

@@ -447,6 +447,10 @@ def test_what_cannot_be_sent_is_said() -> None:
         next(changed.hf_model.parameters()).mul_(2)
     with pytest.raises(ValueError, match="gives other weights in the worker"):
         measure(changed, [first_of(changed)], progress=False, executor=AtOnce())
+    configured = load_model(device="cpu")
+    configured.hf_model.config.layer_norm_eps = 0.1
+    with pytest.raises(ValueError, match="gives other configuration in the worker"):
+        measure(configured, [first_of(configured)], progress=False, executor=AtOnce())
 
 
 def first_of(model: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import signal
 import subprocess
 import sys
@@ -18,8 +19,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import LlamaConfig, LlamaForCausalLM
 
-from attnwidget import load_model
+from attnwidget import ablate, load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.results import Measurements
@@ -30,6 +32,7 @@ from attnwidget.metrics.entropy import Confidence, Entropy
 from attnwidget.metrics.measure import measure
 from attnwidget.metrics.position import Position
 from attnwidget.text.segments import Segment
+from attnwidget.text.stored_arrays import stored_arrays, write_arrays
 from fixtures.picture_metrics import OF_PICTURES
 from fixtures.tiers import only_first_is_fast
 from fixtures.vocabularies import word_tokenizer
@@ -451,3 +454,46 @@ def test_a_killed_pass_goes_on_to_the_last_bit(
         identical(again, run(small(), segments, batch_size=2))
     finally:
         torch.set_num_threads(threads)
+
+
+def rotary(theta: float) -> AttentionModel:
+    """Return a Llama with the same weights for every base of the rotations."""
+    config = LlamaConfig(
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        hidden_size=16,
+        intermediate_size=16,
+        vocab_size=8192,
+        rope_parameters={"rope_theta": theta, "rope_type": "default"},
+    )
+    torch.manual_seed(0)
+    return load_model(LlamaForCausalLM(config), load_model(device="cpu").tokenizer, device="cpu")
+
+
+def test_a_resume_file_of_another_configuration_is_refused(tmp_path: Path) -> None:
+    usual, long = rotary(10_000.0), rotary(1_000_000.0)
+    segments = make_segments(["The cat sat on the mat.", "It slept."], usual)
+    path = tmp_path / "run.npz"
+    run(usual, segments, ["entropy"], resume=path)
+    identical(run(usual, segments, ["entropy"], resume=path), run(usual, segments, ["entropy"]))
+    with pytest.raises(ValueError, match="written by another study: configuration is"):
+        run(long, segments, ["entropy"], resume=path)
+    answers = tmp_path / "answers.npz"
+    options: dict[str, Any] = {"score": "loss", "resume": answers, "progress": False}
+    ablate(usual, [("The cat sat on the", "mat")], **options)
+    with pytest.raises(ValueError, match="written by another study: configuration is"):
+        ablate(long, [("The cat sat on the", "mat")], **options)
+
+
+def test_a_resume_file_of_an_older_version_goes_on(tmp_path: Path) -> None:
+    model = small()
+    segments = random_segments(4)
+    path = tmp_path / "run.npz"
+    whole = run(model, segments, ["entropy"], resume=path)
+    arrays = stored_arrays(path, sealed=True)
+    about = json.loads(str(arrays["about"]))
+    progress = json.loads(str(arrays["progress"]))
+    del about["configuration"], progress["unsummed"]
+    texts = {"about": np.array(json.dumps(about)), "progress": np.array(json.dumps(progress))}
+    write_arrays(path, arrays | texts)
+    identical(run(model, segments, ["entropy"], resume=path), whole)

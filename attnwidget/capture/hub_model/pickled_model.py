@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -18,6 +19,16 @@ from attnwidget.capture.hub_model.weight_placement import weight_of
 _SAMPLED = 64
 # Number of weights that are hashed at a time.
 _PART = 1 << 22
+# Entries of a configuration that describe its origin and do not affect the computation.
+_OF_FILES = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures")
+# Entries of a configuration about the output of a pass; transformers sets the first one in a loss.
+_OF_OUTPUTS = (
+    "problem_type",
+    "use_cache",
+    "output_attentions",
+    "output_hidden_states",
+    "return_dict",
+)
 # The received models that this process still uses, for sharing.
 _received: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
 
@@ -53,6 +64,27 @@ def weights_digest(module: nn.Module, *, whole: bool = False) -> str:
     return digest.hexdigest()
 
 
+def configuration_of(hf_model: Any, without: Sequence[str] = ()) -> str:
+    """Return the configuration of a model as JSON, without entries about its files.
+
+    Args:
+        hf_model: A transformers model.
+        without: Names of further entries that are left out.
+    """
+    left_out = (*_OF_FILES, *without)
+    config = {k: v for k, v in hf_model.config.to_dict().items() if k not in left_out}
+    return json.dumps(config, sort_keys=True, default=str)
+
+
+def configuration_digest(hf_model: Any) -> str:
+    """Return a fingerprint of what the configuration of a model says about its computation.
+
+    Two models with the same weights may differ in it, for example in the base of rotary positions.
+    """
+    said = configuration_of(hf_model, _OF_OUTPUTS)
+    return blake2b(said.encode(), digest_size=16).hexdigest()
+
+
 def _is_nested(parameter: Any) -> bool:
     return hasattr(parameter, "__tensor_flatten__")
 
@@ -78,11 +110,13 @@ class SentModel:
         load: Function that makes the model from its name or folder, or contains the pickled model.
         attention: The attention implementation of transformers.
         weights: A fingerprint of the weights.
+        configuration: A fingerprint of the configuration.
     """
 
     load: Callable[[], Any]
     attention: str | None
     weights: str
+    configuration: str
 
     @classmethod
     def of(cls, model: Any, load: Callable[[], Any]) -> bytes:
@@ -92,7 +126,12 @@ class SentModel:
             CannotSendError: the model was passed as an object and cannot be pickled.
         """
         hf_model = model.hf_model
-        sent = cls(load, implementation_of(hf_model), weights_digest(hf_model))
+        sent = cls(
+            load,
+            implementation_of(hf_model),
+            weights_digest(hf_model),
+            configuration_digest(hf_model),
+        )
         try:
             return pickle.dumps(sent)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
@@ -107,17 +146,23 @@ class SentModel:
         """Load the model in this process.
 
         Raises:
-            ValueError: if the model with this name or folder has other weights here.
+            ValueError: if the model with this name or folder has other weights or another
+                configuration here.
             OSError: there is no model with this name or folder.
         """
         model = self.load()
         if self.attention != implementation_of(model.hf_model):
             model.hf_model.set_attn_implementation(self.attention)
-        if weights_digest(model.hf_model) != self.weights:
+        found = {
+            "weights": weights_digest(model.hf_model) == self.weights,
+            "configuration": configuration_digest(model.hf_model) == self.configuration,
+        }
+        if differing := [name for name, is_same in found.items() if not is_same]:
             raise ValueError(
-                f"{model.made_by} gives other weights in the worker than the model has that was "
-                "passed: it was changed since it was loaded, or the files differ; save it as it "
-                "is, save_pretrained(folder), and pass the path, load_model(folder)"
+                f"{model.made_by} gives other {' and '.join(differing)} in the worker than the "
+                "model has that was passed: it was changed since it was loaded, or the files "
+                "differ; save it as it is, save_pretrained(folder), and pass the path, "
+                "load_model(folder)"
             )
         return model
 
