@@ -70,6 +70,7 @@ def test_a_reopened_notebook_shows_pictures_and_no_error(
         output = notebook.output(cell)
         expect(output.locator("[data-kept] img:visible")).to_have_count(pictures)
         expect(output.locator("figcaption:visible")).to_have_count(pictures)
+        expect(output).not_to_contain_text("Loading", use_inner_text=True)
         # Nothing but pictures, captions and folded tables, however long one waits.
         there.page.wait_for_timeout(500)
         assert "rror" not in output.inner_text() and "Loading" not in output.inner_text()
