@@ -553,6 +553,7 @@ def _model_class(config: Any, trust_remote_code: bool) -> Any:
                 return getattr(transformers, name)
         return transformers.AutoModel
     for name in config.architectures or ():
-        if hasattr(transformers, name):
+        # A model of multiple choice reads several texts at once. Its encoder reads each text.
+        if hasattr(transformers, name) and not name.endswith("ForMultipleChoice"):
             return getattr(transformers, name)
     return transformers.AutoModel

@@ -142,6 +142,7 @@ class AttentionModel:
             raise TypeError(
                 f"{type(hf_model).__name__} has no softmax attention whose weights could be read"
             )
+        _refuse_choices(hf_model)
         check_has_weights(hf_model)
         self.hf_model = hf_model
         self.tokenizer = tokenizer
@@ -993,3 +994,14 @@ def _in_order(layers: Mapping[str, Any]) -> dict[str, Any]:
     names = list(layers)
     order = sorted(names, key=lambda name: (is_cross(name), name not in _ORDER, names.index(name)))
     return {name: layers[name] for name in order}
+
+
+def _refuse_choices(hf_model: Any) -> None:
+    """Raise TypeError for a model that reads several texts as one input and compares them."""
+    name = type(hf_model).__name__
+    if name.endswith("ForMultipleChoice"):
+        raise TypeError(
+            f"{name} reads several choices as one input, and an attention is of one text: load its "
+            "encoder, load_model(hf_model.base_model, tokenizer), and read each choice with "
+            "attend(question, choice)"
+        )

@@ -298,7 +298,7 @@ def _spelt_classes(labels: Sequence[str], ids: Sequence[int]) -> list[tuple[str,
     return [(labels[i], labels[i]) for i in ids]
 
 
-def _found_class(labels: Sequence[str], label: str) -> int | None:
+def _found_class(labels: Sequence[str], label: str, *, warns: bool = True) -> int | None:
     return labels.index(label) if label in labels else None
 
 
@@ -308,7 +308,9 @@ def _spelt_spans(
     return [(texts[i], names[i]) for i in ids]
 
 
-def _found_span(texts: Sequence[str], names: Sequence[str], span: str) -> int | None:
+def _found_span(
+    texts: Sequence[str], names: Sequence[str], span: str, *, warns: bool = True
+) -> int | None:
     for known in (names, texts):
         if span in known:
             return known.index(span)
@@ -320,9 +322,7 @@ def vocabulary_answers(tokenizer: Any, count: int) -> Answers:
 
     The tokenizer may know fewer entries. The others, or all without a tokenizer, are named by id.
     """
-    return Answers(
-        count, partial(_spelt_entries, tokenizer), partial(found_entry, tokenizer, warns=False)
-    )
+    return Answers(count, partial(_spelt_entries, tokenizer), partial(found_entry, tokenizer))
 
 
 def _spelt_entries(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str]]:
@@ -359,7 +359,7 @@ def found_entry(tokenizer: Any, token: str, *, warns: bool = True) -> int | None
     begins = int(ids[0]) if is_entry else None
     if number is None:
         return begins if token.startswith(" ") else None
-    if warns and begins not in (None, number) and token[:1].isalpha():
+    if warns and begins not in (None, number) and token[:1].isalnum():
         entry = tokenizer.convert_ids_to_tokens(begins)
         warnings.warn(
             f"{token!r} continues the word before it: the entry that begins a word is {entry!r}",

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from attnwidget.capture.hub_model.example import ExampleBatch
-from attnwidget.capture.hub_model.predictions import Answers
-from attnwidget.capture.predict import found_entry, vocabulary_answers
-from attnwidget.text.whole_number import whole_number
+from attnwidget.capture.predict import vocabulary_answers
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -48,7 +46,7 @@ def rival_answers(
     question = model.question(inputs, position)
     size = int(model.hf_model.config.get_text_config().vocab_size)
     answers = vocabulary_answers(model.tokenizer, size)
-    ids = [_id(model.tokenizer, answers, name) for name in (answer, versus)]
+    ids = [answers.index(name) for name in (answer, versus)]
     if ids[0] == ids[1]:
         raise ValueError(
             f"answer and versus are both {answer!r}, so the logits do not differ: name two answers"
@@ -56,16 +54,3 @@ def rival_answers(
     question = replace(question, targets=(ids[0],), rivals=(ids[1],))
     first, second = (name for name, _ in answers.spelt(ids))
     return ExampleBatch(question.encoded, (question,)), (first, second)
-
-
-def _id(tokenizer: Any, answers: Answers, name: str | int) -> int:
-    if isinstance(name, str):
-        found = found_entry(tokenizer, name)
-    else:
-        found = whole_number("an answer id", name)
-    if found is None or not 0 <= found < answers.count:
-        raise ValueError(
-            f"{name!r} is none of the {answers.count:,} vocabulary entries: write it as the column "
-            "'token' of model.predict(text).to_frame() does, or pass its id"
-        )
-    return found

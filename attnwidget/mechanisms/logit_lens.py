@@ -93,19 +93,12 @@ class LogitLens(Result):
 
         Raises:
             ValueError: There is no such answer or question.
+
+        Warns:
+            UserWarning: As `Predictions.probability`.
         """
         question = index_among("question", question, len(self.positions))
-        index = (
-            self.answers.found(answer)
-            if isinstance(answer, str)
-            else whole_number("answer", answer)
-        )
-        if index is None or not 0 <= index < self.answers.count:
-            raise ValueError(
-                f"{answer!r} is none of the {self.answers.count:,} vocabulary entries: write it as "
-                "the column 'token' of to_frame() does, or pass its id"
-            )
-        return self.probabilities[:, question, index]
+        return self.probabilities[:, question, self.answers.index(answer)]
 
     @property
     def rows(self) -> tuple[str, ...]:

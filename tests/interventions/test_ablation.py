@@ -12,7 +12,7 @@ import torch
 import transformers
 from scipy.stats import binomtest, false_discovery_control
 
-from attnwidget import MinimalPair, Segment, ablate, load_model
+from attnwidget import MinimalPair, PredictionView, Segment, ablate, load_model
 from attnwidget.capture.disabled import changed, intact_edits
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.edits import Change
@@ -20,9 +20,10 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import Replay, replaying
 from attnwidget.interventions import score_pairs
 from attnwidget.interventions.ablation_results import Ablation
-from attnwidget.mechanisms import direct_effects
+from attnwidget.mechanisms import direct_effects, logit_lens
 from capture.test_predict import words
 from fixtures import zoo
+from fixtures.recording import from_page
 from fixtures.vocabularies import byte_level
 
 PAIRS = [
@@ -348,12 +349,36 @@ def test_refused(examples: Any, options: Any, error: type[Exception], message: s
         run(load_model(device="cpu"), examples, **({"score": "loss", "heads": HEADS} | options))
 
 
+def small_gpt2(tokenizer: Any) -> AttentionModel:
+    config = transformers.GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=len(tokenizer))
+    return load_model(transformers.GPT2LMHeadModel(config), tokenizer)
+
+
+def test_answers_that_continue_a_word_are_told_everywhere() -> None:
+    model = small_gpt2(byte_level())
+    attention = model.attend("the cat")
+    predictions, lens = model.predict("the cat"), logit_lens(attention)
+    view = PredictionView(attention)
+    continues = r"'play' continues the word before it: .* is 'Ġplay'"
+    for ask in (
+        lambda: predictions.probability("play"),
+        lambda: lens.probability("play"),
+        lambda: PredictionView(attention, answer="play"),
+        lambda: setattr(view, "versus", "play"),
+    ):
+        with pytest.warns(UserWarning, match=continues):
+            ask()
+    # An entry of the table of the figure, and an entry that begins a word, are meant as they are.
+    view.versus = "Ġplay"
+    from_page(view, {"answer": "play"})
+    assert view.answer == "play"
+
+
 @pytest.mark.slow
 def test_a_label_that_continues_a_word_is_told_which_entry_begins_one() -> None:
     tokenizer = byte_level()
     play = tokenizer.convert_tokens_to_ids("Ġplay")
-    config = transformers.GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=len(tokenizer))
-    model = load_model(transformers.GPT2LMHeadModel(config), tokenizer)
+    model = small_gpt2(tokenizer)
     with torch.no_grad():
         logits = model.hf_model(torch.tensor([tokenizer("the cat")["input_ids"]])).logits[0, -1]
     expected = -float(torch.log_softmax(logits, -1)[play])

@@ -134,7 +134,7 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
         if tensor.ndim == 1 and not beside_text:
             tensor = tensor[None]
         _check_input(name, tensor, beside_text)
-        if name in _MASKS and tensor.ndim == 4:
+        if name in _MASKS and tensor.ndim > 2:
             _check_added(name, tensor, hf_model)
         if tensor.is_inference():
             tensor = tensor.clone()  # A tensor of torch.inference_mode() cannot be in a graph.
@@ -142,6 +142,13 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
         inputs[name] = tensor.to(device_of(hf_model), dtype)
     if all(value.ndim == 0 for value in inputs.values()):
         raise ValueError("the dict of inputs is empty: pass input_ids, pixel_values...")
+    types = inputs.get("token_type_ids")
+    ids = inputs.get("input_ids")
+    if types is not None and ids is not None and types.shape != ids.shape:
+        raise ValueError(
+            f"token_type_ids has the shape {list(types.shape)} for input_ids of the shape "
+            f"{list(ids.shape)}: pass a type for each token, or leave the types out"
+        )
     return _without_padding(_without_padding(inputs, ""), "decoder_")
 
 
@@ -157,6 +164,10 @@ def _check_input(name: str, tensor: Tensor, beside_text: bool) -> None:
             f"{name} are whole numbers, got {str(tensor.dtype).removeprefix('torch.')}: pass "
             "vocabulary ids, and vectors of tokens as inputs_embeds"
         )
+    if name in ("input_ids", "decoder_input_ids") and tensor.ndim > 2:
+        raise ValueError(
+            f"{name} has the shape {list(tensor.shape)}: pass the ids of one text, [1, tokens]"
+        )
     if name.removeprefix("decoder_") in TEXTS and not tensor.numel():
         raise ValueError(
             f"input {name!r} has the shape {list(tensor.shape)}: pass at least one token"
@@ -169,9 +180,17 @@ def _check_input(name: str, tensor: Tensor, beside_text: bool) -> None:
 
 
 def _check_added(name: str, mask: Tensor, hf_model: Any) -> None:
-    """Raise ValueError for a mask of queries and keys that eager attention adds as 0 and 1."""
+    """Raise ValueError for a mask of queries and keys that attention would add as 0 and 1."""
+    if mask.ndim == 3:
+        raise ValueError(
+            f"{name} has the shape {list(mask.shape)}: pass [1, tokens] with 1 for each token to "
+            "read, or [1, 1, queries, keys] with 0.0 for each visible key and -inf for each hidden "
+            f"key, torch.where({name} != 0, 0.0, -torch.inf)[:, None]"
+        )
     kept = mask.dtype is torch.bool and hf_model.config._attn_implementation != "eager"
-    if not kept and not mask.is_floating_point():
+    # Zeros alone hide nothing. With ones among them, they stand for hidden keys.
+    added = mask.is_floating_point() and not bool((mask > 0).any())
+    if not kept and not added:
         raise ValueError(
             f"{name} has the shape {list(mask.shape)} and the type "
             f"{str(mask.dtype).removeprefix('torch.')}, and its numbers would be added to the "

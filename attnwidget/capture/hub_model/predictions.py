@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 Task = Literal["masked", "next", "label", "class", "span"]
 
 
+class FindsAnswer(Protocol):
+    """A function that returns the id of an answer, or None."""
+
+    def __call__(self, answer: str, /, *, warns: bool = ...) -> int | None:
+        """Find an answer. With `warns`, warn of an entry that continues a word."""
+
+
 @dataclass(frozen=True)
 class Answers:
     """The possible answers of a model: V vocabulary entries or classes.
@@ -33,7 +40,31 @@ class Answers:
 
     count: int
     spelt: Callable[[Sequence[int]], list[tuple[str, str]]] = field(repr=False)
-    found: Callable[[str], int | None] = field(repr=False)
+    found: FindsAnswer = field(repr=False)
+
+    def index(self, answer: str | int, kind: str = "vocabulary entries") -> int:
+        """Return the index of an answer, by its spelling or id.
+
+        Args:
+            answer: The spelling or the id.
+            kind: What the answers are, for the error.
+
+        Raises:
+            ValueError: There is no such answer.
+
+        Warns:
+            UserWarning: The entry continues a word, and another entry begins a word.
+        """
+        if isinstance(answer, str):
+            index = self.found(answer)
+        else:
+            index = whole_number("an answer id", answer)
+        if index is None or not 0 <= index < self.count:
+            raise ValueError(
+                f"{answer!r} is none of the {self.count:,} {kind}: write it as the column 'token' "
+                "of model.predict(text).to_frame() does, or pass its id"
+            )
+        return index
 
     def __deepcopy__(self, memo: object) -> Answers:
         # The answers do not change, and may hold a large tokenizer.
@@ -101,22 +132,16 @@ class Predictions(Result):
 
         Raises:
             ValueError: no such answer or question.
+
+        Warns:
+            UserWarning: The entry continues a word, and another entry begins a word, such as "her"
+                and "Ġher".
         """
         if not 0 <= whole_number("question", question) < len(self.positions):
             n_questions = counted(len(self.positions), "question")
             raise ValueError(f"question {question}: there is {n_questions}, counted from 0")
-        index = (
-            self.answers.found(answer)
-            if isinstance(answer, str)
-            else whole_number("answer", answer)
-        )
-        if index is None or not 0 <= index < self.answers.count:
-            kinds = {"class": "classes", "label": "labels", "span": "spans"}
-            what = kinds.get(self.task, "vocabulary entries")
-            raise ValueError(
-                f"{answer!r} is none of the {self.answers.count:,} {what}: write it as the column "
-                "'token' of to_frame() does, or pass its id"
-            )
+        kinds = {"class": "classes", "label": "labels", "span": "spans"}
+        index = self.answers.index(answer, kinds.get(self.task, "vocabulary entries"))
         return float(self.probabilities[question, index])
 
     def to_frame(self) -> pd.DataFrame:

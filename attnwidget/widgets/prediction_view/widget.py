@@ -43,6 +43,7 @@ from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.background_answers import BackgroundAnswers
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.durations import duration_in_words
+from attnwidget.widgets.shared.head_widget import changed_by_page
 from attnwidget.widgets.shared.stack_choice import StackChoice
 from attnwidget.widgets.wire.values import axes_to_wire, to_wire
 
@@ -208,6 +209,10 @@ class PredictionView(BackgroundAnswers, StackChoice):
             predicted_input(attention)
         self._before: tuple[Reading[Attention], int | None, Predictions] | None = None
         super().__init__(attention, position=position, answer=answer, top=top, **traits)
+        # Before the figure opens, no answers are known that could be checked.
+        for token in (self.answer, self.versus):
+            if token is not None:
+                self._find(token)
 
     # What is asked
 
@@ -307,10 +312,21 @@ class PredictionView(BackgroundAnswers, StackChoice):
         token: str | None = proposal["value"]
         if token is not None and self._answered is not None:
             try:
-                self._answered.before.probability(token)
+                self._find(token)
             except ValueError as error:
                 raise traitlets.TraitError(f"{proposal['trait'].name!r}: {error}") from None
         return token
+
+    def _find(self, token: str) -> None:
+        """Refuse an answer that the model cannot give, and warn of the end of a word."""
+        if self._answered is None:
+            return
+        before = self._answered.before
+        # The page takes entries from the table of the figure.
+        if changed_by_page():
+            id_of(before, token)
+        else:
+            before.probability(token)
 
     @when_open("attention")
     def _ask_about_another(self, change: object) -> None:
