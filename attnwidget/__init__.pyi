@@ -9,8 +9,8 @@ from . import metrics as metrics
 from . import probes as probes
 from . import results as results
 from . import words as words
-from .behaviours.atlas.atlas_file import load_atlas as load_atlas
-from .behaviours.atlas.build_atlas import atlas as atlas
+from .behaviours.head_atlas.atlas_file import load_atlas as load_atlas
+from .behaviours.head_atlas.build_atlas import atlas as atlas
 from .capture.load import load_model as load_model
 from .capture.maps.attention import Attention as Attention
 from .capture.maps.stack_axes import Stack as Stack
@@ -24,8 +24,8 @@ from .corpus.shards import WorkersError as WorkersError
 from .drawing.join_figures import join_figures as join_figures
 from .installed_versions import versions as versions
 from .interventions.ablation import ablate as ablate
-from .metrics.measure import measure as measure
-from .metrics.measure import measure_attention as measure_attention
+from .metrics.measure_heads import measure as measure
+from .metrics.measure_heads import measure_attention as measure_attention
 from .probes.probe_file import load_probe as load_probe
 from .text.coreference import load_coreference as load_coreference
 from .text.framenet import load_framenet as load_framenet

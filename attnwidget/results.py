@@ -12,12 +12,12 @@ Example:
 
 from typing import TYPE_CHECKING
 
-from attnwidget.behaviours.atlas.atlas_result import Atlas
-from attnwidget.behaviours.atlas.head_card import HeadCard
 from attnwidget.behaviours.behaviour_score import BehaviourScore
 from attnwidget.behaviours.effects.head_effect import HeadEffect
 from attnwidget.behaviours.examples.example_link import ExampleLink
 from attnwidget.behaviours.examples.example_results import HeadExamples
+from attnwidget.behaviours.head_atlas.atlas_result import Atlas
+from attnwidget.behaviours.head_atlas.head_card import HeadCard
 from attnwidget.behaviours.places.found_links import FoundLinks
 from attnwidget.behaviours.scores.alignment_scores import AlignmentScores
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable

@@ -23,7 +23,7 @@ from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.sharpness import entropies_at, sharpened
-from attnwidget.metrics.measure import measure
+from attnwidget.metrics.measure_heads import measure
 from attnwidget.text.segments import Segment
 
 if TYPE_CHECKING:

@@ -27,6 +27,7 @@ from attnwidget.capture.hub_model.listed_ids import is_array, listed
 from attnwidget.capture.hub_model.losses import Loss, LossFunction, LossName, task_for
 from attnwidget.capture.hub_model.media_input import refuse_unnamed
 from attnwidget.capture.hub_model.model_tensors import input_names, unpadded
+from attnwidget.capture.hub_model.pad_id import reads_single_texts
 from attnwidget.capture.hub_model.pickled_model import SentModel, received_model
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.predictions import Predictions
@@ -407,7 +408,13 @@ class AttentionModel:
             of_length.setdefault(len(encoded_text.ids), []).append(index)
         by_index: dict[int, Attention] = {}
         with self.lock:
-            for indices in of_length.values():
+            at_once = 1 if reads_single_texts(self.hf_model) else len(encoded)
+            batches = [
+                alike[start : start + at_once]
+                for alike in of_length.values()
+                for start in range(0, len(alike), at_once)
+            ]
+            for indices in batches:
                 inputs = self.inputs.padded([encoded[i] for i in indices])
                 attentions = self._attentions(inputs, [encoded[i].tokens for i in indices])
                 by_index.update(zip(indices, attentions, strict=True))

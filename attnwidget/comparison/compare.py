@@ -32,7 +32,7 @@ from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.corpus.shards import Executor
 from attnwidget.corpus.study_inputs import reader_of
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.metrics.measure import accumulators_of, read_all
+from attnwidget.metrics.measure_heads import accumulators_of, read_all
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.whole_number import whole_number

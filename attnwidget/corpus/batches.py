@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.pad_id import pad_id_of
 from attnwidget.capture.hub_model.token_axes import token_axis
 from attnwidget.corpus.accumulator import Batch
 from attnwidget.corpus.argument_checks import all_of, each_of
@@ -73,6 +74,7 @@ class BatchMaker:
             raise ValueError(f"token_types is None or 'zero', got {token_types!r}")
         self._tokenizer = model.tokenizer
         self._vocabulary = model.vocabulary
+        self._pad_id = pad_id_of(model.hf_model, model.tokenizer)
         self._device = model.device
         self._names = input_names(backbone)
         self._zero_types = token_types == "zero"
@@ -120,7 +122,7 @@ class BatchMaker:
             )
         real = torch.arange(width, dtype=torch.long, device="cpu") < lengths[:, None]
         inputs = {
-            "input_ids": _padded(ids, getattr(self._tokenizer, "pad_token_id", None) or 0, width),
+            "input_ids": _padded(ids, self._pad_id, width),
             "attention_mask": real.long(),
         }
         if self._zero_types:

@@ -8,10 +8,10 @@ Example:
 
 from typing import TYPE_CHECKING
 
-from attnwidget.behaviours.atlas.demo_atlas import demo_atlas
+from attnwidget.behaviours.head_atlas.demo_atlas import demo_atlas
 from attnwidget.demo.drawn_shapes import DrawnShapes, drawn_shapes
 from attnwidget.demo.training_steps import induction_checkpoints
-from attnwidget.probes.demo_probe import demo_probe
+from attnwidget.probes.packaged_probe import demo_probe
 from attnwidget.public_names import refuse_names
 from attnwidget.text.demonstrations import (
     demo_documents,

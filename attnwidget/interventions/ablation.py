@@ -135,7 +135,7 @@ def ablate(
             about,
             model,
             partial(ablated_scores, units=changes, score=score),
-            list(of_one_length(inputs, batch_size)),
+            list(of_one_length(inputs, batch_size, model.hf_model)),
             resume=resume,
             progress=progress,
             executor=executor,

@@ -156,7 +156,7 @@ def head_importance(
     signs = np.array([example.sign for example in inputs], dtype=np.float64)
     if (signs > 0).all():
         check_score("loss", inputs)
-    batches = list(of_one_length(inputs, batch_size))
+    batches = list(of_one_length(inputs, batch_size, model.hf_model))
     about = {"inputs": digest_of(inputs), "batch_size": batch_size}
     if stack != "self":
         about["stack"] = stack

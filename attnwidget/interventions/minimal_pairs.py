@@ -191,7 +191,7 @@ def score_pairs(
         one_of("words", words, get_args(PairWords))
     sentences = sentences_of(model, listed, words)
     sentences.sort(key=lambda sentence: len(sentence.encoded.ids))
-    batches = list(of_one_length(sentences, batch_size))
+    batches = list(of_one_length(sentences, batch_size, model.hf_model))
     about = {"inputs": digest_of(sentences), "batch_size": batch_size}
     results = ReadInputs(model, log_probabilities).results(batches, executor)
     values, complete = input_numbers(

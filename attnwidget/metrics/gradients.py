@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attnwidget.capture.hub_model.losses import LossName, task_for
 from attnwidget.capture.hub_model.model_tensors import without_cache
+from attnwidget.capture.hub_model.pad_id import reads_single_texts
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
 from attnwidget.corpus.class_means import ClassMeans
@@ -160,6 +161,12 @@ class Gradients(ClassMeans[GradientsResult]):
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         """Run the batch forward and backward, and add the numbers of all heads."""
         model = self._model
+        if len(batch.segments) > 1 and reads_single_texts(model.hf_model):
+            raise ValueError(
+                f"{type(model.hf_model).__name__} has no padding token, by which it would find the "
+                "end of each text of a batch: measure(..., batch_size=1), or set "
+                "model.hf_model.config.pad_token_id to the padding token of its training"
+            )
         with model.lock:
             task = task_for(model.hf_model, model.tokenizer, batch.inputs, self._loss, self._seed)
             gradients, losses = attention_gradients(model.hf_model, task, self._options)

@@ -24,7 +24,7 @@ from attnwidget.corpus.resume_file import Progress, ResumeFile, digest_of, keepi
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.checkpoint_numbers import CheckpointNumbers
-from attnwidget.metrics.measure import accumulators_of, measure
+from attnwidget.metrics.measure_heads import accumulators_of, measure
 from attnwidget.metrics.measured_checkpoints import MeasuredCheckpoints
 from attnwidget.metrics.repeated_tokens import (
     SCORES,

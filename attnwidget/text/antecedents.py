@@ -56,7 +56,8 @@ def anaphors(document: Document, start: int, end: int) -> list[Anaphor]:
     A mention precedes a second mention if its first word comes first. A mention is evaluated if a
     preceding mention belongs to the same cluster. Of several mentions with the same head word, only
     the longest is evaluated, and the others are neither antecedents nor candidates. The nearest
-    mention has the largest start, and among equal starts the largest end.
+    mention has the largest start, and among equal starts the largest end. A span that stands in
+    several clusters belongs to all of them.
 
     Example:
         >>> from attnwidget.text.antecedents import anaphors
@@ -76,6 +77,7 @@ def anaphors(document: Document, start: int, end: int) -> list[Anaphor]:
         known = longest.get(mention.head)
         if known is None or len(mention.words) > len(known[1].words):
             longest[mention.head] = (index, mention)
+    clusters = clusters_of_spans(document)
     mentions = []
     for index, mention in sorted(longest.values()):
         preceding = [
@@ -84,12 +86,21 @@ def anaphors(document: Document, start: int, end: int) -> list[Anaphor]:
             if other.start < mention.start and other.head != mention.head
         ]
         candidates = tuple(i for *_, i in sorted(preceding, reverse=True))
+        own = clusters[mention.words]
         antecedents = tuple(
-            i for i in sorted(candidates) if document.mentions[i].cluster == mention.cluster
+            i for i in sorted(candidates) if own & clusters[document.mentions[i].words]
         )
         if antecedents:
             mentions.append(Anaphor(index, antecedents, candidates))
     return mentions
+
+
+def clusters_of_spans(document: Document) -> dict[tuple[int, ...], set[str]]:
+    """Return the clusters of each span, by its words. Some corpora have a span in two clusters."""
+    clusters: dict[tuple[int, ...], set[str]] = {}
+    for mention in document.mentions:
+        clusters.setdefault(tuple(mention.words), set()).add(mention.cluster)
+    return clusters
 
 
 def nearest(document: Document, anaphor: Anaphor) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from attnwidget.text.antecedents import clusters_of_spans
 from attnwidget.text.loaded import Loaded, left_out_of
 from attnwidget.text.mentions import Document
 from attnwidget.text.treebank import Sentence
@@ -56,6 +57,7 @@ def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:
     pairs = []
     for document in documents:
         starts = document.sentence_starts
+        clusters = clusters_of_spans(document)
         for number, (start, end) in enumerate(
             zip(starts, (*starts[1:], len(document.words)), strict=True), 1
         ):
@@ -65,7 +67,7 @@ def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:
                 earlier = [
                     other.head
                     for other in inside[:at]
-                    if other.cluster == mention.cluster
+                    if clusters[other.words] & clusters[mention.words]
                     and other.kind != "pronoun"
                     and other.start < mention.start
                     and other.head != mention.head

@@ -12,7 +12,7 @@ from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.results import HeadResult
 from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.corpus.shards import Executor
-from attnwidget.metrics.measure import measure
+from attnwidget.metrics.measure_heads import measure
 from attnwidget.text.running_text import RunningText
 from attnwidget.words.word_segments import WordSegment, WordSegmenter
 

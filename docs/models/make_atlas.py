@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from attnwidget.behaviours.atlas.build_atlas import atlas
+from attnwidget.behaviours.head_atlas.build_atlas import atlas
 from attnwidget.capture.load import load_model
 from attnwidget.text.atomic_file import write_whole
 

@@ -21,11 +21,11 @@ from attnwidget import (
     make_segments,
     read_segments,
 )
-from attnwidget.behaviours.atlas import build_atlas
-from attnwidget.behaviours.atlas.atlas_result import Atlas
 from attnwidget.behaviours.effects import measure_effects
 from attnwidget.behaviours.effects.head_effect import head_effect, outcome_of
 from attnwidget.behaviours.effects.question_losses import QuestionLosses, question_losses
+from attnwidget.behaviours.head_atlas import build_atlas
+from attnwidget.behaviours.head_atlas.atlas_result import Atlas
 from attnwidget.demo import demo_prose, demo_treebank
 from attnwidget.interventions.examples import encode_examples
 from attnwidget.text.segments import Segment

@@ -12,7 +12,7 @@ import pytest
 import make_atlas
 from attnwidget import AttentionModel, load_atlas, load_model
 from attnwidget.behaviours import score_behaviours
-from attnwidget.behaviours.atlas.atlas_result import Atlas
+from attnwidget.behaviours.head_atlas.atlas_result import Atlas
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.demo import demo_atlas
 

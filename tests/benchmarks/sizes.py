@@ -28,7 +28,7 @@ import transformers
 from ipywidgets.widgets.widget import _remove_buffers
 
 import attnwidget as aw
-from attnwidget.metrics.measure import measure_attention
+from attnwidget.metrics.measure_heads import measure_attention
 
 LAYERS = 48
 HEADS = 32

@@ -13,7 +13,7 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.corpus.batches import BatchMaker, batched
 from attnwidget.kernels.divergence import js_divergences
-from attnwidget.metrics.measure import measure
+from attnwidget.metrics.measure_heads import measure
 from attnwidget.text.segments import Segment
 from benchmarks.rows import Row, Run, in_turns, rows_of
 

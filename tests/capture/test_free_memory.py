@@ -11,7 +11,7 @@ from attnwidget import Attention, AttentionModel, compare, load_model, measure
 from attnwidget.capture.hub_model import free_memory
 from attnwidget.capture.maps import head_maps
 from attnwidget.corpus.segmenting import make_segments
-from attnwidget.metrics.measure import measure_attention
+from attnwidget.metrics.measure_heads import measure_attention
 
 TEXTS = ["The cat sat on the mat.", "It slept all the day.", "No dog was there to see."]
 

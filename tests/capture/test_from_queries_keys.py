@@ -20,7 +20,7 @@ from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.capture.tapping.torch_functions import visible_in
 from attnwidget.mechanisms import explain_link, head_writes, key_biplot
 from attnwidget.metrics import attention_rollout
-from attnwidget.metrics.measure import measure_attention
+from attnwidget.metrics.measure_heads import measure_attention
 from fixtures import zoo
 from fixtures.mechanism_models import READABLE, build
 

@@ -22,7 +22,7 @@ from attnwidget import (
     make_segments,
     measure,
 )
-from attnwidget.metrics.measure import measure_attention
+from attnwidget.metrics.measure_heads import measure_attention
 from fixtures.svg_picture import texts
 
 TOKENS = 9

@@ -16,7 +16,7 @@ from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.model import AttentionModel
 from attnwidget.kernels.pooling import SIDE
 from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
-from attnwidget.metrics.measure import measure, measure_attention
+from attnwidget.metrics.measure_heads import measure, measure_attention
 from attnwidget.text.segments import Segment
 from fixtures import zoo
 from fixtures.tiers import only_first_is_fast

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
+import transformers
 
 from attnwidget import AttentionModel, load_model
 from attnwidget.mechanisms import head_writes, logit_lens
@@ -89,6 +92,51 @@ def test_a_mask_of_queries_and_keys_is_read_as_numbers_to_add(
         return
     with pytest.raises(ValueError, match=r"would be added.*torch.where\(attention_mask != 0, 0.0"):
         load_model(hf_model).attend(inputs)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "llama"])
+def test_masks_that_models_read_otherwise_are_refused(family: str) -> None:
+    model = load_model(zoo.build(family))
+    ones = torch.ones(1, 5, 5).tril()
+    ids = torch.tensor([IDS])
+    for mask in (ones, ones.long()):
+        with pytest.raises(ValueError, match=r"shape \[1, 5, 5\]: pass \[1, tokens\] .*, None\]"):
+            model.attend({"input_ids": ids, "attention_mask": mask})
+    with pytest.raises(ValueError, match="would be added"):
+        model.attend({"input_ids": ids, "attention_mask": ones[None]})
+    attention = model.attend({"input_ids": ids, "attention_mask": torch.zeros(1, 1, 5, 5)})
+    assert len(attention.tokens) == 5
+
+
+def test_inputs_of_several_choices_are_refused() -> None:
+    bert = zoo.build("bert")
+    choices = torch.tensor([[IDS, IDS]])
+    with pytest.raises(ValueError, match=r"input_ids has the shape \[1, 2, 5\]: pass the ids"):
+        load_model(bert).attend({"input_ids": choices})
+    with pytest.raises(ValueError, match=r"token_type_ids has the shape \[1, 4\] for input_ids"):
+        load_model(bert).attend({"input_ids": choices[:, 0], "token_type_ids": choices[:, 0, :4]})
+    chooser = transformers.BertForMultipleChoice(bert.config)
+    with pytest.raises(TypeError, match=r"load its encoder, load_model\(hf_model.base_model"):
+        load_model(chooser)
+    assert len(load_model(chooser.base_model).attend(IDS).tokens) == 5
+
+
+def test_a_folder_of_a_model_of_choices_is_read_by_its_encoder(tmp_path: Path) -> None:
+    demo = load_model(device="cpu")
+    config = transformers.BertConfig(
+        vocab_size=len(demo.tokenizer),
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        hidden_size=8,
+        intermediate_size=8,
+    )
+    chooser = transformers.BertForMultipleChoice(config)
+    chooser.save_pretrained(tmp_path)
+    demo.tokenizer.save_pretrained(tmp_path)
+    model = load_model(tmp_path, device="cpu")
+    assert type(model.hf_model).__name__ == "BertModel" and model.random_parts == ()
+    expected = load_model(chooser.base_model, demo.tokenizer).attend("A cat.").weights(0, 1)
+    assert (model.attend("A cat.").weights(0, 1) == expected).all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bool])

@@ -62,7 +62,7 @@ _SPANS = [(0, 1, "captain"), (3, 3, "captain"), (3, 4, "men"), (6, 6, "captain")
 DOCUMENTS = [Document.from_spans(_WORDS, _SPANS)] * 6
 FEW = {"batch_size": 1, "progress": False}
 READ_ONCE = [
-    "attnwidget.metrics.measure",
+    "attnwidget.metrics.measure_heads",
     "attnwidget.capture.model",
     "distributed",
     "transformers.models.bert.modeling_bert",

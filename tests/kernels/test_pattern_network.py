@@ -18,7 +18,7 @@ from attnwidget import AttentionModel, make_segments, measure
 from attnwidget.charts.pattern_sets import pattern_sets
 from attnwidget.kernels.pattern_network import SIDE, classify_images, pattern_images
 from attnwidget.kernels.patterns import BLOCK, PATTERNS, classify, pattern_scores
-from attnwidget.metrics.measure import measure_attention
+from attnwidget.metrics.measure_heads import measure_attention
 from attnwidget.metrics.patterns import Patterns, pattern_network
 from fixtures.random_batches import random_batch, random_maps, seen
 from pattern_maps import PatternMap, made_map

@@ -17,7 +17,7 @@ from attnwidget.kernels.divergence import js_between, js_divergences
 from attnwidget.metrics.clark_labels import clark_labels
 from attnwidget.metrics.clustering import cluster_tree, cut_tree, embed_distances
 from attnwidget.metrics.head_distances import Distances, HeadDistances
-from attnwidget.metrics.measure import measure
+from attnwidget.metrics.measure_heads import measure
 from fixtures.random_batches import random_batch, random_maps, seen
 from references import reference_heads as reference
 

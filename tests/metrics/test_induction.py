@@ -14,7 +14,7 @@ from attnwidget.corpus.segmenting import make_segments
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.induction import even_spread, induction_targets, mass_on_targets
 from attnwidget.metrics.induction import Induction, induction_scores
-from attnwidget.metrics.measure import measure
+from attnwidget.metrics.measure_heads import measure
 from fixtures import zoo
 from fixtures.random_batches import HEADS, LAYERS, random_batch, random_maps, seen
 from references import reference_heads as reference

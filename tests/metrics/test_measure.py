@@ -29,7 +29,7 @@ from attnwidget.corpus.segmenting import make_segments
 from attnwidget.metrics import measure as engine
 from attnwidget.metrics.attention_to_classes import Classes
 from attnwidget.metrics.entropy import Confidence, Entropy
-from attnwidget.metrics.measure import measure
+from attnwidget.metrics.measure_heads import measure
 from attnwidget.metrics.position import Position
 from attnwidget.text.segments import Segment
 from attnwidget.text.stored_arrays import stored_arrays, write_arrays

@@ -12,7 +12,7 @@ from attnwidget import Attention, AttentionModel, Segment, load_model, measure
 from attnwidget.metrics.attention_to_classes import Classes
 from attnwidget.metrics.entropy import Confidence
 from attnwidget.metrics.induction import Induction
-from attnwidget.metrics.measure import measure_attention, metrics_by_name
+from attnwidget.metrics.measure_heads import measure_attention, metrics_by_name
 from attnwidget.metrics.position import Position
 from attnwidget.text.tokens import Tokens
 from fixtures.picture_metrics import OF_PICTURES

@@ -16,7 +16,7 @@ from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.corpus.accumulator import Subject
 from attnwidget.metrics.gradients import Gradients
-from attnwidget.metrics.measure import measure
+from attnwidget.metrics.measure_heads import measure
 from attnwidget.metrics.norms import Norms
 from attnwidget.text.segments import Segment
 from fixtures import zoo

@@ -47,7 +47,7 @@ def test_examples_of(name: str) -> None:
 
 
 def test_examples_of_decorated_functions_are_found() -> None:
-    name = "attnwidget.metrics.measure"
+    name = "attnwidget.metrics.measure_heads"
     found = {test.name for test in _Finder().find(importlib.import_module(name), name)}
     assert f"{name}.measure" in found
 

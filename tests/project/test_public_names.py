@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from types import ModuleType
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 import attnwidget
 from attnwidget import metrics, results
 from attnwidget.corpus.accumulator import Accumulator
-from attnwidget.metrics.measure import metrics_by_name
+from attnwidget.metrics.measure_heads import metrics_by_name
 from attnwidget.public_names import attach_names, public_homes
 
 MODULES = (
@@ -62,6 +63,14 @@ def test_every_public_name_has_one_place_which_the_table_names() -> None:
     assert dict(listed) == public_homes()
 
 
+def test_no_public_module_has_a_submodule_with_the_name_of_another_public_name() -> None:
+    homes = public_homes()
+    for module in map(import_module, (f"attnwidget.{name}" for name in MODULES)):
+        # Python binds a submodule in its package, where it would hide the error about the name.
+        for submodule in iter_modules(getattr(module, "__path__", ())):
+            assert homes.get(submodule.name, module.__name__) == module.__name__
+
+
 def test_every_name_of_a_stub_is_what_its_module_defines() -> None:
     for home in ("attnwidget", *(f"attnwidget.{name}" for name in STUBS)):
         package = import_module(home)
@@ -76,6 +85,9 @@ def test_every_name_of_a_stub_is_what_its_module_defines() -> None:
     ("package", "name", "home"),
     [
         ("attnwidget", "patch_heads", "attnwidget.interventions"),
+        ("attnwidget.metrics", "measure", "attnwidget"),
+        ("attnwidget.behaviours", "atlas", "attnwidget"),
+        ("attnwidget.probes", "demo_probe", "attnwidget.demo"),
         ("attnwidget", "Norms", "attnwidget.metrics"),
         ("attnwidget", "Link", "attnwidget.results"),
         ("attnwidget", "explain_link", "attnwidget.mechanisms"),
@@ -135,8 +147,8 @@ def test_a_name_loads_its_module_and_no_other() -> None:
     figure = [
         "attnwidget.public_names",
         "attnwidget.behaviours",
-        "attnwidget.behaviours.atlas",
-        "attnwidget.behaviours.atlas.atlas_figure",
+        "attnwidget.behaviours.head_atlas",
+        "attnwidget.behaviours.head_atlas.atlas_figure",
     ]
     loaded = [*figure, "attnwidget.text", "attnwidget.text.segments", "attnwidget.words"]
     assert run(code).stdout.strip() == str(loaded)

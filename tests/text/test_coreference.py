@@ -14,6 +14,8 @@ from attnwidget.text.antecedents import BASELINES, anaphors
 from attnwidget.text.coreference import Document, Mention, load_coreference
 from attnwidget.text.document_windows import windows
 from attnwidget.text.mentions import head_word
+from attnwidget.text.word_links import Link
+from attnwidget.words import noun_pronoun_links
 from fixtures.coreference_passages import PASSAGES, Passage
 from references import reference_coreference as reference
 
@@ -406,6 +408,20 @@ def test_a_repeated_span_of_a_cluster_is_one_mention() -> None:
     assert Document.from_spans(words, [*spans, (3, 3, "a"), (0, 1, "a")]) == once
     # A span of two clusters is annotated as two mentions, as in GUM.
     assert len(Document.from_spans(words, [*spans, (3, 3, "c")]).mentions) == len(spans) + 1
+
+
+@pytest.mark.parametrize("clusters", ["ab", "ba"])
+def test_a_span_in_two_clusters_belongs_to_both(clusters: str) -> None:
+    words = ["Ann", "saw", "the", "crew", "and", "they", "slept", "as", "she", "did", "."]
+    last = [(8, 8, "a")]
+    both = [(5, 5, cluster) for cluster in clusters]
+    document = Document.from_spans(words, [(0, 0, "a"), (2, 3, "b"), *both, *last])
+    they, she = anaphors(document, 0, len(words))
+    assert they.antecedents == (0, 1)
+    # Whichever of the two mentions a rule names, "she" refers to "they", who refers to Ann.
+    assert she.antecedents == (0, 2, 3)
+    links = noun_pronoun_links([document])[0].links
+    assert Link((5,), (3,), "PRON to NOUN") in links
 
 
 def test_parts_of_a_mention_share_no_words() -> None:

@@ -23,8 +23,8 @@ from attnwidget import (
     load_atlas,
     load_model,
 )
-from attnwidget.behaviours.atlas.atlas_result import Atlas
 from attnwidget.behaviours.examples.example_link import ExampleLink
+from attnwidget.behaviours.head_atlas.atlas_result import Atlas
 from attnwidget.demo import demo_atlas
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.atlas_view.card_wire import card_to_wire, example_to_wire

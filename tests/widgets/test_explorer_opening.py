@@ -10,7 +10,7 @@ import torch
 from transformers import BertConfig, BertForMaskedLM
 
 from attnwidget import Attention, AttentionModel, Head, load_model
-from attnwidget.behaviours.atlas.demo_atlas import own_atlas
+from attnwidget.behaviours.head_atlas.demo_atlas import own_atlas
 from attnwidget.behaviours.registry import words_of
 from attnwidget.capture.maps.resting_places import resting_places
 from attnwidget.demo import demo_atlas

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from attnwidget.corpus.accumulator import Accumulator
-from attnwidget.metrics.measure import measure
+from attnwidget.metrics.measure_heads import measure
 from attnwidget.text.linguistic_features import FEATURES, feature_words
 from attnwidget.text.treebank import Sentence
 from attnwidget.words.annotated_links import subject_verb_links

@@ -135,7 +135,7 @@ def question_losses(
             about,
             model,
             partial(_read_losses, units=units, n_questions=n_questions),
-            list(of_one_length(examples, batch_size)),
+            list(of_one_length(examples, batch_size, model.hf_model)),
             resume=resume,
             progress=progress,
             executor=executor,

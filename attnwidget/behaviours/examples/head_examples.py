@@ -15,7 +15,7 @@ from attnwidget.corpus.segment_indices import with_index
 from attnwidget.corpus.shards import Executor
 from attnwidget.corpus.study_inputs import study_inputs
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.metrics.measure import measure
+from attnwidget.metrics.measure_heads import measure
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel

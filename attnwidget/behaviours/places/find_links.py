@@ -24,7 +24,7 @@ from attnwidget.corpus.segment_indices import with_index
 from attnwidget.corpus.segmenting import rows_as_segments
 from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.metrics.measure import measure
+from attnwidget.metrics.measure_heads import measure
 from attnwidget.text.loaded import left_out_of
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence

@@ -42,7 +42,7 @@ from attnwidget.corpus.shards import Executor
 from attnwidget.corpus.study_inputs import study_inputs
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.metrics.measure import measure
+from attnwidget.metrics.measure_heads import measure
 from attnwidget.text.demonstrations import demo_documents, demo_prose, demo_treebank
 from attnwidget.text.mentions import Document
 from attnwidget.text.segments import Segment

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnwidget.capture.hub_model.pad_id import pad_id_of
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.text_encoder import Encoded
 from attnwidget.capture.hub_model.weight_placement import device_of
@@ -74,7 +75,7 @@ def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> 
         TypeError: the model's forward has no argument for the inputs.
     """
     longest = max(len(text.ids) for text in encoded)
-    pad = getattr(tokenizer, "pad_token_id", None) or 0
+    pad = pad_id_of(hf_model, tokenizer)
 
     def padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:
         full = [[*row, *[filler] * (longest - len(row))] for row in rows]

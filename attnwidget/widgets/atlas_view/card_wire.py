@@ -7,9 +7,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from attnwidget.behaviours.atlas.head_card import HeadCard, HeadScore
 from attnwidget.behaviours.effects.head_effect import LOSING_IT_HURTS, HeadEffect
 from attnwidget.behaviours.examples.example_link import ExampleLink
+from attnwidget.behaviours.head_atlas.head_card import HeadCard, HeadScore
 from attnwidget.behaviours.registry import words_of
 
 #: Largest number of examples of each kind on the page.

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import traitlets
 
-from attnwidget.behaviours.atlas.atlas_result import Atlas
 from attnwidget.behaviours.examples.example_link import ExampleLink
 from attnwidget.behaviours.examples.example_results import ExampleKind
+from attnwidget.behaviours.head_atlas.atlas_result import Atlas
 from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.head import Head

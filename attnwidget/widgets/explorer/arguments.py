@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attnwidget.behaviours.atlas.atlas_result import Atlas
+from attnwidget.behaviours.head_atlas.atlas_result import Atlas
 from attnwidget.capture.model import AttentionModel
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe

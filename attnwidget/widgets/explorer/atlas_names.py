@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnwidget.behaviours.atlas.atlas_result import Atlas
+from attnwidget.behaviours.head_atlas.atlas_result import Atlas
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnwidget.behaviours.atlas.kept_atlas import known_atlas
+from attnwidget.behaviours.head_atlas.kept_atlas import known_atlas
 from attnwidget.capture.maps.python_call import YOURS, Call, literal
 from attnwidget.capture.model import AttentionModel
 from attnwidget.widgets.explorer.arguments import Arguments

@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from attnwidget.behaviours.atlas.atlas_result import Atlas
-from attnwidget.behaviours.atlas.build_atlas import atlas as make_atlas
-from attnwidget.behaviours.atlas.kept_atlas import keep_atlas, known_atlas
+from attnwidget.behaviours.head_atlas.atlas_result import Atlas
+from attnwidget.behaviours.head_atlas.build_atlas import atlas as make_atlas
+from attnwidget.behaviours.head_atlas.kept_atlas import keep_atlas, known_atlas
 from attnwidget.behaviours.registry import words_of
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head

@@ -14,7 +14,7 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.token_classes import axis_classes
 from attnwidget.kernels.entropy import confidence
 from attnwidget.metrics.head_distances import HeadDistances
-from attnwidget.metrics.measure import measure, measure_attention
+from attnwidget.metrics.measure_heads import measure, measure_attention
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.metric_table import Metrics
 from attnwidget.words.relation_results import RelationAccuracies

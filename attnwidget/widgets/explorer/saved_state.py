@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from attnwidget.behaviours.atlas.atlas_result import Atlas
+from attnwidget.behaviours.head_atlas.atlas_result import Atlas
 from attnwidget.capture.load import EMBEDDED, load_model
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import traitlets
 
-from attnwidget.behaviours.atlas.atlas_result import Atlas
+from attnwidget.behaviours.head_atlas.atlas_result import Atlas
 from attnwidget.capture.hub_model.text_encoder import TooLongError
 from attnwidget.capture.load import load_model
 from attnwidget.capture.maps.attention import Attention

@@ -9,8 +9,8 @@ Python and asserted on both sides, keep them equal.
 
 `Atlas.save` writes a page with an `AtlasView`, but `behaviours` is below the figures and imports
 none of them. `attnwidget/__init__.py` is above all folders. It sets the figure of an atlas in
-`behaviours/atlas/atlas_figure.py`, as a function that loads `AtlasView` when a page is saved. The
-page has the cards of all heads, and a figure in a notebook has the card of the selected head.
+`behaviours/head_atlas/atlas_figure.py`, as a function that loads `AtlasView` when a page is saved.
+The page has the cards of all heads, and a figure in a notebook has the card of the selected head.
 
 The scripts of a page are in the page, and the policy lists the hash of each. A page imports no
 module: the module of each figure stores its export in `globalThis.attnwFigures`.

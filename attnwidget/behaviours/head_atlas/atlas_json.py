@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from attnwidget.behaviours.atlas.head_writes_and_feeds import Feeds, Writes
 from attnwidget.behaviours.behaviour_score import BehaviourScore
 from attnwidget.behaviours.effects.head_effect import HeadEffect
 from attnwidget.behaviours.examples.example_link import ExampleLink
+from attnwidget.behaviours.head_atlas.head_writes_and_feeds import Feeds, Writes
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.tokens import Tokens

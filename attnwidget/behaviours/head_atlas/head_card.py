@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnwidget.behaviours.atlas.head_writes_and_feeds import Feeds, Writes
 from attnwidget.behaviours.effects.head_effect import LOSING_IT_HURTS, HeadEffect
 from attnwidget.behaviours.examples.example_link import ExampleLink
+from attnwidget.behaviours.head_atlas.head_writes_and_feeds import Feeds, Writes
 from attnwidget.capture.tapping.head import Head
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from functools import cache
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING
 
-from attnwidget.behaviours.atlas.atlas_file import load_atlas
-from attnwidget.behaviours.atlas.atlas_result import Atlas
+from attnwidget.behaviours.head_atlas.atlas_file import load_atlas
+from attnwidget.behaviours.head_atlas.atlas_result import Atlas
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.corpus.argument_checks import one_of
 
@@ -48,7 +48,7 @@ def own_atlas(model: AttentionModel) -> Atlas | None:
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.behaviours.atlas.demo_atlas import own_atlas
+        >>> from attnwidget.behaviours.head_atlas.demo_atlas import own_atlas
         >>> own_atlas(load_model())
         Atlas(small BERT (in the package), 72 heads, 38 named, 39 behaviours)
         >>> own_atlas(load_model("attnwidget/induction")) is None

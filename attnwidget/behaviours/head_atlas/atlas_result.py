@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.behaviours.atlas.atlas_figure import figure_of
-from attnwidget.behaviours.atlas.atlas_json import encoded_notes, encoded_parts
-from attnwidget.behaviours.atlas.head_card import HeadCard, HeadScore
-from attnwidget.behaviours.atlas.head_writes_and_feeds import Feeds, Writes
 from attnwidget.behaviours.effects.head_effect import HeadEffect
 from attnwidget.behaviours.examples.example_link import ExampleLink
+from attnwidget.behaviours.head_atlas.atlas_figure import figure_of
+from attnwidget.behaviours.head_atlas.atlas_json import encoded_notes, encoded_parts
+from attnwidget.behaviours.head_atlas.head_card import HeadCard, HeadScore
+from attnwidget.behaviours.head_atlas.head_writes_and_feeds import Feeds, Writes
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
 from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.results import HeadMetrics, HeadResult

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from attnwidget.behaviours.atlas.atlas_json import decoded_notes, decoded_parts
-from attnwidget.behaviours.atlas.atlas_result import Atlas
+from attnwidget.behaviours.head_atlas.atlas_json import decoded_notes, decoded_parts
+from attnwidget.behaviours.head_atlas.atlas_result import Atlas
 from attnwidget.text.decoded_lines import refuse_no_file
 
 

@@ -251,7 +251,7 @@ def metrics_by_name() -> dict[str, type[Accumulator[Any]]]:
     """Return the metrics of the package by name: those that `attnwidget.metrics` exports.
 
     Example:
-        >>> from attnwidget.metrics.measure import metrics_by_name
+        >>> from attnwidget.metrics.measure_heads import metrics_by_name
         >>> list(metrics_by_name())[:3]
         ['attention_distance', 'classes', 'confidence']
     """

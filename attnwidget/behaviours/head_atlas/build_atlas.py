@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from attnwidget.behaviours.atlas.atlas_result import Atlas
-from attnwidget.behaviours.atlas.head_writes_and_feeds import feeds_of, writes_of
 from attnwidget.behaviours.behaviour import Behaviour
 from attnwidget.behaviours.behaviour_score import BehaviourScore
 from attnwidget.behaviours.corpus_texts import CORPORA, corpus_texts
@@ -18,6 +16,8 @@ from attnwidget.behaviours.evidence import Evidence, Run
 from attnwidget.behaviours.examples.example_link import ExampleLink
 from attnwidget.behaviours.examples.example_links import ExampleLinks
 from attnwidget.behaviours.examples.example_results import KINDS, HeadExamples
+from attnwidget.behaviours.head_atlas.atlas_result import Atlas
+from attnwidget.behaviours.head_atlas.head_writes_and_feeds import feeds_of, writes_of
 from attnwidget.behaviours.registry import chosen_behaviours
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable, refuse_thresholds
 from attnwidget.behaviours.scores.score_behaviours import evidence_of, scored
@@ -28,7 +28,7 @@ from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.shards import Executor
 from attnwidget.corpus.worker import study_versions
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.metrics.measure import measure
+from attnwidget.metrics.measure_heads import measure
 from attnwidget.text.mentions import Document
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.whole_number import whole_number

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from huggingface_hub import constants
 
-from attnwidget.behaviours.atlas.atlas_file import load_atlas
-from attnwidget.behaviours.atlas.atlas_result import Atlas
-from attnwidget.behaviours.atlas.demo_atlas import own_atlas
+from attnwidget.behaviours.head_atlas.atlas_file import load_atlas
+from attnwidget.behaviours.head_atlas.atlas_result import Atlas
+from attnwidget.behaviours.head_atlas.demo_atlas import own_atlas
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def known_atlas(model: AttentionModel) -> Atlas | None:
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.behaviours.atlas.kept_atlas import known_atlas
+        >>> from attnwidget.behaviours.head_atlas.kept_atlas import known_atlas
         >>> known_atlas(load_model())
         Atlas(small BERT (in the package), 72 heads, 38 named, 39 behaviours)
     """
