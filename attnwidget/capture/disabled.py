@@ -127,7 +127,7 @@ def chosen_heads(
         name: LayerNumbers.without([i for i, n in enumerate(counts) if n == 0], len(counts))
         for name, counts in intact.heads_of.items()
     }
-    if isinstance(heads, (str, Mapping)):
+    if heads is not None and (isinstance(heads, (str, Mapping)) or not isinstance(heads, Iterable)):
         raise TypeError(
             f"heads are (layer, head) or a list of these, such as [(0, 3), (2, 1)], got {heads!r}"
         )

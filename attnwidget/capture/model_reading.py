@@ -16,6 +16,24 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 
+def refuse_no_attention(attention: object) -> None:
+    """Raise TypeError if `attention` is no `Attention`, such as a model or a text.
+
+    Example:
+        >>> from attnwidget.capture.model_reading import refuse_no_attention
+        >>> refuse_no_attention("The cat sat.")
+        Traceback (most recent call last):
+        TypeError: expected an Attention, got str: make one with load_model(...).attend(text)
+    """
+    from attnwidget.capture.maps.attention import Attention
+
+    if not isinstance(attention, Attention):
+        raise TypeError(
+            f"expected an Attention, got {type(attention).__name__}: make one with "
+            "load_model(...).attend(text)"
+        )
+
+
 def reading_of(attention: Attention, what: str) -> Reading[Attention]:
     """Return the input of an attention, which its model reads again.
 
@@ -24,6 +42,7 @@ def reading_of(attention: Attention, what: str) -> Reading[Attention]:
         what: What is asked of the model, to begin an error message.
 
     Raises:
+        TypeError: No attention.
         ValueError: Given weights, or edited heads.
 
     Example:
@@ -31,6 +50,7 @@ def reading_of(attention: Attention, what: str) -> Reading[Attention]:
         >>> sorted(reading_of(load_model().attend("It sat."), "a score").inputs)
         ['attention_mask', 'input_ids', 'token_type_ids']
     """
+    refuse_no_attention(attention)
     reading = attention.reading
     if reading is None:
         raise ValueError(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from attnwidget.capture.hub_model.chat_text import Chat, Messages, as_chat, has_roles, is_chat
 from attnwidget.capture.hub_model.text_encoder import refuse_half_characters
 from attnwidget.capture.hub_model.text_ids import TextIds
+from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment, cut_segments, read_lines, split_documents
 from attnwidget.text.whole_number import whole_number
@@ -252,6 +253,7 @@ def _documents(
 
 
 def _text_ids(model: AttentionModel) -> TextIds:
+    refuse_no_model(model)
     if model.tokenizer is None:
         raise ValueError(
             f"this {type(model.hf_model).__name__} has no tokenizer to cut texts with: pass one to "

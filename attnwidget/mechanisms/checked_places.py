@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attnwidget.capture.maps.stack_axes import chosen_stack
+from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.tapping.head import Head
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ def head_at(attention: Attention, layer: int, head: int, stack: str | None) -> H
     """Return a head of an attention; `stack` is needed only if there are several.
 
     Raises:
+        TypeError: No attention.
         ValueError: There is no such stack, layer or head.
 
     Example:
@@ -23,6 +25,7 @@ def head_at(attention: Attention, layer: int, head: int, stack: str | None) -> H
         >>> head_at(load_model().attend("The cat sat."), 2, 8, None)
         Head(layer=2, head=8, stack='self')
     """
+    refuse_no_attention(attention)
     axes = chosen_stack(attention.stacks, stack, attention.model_name)
     return attention.head((layer, head, axes.name))
 

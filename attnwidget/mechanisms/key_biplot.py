@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -130,6 +131,8 @@ def key_biplot(
     attentions = list(attention) if isinstance(attention, Sequence) else [attention]
     if not attentions:
         raise ValueError("there is no input: pass an attention, or a list of at least one")
+    for one in attentions:
+        refuse_no_attention(one)
     names = list(dict.fromkeys(one.model_name for one in attentions))
     if len(names) > 1:
         raise ValueError(

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.rotary import pair_products
@@ -159,6 +160,7 @@ def wavelength_shares(
         >>> found.shares.shape, found.shares.sum(1).round(4)
         ((2, 8), array([1., 1.]))
     """
+    refuse_no_attention(attention)
     named = attention.head((layer, 0) if stack is None else (layer, 0, stack))
     axes = attention.stacks[named.stack]
     rotation = known_rotation(attention, named)

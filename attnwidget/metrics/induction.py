@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
+from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.attention_reader import read_attention
 from attnwidget.corpus.each_input import numbers_of_each
 from attnwidget.corpus.progress_bar import OnProgress
@@ -272,6 +273,7 @@ def sequence_result(
 
 def start_and_vocabulary(model: AttentionModel) -> tuple[list[int], NDArray[np.int64]]:
     """Return the beginning-of-text token, if any, and the ids of tokens that are not special."""
+    refuse_no_model(model)
     config = model.hf_model.config.get_text_config()
     tokenizer = model.tokenizer
     size = int(model.hf_model.get_input_embeddings().num_embeddings)

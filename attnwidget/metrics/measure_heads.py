@@ -10,6 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import each_of, refuse_no_model
@@ -160,6 +161,7 @@ def measure_attention(
         >>> measure_attention(load_model().attend("The cat sat."), ["entropy", "position"])
         Measurements(small BERT (in the package), 1 segment: entropy, position)
     """
+    refuse_no_attention(attention)
     accumulators = accumulators_of(metrics)
     read_attention(attention, accumulators, stack=stack)
     return Measurements(

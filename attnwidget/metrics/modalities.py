@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.maps.stack_axes import chosen_stack
+from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
@@ -342,6 +343,7 @@ def modality_shares(attention: Attention, *, stack: str | None = None) -> Modali
         >>> [found.names[number] for number in found.of_tokens]
         ['special', 'prompt', 'prompt', 'answer', 'answer', 'answer']
     """
+    refuse_no_attention(attention)
     attention.head_maps.refuse_no_shares("shared out by modality: shares are of rows that sum to 1")
     chosen = chosen_stack(attention.stacks, stack, attention.model_name)
     numbers = modality_numbers(chosen.key, attention.n_prompt)

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 from torch import Tensor
 
+from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
@@ -204,6 +205,7 @@ def attention_flow(
 
 def _square(attention: Attention, stack: str | None) -> tuple[torch.Tensor, dict[str, Any]]:
     """Return the weights [L, H, n, n] of a stack that attends to itself, and its name."""
+    refuse_no_attention(attention)
     attention.head_maps.refuse_no_shares("chained: rollout and flow read shares")
     weights = torch.from_numpy(attention.weights(stack=stack))
     name = stack or next(iter(attention.stacks))

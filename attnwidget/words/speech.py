@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.results import HeadMetrics, HeadResult
@@ -163,6 +164,7 @@ class _Transcript:
     """
 
     def __init__(self, attention: Attention) -> None:
+        refuse_no_attention(attention)
         stack = attention.stacks.get(_CROSS)
         spans = () if stack is None else stack.key.places
         placed = [i for i, place in enumerate(spans) if isinstance(place, Span)]
