@@ -68,9 +68,9 @@ class Subject:
         """Return the model for a metric that needs more than maps; ValueError without a model."""
         if self.model is None:
             raise ValueError(
-                f"{metric} are not told by maps alone, and a study reads pictures, sounds and an "
-                f"Attention as maps: measure(model, make_segments(texts, model), [{metric!r}]) "
-                "measures texts. For one input, attend(..., loss='auto') gives an Attention with "
+                f"{metric} are not told by maps alone: measure(model, make_segments(texts, model), "
+                f"[{metric!r}]) measures texts. A study reads pictures, sounds and an Attention as "
+                "maps. For one input, attend(..., loss='auto') gives an Attention with "
                 "gradients(layer, head) and norms(layer, head)"
             )
         return self.model
