@@ -183,7 +183,8 @@ def test_without_a_head_or_a_query_nothing_is_computed(attention: Attention) -> 
     assert on_page(view, "link") is None and "Select a head" in texts(view.figure())[-1]
     view.selected = [(1, 3)]
     assert on_page(view, "link") is None and "Choose a link" in " ".join(texts(view.figure()))
-    view.tokens = [("query", 400)]
+    with pytest.raises(traitlets.TraitError, match="query 400 is not among"):
+        view.tokens = [("query", 400)]
     assert on_page(view, "link") is None and view.to_frame().empty
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from typing import Any
 
 import anywidget
 import ipywidgets
@@ -14,7 +15,16 @@ import torch
 import traitlets
 from transformers.modeling_outputs import Seq2SeqModelOutput
 
-from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, TokenLens, link
+from attnwidget import (
+    Attention,
+    AttentionModel,
+    Head,
+    HeadGrid,
+    HeadView,
+    LinkView,
+    TokenLens,
+    link,
+)
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from fixtures.recording import from_page, on_page, updates
 
@@ -230,6 +240,50 @@ def test_a_locked_token_that_the_text_lacks_is_refused(attention: Attention) -> 
             traitlets.TraitError, match=rf"'tokens': key {last + 1} is not among 0 to {last}"
         ):
             figure(attention, tokens=[("query", 0), ("key", last + 1)])
+
+
+@pytest.mark.parametrize("figure", [HeadView, HeadGrid, TokenLens, LinkView])
+def test_tokens_that_the_text_lacks_are_refused_later_too(
+    attention: Attention, figure: type[Any]
+) -> None:
+    last = len(attention.tokens) - 1
+    shown = figure(attention, tokens=[("query", 1)])
+    with pytest.raises(traitlets.TraitError, match=f"query {last + 1} is not among 0 to {last} of"):
+        shown.tokens = [("query", last + 1)]
+    assert shown.tokens == [("query", 1)]
+    words = len(attention.stacks["self"].query.to_words())
+    with pytest.raises(traitlets.TraitError, match=f"is not among 0 to {words - 1} of the words"):
+        figure(attention, unit="words", tokens=[("query", words)])
+
+
+def test_another_unit_unlocks_unless_tokens_are_given_with_it(attention: Attention) -> None:
+    view = HeadView(attention, tokens=[("query", 3)])
+    view.unit = "words"
+    assert view.tokens == []
+    with view.hold_trait_notifications():
+        view.unit = "tokens"
+        view.tokens = [("key", 2)]
+    assert view.tokens == [("key", 2)]
+
+
+def test_linked_figures_leave_out_tokens_that_they_lack(
+    model: AttentionModel, attention: Attention
+) -> None:
+    long, short = HeadView(attention), HeadGrid(model.attend("It sat."))
+    last = len(attention.tokens) - 1
+    with link(long, short, names=["tokens"]):
+        long.tokens = [("query", last), ("key", 1)]
+        assert short.tokens == [("key", 1)] and long.tokens == [("query", last), ("key", 1)]
+
+
+def test_locked_tokens_are_shown(attention: Attention) -> None:
+    lens = TokenLens(attention, hidden=["cls", "sep"])
+    lens.tokens = [("query", 0)]
+    assert lens.hidden == ["sep"] and lens.values is not None
+    np.testing.assert_array_equal(lens.values, TokenLens(attention, tokens=[("query", 0)]).values)
+    # Kinds that are hidden by default are shown where a figure is made with such a token.
+    assert TokenLens(attention).hidden == ["cls", "sep"]
+    assert TokenLens(attention, tokens=[("key", 0)]).hidden == ["sep"]
 
 
 def test_unknown_options_get_a_hint(attention: Attention) -> None:

@@ -690,6 +690,8 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
 
     @when_open("unit")
     def _focus_in_unit(self, change: object) -> None:
+        # The figures take locks of the unit that they have.
+        self._figures.give("unit", self.unit)
         self._locked_words.in_another_unit()
 
     @traitlets.observe("panels")

@@ -14,6 +14,7 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.places import Media
+from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.generation_steps import generation_steps
 from attnwidget.widgets.head_view.highlighted import highlighted
 from attnwidget.widgets.head_view.long_traits import LongInputFigure
@@ -206,6 +207,14 @@ class HeadView(TokenSize, LongInputFigure):
         # On common axes tokens have other places than in either text.
         two = self._two() if name == "tokens" else None
         return super().takes(name) and (two is None or two.is_same(self.unit))
+
+    def locked_axes(self, side: str) -> list[Tokens]:
+        two = self._two()
+        if two is None or two.is_same(self.unit):
+            return super().locked_axes(side)
+        common = two.first.stacks.keys() & two.second.stacks.keys()
+        axes = [two.axes(name, self.unit) for name in common]
+        return [(query if side == "query" else key).tokens for query, key in axes]
 
     @when_open("versus")
     def _on_other_axes(self, change: dict[str, Any]) -> None:

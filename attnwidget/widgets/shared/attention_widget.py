@@ -17,11 +17,12 @@ from attnwidget.capture.tapping.edit_methods import STANDING_ALONE, EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
+from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes, changed_by_page
 from attnwidget.widgets.shared.traits import HeadsTrait, Subset, TokenMarks
-from attnwidget.widgets.wire.values import loss_to_wire, stacks_to_wire
+from attnwidget.widgets.wire.values import axes_in, loss_to_wire, stacks_to_wire
 
 #: The heads that are off, and what stands in their place; None = the default of the model.
 Edit = tuple[list[Head], EditMethod | None]
@@ -41,8 +42,9 @@ class AttentionWidget(HeadWidget):
 
     attention = traitlets.Instance(Attention, help="The shown attention.")
     tokens = TokenMarks(
-        help='Locked tokens as ("query" | "key", index); queries attend, keys are attended to.'
-    ).tag(sync=True, option=True, shared=True)
+        help='Locked tokens as ("query" | "key", index); queries attend, keys are attended to. The '
+        "index is of `unit`. Kinds of tokens that are locked are shown."
+    ).tag(sync=True, option=True, shared=True, set_last=True)
     hidden = Subset(
         KINDS,
         help='Tokens left out: some of "cls", "sep", "first". By default those on which much '
@@ -92,6 +94,8 @@ class AttentionWidget(HeadWidget):
     _working = traitlets.Unicode().tag(sync=True)
     # The tokens of the shown attention that are hidden by default.
     _resting = RestingPlaces()
+    # The unit in which the tokens were locked.
+    _locked_unit = "tokens"
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
         if not isinstance(attention, Attention):
@@ -104,19 +108,15 @@ class AttentionWidget(HeadWidget):
         # Linked figures prepare the same drawings, so one thread prepares at a time.
         self._preparing = Lock()
         self._resting = resting_places(attention)
-        traits.setdefault("hidden", list(self._resting.kinds))
         first = next(iter(attention.stacks.values())).layers.numbers[0]
         selected = traits.get("selected")
         if first and (selected is None or len(selected) == 0):
             traits.setdefault("layer", first)
+        is_hidden_by_default = "hidden" not in traits
+        traits.setdefault("hidden", list(self._resting.kinds))
         super().__init__(attention=attention, **traits)
-        for side, index in self.tokens:
-            count = max(len(getattr(stack, side)) for stack in attention.stacks.values())
-            if index >= count:
-                self.close()
-                raise traitlets.TraitError(
-                    f"'tokens': {side} {index} is not among 0 to {count - 1}"
-                )
+        if is_hidden_by_default:
+            self._show_locked()
 
     def shapes(self) -> StackShapes:
         return attention_shapes(self.attention)
@@ -131,6 +131,46 @@ class AttentionWidget(HeadWidget):
     def takes(self, name: str) -> bool:
         can_switch = self.attention.intact.reading is not None
         return super().takes(name) and (can_switch or not self.trait_metadata(name, "edits"))
+
+    def locked_axes(self, side: str) -> list[Tokens]:
+        """Return the axes on which locked tokens of a side count: an axis for each stack."""
+        of_side = 0 if side == "query" else 1
+        return [axes_in(stack, self.unit)[of_side] for stack in self.attention.stacks.values()]
+
+    @traitlets.validate("tokens")
+    def _check_tokens(self, proposal: dict[str, Any]) -> list[tuple[str, int]]:
+        marks: list[tuple[str, int]] = proposal["value"]
+        for side, index in marks:
+            count = max(map(len, self.locked_axes(side)))
+            if index >= count:
+                raise traitlets.TraitError(
+                    f"'tokens': {side} {index} is not among 0 to {count - 1} of the {self.unit}"
+                )
+        self._locked_unit = self.unit
+        return marks
+
+    def fitting(self, name: str, value: Any) -> Any:
+        if name != "tokens":
+            return super().fitting(name, value)
+        counts = {side: max(map(len, self.locked_axes(side))) for side, _ in value}
+        return [(side, index) for side, index in value if index < counts[side]]
+
+    @when_open("unit")
+    def _unlock_in_another_unit(self, change: object) -> None:
+        # Words have other places than tokens.
+        if self._locked_unit != self.unit:
+            self.tokens = []
+
+    @when_open("tokens")
+    def _show_what_is_locked(self, change: object) -> None:
+        self._show_locked()
+
+    def _show_locked(self) -> None:
+        """Show the kinds of locked tokens, because nothing is drawn for a hidden token."""
+        for side, index in self.tokens:
+            kinds = {axis.special[index] for axis in self.locked_axes(side) if index < len(axis)}
+            if kinds <= {*self.hidden}:
+                self.hidden = [kind for kind in self.hidden if kind not in kinds]
 
     @traitlets.validate("disabled")
     def _check_disabled(self, proposal: dict[str, Any]) -> list[Head]:
