@@ -75,6 +75,7 @@ class BatchMaker:
         self._tokenizer = model.tokenizer
         self._vocabulary = model.vocabulary
         self._pad_id = pad_id_of(model.hf_model, model.tokenizer)
+        self._encoder = model.inputs.encoder
         self._device = model.device
         self._names = input_names(backbone)
         self._zero_types = token_types == "zero"
@@ -105,6 +106,7 @@ class BatchMaker:
             template = self._texts.template_of(segment)
             parts = [self._vocabulary.ids_of(part) for part in (segment.first, segment.second)]
             ids.append(template.ids(*parts))
+            self._encoder.refuse_unknown(ids[-1])
             if self._limit is not None and len(ids[-1]) > self._limit:
                 raise ValueError(
                     f"a segment has "

@@ -87,14 +87,15 @@ class Encoder:
         self._tokenizer = tokenizer
         self.texts = TextIds(tokenizer)
         self._model = type(hf_model).__name__
-        self._vocabulary = vocabulary_size(hf_model)
+        self._hf_model = hf_model
+        n_entries = vocabulary_size(hf_model)
         self._length_limit = LengthLimit(hf_model, tokenizer) if limit is None else limit
         size = getattr(tokenizer, "vocab_size", None)
         # A tokenizer may have a few entries more than the model: special tokens added after
         # training.
-        if self._vocabulary and isinstance(size, int) and size > self._vocabulary + 256:
+        if n_entries and isinstance(size, int) and size > n_entries + 256:
             raise ValueError(
-                f"the tokenizer has {size} entries, {self._model} {self._vocabulary}: they do not "
+                f"the tokenizer has {size} entries, {self._model} {n_entries}: they do not "
                 "belong together; pass the tokenizer that the model was trained with"
             )
 
@@ -142,6 +143,18 @@ class Encoder:
             _check_text(name, content)
         return self._from_text(given, pair, truncate, target)
 
+    def refuse_unknown(self, ids: Sequence[int]) -> None:
+        """Raise ValueError for ids that the model's vocabulary lacks."""
+        # The embeddings may be resized after the model was loaded.
+        n_entries = vocabulary_size(self._hf_model)
+        for token_id in (min(ids, default=0), max(ids, default=0)):
+            if token_id < 0 or (n_entries and token_id >= n_entries):
+                raise ValueError(
+                    f"token id {token_id} is not in the vocabulary of {self._model}, which has ids "
+                    f"0 to {(n_entries or 0) - 1}: does the tokenizer belong to the model? After "
+                    "tokenizer.add_tokens, call hf_model.resize_token_embeddings(len(tokenizer))"
+                )
+
     def axis(
         self,
         ids: Sequence[int],
@@ -150,12 +163,7 @@ class Encoder:
         segments: Sequence[int] | None = None,
     ) -> Tokens:
         """Return the axis of `ids`, after a check that the model's vocabulary has them."""
-        for token_id in ids:
-            if token_id < 0 or (self._vocabulary and token_id >= self._vocabulary):
-                raise ValueError(
-                    f"token id {token_id} is not in the vocabulary of {self._model}, which has ids "
-                    f"0 to {(self._vocabulary or 0) - 1}: does the tokenizer belong to the model?"
-                )
+        self.refuse_unknown(ids)
         if self._tokenizer is None:
             names = tuple(str(i) for i in ids)
             n = len(names)
