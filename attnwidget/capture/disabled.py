@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attnwidget.capture.default_method import default_method
 from attnwidget.capture.hub_model.media_input import is_media
-from attnwidget.capture.hub_model.model_tensors import is_of_text
+from attnwidget.capture.hub_model.model_tensors import is_of_text, without_cache
 from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.model_inputs import ModelInputs, is_one_text
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
@@ -244,7 +244,7 @@ def _referred(
                 reference_inputs, name = inputs.of_reference(text)
             of_text = all(map(is_of_text, reference_inputs))
             with tap(hf_model, keep, intact, on_again=None if of_text else keep):
-                hf_model(**reference_inputs)
+                hf_model(**{**reference_inputs, **without_cache(hf_model)})
     changes = {}
     for head, output in outputs.items():
         whole = torch.cat(output)  # [tokens of all inputs, Dv]

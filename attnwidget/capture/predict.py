@@ -17,6 +17,7 @@ from attnwidget.capture.hub_model.example import Example, ReadExample
 from attnwidget.capture.hub_model.generate import decoder_ids
 from attnwidget.capture.hub_model.losses import language_model_head
 from attnwidget.capture.hub_model.mask_token import mask_id_of, mask_places
+from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.predictions import Answers, Predictions, Task
 from attnwidget.capture.hub_model.text_encoder import Text
 from attnwidget.capture.hub_model.token_axes import entry_names
@@ -181,7 +182,8 @@ def _spans(
     if not spans:
         raise ValueError("the input has no context: pass the question and the context as a pair")
     with torch.no_grad(), tap(hf_model, lambda _: None):
-        scores = torch.log_softmax(span_logits(hf_model(**given), spans), -1)
+        output = hf_model(**{**given, **without_cache(hf_model)})
+        scores = torch.log_softmax(span_logits(output, spans), -1)
     ids = given["input_ids"][0]
     texts = [_span_text(tokenizer, ids.tolist(), span) for span in spans]
     names = [f"{first}:{last}" for first, last in spans]
@@ -265,10 +267,11 @@ def _read_on(
 
 
 def _logits(hf_model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
-    # In a tap, so that rounding is the same with heads on and off.
+    # In a tap, so that rounding is the same with heads on and off. Without a cache, as maps are
+    # read: with a cache, models do not tell the texts of packed position_ids from each other.
     def run() -> Tensor:
         with torch.no_grad(), tap(hf_model, lambda _: None):
-            return answer_logits(hf_model(**inputs))
+            return answer_logits(hf_model(**{**inputs, **without_cache(hf_model)}))
 
     return uninterrupted(run)
 

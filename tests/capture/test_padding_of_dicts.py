@@ -108,6 +108,28 @@ def test_masks_that_models_read_otherwise_are_refused(family: str) -> None:
     assert len(attention.tokens) == 5
 
 
+def test_a_dict_of_a_model_s_call_may_say_use_cache() -> None:
+    model = load_model(zoo.build("gpt2"))
+    ids = torch.tensor([IDS])
+    cached = {"input_ids": ids, "use_cache": True}
+    assert (model.attend(cached).weights(0, 0) == model.attend(IDS).weights(0, 0)).all()
+    expected = model.predict({"input_ids": ids}).log_probabilities
+    assert (model.predict(cached).log_probabilities == expected).all()
+
+
+def test_texts_that_position_ids_pack_are_apart_in_maps_and_predictions() -> None:
+    model = load_model(zoo.build("llama"))
+    packed = {
+        "input_ids": torch.tensor([[21, 22, 23, *IDS]]),
+        "position_ids": torch.tensor([[0, 1, 2, *range(5)]]),
+    }
+    attention = model.attend(packed)
+    assert (attention.weights()[:, :, 3:, :3] == 0).all()
+    expected = model.predict({"input_ids": torch.tensor([IDS])}).log_probabilities
+    np.testing.assert_allclose(model.predict(packed).log_probabilities, expected, atol=1e-5)
+    np.testing.assert_allclose(logit_lens(attention).log_probabilities[-1], expected, atol=1e-5)
+
+
 def test_inputs_of_several_choices_are_refused() -> None:
     bert = zoo.build("bert")
     choices = torch.tensor([[IDS, IDS]])

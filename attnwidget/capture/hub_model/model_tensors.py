@@ -116,13 +116,15 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
     names = input_names(hf_model)
     inputs: dict[str, Tensor] = {}
     for name, value in raw_inputs.items():
+        if name == "use_cache":
+            continue  # Every pass is read without a cache, which changes no number.
         if name in _EARLIER_KEYS:
             raise ValueError(
                 f"{name} has no ids of the tokens before, so their keys have no names: "
                 "leave it out, and pass the ids of the whole text"
             )
         if name not in names:
-            listed = ", ".join(sorted(names - {"self", "kwargs"}))
+            listed = ", ".join(sorted(names - {"self", "kwargs", "use_cache", *_EARLIER_KEYS}))
             raise TypeError(f"{type(hf_model).__name__} has no input {name!r}; it takes {listed}")
         if isinstance(value, bool):
             inputs[name] = torch.tensor(value, dtype=torch.bool, device=device_of(hf_model))
