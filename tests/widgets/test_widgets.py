@@ -256,10 +256,17 @@ def test_tokens_that_the_text_lacks_are_refused_later_too(
         figure(attention, unit="words", tokens=[("query", words)])
 
 
-def test_another_unit_unlocks_unless_tokens_are_given_with_it(attention: Attention) -> None:
-    view = HeadView(attention, tokens=[("query", 3)])
-    view.unit = "words"
-    assert view.tokens == []
+def test_another_unit_locks_the_same_words(model: AttentionModel) -> None:
+    attention = model.attend("The frobnicator sat.")
+    assert attention.tokens[2:6] == ["fr", "##ob", "##nic", "##ator"]
+    view, grid = HeadView(attention), HeadGrid(attention)
+    with link(view, grid):
+        view.tokens = [("query", 3), ("key", 6)]
+        view.unit = "words"
+        assert view.tokens == grid.tokens == [("query", 2), ("key", 3)]
+        grid.unit = "tokens"
+        words = [("query", token) for token in range(2, 6)]
+        assert view.tokens == grid.tokens == [*words, ("key", 6)]
     with view.hold_trait_notifications():
         view.unit = "tokens"
         view.tokens = [("key", 2)]

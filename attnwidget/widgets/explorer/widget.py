@@ -690,8 +690,11 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
 
     @when_open("unit")
     def _focus_in_unit(self, change: object) -> None:
+        are_own = self._locked_words.are_own
         # The figures take locks of the unit that they have.
         self._figures.give("unit", self.unit)
+        if are_own:
+            self._locked_words.forget()
         self._locked_words.in_another_unit()
 
     @traitlets.observe("panels")

@@ -216,6 +216,11 @@ class HeadView(TokenSize, LongInputFigure):
         axes = [two.axes(name, self.unit) for name in common]
         return [(query if side == "query" else key).tokens for query, key in axes]
 
+    def locked_in_unit(self) -> list[tuple[str, int]]:
+        two = self._two()
+        # The places of words and of tokens on common axes do not follow from one text.
+        return [] if two is not None and not two.is_same("tokens") else super().locked_in_unit()
+
     @when_open("versus")
     def _on_other_axes(self, change: dict[str, Any]) -> None:
         """Positions of tokens keep their meaning as long as the axes belong to the attention."""

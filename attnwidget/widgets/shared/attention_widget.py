@@ -156,10 +156,21 @@ class AttentionWidget(HeadWidget):
         return [(side, index) for side, index in value if index < counts[side]]
 
     @when_open("unit")
-    def _unlock_in_another_unit(self, change: object) -> None:
-        # Words have other places than tokens.
+    def _lock_in_another_unit(self, change: object) -> None:
         if self._locked_unit != self.unit:
-            self.tokens = []
+            self.tokens = self.locked_in_unit()
+
+    def locked_in_unit(self) -> list[tuple[str, int]]:
+        """Return the words of locked tokens, or the tokens of locked words, after a new unit."""
+        stack = self.attention.stacks[self._stepped_stack()]
+        marks: list[tuple[str, int]] = []
+        for side, index in self.tokens:
+            groups = (stack.query if side == "query" else stack.key).word_groups()
+            if self.unit == "words":
+                marks += [(side, word) for word, group in enumerate(groups) if index in group]
+            elif index < len(groups):
+                marks += [(side, token) for token in groups[index]]
+        return list(dict.fromkeys(marks))
 
     @when_open("tokens")
     def _show_what_is_locked(self, change: object) -> None:

@@ -78,6 +78,9 @@ class FigureLink:
         is_of_selection = name == "layer" and owner.head and owner.head.layer == owner.layer
         if is_of_selection and owner.takes("selected"):
             self._give(owner, "selected", owner.selected)
+        # Places of tokens are of the unit, which may be announced after them.
+        if name == "tokens" and owner.takes("unit"):
+            self._give(owner, "unit", owner.unit)
         # A widget that does not accept a trait from linked widgets does not pass the trait on.
         if owner.takes(name):
             self._give(owner, name, getattr(owner, name))
