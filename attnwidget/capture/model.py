@@ -1004,11 +1004,11 @@ def _in_order(layers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_choices(hf_model: Any) -> None:
-    """Raise TypeError for a model that reads several texts as one input and compares them."""
+    """Raise TypeError for a model that compares several texts of an input."""
     name = type(hf_model).__name__
     if name.endswith("ForMultipleChoice"):
         raise TypeError(
-            f"{name} reads several choices as one input, and an attention is of one text: load its "
-            "encoder, load_model(hf_model.base_model, tokenizer), and read each choice with "
+            f"{name} reads several texts at once: load its encoder, "
+            "load_model(hf_model.base_model, tokenizer), and read each choice with "
             "attend(question, choice)"
         )

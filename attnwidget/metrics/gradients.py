@@ -163,8 +163,8 @@ class Gradients(ClassMeans[GradientsResult]):
         model = self._model
         if len(batch.segments) > 1 and reads_single_texts(model.hf_model):
             raise ValueError(
-                f"{type(model.hf_model).__name__} has no padding token, by which it would find the "
-                "end of each text of a batch: measure(..., batch_size=1), or set "
+                f"{type(model.hf_model).__name__} has no padding token, so it reads no batches: "
+                "measure(..., batch_size=1), or set "
                 "model.hf_model.config.pad_token_id to the padding token of its training"
             )
         with model.lock:

@@ -187,11 +187,11 @@ def _check_added(name: str, mask: Tensor, hf_model: Any) -> None:
     if mask.ndim == 3:
         raise ValueError(
             f"{name} has the shape {list(mask.shape)}: pass [1, tokens] with 1 for each token to "
-            "read, or [1, 1, queries, keys] with 0.0 for each visible key and -inf for each hidden "
-            f"key, torch.where({name} != 0, 0.0, -torch.inf)[:, None]"
+            "read. A mask of queries and keys has the shape [1, 1, queries, keys] and numbers to "
+            f"add, torch.where({name} != 0, 0.0, -torch.inf)[:, None]"
         )
     kept = mask.dtype is torch.bool and hf_model.config._attn_implementation != "eager"
-    # Zeros alone hide nothing. With ones among them, they stand for hidden keys.
+    # A mask of zeros hides nothing. In a mask of ones and zeros, zero means a hidden key.
     added = mask.is_floating_point() and not bool((mask > 0).any())
     if not kept and not added:
         raise ValueError(

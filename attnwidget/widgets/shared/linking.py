@@ -32,9 +32,9 @@ class FigureLink:
                 held.enter_context(widget.hold_sync())
             # A trait that no widget has passes from a circle to a circle.
             linked = [linked for widget in self.widgets for linked in circle_of(widget)]
-            names = dict.fromkeys(name for widget in linked for name in self._joined(widget))
+            joined = dict.fromkeys(name for widget in linked for name in self._joined(widget))
             last = {name for widget in linked for name in widget.trait_names(set_last=True)}
-            for name in sorted(names, key=last.__contains__):
+            for name in sorted(joined, key=last.__contains__):
                 self._begin(name)
         for widget in self.widgets:
             widget.ties.append(self)
