@@ -26,7 +26,7 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.results import Measurements
 from attnwidget.corpus.segmenting import make_segments
-from attnwidget.metrics import measure as engine
+from attnwidget.metrics import measure_heads as engine
 from attnwidget.metrics.attention_to_classes import Classes
 from attnwidget.metrics.entropy import Confidence, Entropy
 from attnwidget.metrics.measure_heads import measure
