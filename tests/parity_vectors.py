@@ -322,7 +322,7 @@ def lens_cases() -> dict[str, Any]:
         [["key", 0]],
         [["query", 0], ["key", 4]],
         [["query", 2], ["key", 2], ["query", 3]],
-        [["query", 9], ["key", 1]],
+        [["query", 4], ["key", 1]],
     ]
     kinds: list[list[str]] = [[], ["cls", "sep"]]
     cases = []

@@ -149,14 +149,15 @@ describe("a lens shows what the kernel's does", () => {
     axes: { stack: "self", unit: "tokens", query: own, key: own },
   };
   const about = { name: "", label: "", remark: "", relations: null, own: null, shapes: {} };
+  const lensOf = (asked: object) => {
+    const state = { stack: "self", selected: [], unit: "tokens", quantity: "weights", ...asked };
+    const page = { ...about, state: state as unknown as LensState };
+    return lensModel(page, { maps: [maps] }).get("_lens");
+  };
 
   for (const { query, key, shape, values, goes, ...asked } of cases)
     it(`for ${JSON.stringify(asked)}`, () => {
-      const state = { stack: "self", selected: [], unit: "tokens", quantity: "weights", ...asked };
-      const lens = lensModel(
-        { ...about, state: state as unknown as LensState },
-        { maps: [maps] },
-      ).get("_lens");
+      const lens = lensOf(asked);
       expect([lens?.query, lens?.key, lens?.shape]).toEqual([query, key, shape]);
       const found = lens ? [...asFloat32(lens.values)] : [];
       for (const [i, value] of values.entries()) expect(found[i]).toBeCloseTo(value, 6);
@@ -165,6 +166,15 @@ describe("a lens shows what the kernel's does", () => {
         : [];
       expect(places).toEqual(goes);
     });
+
+  it("and leaves out a locked token that the text lacks", () => {
+    const seen = (tokens: unknown[]) => {
+      const lens = lensOf({ of: "layer", layer: 1, hidden: [], tokens });
+      return [lens?.query, lens?.key, lens?.shape];
+    };
+    const key = ["key", 1];
+    expect(seen([["query", 9], key])).toEqual(seen([key]));
+  });
 
   it("with numbers that were packed to three digits", () => {
     for (const { values, bytes, decade } of packed) {
