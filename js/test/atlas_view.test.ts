@@ -103,7 +103,7 @@ describe("an example", () => {
   test("a token that attends to itself is both ends", () => {
     const example = { pieces: [" a", " b"], query: 1, key: 1, weight: 1 };
     expect(exampleLine(example, measure, 100).map(({ end }) => end)).toEqual(["", "both"]);
-    expect(exampleText(example)).toBe("b → b, 1.00: a b");
+    expect(exampleText(example)).toBe("b → b, 100\u00a0%: a b");
   });
 });
 
@@ -135,14 +135,16 @@ test("a table with the card of the selected head", async () => {
   expect(find("[aria-sort]").textContent).toBe("strength▼");
   expect(find("[aria-pressed=true]").textContent).toBe("L1 H0");
   const region = find("[role=region]");
-  expect(region.textContent).toContain("L1 H0 (2-1) · the word before");
+  expect(region.textContent).toContain("L1 H0 · the word before");
   expect(region.textContent).toContain("Score 0.92 against 0.10 by the keys beside it, p < 0.001.");
   expect(region.textContent).toContain("Also: rare words.");
   expect(region.textContent).toContain(
     "losing it hurts: yes, here, and more than any other tested head",
   );
   expect(region.textContent).toContain("reads cat: promotes cats, dog; suppresses the");
-  expect(find(".attnw-atlas-examples").textContent).toContain("self → <b>, 0.42: the <b> saw him");
+  expect(find(".attnw-atlas-examples").textContent).toContain(
+    "self → <b>, 42\u00a0%: the <b> saw him",
+  );
   expect(el.querySelector("ol b")).toBeNull();
 });
 

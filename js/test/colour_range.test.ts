@@ -58,11 +58,11 @@ describe("the colours of a matrix on a relative scale", () => {
   test("end at the largest weight of the head, or of what is in sight of a zoomed one", () => {
     const whole = drawn(state({ scale: "sqrt" }));
     expect(whole.scene.map.maximum).toBeCloseTo(0.9);
-    expect(whole.caption.scale).toContain("0 to 0.9, this head");
+    expect(whole.caption.scale).toContain("0 to 90\u00a0%, this head");
     const near = drawn(state({ scale: "sqrt", window: [1, 4, 1, 4] }));
     expect(near.scene.map.maximum).toBeCloseTo(0.6);
     expect(near.scene.map.maximumOfAll).toBeCloseTo(0.9);
-    expect(near.caption.scale).toContain("0 to 0.6, in sight");
+    expect(near.caption.scale).toContain("0 to 60\u00a0%, in sight");
   });
 
   test("stay while a hand moves the map", () => {
@@ -101,7 +101,7 @@ describe("the colours of a matrix on a relative scale", () => {
     expect(scene.map.members?.map(({ maximum }) => Number(maximum.toFixed(4)))).toEqual([
       0.7, 0.7, 0.1,
     ]);
-    expect(differenceScale(scene.map, "weights").range).toBe("−0.1 to +0.1");
+    expect(differenceScale(scene.map, "weights").range).toBe("−10\u00a0points to +10\u00a0points");
     expect(linesRange(scene).of).toBe("in sight");
   });
 

@@ -236,7 +236,9 @@ test("a click asks for a mention; the choice, the antecedents and the rules are 
   const { model, all, click, find, text } = await show();
   await click("[data-mention='5']");
   expect(model.sent).toEqual([{ mention: 5 }]);
-  expect(text(".attnw-coref-readout")).toContain("L1 H2× told (word 7) with weight 0.5, wrong");
+  expect(text(".attnw-coref-readout")).toContain(
+    "L1 H2× told (word 7) with weight 50\u00a0%, wrong",
+  );
   expect(text(".attnw-coref-readout")).toContain("antecedentsAnn <b> (cluster 1, word 5)");
   expect(text(".attnw-coref-readout")).toContain("nearest✓ Ann <b> (cluster 1, word 5), right");
   expect(text(".attnw-coref-readout")).toContain("rule-based× nothing, wrong");
@@ -249,7 +251,7 @@ test("a click asks for a mention; the choice, the antecedents and the rules are 
   expect(wrong.filter((one) => one["stroke-dasharray"] === "5 3")).toHaveLength(3);
   const crosses = wrong.filter((one) => !one["stroke-dasharray"]);
   expect(crosses.flatMap(({ d = "" }) => d.match(/M/g) ?? [])).toHaveLength(2 * 4);
-  expect(text("[aria-live]")).toContain("told (word 7) with weight 0.5, wrong");
+  expect(text("[aria-live]")).toContain("told (word 7) with weight 50\u00a0%, wrong");
   expect(find("[data-mention='5']").getAttribute("aria-pressed")).toBe("true");
   await click("[data-mention='5']");
   expect(model.get("mention")).toBeNull();
@@ -274,7 +276,7 @@ test("the variant changes the choice and sends nothing but itself", async () => 
   const { model, press, text } = await show({ mention: 5 });
   await press("v");
   expect(model.sent).toEqual([{ variant: "mentions" }]);
-  expect(text(".attnw-coref-readout")).toContain("✓ <b> (word 6) with weight 0.125, right");
+  expect(text(".attnw-coref-readout")).toContain("✓ <b> (word 6) with weight 13\u00a0%, right");
   expect(text(".attnw-coref-title")).toContain("among preceding mentions · right on 1 of 2");
 });
 

@@ -80,9 +80,9 @@ test("spaces are those that were written", async () => {
 test("pointing at a word reads its attention, and sends nothing", async () => {
   const { model, el, point, readout } = await show();
   await point(2);
-  expect(readout()).toContain("fish: obj of <b>eat</b> · predicted Cats with 0.25, wrong");
-  expect(readout()).toContain("attends to Cats 0.250 · <b>eat</b> 0.125 · itself 0.000");
-  expect(readout()).toContain("is attended to by <b>eat</b> 0.750 · Cats 0.125 · itself 0.000");
+  expect(readout()).toContain("fish: obj of <b>eat</b> · predicted Cats with 25\u00a0%, wrong");
+  expect(readout()).toContain("attends to Cats 25\u00a0% · <b>eat</b> 13\u00a0% · itself 0\u00a0%");
+  expect(readout()).toContain("is attended to by <b>eat</b> 75\u00a0% · Cats 13\u00a0%");
   const heights = [...el.querySelectorAll(".attnw-arcs-bar")].map((n) => n.getAttribute("height"));
   expect(heights).toEqual(["22.0", "11.0", "0"]);
   expect(el.querySelectorAll(".attnw-arcs-own")).toHaveLength(2);
@@ -95,7 +95,7 @@ test("the keyboard moves between words, holds one and lets it go", async () => {
   await press("ArrowRight");
   const active = () => words.getAttribute("aria-activedescendant");
   expect(active()).toBe(words.querySelectorAll("[role=option]")[1]?.id);
-  expect(find("[aria-live]").textContent).toContain("<b>eat</b>: root; attends to fish 0.75");
+  expect(find("[aria-live]").textContent).toContain("<b>eat</b>: root; attends to fish 75\u00a0%");
   await press("Enter");
   expect(words.querySelectorAll("[aria-selected=true]")).toHaveLength(1);
   await press("Escape");
@@ -118,7 +118,7 @@ test("a relation is chosen by list or by its label, and leaves the other arcs un
 test("direction and threshold choose the predicted arcs", async () => {
   const { el, find, press } = await show({ threshold: 0.5 });
   expect(el.querySelectorAll(".attnw-arcs-below g")).toHaveLength(1);
-  expect(find(".attnw-arcs-caption").textContent).toContain("1 arc below 0.5 not drawn");
+  expect(find(".attnw-arcs-caption").textContent).toContain("1 arc below 50\u00a0% not drawn");
   await press("d");
   expect(el.querySelectorAll(".attnw-arcs-below .attnw-right")).toHaveLength(1);
 });

@@ -75,8 +75,10 @@ test("every word has a governor with a probability, the root too", () => {
 
 test("the readout of a word has its governors, and the votes if the probe reads attention", () => {
   const votes = wordTexts(sceneWith(), 0);
-  expect(votes.arc).toBe("Cats: nsubj of <b>eat</b> · predicted <b>eat</b> with 0.75, right");
-  expect(votes.from).toBe("governors: root 0.25 · <b>eat</b> 0.750 · itself 0.000 · fish 0.000");
+  expect(votes.arc).toBe("Cats: nsubj of <b>eat</b> · predicted <b>eat</b> with 75\u00a0%, right");
+  expect(votes.from).toBe(
+    "governors: root 25\u00a0% · <b>eat</b> 75\u00a0% · itself 0\u00a0% · fish 0\u00a0%",
+  );
   expect(votes.to).toContain("of all heads, most by L0 H1 +2");
   expect(votes.to).toContain("L1 H0 back");
   const without = wordTexts(sceneWith(null), 0);
@@ -96,7 +98,7 @@ test("a picture says the governor of the held word, with votes or without", () =
   const bodyOf = (votes: Votes | null) =>
     drawPicture(state(votes, { word: 0 }), request).sheet.pen.body;
   expect(bodyOf(VOTES)).toContain("of all heads, most by");
-  expect(bodyOf(null)).toContain("with 0.75, right");
+  expect(bodyOf(null)).toContain("with 75\u00a0%, right");
 });
 
 test("a reader chooses no direction and needs no head; the held word is sent", async () => {
@@ -110,7 +112,7 @@ test("a reader chooses no direction and needs no head; the held word is sent", a
     await frame();
   }
   expect(model.sent).toEqual([{ word: 0 }]);
-  expect(find(".attnw-arcs-readout").textContent).toContain("governors: root 0.25");
+  expect(find(".attnw-arcs-readout").textContent).toContain("governors: root 25\u00a0%");
   expect(find(".attnw-arcs-shading").textContent).toBe("bars: how likely each is its governor");
   expect(find("[aria-live]").textContent).toContain("governors: root");
 });

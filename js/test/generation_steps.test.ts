@@ -78,12 +78,12 @@ test("the chosen token and its rivals stand beside the slider with their probabi
   expect(answers()).toEqual([]);
   await slide(1);
   expect(answers()).toEqual([
-    [axes.query.text[2], "0.500"],
-    ["dog", "0.125"],
+    [axes.query.text[2], "50", "%"],
+    ["dog", "13", "%"],
   ]);
   expect(steps.querySelector("output")?.textContent).toBe("1 of 2");
   expect(slider.getAttribute("aria-valuetext")).toBe(
-    `generated token 1 of 2: ${axes.query.text[2]} 0.500, rivals dog 0.125`,
+    `generated token 1 of 2: ${axes.query.text[2]} 50\u00a0%, rivals dog 13\u00a0%`,
   );
 });
 
@@ -115,7 +115,7 @@ test("steps belong to tokens of the text that the model wrote", () => {
   const at = (patch: Partial<ViewState>) => state({ tokens: [["query", 2]], ...patch });
   expect(shownStep(at({}))).toBe(2);
   expect(stepNote(at({}))).toBe(
-    `generated token 2 of 2: ${axes.query.text[3]} 0.250, rivals “.” 0.063`,
+    `generated token 2 of 2: ${axes.query.text[3]} 25\u00a0%, rivals “.” 6.3\u00a0%`,
   );
   expect(shownStep(at({ tokens: [["query", 0]] }))).toBe(0);
   expect(shownStep(at({ tokens: [["query", 3]] }))).toBe(0);

@@ -10,6 +10,8 @@ import {
 } from "../src/head_grid/grid_pixels.js";
 import { placeOutside } from "../src/head_grid/grid_preview.js";
 import { orderHeads } from "../src/head_grid/head_order.js";
+import { paintGrid } from "../src/head_grid/paint.js";
+import { sceneOf } from "../src/head_grid/scene.js";
 import {
   canvasSize,
   cellAt,
@@ -21,7 +23,11 @@ import {
 } from "../src/shared/cells.js";
 import { diverging, lookup } from "../src/shared/colour.js";
 import { levelOf, word } from "../src/shared/colour_levels.js";
+import { Sheet } from "../src/shared/picture/sheet.js";
+import { SvgPen } from "../src/shared/picture/svg_pen.js";
 import { THEMES } from "../src/shared/theme.js";
+import { gridState } from "./grid_state.js";
+import { stack } from "./view_state.js";
 
 const table = lookup(false);
 const LINE = 0xff123456;
@@ -287,4 +293,22 @@ describe("preview", () => {
     expect(place([0, 0, 1000, 800], 300, 200)).toEqual([800, 200]);
     expect(place([0, 0, 1000, 800], 700, 200)).toEqual([0, 200]);
   });
+});
+
+test("small cells: no number runs into the selected head's, and the mark leaves the map in sight", () => {
+  const model = { ...stack, n_layers: 40, n_heads: 40, n_key_heads: 40 };
+  const shown = gridState({ selected: [[29, 9, "self"]], _stacks: [model] });
+  const request = { width: 800, theme: THEMES.light, density: 1, blank: true, dense: false };
+  const { look } = new Sheet({ ...request, brief: false, caption: false });
+  const scene = sceneOf(shown, null, look, 340, 8);
+  expect(scene.layout.cell).toBeLessThan(10);
+  const pen = new SvgPen([]);
+  paintGrid(pen, scene, undefined);
+  const texts = [...pen.body.matchAll(/>([^<]+)<\/text>/g)].map(([, text]) => text);
+  const columns = ["0", "5", "9", "15", "20", "25", "30", "35"];
+  const rows = ["layer 0", "5", "10", "15", "20", "25", "29", "35"];
+  expect(texts.sort()).toEqual([...columns, "head", ...rows].sort());
+  const accents = [...pen.body.matchAll(/<path d="M([\d.]+) [\d.]+L([\d.]+)[^>]*#1565c0/g)];
+  const sides = accents.map(([, from, to]) => Number(to) - Number(from));
+  expect(sides).toEqual([3]);
 });

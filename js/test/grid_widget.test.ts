@@ -139,7 +139,7 @@ test("the keyboard moves, selects, adds, and Escape goes back", async () => {
   ]);
   expect(find("[aria-live]").textContent).toBe("layer 1 head 4, 2 heads selected");
   expect(find("[role=gridcell]").getAttribute("aria-label")).toBe(
-    "layer 1 head 4, strongest <b>cat</b> to <b>cat</b> 0.831, selected",
+    "layer 1 head 4, strongest <b>cat</b> to <b>cat</b> 83\u00a0%, selected",
   );
   await press("Escape");
   expect(model.get("selected")).toEqual([[1, 5, "self"]]);
@@ -342,14 +342,14 @@ test("differences have one range to both sides, and are not shown as maps elsewh
     ...change,
     _thumbnails: { ...signed, maxima: wire(maxima, "<f4", [4, 6]) },
   });
-  expect(find(".attnw-colour-bar").textContent).toBe("−0.40+0.4");
+  expect(find(".attnw-colour-bar").textContent).toBe("−40\u00a0points0+40\u00a0points");
   const said = find("[data-caption]").textContent;
-  expect(said).toContain("−0.4 to +0.4, one scale for all heads");
+  expect(said).toContain("−40\u00a0points to +40\u00a0points, one scale for all heads");
   expect(said).toContain("difference from the intact model");
   await press("ArrowDown");
   await press("ArrowRight");
   expect(find("[role=gridcell]").getAttribute("aria-label")).toContain(
-    "largest difference <b>cat</b> to <b>cat</b> −0.4",
+    "largest difference <b>cat</b> to <b>cat</b> −40\u00a0points",
   );
   expect(heard.every((peeked) => peeked === null)).toBe(true);
 });
@@ -632,7 +632,7 @@ test("sorted heads are selected by what they are, not by where they stand", asyn
   await press("Enter");
   expect(model.get("selected")).toEqual([[3, 4, "self"]]);
   expect(find("[role=gridcell]").getAttribute("aria-label")).toBe(
-    "layer 3 head 4, entropy 22, strongest <b>cat</b> to <b>cat</b> 0.831, selected",
+    "layer 3 head 4, entropy 22, strongest <b>cat</b> to <b>cat</b> 83\u00a0%, selected",
   );
   expect(find(".attnw-grid-caption").textContent).toContain(
     "bars: entropy, 0 to 23 · all heads by entropy, largest first",

@@ -130,7 +130,7 @@ const request = {
 
 describe("what is shown", () => {
   test("the link with its rival, and the sum of the parts as the log ratio", () => {
-    expect(titleOf(state(), LINK)).toBe("L1 H0 (2-1): “cat” → “sat” 0.831, not “[CLS]” 0.1");
+    expect(titleOf(state(), LINK)).toBe("L1 H0: “cat” → “sat” 83\u00a0%, not “[CLS]” 10\u00a0%");
     const [why] = panelsOf(state(), LINK);
     expect(why?.title).toBe("Why “sat” and not “[CLS]”");
     expect(why?.above).toEqual(["“[CLS]” is the other token with most weight."]);
@@ -142,7 +142,7 @@ describe("what is shown", () => {
       "sum +2.12",
     ]);
     expect(why?.below[1]).toBe(
-      "The sum is the log ratio of the weights: log (0.831 / 0.1) = +2.12.",
+      "The sum is the log ratio of the weights: log (83.1\u00a0% / 10\u00a0%) = +2.12.",
     );
   });
 
@@ -216,10 +216,12 @@ describe("what is shown", () => {
   });
 
   test("the curve says the weight at the distance of the slider", () => {
-    expect(scene(state()).curve?.readout).toBe("1 token before the query: weight 0.831, score 2.");
+    expect(scene(state()).curve?.readout).toBe(
+      "1 token before the query: weight 83\u00a0%, score 2.",
+    );
     const moved = scene(state({ distance: 3 })).curve;
     expect(moved?.readout).toBe(
-      "3 tokens before the query: weight 0.2, score −1; in the text 0.831.",
+      "3 tokens before the query: weight 20\u00a0%, score −1; in the text 83\u00a0%.",
     );
     expect(scene(state({ distance: 0 })).curve?.readout).toContain("At the place of the query");
     // A distance that another link had, and this one has not.

@@ -138,10 +138,10 @@ describe("a map of which parts are at hand", () => {
 
   test("is told with its tokens and its exact weight, a block with the largest", () => {
     const say = (query: number, key: number, step = 1) => targetText(drawn(), { query, key, step });
-    expect(say(2001, 1999)).toBe("t2001 (2001) → t1999 (1999) 5.0e-5");
+    expect(say(2001, 1999)).toBe("t2001 (2001) → t1999 (1999) 0.005\u00a0%");
     expect(say(2000, 2001)).toBe("t2000 (2000) → t2001 (2001) masked");
     expect(targetText(drawn(far), { query: 2048, key: 0, step: 2048 })).toBe(
-      "queries 2048–4095 → keys 0–2047: at most 0.5",
+      "queries 2048–4095 → keys 0–2047: at most 50\u00a0%",
     );
     expect(targetText(drawn(far), { query: 0, key: 2048, step: 2048 })).toBe(
       "queries 0–2047 → keys 2048–4095: masked",
@@ -273,7 +273,7 @@ describe("a picture", () => {
     expect(caption.scale).toMatch(/^logarithmic colour scale, .*, in sight but for the first key$/);
     expect(caption.notes).toEqual([
       "zoomed: queries 2000 to 2003 and keys 1998 to 2001 of 4096 in sight",
-      "<s> (0) in a column of its own, at most 0.9",
+      "<s> (0) in a column of its own, at most 90\u00a0%",
       "causal mask",
       "listed links: without links to <s> (0), from the first 16 tokens and of a token to itself",
       "read in blocks",
@@ -282,7 +282,7 @@ describe("a picture", () => {
     const whole = drawPicture(state(far), request);
     expect(whole.caption.notes[0]).toBe("maxima of 2048 × 2048 positions");
     expect(whole.caption.scale).toBe(
-      "logarithmic colour scale, ≤0.0005 to 0.5, this head but for the first key",
+      "logarithmic colour scale, ≤0.05\u00a0% to 50\u00a0%, this head but for the first key",
     );
     expect(whole.table.rows).toEqual([
       ["late (3000)", "early (20)", "0.500"],
@@ -403,8 +403,8 @@ describe("the page", () => {
       one.getAttribute("aria-label"),
     );
     expect(go).toEqual([
-      "go to late (3000) → early (20), 0.500",
-      "go to t2001 (2001) → t2000 (2000), 0.250",
+      "go to late (3000) → early (20), 50\u00a0%",
+      "go to t2001 (2001) → t2000 (2000), 25\u00a0%",
     ]);
     find(".attnw-strongest-go").click();
     expect(model.get("tokens")).toEqual([

@@ -90,14 +90,14 @@ function scene(change: Partial<PredictionState> = {}, width = 800) {
 
 describe("what is shown", () => {
   test("one number an answer while all heads are on, three while some are off", () => {
-    expect(scene().bars.map(({ texts }) => texts)).toEqual([["0.600"], ["0.250"]]);
+    expect(scene().bars.map(({ texts }) => texts)).toEqual([["60\u00a0%"], ["25\u00a0%"]]);
     const off = scene({ _predictions: OFF });
     expect(off.bars.map(({ texts }) => texts)).toEqual([
-      ["0.600", "0.200", "−0.400"],
-      ["0.250", "0.350", "+0.100"],
+      ["60\u00a0%", "20\u00a0%", "−40\u00a0points"],
+      ["25\u00a0%", "35\u00a0%", "+10\u00a0points"],
     ]);
     expect(off.bars.map(({ followed }) => followed)).toEqual([true, false]);
-    expect([signedChange(0, 1), signedChange(-0.0001, 1)]).toEqual(["0", "≈0"]);
+    expect([signedChange(0), signedChange(-0.0001)]).toEqual(["0", "≈0"]);
   });
 
   test("the map stands beside the bars where there is room, else below", () => {
@@ -140,16 +140,18 @@ describe("what is shown", () => {
 
   test("effects in words, and how far they are known", () => {
     expect(inWords(scene(), [1, 0])).toBe(
-      "L1 H0 (2-1): without it (zero) “sat” 0.600 → 0.450 (−0.150)",
+      "L1 H0: without it (zero) “sat” 60\u00a0% → 45\u00a0% (−15\u00a0points)",
     );
     const estimate = { _effects: { ...EFFECTS, estimate: true } };
-    expect(inWords(scene(estimate), [1, 0])).toContain("changes by about −0.150 (estimate)");
+    expect(inWords(scene(estimate), [1, 0])).toContain(
+      "changes by about −15\u00a0points (estimate)",
+    );
     expect(mapTitle(scene(estimate))).toBe("Change of “sat” without each head (zero, estimate)");
-    expect(inWords(scene({ _effects: null }), [1, 0])).toBe("L1 H0 (2-1): effect not known yet");
-    expect(inWords(scene({ _predictions: OFF }), [0, 1])).toBe("L0 H1 (1-2): off");
+    expect(inWords(scene({ _effects: null }), [1, 0])).toBe("L1 H0: effect not known yet");
+    expect(inWords(scene({ _predictions: OFF }), [0, 1])).toBe("L0 H1: off");
     const said = captionText(captionOf(state(), scene()));
     expect(said).toContain("this token was masked for the question");
-    expect(said).toContain("without each head (zero), −0.150 to +0.150");
+    expect(said).toContain("without each head (zero), −15\u00a0points to +15\u00a0points");
     expect(captionText(captionOf(state(), scene(estimate)))).toContain(
       "effects are a first-order estimate",
     );
@@ -187,7 +189,7 @@ describe("what is shown", () => {
     expect(caption.notes).toEqual(["choose a token"]);
     const drawn = drawPicture(state({ _predictions: OFF, selected: [[1, 0, "self"]] }), request)
       .sheet.pen.body;
-    for (const text of ["before", "after", "−0.400", "layer 0", "less likely"])
+    for (const text of ["before", "after", "−40\u00a0points", "layer 0", "less likely"])
       expect(drawn).toContain(text);
   });
 });
@@ -212,9 +214,7 @@ describe("direct effects and the logit lens", () => {
   test("name both answers, and are shares of a logit difference", () => {
     const shown = scene(direct);
     expect(mapTitle(shown)).toBe("Direct effect on “sat” against “ran”");
-    expect(inWords(shown, [0, 0])).toBe(
-      "L0 H0 (1-1): adds +1.50 to the logit of “sat” against “ran”",
-    );
+    expect(inWords(shown, [0, 0])).toBe("L0 H0: adds +1.50 to the logit of “sat” against “ran”");
     expect(captionText(captionOf(state(direct), shown))).toContain(
       "map: direct effect of each head on the logit of “sat” against “ran”, −1.50 to +1.50",
     );
@@ -236,7 +236,7 @@ describe("direct effects and the logit lens", () => {
     const shown = scene(patch);
     expect(mapTitle(shown)).toBe("Effect of patching on “sat” against “ran”");
     expect(inWords(shown, [0, 0])).toBe(
-      "L0 H0 (1-1): its outputs add +1.50 to “sat” against “ran” in the second text",
+      "L0 H0: its outputs add +1.50 to “sat” against “ran” in the second text",
     );
     const said = captionText(captionOf(state(patch), shown));
     expect(said).toContain("effect of patching each head on the logit of “sat” against “ran”");
@@ -249,8 +249,8 @@ describe("direct effects and the logit lens", () => {
     const shown = scene({ lens: true, _lens: LENS });
     expect(shown.height).toBeGreaterThan(scene().height);
     expect(shown.layers?.rows.map(({ layer, answer, text }) => [layer, answer, text])).toEqual([
-      ["embeddings", "the", "0.200"],
-      ["L0", "sat", "0.600"],
+      ["embeddings", "the", "20\u00a0%"],
+      ["L0", "sat", "60\u00a0%"],
     ]);
     expect(tableOf(shown).rows).toContainEqual(["after L0: sat", 0.6, 0.6, 0]);
     expect(scene({ lens: true, _lens: null }).layers?.note).toContain("being asked");
@@ -303,7 +303,7 @@ describe("the widget", () => {
     press(box, "x");
     expect(model.get("disabled")).toEqual([] as Head[]);
     await frame();
-    expect(find(".attnw-prediction-readout").textContent).toContain("L1 H0 (2-1)");
+    expect(find(".attnw-prediction-readout").textContent).toContain("L1 H0");
   });
 
   test("the answer followed is chosen among those shown", async () => {

@@ -5,9 +5,11 @@ import type { ViewState } from "../src/head_view/state.js";
 import headView from "../src/head_view/widget.js";
 import {
   barPrinter,
-  printValue,
+  differencePrinter,
+  printer,
   quantityName,
   symbolOf,
+  tablePrinter,
   weightText,
 } from "../src/shared/quantity.js";
 import { fakeModel } from "./fake_model.js";
@@ -69,8 +71,13 @@ describe("quantities", () => {
   test("are named, and have numbers of any size", () => {
     expect(symbolOf("weights")).toBe("");
     expect(symbolOf("norms")).toBe("‖a·f(x)‖");
-    expect(printValue("weights")(0.0001)).toBe("<0.0005");
-    expect(printValue("gradients")(0.0001234)).toBe("1.2e-4");
+    expect(tablePrinter("weights")(0.0001)).toBe("<0.0005");
+    expect(tablePrinter("weights")(0.5866)).toBe("0.587");
+    expect(printer("weights")(0.5866)).toBe("59\u00a0%");
+    expect(printer("weights")(0.0001)).toBe("<0.1\u00a0%");
+    expect(differencePrinter("weights")(-0.0813)).toBe("−8.1\u00a0points");
+    expect(differencePrinter("norms")(0.0813)).toBe("+0.0813");
+    expect(printer("gradients")(0.0001234)).toBe("1.2e-4");
     expect(quantityName("weights")).toBe("attention weights");
     expect(quantityName("norms", "masked-LM")).not.toContain("masked-LM");
     expect(quantityName("gradients", "masked-LM")).toContain("L: masked-LM");
@@ -182,8 +189,8 @@ test("weights beside a word are shares in per cent, none below 1 %", () => {
   expect([0.0099, 0, Number.NaN].map((share) => weightText(share))).toEqual(["", "", "masked"]);
 });
 
-test("a bar of colours is in per cent where it ends at 100 %", () => {
+test("a bar of colours of weights is in per cent", () => {
   expect(barPrinter("weights", "absolute")(1)).toBe("100\u00a0%");
-  expect(barPrinter("weights", "linear")(0.315)).toBe("0.315");
+  expect(barPrinter("weights", "linear")(0.315)).toBe("32\u00a0%");
   expect(barPrinter("norms", "absolute")(2.5)).toBe("2.5");
 });

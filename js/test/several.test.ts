@@ -75,7 +75,7 @@ describe("one head in two attentions", () => {
   test.each([
     ["first", "A: here", true, false],
     ["second", "B: there", true, false],
-    ["difference", "A − B, ±0.806", false, true],
+    ["difference", "A − B, ±81\u00a0points", false, true],
   ] as const)("the %s alone has all the room, and its own colour bar", (of, name, ...bars) => {
     for (const mode of ["lines", "matrix"] as const) {
       const { scene, state, shown } = two(of, { mode });
@@ -85,7 +85,7 @@ describe("one head in two attentions", () => {
       expect(all.panels.map((panel) => panel.name)).toEqual([
         "A: here",
         "B: there",
-        "A − B, ±0.806",
+        "A − B, ±81\u00a0points",
       ]);
       expect(height).toBeLessThan(all.height);
       const { ofMaps, ofDifference } = barsOfTwo(scene);
@@ -287,9 +287,15 @@ describe("one over another", () => {
 describe("what is said of several heads", () => {
   test("a pair has every head's weight, largest first, a token the strongest of each", () => {
     const { scene } = drawn({ arrangement: "overlay" });
-    expect(targetText(scene, { query: 0, key: 3 })).toBe("[CLS] → [SEP]: L2 H5 0.35 · L1 H2 0.1");
-    expect(targetText(scene, { query: 1 })).toBe("cat → L1 H2: sat 0.831 · L2 H5: cat 0.415");
-    expect(targetText(scene, { key: 0 })).toBe("[CLS] ← L1 H2: [CLS] 0.7 · L2 H5: sat 0.125");
+    expect(targetText(scene, { query: 0, key: 3 })).toBe(
+      "[CLS] → [SEP]: L2 H5 35\u00a0% · L1 H2 10\u00a0%",
+    );
+    expect(targetText(scene, { query: 1 })).toBe(
+      "cat → L1 H2: sat 83\u00a0% · L2 H5: cat 42\u00a0%",
+    );
+    expect(targetText(scene, { key: 0 })).toBe(
+      "[CLS] ← L1 H2: [CLS] 70\u00a0% · L2 H5: sat 13\u00a0%",
+    );
     expect(targetText(scene, {})).toBe("");
   });
 

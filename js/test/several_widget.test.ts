@@ -41,7 +41,9 @@ describe("several heads on a page", () => {
     const box = find(".attnw-beside");
     await press(box, "ArrowDown");
     await press(box, "ArrowDown");
-    expect(find(".attnw-readout").textContent).toBe("cat → L1 H2: sat 0.831 · L2 H5: cat 0.415");
+    expect(find(".attnw-readout").textContent).toBe(
+      "cat → L1 H2: sat 83\u00a0% · L2 H5: cat 42\u00a0%",
+    );
     await press(box, "Enter");
     expect(model.sent).toEqual([{ tokens: [["query", 1]] }]);
   });
@@ -122,7 +124,7 @@ describe("a head that a linked figure points at", () => {
       "peek",
     ]);
     expect(find(".attnw-caption").textContent).toMatch(/L0 H7 \(1-8\) .* · peek · .*rounded/);
-    expect(find(".attnw-lines-figure").getAttribute("aria-label")).toContain("cat → sat 0.831");
+    expect(find(".attnw-lines-figure").getAttribute("aria-label")).toContain("cat → sat 83\u00a0%");
     expect(find(".attnw-beside").hidden).toBe(true);
     peekOut("a", null);
     await frame();
@@ -137,7 +139,7 @@ describe("a head that a linked figure points at", () => {
     peekOut("a", { ...peeked, hidden: ["cls", "sep"], rows: 2, cols: 2, values: bytes });
     await frame();
     expect(find(".attnw-lines-figure").getAttribute("aria-label")).toContain(
-      "cat → sat 0.831, sat → cat 0.209",
+      "cat → sat 83\u00a0%, sat → cat 21\u00a0%",
     );
     expect(find(".attnw-caption").textContent).toContain("hidden: [CLS] [SEP] · rounded");
   });

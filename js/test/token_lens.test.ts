@@ -92,8 +92,8 @@ describe("what is shown", () => {
     expect(titleOf(all)).toBe("From “cat”: where the 2 heads of layer 1 look");
     expect(headAt(all, [2, 1])).toEqual([1, 1, "self"]);
     expect(valueAt(all, [2, 0])).toBeCloseTo(0.4);
-    expect(inWords(all, [2, 0])).toBe("L1 H0 (2-1): cat → sat 0.4");
-    expect(inWords(all, [2, 1])).toBe("L1 H1 (2-2): cat → sat masked");
+    expect(inWords(all, [2, 0])).toBe("L1 H0: cat → sat 40\u00a0%");
+    expect(inWords(all, [2, 1])).toBe("L1 H1: cat → sat masked");
     const some = scene(state({ hidden: ["cls", "sep"] }));
     expect(some.tokens).toEqual([1, 2]);
     expect(some.maximum).toBeCloseTo(0.4);
@@ -118,8 +118,8 @@ describe("what is shown", () => {
       [1, 0, "self"],
       [0, 1, "self"],
     ]);
-    expect(inWords(pair, [1, 0])).toBe("L1 H0 (2-1): cat → sat 0.7, its strongest key");
-    expect(tableOf(pair).rows[0]).toEqual(["L1 H0 (2-1)", "yes", "0.7"]);
+    expect(inWords(pair, [1, 0])).toBe("L1 H0: cat → sat 70\u00a0%, its strongest key");
+    expect(tableOf(pair).rows[0]).toEqual(["L1 H0", "yes", "0.7"]);
     const one = scene(
       pairState({ _lens: { ...PAIR, goes: wireOf(Uint8Array.of(0, 0, 1, 0), [2, 2]) } }),
     );

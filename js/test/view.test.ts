@@ -92,7 +92,7 @@ describe("the view", () => {
     expect($(".attnw-title").textContent).toBe("L1 H5: attention between tokens");
     expect($(".attnw-caption").textContent).toContain("Bert · L1 H5 (2-6) · attention weights");
     expect($(".attnw-caption").textContent).toContain("weights only");
-    expect($(".attnw-lines-figure").getAttribute("aria-label")).toContain("cat → sat 0.831");
+    expect($(".attnw-lines-figure").getAttribute("aria-label")).toContain("cat → sat 83\u00a0%");
     expect($(".attnw-lines-figure").hidden).toBe(false);
     expect($(".attnw-matrix-figure").hidden).toBe(true);
   });
@@ -136,7 +136,9 @@ describe("the view", () => {
     const { model, $, press } = await show();
     await press("ArrowDown");
     await press("ArrowDown");
-    expect($("[aria-live]").textContent).toBe("cat → sat 0.831 · [SEP] 0.069 · [CLS] 0.050");
+    expect($("[aria-live]").textContent).toBe(
+      "cat → sat 83\u00a0% · [SEP] 6.9\u00a0% · [CLS] 5.0\u00a0%",
+    );
     expect(model.sent).toEqual([]);
     await press("Enter");
     await press("ArrowRight");
@@ -261,7 +263,7 @@ describe("the view", () => {
     expect($(".attnw-strongest-of").textContent).toBe("strongest from “t80”");
     const listed = [...el.querySelectorAll<HTMLElement>(".attnw-strongest-go")];
     expect(listed.map((each) => each.textContent)).toEqual(
-      [7, 6, 5, 4, 3, 2, 1].map((key) => `t${key}0.${key}00`).concat(["t00.010"]),
+      [7, 6, 5, 4, 3, 2, 1].map((key) => `t${key}${key}0\u00a0%`).concat(["t01.0\u00a0%"]),
     );
     expect($(".attnw-legend").textContent).toContain("thickness · absolute");
     expect($(".attnw-caption").textContent).toContain("absolute line thickness scale, 0 to 1");
@@ -281,7 +283,7 @@ describe("the view", () => {
       tokens: [["query", 0]],
     });
     const listed = [...el.querySelectorAll<HTMLElement>(".attnw-strongest-go")];
-    expect(listed.map((each) => each.textContent)).toEqual(["[CLS]1.000"]);
+    expect(listed.map((each) => each.textContent)).toEqual(["[CLS]100\u00a0%"]);
   });
 
   test("keys of a select stay its own", async () => {

@@ -50,7 +50,7 @@ describe("the caption", () => {
       "One attention head, cross attention",
       "cross L7 H9 (8-10)",
       "3 words",
-      "logarithmic line thickness scale, 0 to 0.875, this head",
+      "logarithmic line thickness scale, 0 to 87\u00a0%, this head",
       "lines that make up 80\u00a0% of each row",
       "hidden: [CLS] (23.3\u00a0% of the weight)",
       "rows renormalised",
@@ -66,8 +66,8 @@ describe("the caption", () => {
     );
     expect(said()).not.toContain("rows sum");
     expect(said({}, { exact: false })).toContain("rounded");
-    expect(printer("weights")(1e-5)).toBe("<0.0005");
-    expect(printer("weights")(0.8313)).toBe("0.831");
+    expect(printer("weights")(1e-5)).toBe("<0.1\u00a0%");
+    expect(printer("weights")(0.8313)).toBe("83\u00a0%");
     expect(printer("weights")(Number.NaN)).toBe("masked");
   });
 
@@ -88,8 +88,8 @@ describe("the caption", () => {
     const full = visibleMap(Float32Array.from(weights.flat()), axes, all);
     const read = (target: { query?: number; key?: number }) =>
       describeTarget(full, axes, target, printer("weights"));
-    expect(read({ query: 1, key: 2 })).toBe("cat → sat 0.831");
-    expect(read({ key: 2 })).toBe("sat ← cat 0.831 · sat 0.250 · [SEP] 0.200");
+    expect(read({ query: 1, key: 2 })).toBe("cat → sat 83\u00a0%");
+    expect(read({ key: 2 })).toBe("sat ← cat 83\u00a0% · sat 25\u00a0% · [SEP] 20\u00a0%");
   });
 });
 

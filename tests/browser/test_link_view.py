@@ -43,7 +43,7 @@ def test_a_locked_pair_fills_the_panels_and_the_slider_redraws_without_the_kerne
     expect(root).to_contain_text("Choose a link")
     assert complaints(notebook.page) == []
     notebook.run_in_kernel("view.tokens = [('query', 7), ('key', 2)]; why.wait()")
-    expect(root.locator(".attnw-why-title")).to_contain_text("L0 H3 (1-4): “he” → “captain”")
+    expect(root.locator(".attnw-why-title")).to_contain_text("L0 H3: “he” → “captain”")
     expect(root.get_by_role("list", name="difference of scores, by writers")).to_be_attached()
     expect(root.get_by_role("list", name="share of the output")).to_be_attached()
 

@@ -237,7 +237,7 @@ def test_a_picture_has_the_table_and_the_evidence(atlas: Atlas) -> None:
     written = texts(view.figure(width=1200))
     card = atlas.card(2, 8)
     assert "72 of 72 heads, the first 24 are drawn" in written
-    assert "L2 H8 (3-9) · determiner to its noun" in written
+    assert "L2 H8 · determiner to its noun" in written
     assert "preposition to its noun" in " ".join(written) and "scores" in written
     assert card.effect is not None and card.effect.outcome == "secondary cause"
     assert "losing it hurts: yes, but as much elsewhere or without another head" in written

@@ -45,7 +45,7 @@ def test_the_card_follows_the_shown_head(model: AttentionModel, atlas: Atlas) ->
     from_page(explorer.grid, {"selected": [[0, 2, "self"]], "layer": 0})
     assert on_page(explorer.card, "card")["name"] == "previous token"
     written = texts(explorer.figure())
-    assert any(text.startswith("L0 H2 (1-3) · the word before") for text in written)
+    assert any(text.startswith("L0 H2 · the word before") for text in written)
     assert not any("of 72 heads" in text for text in written)
     from_page(explorer.card, {"example": 0})
     opened = explorer.card.example_link

@@ -2,7 +2,7 @@ import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared
 import { inQuotes } from "../shared/labels.js";
 import { counted, printP } from "../shared/numbers.js";
 import { percentText } from "../shared/percent_text.js";
-import { headName, paperName } from "../shared/types.js";
+import { headName } from "../shared/types.js";
 import { printed, type Row } from "./rows.js";
 import {
   type AtlasState,
@@ -48,7 +48,7 @@ const change = (value: number | null): string =>
 
 /** `L2 H8 (3-9) · determiner to its noun`. */
 export const cardTitle = ({ head, said }: Card): string =>
-  `${headName(head)} (${paperName(head)}) · ${said || "no name"}`;
+  `${headName(head)} · ${said || "no name"}`;
 
 /** The score that names the head, beside its control, in both halves of the data. */
 export function cardSentences(card: Card): string[] {
@@ -148,7 +148,7 @@ export const effectNote = ({ n_places, n_texts }: Effect): string =>
 /** An example in words: `he → captain, 0.59: …`. */
 export function exampleText({ pieces, query, key, weight }: Example): string {
   const word = (piece: number) => (pieces[piece] ?? "").trim();
-  return `${word(query)} → ${word(key)}, ${weight.toFixed(2)}: ${pieces.join("").trim()}`;
+  return `${word(query)} → ${word(key)}, ${percentText(weight)}: ${pieces.join("").trim()}`;
 }
 
 export const writesText = ([source, promoted, suppressed]: Card["writes"][number]): string =>

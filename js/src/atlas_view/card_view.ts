@@ -7,6 +7,7 @@ import { labelFont } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { painted } from "../shared/painted.js";
 import { fresh } from "../shared/pen.js";
+import { percentText } from "../shared/percent_text.js";
 import { type Head, headName } from "../shared/types.js";
 import {
   cardSentences,
@@ -207,7 +208,7 @@ function examplesView(
       const isOpen = number === state.example;
       return html`<li><button type="button" aria-pressed=${isOpen}
           @click=${() => change({ example: isOpen ? null : number })}><span
-          class="attnw-atlas-weight" aria-hidden="true">${example.weight.toFixed(2)}</span
+          class="attnw-atlas-weight" aria-hidden="true">${percentText(example.weight)}</span
           ><canvas aria-hidden="true" ${painted(paint, example, theme, width, density)}></canvas
           ><span class="attnw-unseen">${exampleText(example)}</span></button></li>`;
     })}</ol>`;

@@ -1,5 +1,6 @@
 import { caption, keptRows } from "../shared/caption.js";
 import { LABEL_SIZE, labelFont, tableRuler, write } from "../shared/labels.js";
+import { percentText } from "../shared/percent_text.js";
 import { type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
 import {
   captionOf,
@@ -130,7 +131,7 @@ function drawExamples(sheet: Sheet, state: AtlasState, card: Card): void {
       pen.font = labelFont(FONT, isOpen);
       pen.textBaseline = "middle";
       const colour = isOpen ? theme.accent : theme.muted;
-      write(pen, example.weight.toFixed(2), [0, EXAMPLE_BASE], colour);
+      write(pen, percentText(example.weight), [0, EXAMPLE_BASE], colour);
       pen.translate(WEIGHT + 2, 0);
       paintExample(pen, theme, FONT, exampleLine(example, measure, room - WEIGHT - 4));
       pen.restore();

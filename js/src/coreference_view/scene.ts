@@ -1,5 +1,6 @@
 import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared/caption.js";
-import { counted, digits, percentOf } from "../shared/numbers.js";
+import { counted, percentOf } from "../shared/numbers.js";
+import { shareText } from "../shared/percent_text.js";
 import type { TextState } from "../shared/text_frame.js";
 import { type Head, headName } from "../shared/types.js";
 import type { Outcome } from "../shared/verdict.js";
@@ -200,7 +201,7 @@ export interface ReadoutLine {
 const verdict = (right: boolean): Outcome => (right ? "right" : "wrong");
 
 const chosenText = ({ drawn }: Scene, { word, weight }: NonNullable<Evaluated["choice"]>) =>
-  `${drawn.words[word] ?? ""} (word ${drawn.start + word}) with weight ${digits(weight)}`;
+  `${drawn.words[word] ?? ""} (word ${drawn.start + word}) with weight ${shareText(weight)}`;
 
 function antecedentsText(scene: Scene, { antecedents }: Evaluated): string {
   const named = antecedents.slice(-MOST_NAMED).map((antecedent) => mentionName(scene, antecedent));

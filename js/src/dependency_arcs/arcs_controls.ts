@@ -1,5 +1,5 @@
 import { type Control, choice } from "../shared/controls.js";
-import { digits } from "../shared/numbers.js";
+import { shareText } from "../shared/percent_text.js";
 import { ALL, DIRECTIONS, type Direction } from "../shared/relation_types.js";
 import { save } from "../shared/snapshot.js";
 import type { Model } from "../shared/types.js";
@@ -45,7 +45,7 @@ export function arcsControls(
       max: 1,
       step: 0.01,
       value: threshold,
-      text: digits(threshold),
+      text: shareText(threshold),
       change: (chosen) => save(model, { threshold: chosen }),
       hidden: !weight,
     },

@@ -1,5 +1,6 @@
 import { inLine } from "../shared/in_line.js";
-import { digits, figures } from "../shared/numbers.js";
+import { figures } from "../shared/numbers.js";
+import { shareText } from "../shared/percent_text.js";
 import { signedValue } from "../shared/quantity.js";
 import { headName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
@@ -48,7 +49,7 @@ function answersOf(sent: NonNullable<DrawnSentence["predicted"]>, tree: Tree): A
     bars: (word) => tree.words.map((_, other) => probability(word, other)),
     readout(word) {
       const others = strongest(tree, word, (other) => probability(word, other));
-      const from = `governors: ${ROOT} ${digits(probability(word, -1))} · ${others}`;
+      const from = `governors: ${ROOT} ${shareText(probability(word, -1))} · ${others}`;
       const to = votes ? votesText(votes, word) : "";
       return { predicted: predictedText(tree, predicted, word), from, to, spoken: from };
     },

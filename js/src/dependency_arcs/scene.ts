@@ -1,6 +1,7 @@
 import { type Caption, caption, type Table } from "../shared/caption.js";
 import { inLine } from "../shared/in_line.js";
-import { counted, digits, percentOf, signed } from "../shared/numbers.js";
+import { counted, percentOf, signed } from "../shared/numbers.js";
+import { shareText } from "../shared/percent_text.js";
 import { ALL } from "../shared/relation_types.js";
 import type { Answerer, AnswererTexts, Answers } from "./answerer.js";
 import { answererOf } from "./answerers.js";
@@ -86,7 +87,7 @@ export function captionOf(scene: Scene, brief = false): Caption {
       `sentence ${drawn.sentence}`,
       relation === ALL ? "all relations" : `relation ${relation}`,
       ...notes,
-      hidden ? `${counted(hidden, "arc")} below ${digits(threshold)} not drawn` : "",
+      hidden ? `${counted(hidden, "arc")} below ${shareText(threshold)} not drawn` : "",
       heldTexts(scene).join("; "),
       brief && words > MOST_ROWS ? cut : "",
       drawn.problem,

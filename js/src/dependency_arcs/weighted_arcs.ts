@@ -1,5 +1,6 @@
 import { inLine } from "../shared/in_line.js";
-import { alignedWeights, counted, digits } from "../shared/numbers.js";
+import { alignedWeights, counted } from "../shared/numbers.js";
+import { shareText } from "../shared/percent_text.js";
 import type { Outcome } from "../shared/verdict.js";
 import type { Answers } from "./answerer.js";
 import { numberedWord, type Predicted, type Tree, wordText } from "./tree.js";
@@ -45,7 +46,7 @@ export function predictedText(tree: Tree, predicted: Predicted[], word: number):
   const arc = predicted.find(({ dependent }) => dependent === word);
   if (!arc) return "";
   const governor = wordText(tree, arc.governor);
-  return `predicted ${governor} with ${digits(arc.weight)}, ${verdictText(arc.right)}`;
+  return `predicted ${governor} with ${shareText(arc.weight)}, ${verdictText(arc.right)}`;
 }
 
 /** The words with the largest weights for a word, and the sum of the others. */
@@ -55,8 +56,7 @@ export function strongest(tree: Tree, word: number, weight: (other: number) => n
     .sort((a, b) => b.weight - a.weight);
   const more = others.slice(NAMED);
   const rest = more.reduce((sum, { weight }) => sum + weight, 0);
-  const print = alignedWeights(Math.max(rest, others[0]?.weight ?? 0));
-  const named = others.slice(0, NAMED).map(({ text, weight }) => `${text} ${print(weight)}`);
-  if (more.length) named.push(`${counted(more.length, "other")} ${print(rest)}`);
+  const named = others.slice(0, NAMED).map(({ text, weight }) => `${text} ${shareText(weight)}`);
+  if (more.length) named.push(`${counted(more.length, "other")} ${shareText(rest)}`);
   return inLine(named);
 }

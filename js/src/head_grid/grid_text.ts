@@ -15,7 +15,15 @@ import { inLine } from "../shared/in_line.js";
 import { labelOf, specialName, tokenInQuotes } from "../shared/labels.js";
 import { counted, figures } from "../shared/numbers.js";
 import { shareText } from "../shared/percent_text.js";
-import { barPrinter, printValue, quantityName, signedValue, symbolOf } from "../shared/quantity.js";
+import {
+  barPrinter,
+  differencePrinter,
+  printer,
+  quantityName,
+  signedValue,
+  symbolOf,
+  tablePrinter,
+} from "../shared/quantity.js";
 import type { Axes, Axis, Head, Special } from "../shared/types.js";
 import { WITH_WORD } from "./answer_paint.js";
 import type { SmallMaps } from "./grid_pixels.js";
@@ -46,11 +54,16 @@ export function strongest(maps: SmallMaps, axes: Axes, [row, col]: Cell) {
   };
 }
 
-/** Prints the values of thumbnails: differences with a sign, weights times keys as a multiple. */
+/**
+ * Prints the values of thumbnails: differences with a sign, weights times keys as a multiple. With
+ * the largest value of a table, prints values for the table.
+ */
 function printOf({ quantity, signed, times_keys }: SmallMaps, largest?: number) {
-  const print = printValue(quantity, times_keys ? undefined : largest);
-  if (signed) return signedValue(print);
-  return times_keys ? (x: number) => `${print(x)}×` : print;
+  const digits = tablePrinter(quantity);
+  if (times_keys) return (x: number) => `${digits(x)}×`;
+  if (largest === undefined) return (signed ? differencePrinter : printer)(quantity);
+  const print = (x: number) => digits(x, largest);
+  return signed ? signedValue(print) : print;
 }
 
 /** The change of a head after heads were switched off. */
@@ -132,14 +145,13 @@ export function legendOf(scene: Scene) {
   const { maps, scale, end, rows, table } = coloursOf(scene);
   const bar = (rows && rowsBar(rows, scale, end)) ?? strip(table);
   const quantity = maps?.quantity ?? "weights";
-  const print = printValue(quantity);
   const symbol = maps?.times_keys ? TIMES_KEYS : symbolOf(quantity);
   const isPlain = !maps?.signed && !maps?.times_keys;
   const words = (...range: string[]) =>
     inLine([symbol, scaleName(scale, quantity, isPlain), ...range]);
   if (maps?.signed) {
-    const most = print(end ?? 1);
-    const texts: [string, string, string] = [`−${most}`, "0", `+${most}`];
+    const print = printOf(maps);
+    const texts: [string, string, string] = [print(-(end ?? 1)), "0", print(end ?? 1)];
     return { bar, texts, words: words(`${differenceName(state)}, one scale for all heads`) };
   }
   if (maps?.times_keys)
@@ -169,11 +181,12 @@ export function captionOf(scene: Scene): Caption {
   const { state, stack, metric, order, bands } = scene;
   const { hidden, _source: source, _axes: axes } = state;
   const { maps, scale, end } = coloursOf(scene);
-  const most = maps && end !== null ? printOf({ ...maps, signed: false })(end) : "1";
+  const most = end ?? 1;
+  const print = maps && (maps.signed || most !== 1) ? printOf(maps) : String;
   const isPlain = !maps?.signed && !maps?.times_keys;
   const ofAll = isPlain && state.quantity === "weights" ? "" : ", one scale for all heads";
-  const oneSided = end === null ? "per head" : `0 to ${most}${ofAll}`;
-  const range = maps?.signed ? `−${most} to +${most}${ofAll}` : oneSided;
+  const oneSided = end === null ? "per head" : `0 to ${print(most)}${ofAll}`;
+  const range = maps?.signed ? `${print(-most)} to ${print(most)}${ofAll}` : oneSided;
   const names = hidden.map((kind) => specialName(axes, kind) ?? kind).join(", ");
   const minus = maps?.signed ? differenceName(state) : comparedName(state);
   const ofMetric = metric ? metricNotes(metric, order, state) : [];

@@ -31,6 +31,8 @@ import { hasLabels, type Scene } from "./scene.js";
 const LABEL_LINE = 9;
 /** Numbers beside cells smaller than this would touch. */
 const CROWDED = 14;
+/** Two numbers that are nearer run into each other. */
+const LABEL_ROOM = 18;
 
 /**
  * Everything, with the small maps as `composed` made them; squares stand for maps that are not
@@ -69,7 +71,9 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
   }
   paintColumnLabels(pen, scene, pointer);
   const ranks = scene.order.sort === "all";
-  const marked = new Set(ranks ? [] : selected.map(([row]) => row)).add(pointer.hovered?.[0] ?? -1);
+  const marked = new Set(ranks ? [] : selected.map(([row]) => row)).add(
+    pointer.hovered?.[0] ?? Number.NaN,
+  );
   if (hand && !ranks && !scene.order.perLayer) marked.add(scene.state.layer);
   paintRowLabels(pen, scene, marked, pointer.scrolled);
 }
@@ -115,9 +119,11 @@ function paintFrame(pen: Pen, layout: GridLayout, at: Cell, theme: Theme, solid:
     pen.closePath();
     pen.fill();
   };
-  triangle(theme.background, right - 13, right, y - 1);
-  triangle(theme.accent, right - 11, right, y - 1);
-  if (!solid) triangle(theme.background, right - 6, right - 2, y + 1);
+  // At most a third of a small cell, whose map would be hidden.
+  const side = Math.min(11, Math.ceil(layout.cell / 3));
+  triangle(theme.background, right - side - 2, right, y - 1);
+  triangle(theme.accent, right - side, right, y - 1);
+  if (!solid) triangle(theme.background, right - side / 2, right - 2, y + 1);
 }
 
 /** Over rows that are scrolled away. */
@@ -136,7 +142,7 @@ function paintColumnLabels(pen: Pen, scene: Scene, { hovered, scrolled: [left, t
     write(pen, text, [left + layout.x0, line], theme.text);
     return;
   }
-  const marked = new Set(scene.selected.map(([, col]) => col)).add(hovered?.[1] ?? -1);
+  const marked = new Set(scene.selected.map(([, col]) => col)).add(hovered?.[1] ?? Number.NaN);
   for (let col = 0; col < layout.cols; col++) {
     const middle = corner(layout, [0, col])[0] + layout.cell / 2;
     if (isCrowded(layout.cell, col, marked)) continue;
@@ -187,9 +193,11 @@ function marginName({ stack, order }: Scene, side: "rows" | "columns", at: numbe
   return stack?.names?.[order.perLayer ? turned : side]?.[at] ?? String(at);
 }
 
-/** Of small cells every fifth number is printed, and those that are marked. */
+/** Of small cells every fifth number is printed, and those that are marked, without neighbours. */
 const isCrowded = (cell: number, at: number, marked: Set<number>): boolean =>
-  cell < CROWDED && at % 5 !== 0 && !marked.has(at);
+  cell < CROWDED &&
+  !marked.has(at) &&
+  (at % 5 !== 0 || [...marked].some((other) => Math.abs(other - at) * cell < LABEL_ROOM));
 
 /** A strip at the left of each head with a tested name, in the colour of what the head does. */
 function paintFamilies(pen: Pen, { layout, theme, order, families }: Scene): void {

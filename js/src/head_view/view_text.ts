@@ -14,7 +14,14 @@ import { inLine } from "../shared/in_line.js";
 import { inQuotes, labelOf, quoted } from "../shared/labels.js";
 import { counted, digits, percentOf } from "../shared/numbers.js";
 import { shareText } from "../shared/percent_text.js";
-import { barPrinter, type Print, printValue, quantityName, symbolOf } from "../shared/quantity.js";
+import {
+  barPrinter,
+  differencePrinter,
+  type Print,
+  quantityName,
+  symbolOf,
+  tablePrinter,
+} from "../shared/quantity.js";
 import { offNote } from "../shared/strike.js";
 import {
   type Axes,
@@ -169,7 +176,7 @@ function rowsNote(state: ViewState, map: VisibleMap, several: Shown["several"]):
 export function legendOf(scene: Scene, { maximum, of }: LineRange, quantity: string) {
   const { state, map } = scene;
   const isLines = state.mode === "lines";
-  const printWhole = map.signed ? printValue(quantity) : barPrinter(quantity, state.scale);
+  const printWhole = map.signed ? differencePrinter(quantity) : barPrinter(quantity, state.scale);
   const print = map.tiles && state.mode !== "places" ? scene.print : printWhole;
   const texts = (isLines ? wedgeTexts : barTexts)(state.scale, maximum, print);
   const words = [
@@ -210,7 +217,8 @@ export function secondOf({ highlighted, axes, several }: Shown): string {
 
 /** The strongest pairs of what is shown, or of the locked tokens. */
 export function tableOf(scene: Scene, quantity: string): Table {
-  const { map, axes, print } = scene;
+  const { map, axes } = scene;
+  const print = tablePrinter(quantity);
   const pairs = sourceOf(map).strongest(leads(scene), MOST_ROWS, scene.part);
   const rows = pairs.map(({ query, key, weight }) => [
     listName(axes.query, map.rows[query] ?? 0),

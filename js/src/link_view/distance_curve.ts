@@ -1,6 +1,7 @@
 import { AXIS_LABEL_SIZE, labelFont, tokenInQuotes } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
-import { counted, digits, figures } from "../shared/numbers.js";
+import { counted, figures } from "../shared/numbers.js";
+import { shareText } from "../shared/percent_text.js";
 import { asFloat32 } from "../shared/wire.js";
 import { reason, WAITING } from "./link_text.js";
 import { isAbout, type Link, type LinkState } from "./state.js";
@@ -65,7 +66,7 @@ export function curveOf(
   const top = TITLE_LINE + GAP;
   const bottom = top + PLOT;
   const labels = [
-    { text: digits(largest), y: top },
+    { text: shareText(largest), y: top },
     { text: "0", y: bottom },
   ];
   const left = Math.ceil(Math.max(...labels.map(({ text }) => measure(text)))) + GAP + END;
@@ -76,9 +77,9 @@ export function curveOf(
   const key = tokenInQuotes(state._token_axes.key, link.key);
   const now = at - first;
   const said = [
-    `${distanceName(at)}: weight ${digits(weights[now] ?? 0)}, score ${figures(scores[now] ?? 0)}`,
+    `${distanceName(at)}: weight ${shareText(weights[now] ?? 0)}, score ${figures(scores[now] ?? 0)}`,
   ];
-  if (at !== own) said.push(`in the text ${digits(weights[own - first] ?? 0)}`);
+  if (at !== own) said.push(`in the text ${shareText(weights[own - first] ?? 0)}`);
   const curve = {
     title: `The weight of ${key} if it stood elsewhere, by tokens before the query`,
     readout: `${said.join("; ")}.`.replace(/^./, (letter) => letter.toUpperCase()),

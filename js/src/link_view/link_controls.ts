@@ -1,6 +1,6 @@
 import type { Control } from "../shared/controls.js";
 import { labelOf } from "../shared/labels.js";
-import { digits } from "../shared/numbers.js";
+import { shareText } from "../shared/percent_text.js";
 import { stepTo } from "../shared/selection.js";
 import { save } from "../shared/snapshot.js";
 import { offeredTokens, tokenChoice } from "../shared/token_select.js";
@@ -78,7 +78,7 @@ function rivalChoice(model: Model<LinkState>, state: LinkState): Control {
   const print = (value: string) => {
     if (value === RUNNER_UP) return "the runner-up";
     const label = labelOf(state._token_axes.key, Number(value));
-    return `${label} (${value}) ${digits(weights.get(value) ?? 0)}`;
+    return `${label} (${value}) ${shareText(weights.get(value) ?? 0)}`;
   };
   const { versus } = state;
   return {

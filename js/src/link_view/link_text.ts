@@ -1,7 +1,8 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
-import { wholeName } from "../shared/head_names.js";
+import { shortName } from "../shared/head_names.js";
 import { labelOf, specialName, tokenInQuotes } from "../shared/labels.js";
-import { aligned, counted, digits, figures, percentOf } from "../shared/numbers.js";
+import { aligned, counted, figures, percentOf } from "../shared/numbers.js";
+import { shareText } from "../shared/percent_text.js";
 import { signedValue } from "../shared/quantity.js";
 import { headName } from "../shared/types.js";
 import type { Link, LinkState, Rest, ScorePart } from "./state.js";
@@ -53,10 +54,10 @@ const weightOf = (link: Link, key: number) =>
 /** The link in one line. */
 export function titleOf(state: LinkState, link: Link): string {
   const { head, key, versus, weight } = link;
-  const from = `${wholeName(head, state)}: ${queryOf(state, link)}`;
-  const to = `${keyName(state, key)} ${digits(weight)}`;
+  const from = `${shortName(head, state)}: ${queryOf(state, link)}`;
+  const to = `${keyName(state, key)} ${shareText(weight)}`;
   const rival =
-    versus === null ? "" : `, not ${keyName(state, versus)} ${digits(weightOf(link, versus))}`;
+    versus === null ? "" : `, not ${keyName(state, versus)} ${shareText(weightOf(link, versus))}`;
   return `${from} → ${to}${rival}`;
 }
 
@@ -68,8 +69,8 @@ function printed(values: number[]): (value: number) => string {
   return (value) => (/[1-9]/.test(print(Math.abs(value))) ? withSign(value) : print(0));
 }
 
-/** A weight; of tiny ones the size, since their logarithms count. */
-const printWeight = (weight: number) => (weight < 0.0005 ? figures(weight) : digits(weight));
+/** A weight to three digits, since the logarithm of their ratio stands beside them. */
+const printWeight = (weight: number) => `${figures(100 * weight)}\u00a0%`;
 
 /** A share in per cent. */
 const printShare = (share: number) => percentOf(Math.round(100 * share) / 100 || 0, 1);

@@ -1,8 +1,8 @@
 import { clamp } from "../shared/clamp.js";
 import { AXIS_LABEL_SIZE, drawToken, labelFont, shorten, write } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
-import { alignedWeights } from "../shared/numbers.js";
 import type { Pen } from "../shared/pen.js";
+import { shareText } from "../shared/percent_text.js";
 import type { PredictionState } from "./state.js";
 
 const TITLE = 20;
@@ -52,8 +52,7 @@ export function layerAnswersOf(
   const measure = ruler(labelFont(font));
   const small = ruler(labelFont(font, false, AXIS_LABEL_SIZE));
   const widest = (texts: string[]) => Math.ceil(Math.max(0, ...texts.map(measure)));
-  const print = alignedWeights(Math.max(...rows.map(({ probability }) => probability), 1e-9));
-  const texts = rows.map(({ probability }) => print(probability));
+  const texts = rows.map(({ probability }) => shareText(probability));
   const answers = widest(rows.map(({ layer }) => layer)) + 2 * GAP;
   const room = Math.min(widest(rows.map(({ answer }) => answer)), WIDEST_ANSWER);
   const start = answers + room + GAP;

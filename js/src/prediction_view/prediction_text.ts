@@ -1,8 +1,9 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
-import { wholeName } from "../shared/head_names.js";
+import { shortName } from "../shared/head_names.js";
 import { labelOf } from "../shared/labels.js";
-import { aligned, alignedWeights } from "../shared/numbers.js";
+import { aligned } from "../shared/numbers.js";
+import { shareText } from "../shared/percent_text.js";
 import { signedValue } from "../shared/quantity.js";
 import { headName } from "../shared/types.js";
 import { effectAt, effectPrinter, headAt, isOff, type Scene, signedChange } from "./scene.js";
@@ -61,7 +62,7 @@ const rivals = ({ name, versus }: Effects) => `“${name}” against “${versus
 export function describe(scene: Scene, cell: Cell): string {
   const head = headAt(scene, cell);
   if (!head) return "";
-  const name = wholeName(head, scene.state);
+  const name = shortName(head, scene.state);
   if (isOff(scene, head)) return `${name}: off`;
   const { answered, effects } = scene;
   const effect = effectAt(scene, cell);
@@ -73,12 +74,10 @@ export function describe(scene: Scene, cell: Cell): string {
       : `${name}: adds ${added} to the logit of ${rivals(effects)}`;
   }
   const now = answered.rows.find(({ token }) => token === answered.followed)?.after ?? 0;
-  const change = signedChange(effect, Math.max(now, Math.abs(effect)));
+  const change = signedChange(effect);
   const without = `${name}: without it (${effects.method}) “${effects.name}”`;
   if (effects.estimate) return `${without} changes by about ${change} (estimate)`;
-  const print = alignedWeights(Math.max(now, Math.abs(effect)));
-  const after = print(now + effect);
-  return `${without} ${print(now)} → ${after} (${change})`;
+  return `${without} ${shareText(now)} → ${shareText(now + effect)} (${change})`;
 }
 
 /** The largest effects in words, for who cannot see the map. */

@@ -1,7 +1,8 @@
 import type { Cell, GridLayout } from "../shared/cells.js";
 import { labelFont } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
-import { aligned, alignedWeights } from "../shared/numbers.js";
+import { aligned } from "../shared/numbers.js";
+import { pointsText, shareText } from "../shared/percent_text.js";
 import { signedValue } from "../shared/quantity.js";
 import { type Head, type StackInfo, sameHead } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
@@ -65,16 +66,12 @@ export interface Scene extends Look {
 }
 
 /** A change with its sign; no text for a change that rounds to 0. */
-export function signedChange(change: number, largest: number): string {
-  if (Math.abs(change) < 0.0005) return change ? "≈0" : "0";
-  return `${change < 0 ? "−" : "+"}${alignedWeights(largest)(Math.abs(change))}`;
-}
+export const signedChange = (change: number): string =>
+  Math.abs(change) < 0.0005 ? (change ? "≈0" : "0") : signedValue(pointsText)(change);
 
 /** Prints effects with their signs: changes of a probability, or shares of a logit difference. */
 export const effectPrinter = ({ effects, reach }: Pick<Scene, "effects" | "reach">) =>
-  effects?.versus
-    ? signedValue(aligned(Math.max(reach, 1e-3)))
-    : (effect: number) => signedChange(effect, reach);
+  effects?.versus ? signedValue(aligned(Math.max(reach, 1e-3))) : signedChange;
 
 /** What is shown of an answer, and where; null without one. */
 export function sceneOf(state: PredictionState, look: Look): Scene | null {
@@ -83,12 +80,10 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
   if (!answered || !stack) return null;
   const { width: room, density: dpr, font, ruler } = look;
   const off = answered.off.length > 0;
-  const largest = Math.max(...answered.rows.flatMap(({ before, after }) => [before, after]), 1e-9);
-  const print = alignedWeights(largest);
   const bars = answered.rows.map((row): Bar => {
     const numbers = off
-      ? [print(row.before), print(row.after), signedChange(row.after - row.before, largest)]
-      : [print(row.before)];
+      ? [shareText(row.before), shareText(row.after), signedChange(row.after - row.before)]
+      : [shareText(row.before)];
     return { ...row, followed: row.token === answered.followed, texts: numbers };
   });
 

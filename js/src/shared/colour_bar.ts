@@ -13,8 +13,10 @@ export function barTexts(
 ): [string, string, string] {
   const at = inverse(scale);
   // One digit tells an order of magnitude; three would run into the next label.
-  const low = scale === "log" ? `≤${Number((at(0) * maximum).toPrecision(1))}` : "0";
-  return [low, print(at(0.5) * maximum), print(maximum)];
+  const digit = (x: number) => Number(x.toPrecision(1));
+  const least = at(0) * maximum;
+  const low = print(maximum).endsWith("%") ? `${digit(100 * least)}\u00a0%` : digit(least);
+  return [scale === "log" ? `≤${low}` : "0", print(at(0.5) * maximum), print(maximum)];
 }
 
 /** The values along a wedge, which is linear on the absolute scale. */

@@ -10,6 +10,9 @@ export function shareText(share: number): string {
   return `${percent < 0.05 ? Number(percent.toPrecision(1)) : percent.toFixed(1)}${SPACE}%`;
 }
 
+/** A difference of shares, in percentage points. */
+export const pointsText = (share: number): string => shareText(share).replace("%", "points");
+
 /**
  * A share in per cent: whole numbers from 1 % on, one decimal below. The space before the sign does
  * not break.

@@ -1,5 +1,5 @@
 import { aligned, alignedWeights, digits, figures } from "./numbers.js";
-import { percentText } from "./percent_text.js";
+import { percentText, pointsText, shareText } from "./percent_text.js";
 import type { Scale } from "./types.js";
 
 /** What a map shows of every pair of tokens, as a reader should name it. */
@@ -31,17 +31,17 @@ export function quantityName(quantity: string, loss = ""): string {
 }
 
 /**
- * Format a value: weights are at most 1, further quantities have any size; `largest` is the largest
- * value of the same list.
+ * Format a value of a table: weights are at most 1, further quantities have any size; `largest` is
+ * the largest value of the same list.
  */
-export function printValue(quantity: string, largest?: number): (x: number) => string {
+function printValue(quantity: string, largest?: number): (x: number) => string {
   if (largest === undefined) return quantity === "weights" ? digits : figures;
   return quantity === "weights" ? alignedWeights(largest) : aligned(largest);
 }
 
-/** Prints the values of a bar of colours: shares in per cent where the bar ends at 100 %. */
-export const barPrinter = (quantity: string, scale: Scale): ((x: number) => string) =>
-  quantity === "weights" && scale === "absolute" ? percentText : printValue(quantity);
+/** Prints the values of a bar of colours. */
+export const barPrinter = (quantity: string, scale: Scale): Print =>
+  quantity === "weights" && scale === "absolute" ? percentText : printer(quantity);
 
 /** Prints a difference with its sign. */
 export const signedValue = (print: (x: number) => string) => (x: number) =>
@@ -50,14 +50,25 @@ export const signedValue = (print: (x: number) => string) => (x: number) =>
 /** Format a value of a quantity, alone or in a list with a largest value. */
 export type Print = (value: number, largest?: number) => string;
 
-/** Prints values of a quantity. */
-export const printer =
-  (quantity: string): Print =>
+/** A printer that has a word for masked values. */
+const masked =
+  (print: Print): Print =>
   (value, largest) =>
-    Number.isNaN(value) ? "masked" : printValue(quantity, largest)(value);
+    Number.isNaN(value) ? "masked" : print(value, largest);
+
+/** Prints values of a quantity in tables: weights with three significant digits. */
+export const tablePrinter = (quantity: string): Print =>
+  masked((value, largest) => printValue(quantity, largest)(value));
+
+/** Prints values of a quantity for readers: weights as shares in per cent. */
+export const printer = (quantity: string): Print =>
+  quantity === "weights"
+    ? masked((value) => (value > 0 && value < 0.0005 ? "<0.1\u00a0%" : shareText(value)))
+    : tablePrinter(quantity);
+
+/** Prints differences of a quantity with their signs: of weights in percentage points. */
+export const differencePrinter = (quantity: string): Print =>
+  signedValue(quantity === "weights" ? masked(pointsText) : tablePrinter(quantity));
 
 /** Prints weights as shares in per cent; "" for less than 1 %, which no reader compares. */
-export const weightText: Print = (value) => {
-  if (Number.isNaN(value)) return "masked";
-  return value < 0.01 ? "" : percentText(value);
-};
+export const weightText: Print = masked((value) => (value < 0.01 ? "" : percentText(value)));

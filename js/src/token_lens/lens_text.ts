@@ -10,11 +10,11 @@ import {
 } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
 import { barTexts } from "../shared/colour_bar.js";
-import { wholeName } from "../shared/head_names.js";
+import { shortName } from "../shared/head_names.js";
 import { inLine } from "../shared/in_line.js";
 import { labelOf, specialName, tokenInQuotes } from "../shared/labels.js";
 import { counted } from "../shared/numbers.js";
-import { barPrinter, quantityName, symbolOf } from "../shared/quantity.js";
+import { barPrinter, quantityName, symbolOf, tablePrinter } from "../shared/quantity.js";
 import { offNote } from "../shared/strike.js";
 import type { Head, Side } from "../shared/types.js";
 import { headAt, largestIn, type Scene, valueAt } from "./scene.js";
@@ -77,7 +77,7 @@ export function goers({ heads, goes, values }: Scene): Head[] {
 export function describe(scene: Scene, cell: Cell): string {
   const head = headAt(scene, cell);
   if (!head) return "";
-  const name = wholeName(head, scene.state);
+  const name = shortName(head, scene.state);
   if (scene.off[scene.side ? cell[1] : cell[0] * scene.layout.cols + cell[1]]) return offNote(name);
   const value = valueAt(scene, cell);
   const weight = [scene.print(value), Number.isNaN(value) ? "" : symbolOf(scene.lens.quantity)]
@@ -156,13 +156,14 @@ export function captionOf(scene: Scene): Caption {
 
 /** A head a row, the largest value first: of one token with the token where it is. */
 export function tableOf(scene: Scene): Table {
-  const { side, heads, tokens, goes, print, other, lens } = scene;
+  const { side, heads, tokens, goes, other, lens } = scene;
+  const print = lens.quantity === "weights" ? tablePrinter(lens.quantity) : scene.print;
   const column = lens.quantity.slice(0, -1);
   const rows = heads.map((head, i) => {
     const { cols } = scene.layout;
     const cell: Cell = side ? [largestIn(scene, i), i] : [Math.floor(i / cols), i % cols];
     const place = side ? labelOf(other, tokens[cell[0]] ?? -1) : goes?.[i] ? "yes" : "";
-    const name = wholeName(head, scene.state);
+    const name = shortName(head, scene.state);
     if (scene.off[i]) return { name, value: 0, place: "off" };
     return { name, value: valueAt(scene, cell), place };
   });

@@ -12,6 +12,7 @@ import { cssWord, levelOf } from "../shared/colour_levels.js";
 import { AXIS_LABEL_SIZE, drawToken, labelFont, labelOf, write } from "../shared/labels.js";
 import { figures } from "../shared/numbers.js";
 import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
+import { percentText } from "../shared/percent_text.js";
 import { paintStrike } from "../shared/strike.js";
 import { headAt, largestIn, largestOf, type Scene } from "./scene.js";
 
@@ -92,7 +93,7 @@ function paintLargest(pen: Pen, scene: Scene): void {
     const row = largestIn(scene, col);
     const value = values[row * layout.cols + col] ?? 0;
     const [x, y] = corner(layout, [row, col]);
-    write(pen, brief(value), [x + across / 2, y + down / 2], ink(value), "center");
+    write(pen, brief(scene, value), [x + across / 2, y + down / 2], ink(value), "center");
   }
 }
 
@@ -263,7 +264,7 @@ function paintPair(pen: Pen, scene: Scene, { hovered, focused, scrolled: [x] }: 
     if (goes?.[i]) mark(pen, left, top, ink);
     if (cell < PRINTED) continue;
     pen.font = labelFont(scene.font, Boolean(goes?.[i]), NUMBER_SIZE);
-    write(pen, brief(value), [left + cell / 2, top + cell / 2 + 1], ink, "center");
+    write(pen, brief(scene, value), [left + cell / 2, top + cell / 2 + 1], ink, "center");
   }
   for (const at of selected) {
     outline(pen, layout, at, theme.background, 1, -0.5);
@@ -277,9 +278,18 @@ function paintPair(pen: Pen, scene: Scene, { hovered, focused, scrolled: [x] }: 
   paintNames(pen, scene, { hovered, focused, scrolled: [x, 0] });
 }
 
-/** Two decimals: squares have no space for more, and values near 0 have no label. */
-const brief = (value: number) =>
-  value >= 100 ? figures(value) : value < 0.005 ? "" : value.toFixed(2);
+/**
+ * Per cent of weights, two decimals of other quantities: squares have no space for more, and values
+ * near 0 have no label.
+ */
+const brief = ({ lens }: Scene, value: number) =>
+  value < 0.005
+    ? ""
+    : lens.quantity === "weights"
+      ? percentText(value)
+      : value >= 100
+        ? figures(value)
+        : value.toFixed(2);
 
 /**
  * Black or white on a value's colour, whichever stands out more: one of them has a contrast of 4.5

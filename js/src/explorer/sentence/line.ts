@@ -3,7 +3,7 @@ import { isolated } from "../../shared/bidi.js";
 import { inQuotes, quoted, specialName } from "../../shared/labels.js";
 import { counted, figures } from "../../shared/numbers.js";
 import { percentText } from "../../shared/percent_text.js";
-import { printValue } from "../../shared/quantity.js";
+import { printer } from "../../shared/quantity.js";
 import { type Head, headName, SPECIALS } from "../../shared/types.js";
 import { asFloat32, asInt32 } from "../../shared/wire.js";
 import { type Guess, leadOf } from "./guess.js";
@@ -282,7 +282,7 @@ function quantityLine(reading: Reading): Line {
   const best = key ?? looks.seen[0]?.key;
   if (best === undefined) return [...start, from(reading, query), plain(" sees no shown word.")];
   const value = looks.row[best] ?? Number.NaN;
-  const print = Number.isNaN(value) ? "masked" : printValue(quantity)(value);
+  const print = printer(quantity)(value);
   return [
     ...start,
     from(reading, query),

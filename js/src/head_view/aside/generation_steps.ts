@@ -1,5 +1,5 @@
 import { labelOf, quoted } from "../../shared/labels.js";
-import { alignedWeights } from "../../shared/numbers.js";
+import { shareText } from "../../shared/percent_text.js";
 import type { Axes } from "../../shared/types.js";
 import type { Steps, ViewState } from "../state.js";
 
@@ -38,13 +38,8 @@ export function answersOf(
   return [{ label: labelOf(query, first + step), probability }, ...others];
 }
 
-/** Prints the probabilities of a step. */
-export const answerPrinter = (answers: Candidate[]) =>
-  alignedWeights(Math.max(...answers.map(({ probability }) => probability)));
-
 function printed(answers: Candidate[]): string[] {
-  const print = answerPrinter(answers);
-  return answers.map(({ label, probability }) => `${quoted(label)} ${print(probability)}`);
+  return answers.map(({ label, probability }) => `${quoted(label)} ${shareText(probability)}`);
 }
 
 /** The shown step in words; "" without a step. */

@@ -1,10 +1,10 @@
 import { html } from "lit-html";
 import { rangeInput } from "../../shared/controls.js";
+import { shareText } from "../../shared/percent_text.js";
 import { save } from "../../shared/snapshot.js";
 import type { Model } from "../../shared/types.js";
 import type { ViewState } from "../state.js";
 import {
-  answerPrinter,
   answersOf,
   type Candidate,
   type Stepped,
@@ -46,10 +46,9 @@ export function stepsView(model: Model<ViewState>, state: Stepped) {
 
 /** Each answer with its probability, as a number and as a bar. */
 function answerItems(answers: Candidate[]) {
-  const print = answerPrinter(answers);
   return answers.map(
     ({ label, probability }) => html`<li title=${label}>
-      <span class="attnw-answer">${label}</span> <span>${print(probability)}</span>
+      <span class="attnw-answer">${label}</span> <span>${shareText(probability)}</span>
       <span class="attnw-answer-bar" .style=${`--attnw-share: ${100 * probability}%`}></span>
     </li>`,
   );

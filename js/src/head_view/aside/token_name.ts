@@ -1,5 +1,6 @@
 import { labelOf, quoted } from "../../shared/labels.js";
 import { figures } from "../../shared/numbers.js";
+import { shareText } from "../../shared/percent_text.js";
 import { type Print, printer } from "../../shared/quantity.js";
 import type { Axis } from "../../shared/types.js";
 
@@ -23,6 +24,7 @@ export const listName = (axis: Axis, index: number): string =>
 export function printerOf(exact: boolean, quantity: string, key: Axis): Print {
   const print = printer(quantity);
   if (!isMany(key) || !exact) return print;
+  const small = quantity === "weights" ? shareText : figures;
   return (value, largest) =>
-    largest === undefined && value > 0 ? figures(value) : print(value, largest);
+    largest === undefined && value > 0 ? small(value) : print(value, largest);
 }

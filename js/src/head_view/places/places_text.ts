@@ -4,7 +4,7 @@ import { labelOf } from "../../shared/labels.js";
 import { counted } from "../../shared/numbers.js";
 import { percentText, shareText } from "../../shared/percent_text.js";
 import type { TokenPlace } from "../../shared/places/token_places.js";
-import { signedValue } from "../../shared/quantity.js";
+import { differencePrinter, printer } from "../../shared/quantity.js";
 import { headName } from "../../shared/types.js";
 import { listName, tokenName } from "../aside/token_name.js";
 import type { Scene } from "../scene.js";
@@ -32,12 +32,8 @@ function placeWords(place: TokenPlace, { _media: media }: Scene["state"]): strin
 const seconds = (time: number) => time.toFixed(2);
 
 /** Prints a value of the painted row. */
-const printerOf = ({ state, map, print }: Scene) =>
-  map.signed
-    ? signedValue(print)
-    : state.quantity === "weights"
-      ? (value: number) => (Number.isNaN(value) ? "masked" : shareText(value))
-      : print;
+const printerOf = ({ state, map }: Scene) =>
+  (map.signed ? differencePrinter : printer)(state.quantity);
 
 /** "from [CLS]", "from all 65 queries on average", or "to r3c4". */
 function rowName(scene: Scene, { side, of }: ShownRow): string {

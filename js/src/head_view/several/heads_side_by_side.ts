@@ -2,6 +2,7 @@ import { clamp } from "../../shared/clamp.js";
 import { shortName } from "../../shared/head_names.js";
 import { AXIS_LABEL_SIZE, labelFont, shorten } from "../../shared/labels.js";
 import type { Pen } from "../../shared/pen.js";
+import { differencePrinter } from "../../shared/quantity.js";
 import { wrapped } from "../../shared/text_width.js";
 import { HEADING, type LinesLayout } from "../lines/lines_layout.js";
 import { arrangeLines } from "../lines/lines_paint.js";
@@ -95,7 +96,10 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): SideB
       : layout.width / 2;
     const head = several?.heads[i];
     // Small differences have as thick lines as large weights beside them.
-    const range = several?.names && member.signed ? `, ±${scene.print(member.maximum)}` : "";
+    const range =
+      several?.names && member.signed
+        ? `, ±${differencePrinter(scene.state.quantity)(member.maximum).slice(1)}`
+        : "";
     panels.push({
       scene: matrix ? { ...part, labelled } : part,
       name: (several?.names?.[i] ?? (head ? shortName(head, scene.state) : "")) + range,

@@ -1,7 +1,7 @@
 import { headNames, type Table } from "../../shared/caption.js";
 import { type HeadNaming, shortName } from "../../shared/head_names.js";
 import { inLine } from "../../shared/in_line.js";
-import { signedValue } from "../../shared/quantity.js";
+import { differencePrinter, signedValue, tablePrinter } from "../../shared/quantity.js";
 import { type Axes, type Head, headName, type Scale, type StackInfo } from "../../shared/types.js";
 import { listName, tokenName } from "../aside/token_name.js";
 import { leads, type Scene } from "../scene.js";
@@ -75,7 +75,7 @@ function describeSeveral(
   axes: Axes,
   target: Target,
   print: Print,
-  { _stacks }: HeadNaming = {},
+  { _stacks, quantity }: Pick<Scene["state"], "_stacks" | "quantity">,
   most = maps.length,
 ): string {
   const { names } = several;
@@ -86,7 +86,7 @@ function describeSeveral(
   const named = maps.map((map, i) => ({
     map,
     name: nameAmong(several, i, _stacks),
-    print: map.signed ? signedValue(print) : print,
+    print: map.signed ? differencePrinter(quantity) : print,
   }));
   if (isPair(target)) {
     const order = named
@@ -136,7 +136,8 @@ export function pointedAt({ several, map, axes, print, state }: Scene, target: T
 
 /** The strongest pairs of any head that is drawn, with the weight in each. */
 export function severalTable(scene: Scene): Table {
-  const { several, map, axes, print, state } = scene;
+  const { several, map, axes, state } = scene;
+  const print = tablePrinter(state.quantity);
   const members = map.members ?? [];
   const ranked = several?.names ? members.at(-1) : map.most;
   const source = sourceOf(ranked ?? map);

@@ -1,4 +1,4 @@
-import { printValue, signedValue } from "../../shared/quantity.js";
+import { differencePrinter } from "../../shared/quantity.js";
 import type { Axes, Axis, Side } from "../../shared/types.js";
 import type { Scene } from "../scene.js";
 import { emptied, leastDifference, type VisibleMap } from "../source/visible_map.js";
@@ -101,7 +101,7 @@ export function aloneText({ query }: Axes): string {
 /** The scale of differences: its values, and its ends in words. */
 export function differenceScale(map: VisibleMap, quantity: string) {
   const most = map.members?.[2]?.maximum ?? 0;
-  const print = signedValue(printValue(quantity));
+  const print = differencePrinter(quantity);
   const texts: [string, string, string] = [print(-most), "0", print(most)];
   return { texts, range: `${texts[0]} to ${texts[2]}` };
 }
