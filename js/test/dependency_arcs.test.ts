@@ -166,9 +166,9 @@ test("the table lists every arc when it is opened", async () => {
     [...row.children].map((cell) => cell.textContent),
   );
   expect(rows).toEqual([
-    ["1 Cats", "nsubj", "2 <b>eat</b>", "2 <b>eat</b>", "0.500", "right"],
+    ["1 Cats", "nsubj", "2 <b>eat</b>", "2 <b>eat</b>", "0.5", "right"],
     ["2 <b>eat</b>", "root", "", "", "", ""],
-    ["3 fish", "obj", "2 <b>eat</b>", "1 Cats", "0.250", "wrong"],
+    ["3 fish", "obj", "2 <b>eat</b>", "1 Cats", "0.25", "wrong"],
   ]);
 });
 

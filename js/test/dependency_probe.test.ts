@@ -66,9 +66,9 @@ test("every word has a governor with a probability, the root too", () => {
   expect(tableOf(scene)).toEqual({
     columns: ["word", "relation", "governor", "predicted", "probability", "right or wrong"],
     rows: [
-      ["1 Cats", "nsubj", "2 <b>eat</b>", "2 <b>eat</b>", "0.750", "right"],
-      ["2 <b>eat</b>", "root", "", "root", "0.500", "right"],
-      ["3 fish", "obj", "2 <b>eat</b>", "1 Cats", "0.500", "wrong"],
+      ["1 Cats", "nsubj", "2 <b>eat</b>", "2 <b>eat</b>", "0.75", "right"],
+      ["2 <b>eat</b>", "root", "", "root", "0.5", "right"],
+      ["3 fish", "obj", "2 <b>eat</b>", "1 Cats", "0.5", "wrong"],
     ],
   });
 });

@@ -1,10 +1,14 @@
 import { render } from "lit-html";
 import { expect, test } from "vitest";
 import { gridHeight, leftWidth, planFor } from "../src/explorer/arrangement.js";
+import type { NamedHead } from "../src/explorer/explorer_types.js";
 import { gridTitle } from "../src/explorer/grid_title.js";
+import { legendView } from "../src/explorer/legend_view.js";
 import type { GridState } from "../src/head_grid/state.js";
+import { THEMES } from "../src/shared/theme.js";
 import { WIDTH, type WireArray } from "../src/shared/wire.js";
 import { gridState } from "./grid_state.js";
+import { stack } from "./view_state.js";
 
 function zeros(dtype: WireArray["dtype"], ...shape: number[]): WireArray {
   const count = shape.reduce((a, b) => a * b, WIDTH[dtype]);
@@ -49,6 +53,27 @@ test("the title of a comparison says what the bars under the cells are", () => {
   const grid = { versus: "other" as const, metric: "change", _metrics: numbers, _thumbnails };
   expect(said(gridState(grid))).toContain("orange = more in B, bar = change");
 });
+
+test("a model with one head has the only head", () => {
+  const one = { ...stack, n_layers: 1, n_heads: 1, n_key_heads: 1 };
+  expect(said(gridState({ _stacks: [one] }))).toContain("The only head dark");
+});
+
+test.each([
+  [null, false, "0 100\u00a0%"],
+  [[], false, "0 100\u00a0% heads of this model have no tested names"],
+  [[{ head: [0, 0, "self"], label: "a", said: "a", family: "rests" }], true, "rests changed"],
+] as const)(
+  "the legend of names %o says what was tested and changed",
+  (named, isChanged, words) => {
+    const el = document.createElement("div");
+    render(legendView(THEMES.light, named as NamedHead[] | null, isChanged), el);
+    const text = (el.textContent ?? "").replace(/[ \n]+/g, " ").trim();
+    expect(text).toContain(words);
+    expect(text.includes("tested")).toBe(named?.length === 0);
+    expect(text.includes("changed")).toBe(isChanged);
+  },
+);
 
 test("on dark paper much attention is bright", () => {
   expect(said(gridState({}), true)).toContain("All 24 heads bright = much attention");

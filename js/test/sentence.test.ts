@@ -193,7 +193,10 @@ test("the line names only the head and the words that are drawn, in 500 random s
     const first = from === undefined ? undefined : reading.words.query[from];
     if (!isOff && first && first.kind === "word") check(quoted[0] === first.text, line);
     if (isOff) {
-      check(line.includes("is off: it looks nowhere") && !quoted.length, line);
+      const others = disabled.length - 1;
+      const beside = others ? `, with ${others === 1 ? "L" : `${others} heads`}` : "";
+      check(line.includes(` is off${beside}`) && !quoted.length, line);
+      check(line.includes(": it looks nowhere"), line);
       continue;
     }
     const row = from === undefined ? undefined : maps[layer * HEADS + number]?.[from];
@@ -347,6 +350,15 @@ test("a flat model draws neither arcs nor tints, and a head that is off none", (
   expect(marksOf(read(screenOf(sharp, { tokens }))).size).toBeGreaterThan(0);
   const off = read(screenOf(sharp, { tokens, disabled: [[0, 0, "self"]] }));
   expect(marksOf(off).size).toBe(0);
+  // Two heads that are off have changed the answer together.
+  const both = screenOf(sharp, {
+    tokens,
+    disabled: [
+      [0, 0, "self"],
+      [1, 2, "self"],
+    ],
+  });
+  expect(said(both)).toContain("L0 H0 is off, with L1 H2: it looks nowhere");
 });
 
 test("an arc up to another line ends below the number of its word", () => {

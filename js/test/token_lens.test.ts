@@ -119,7 +119,7 @@ describe("what is shown", () => {
       [0, 1, "self"],
     ]);
     expect(inWords(pair, [1, 0])).toBe("L1 H0: cat → sat 70\u00a0%, its strongest key");
-    expect(tableOf(pair).rows[0]).toEqual(["L1 H0", "yes", "0.7"]);
+    expect(tableOf(pair).rows[0]).toEqual(["L1 H0 (2-1)", "yes", "0.7"]);
     const one = scene(
       pairState({ _lens: { ...PAIR, goes: wireOf(Uint8Array.of(0, 0, 1, 0), [2, 2]) } }),
     );

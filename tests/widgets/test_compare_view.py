@@ -270,7 +270,8 @@ def test_captions_name_the_two(pair: tuple[Attention, Attention]) -> None:
     assert "A: the cat sits on the mat. · B: the cats sit on the mat, today." in caption
     assert "without a counterpart: cat sits (A alone), cats sit , today (B alone)" in caption
     most = np.nanmax(np.abs(view.difference))
-    assert f"the difference −{most:.3g} to +{most:.3g}" in caption
+    points = f"{100 * most:.0f}\u00a0points"
+    assert f"the difference −{points} to +{points}" in view.caption.scale
     table = view.figure().table
     assert list(table.columns) == ["from", "to", "A", "B", "A − B"]
     where = np.nanargmax(np.abs(view.difference[1]))
@@ -344,7 +345,7 @@ def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
 def test_a_picture_has_the_maps_that_the_page_has(pair: tuple[Attention, Attention]) -> None:
     view = CompareView(*pair, layer=2, head=1)
     a, b, difference = f"A: {ONE.lower()}", f"B: {OTHER.lower()}", "A − B"
-    end = next(text for text in texts(view.figure()) if text.startswith("+0."))
+    end = next(text for text in texts(view.figure()) if re.match(r"\+[\d.]+\u00a0points", text))
     over = f"{difference}, ±{end[1:]}"  # its range, which the colours of a difference state too
     expected = {
         "all": [a, b, over, difference],

@@ -137,8 +137,8 @@ def test_what_was_chosen_is_outlined_and_said(found: CoreferenceAccuracies, vari
             said = next(text for text in texts(shown) if "with weight" in text)
             assert said.startswith(f"{PASSAGES[0].words[word]} (word {word}) with weight ")
             assert said.endswith(f", {verdict}")
-            shown_weight = re.search(r"weight (\S+),", said)
-            assert shown_weight and float(shown_weight[1]) == pytest.approx(weight, rel=5e-3)
+            shown_weight = re.search(r"weight ([\d.]+)\u00a0%,", said)
+            assert shown_weight and float(shown_weight[1]) == pytest.approx(100 * weight, abs=0.5)
             # Each antecedent has an outline, and the key's sample.
             assert len(lines(shown, LIGHT.muted, 1)) == len(one.antecedents) + 1
             assert len(lines(shown, LIGHT.accent, 1)) == 2, "the mention, and the key's sample"

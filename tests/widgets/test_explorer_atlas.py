@@ -129,6 +129,8 @@ def test_an_embedded_model_brings_its_atlas(model: AttentionModel, atlas: Atlas)
 def test_an_explorer_can_have_no_atlas(model: AttentionModel) -> None:
     explorer = explore(model, TEXT, treebank=False, atlas=False)
     assert explorer.wait(60) and explorer.card is None and len(explorer.labels) == 0
+    # Nobody asked for names: the page does not say that the heads have none.
+    assert on_page(explorer, "tested") is None
     assert "atlas=False" in explorer.code()
     state = explorer.to_state()
     assert state["atlas"] is False
@@ -139,6 +141,7 @@ def test_an_explorer_can_have_no_atlas(model: AttentionModel) -> None:
         again.close()
     foreign = explore(load_model("attnwidget/induction"), "a b a", treebank=False)
     assert foreign.wait(60) and foreign.card is None and "atlas" not in foreign.code()
+    assert on_page(foreign, "tested") == []
     foreign.close()
 
 

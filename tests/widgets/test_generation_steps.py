@@ -59,8 +59,9 @@ def test_the_caption_names_the_step_of_the_locked_query(written: Attention) -> N
     assert not any("generated token" in note for note in view.caption.notes)
     view.tokens = [("query", steps["first"] + 1)]
     (note,) = [note for note in view.caption.notes if note.startswith("generated token")]
-    assert note.startswith("generated token 2 of 8: in 0.45")
-    assert note.endswith(", ".join(f"{text} {share:.3f}" for text, share in steps["rivals"][1]))
+    assert note.startswith("generated token 2 of 8: in 45\u00a0%")
+    rivals = [f"{text} {100 * share:.1f}\u00a0%" for text, share in steps["rivals"][1]]
+    assert note.endswith(", ".join(rivals))
     # A token of the prompt was not written by the model.
     view.tokens = [("query", 3)]
     assert not any("generated token" in note for note in view.caption.notes)

@@ -91,6 +91,11 @@ def test_selected_heads_are_ringed_and_the_last_is_named(
     assert "L2 H3" in texts(picture)
     assert "selected 2 heads: L0 H1, L2 H3" in texts(picture)
     if behaviours is None:
+        # The rings lie under all numbers, so that they hide no neighbour.
+        drawn = list(ElementTree.fromstring(picture.svg).iter())
+        first = next(i for i, each in enumerate(drawn) if (each.text or "").isdigit())
+        accents = [i for i, each in enumerate(drawn) if each.get("stroke") == colours.accent]
+        assert max(accents) < first
         shown = {at: text for text, at in numbers(picture)}
         under = [
             text

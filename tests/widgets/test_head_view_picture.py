@@ -64,6 +64,12 @@ def share(value: float) -> str:
     return "<0.0005" if value < 0.0005 else f"{float(f'{value:.3g}'):.10g}"
 
 
+def spoken(value: float) -> str:
+    """A weight as sentences and colour bars have it, from 0.1 % on."""
+    digits = 0 if value >= 0.0995 else 1
+    return f"{math.floor(100 * 10**digits * value + 0.5) / 10**digits:.{digits}f}\xa0%"
+
+
 def per_cent(value: float) -> str:
     """A share beside a word, of 1 % or more."""
     return f"{math.floor(100 * float(value) + 0.5)}\xa0%"
@@ -155,7 +161,7 @@ def test_a_locked_token_has_its_weights_beside_the_other_side(attention: Attenti
     assert {per_cent(weight) for weight in column if weight >= 0.01} <= set(texts(view.figure()))
     # On a relative scale the lines of a token are scaled to the strongest of them.
     view.scale = "sqrt"
-    assert view.caption.scale.endswith(f"0 to {share(float(column.max()))}, this token")
+    assert view.caption.scale.endswith(f"0 to {spoken(float(column.max()))}, this token")
 
 
 def test_top_mass_keeps_the_strongest_of_each_row(attention: Attention) -> None:
@@ -265,9 +271,9 @@ def test_a_locked_pair_is_outlined_and_read_out(attention: Attention) -> None:
     view = HeadView(attention, 3, 5, mode="matrix", tokens=[("query", 3), ("key", 4)])
     frames = strokes(view.figure(), LIGHT.accent)
     assert len(frames) == 2 and all(number(frame, "stroke-width") == 2 for frame in frames)
-    weight = share(float(attention.weights(3, 5)[3, 4]))
-    assert f"told → his {weight}" in texts(view.figure())
-    assert view.figure().table.values.tolist() == [["told", "his", weight]]
+    weight = float(attention.weights(3, 5)[3, 4])
+    assert f"told → his {spoken(weight)}" in texts(view.figure())
+    assert view.figure().table.values.tolist() == [["told", "his", share(weight)]]
 
 
 def test_highlighted_words_have_the_second_colour(attention: Attention) -> None:
@@ -372,8 +378,8 @@ def test_a_window_shows_a_part_of_the_matrix_and_the_caption_says_which(long: At
     shown = weights[100:120, 300:320]
     colours = ramp_table("light")[levels(shown, float(shown.max()), "sqrt")]
     expected = {at: css(colours[at]) for at in np.ndindex(20, 20)}
-    assert view.caption.scale.endswith(f"0 to {share(float(shown.max()))}, in sight")
-    assert {"sqrt · in sight", share(float(shown.max()))} <= set(texts(view.figure()))
+    assert view.caption.scale.endswith(f"0 to {spoken(float(shown.max()))}, in sight")
+    assert {"sqrt · in sight", spoken(float(shown.max()))} <= set(texts(view.figure()))
     assert cell_colours(view) == expected
     assert "zoomed: queries 100 to 119 and keys 300 to 319 of 512 in sight" in view.caption.notes
     assert {"t100", "t119", "t300", "t319"} <= set(texts(view.figure()))

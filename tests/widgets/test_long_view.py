@@ -501,7 +501,7 @@ def test_pictures_and_pages_hold_what_is_in_sight(
     if mode == "lines":
         assert "the strongest 1 link in sight; weaker links are not shown" in notes
     else:
-        assert "<s> (0) in a column of its own, at most 0.7" in notes
+        assert "<s> (0) in a column of its own, at most 70\u00a0%" in notes
     assert list(table.iloc[0]) == ["needle (7100)", "needle (1234)", "0.456"]
     svg = (tmp_path / "view.svg").read_text("utf-8")
     assert svg.count("needle") >= 4

@@ -67,7 +67,7 @@ def assert_one_answer(model: AttentionModel, found: Atlas, text: str) -> None:
         assert grid.caption.head.endswith(f"{shown}" if shown else ")"), grid.caption.head
         # The heading of the card, in the explorer and alone.
         readable = words_of(name).said if name else "no name"
-        title = f"{head} ({head.layer + 1}-{head.head + 1}) · {readable}"
+        title = f"{head} · {readable}"
         for view in (explorer.card, cards):
             assert view.head == head
             assert title in texts(view.figure()), title

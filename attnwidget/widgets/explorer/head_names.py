@@ -68,6 +68,7 @@ class HeadNames:
         #: Whether the atlas came with the model or was kept for it.
         self.is_own_atlas = atlas is None and self.atlas is not None
         self._seconds = _TOKENS * seconds_per_token
+        self._are_wanted = atlas is not False
         self._may_offer = atlas is None and model.tokenizer is not None and STACK in shapes
         if self.atlas is not None:
             refuse_atlas_of_other_heads(self.atlas, model, shapes)
@@ -80,8 +81,10 @@ class HeadNames:
         return {} if self.atlas is None else names_in(self.atlas)
 
     @property
-    def tested(self) -> list[dict[str, Any]]:
-        """The names as the page says them; [] without an atlas."""
+    def tested(self) -> list[dict[str, Any]] | None:
+        """The names as the page says them; [] if none are known, None if none are wanted."""
+        if self.atlas is None and not self._are_wanted:
+            return None
         said = {head: (name, words_of(name)) for head, name in self.by_head.items()}
         return [
             {
@@ -176,7 +179,7 @@ class HeadNames:
 
     def _colour_families(self) -> None:
         """Colour the names of heads in the grid by what the heads do."""
-        tested = self.tested
+        tested = self.tested or []
         self._explorer.grid.colour_names([[named["head"], named["family"]] for named in tested])
 
     def _show_card(self) -> None:

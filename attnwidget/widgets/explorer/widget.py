@@ -721,8 +721,8 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             self._accepted = ""
 
     @computed("labels", "card")
-    def _tested(self) -> list[dict[str, Any]]:
-        """The tested names of heads as the page says them; [] without an atlas."""
+    def _tested(self) -> list[dict[str, Any]] | None:
+        """The tested names of heads as the page says them; None if none are wanted."""
         return self._names.tested
 
     def relations(self) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
 import { inLine } from "../shared/in_line.js";
-import { alignedWeights, counted } from "../shared/numbers.js";
+import { counted, digits } from "../shared/numbers.js";
 import { shareText } from "../shared/percent_text.js";
 import type { Outcome } from "../shared/verdict.js";
 import type { Answers } from "./answerer.js";
@@ -27,7 +27,6 @@ export function weightedParts(
   weight: string,
 ): Pick<Answers, "predicted" | "scale" | "outcomes" | "columns" | "cells"> {
   const arcs = new Map(predicted.map((arc) => [arc.dependent, arc]));
-  const print = alignedWeights(Math.max(...predicted.map(({ weight }) => weight), 0));
   return {
     predicted,
     scale: `width: ${weight}, 10 pixels for 1, at least 0.75`,
@@ -36,7 +35,7 @@ export function weightedParts(
     cells: (word) => {
       const arc = arcs.get(word);
       if (!arc) return ["", "", ""];
-      return [numberedWord(tree, arc.governor), print(arc.weight), verdictText(arc.right)];
+      return [numberedWord(tree, arc.governor), digits(arc.weight), verdictText(arc.right)];
     },
   };
 }

@@ -67,8 +67,8 @@ export interface ExplorerState
   progress: ByPanel<number>;
   _shown: Input | Record<string, never>;
   _examples: Example[];
-  /** What tests found that heads do. */
-  _tested: NamedHead[];
+  /** What tests found that heads do; null where nobody asked for names. */
+  _tested: NamedHead[] | null;
   /** The label of the button below an error, such as "read the first 512 tokens"; "" for none. */
   _way_out: string;
   /** The number of clicks on this button. */

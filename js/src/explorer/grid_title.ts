@@ -50,9 +50,8 @@ export function gridTitle(
   const lock = (side: "query" | "key") => grid?.tokens.filter(([of]) => of === side).at(-1)?.[1];
   const [from, to] = [lock("query"), lock("key")];
   if (!asks || !reading || from === undefined || from !== rows.query) {
-    const plural = count === 1 ? "head" : "heads";
     if (painted && !grid._thumbnails?.signed) return paintedTitle(painted, reading, count);
-    return html`<span>All ${count} ${plural}</span>
+    return html`<span>${count === 1 ? "The only head" : `All ${count} heads`}</span>
       <span class="attnw-ex-muted">${colourHint(grid, isDark)}</span>`;
   }
   const word = fromWord(wordAt(reading, "query", from));

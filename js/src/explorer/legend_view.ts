@@ -1,12 +1,16 @@
 import { html, nothing } from "lit-html";
+import { ORANGE } from "../head_grid/changed_paper.js";
 import { barView } from "../shared/colour_bar_view.js";
 import { FAMILIES, FAMILY_COLOURS } from "../shared/families.js";
 import type { Theme } from "../shared/theme.js";
 import type { NamedHead } from "./explorer_types.js";
 
-/** The one legend: the colours of weights, and what the marks of named heads stand for. */
-export function legendView(theme: Theme, named: NamedHead[]) {
-  const there = FAMILIES.filter((family) => named.some((of) => of.family === family));
+/**
+ * The one legend: the colours of weights, what the marks of named heads stand for, and the paper of
+ * heads that other heads change. `named` is null where nobody asked for names.
+ */
+export function legendView(theme: Theme, named: NamedHead[] | null, hasChanges: boolean) {
+  const there = FAMILIES.filter((family) => named?.some((of) => of.family === family));
   const colours = FAMILY_COLOURS[theme.dark ? "dark" : "light"];
   return html`<div class="attnw-ex-key">
     <span class="attnw-ex-ink">0 ${barView(theme, [])} 100&nbsp;%</span>
@@ -14,6 +18,12 @@ export function legendView(theme: Theme, named: NamedHead[]) {
       (family) => html`<span class="attnw-ex-family"><s
         style=${`background: ${theme.forced ? theme.text : colours[family]}`}></s>${family}</span>`,
     )}
-    ${named.length ? nothing : html`<span>heads of this model have no tested names</span>`}
+    ${
+      hasChanges && !theme.forced
+        ? html`<span class="attnw-ex-family"><s
+      style=${`background: ${theme.dark ? ORANGE.dark : ORANGE.light}`}></s>changed</span>`
+        : nothing
+    }
+    ${named?.length === 0 ? html`<span>heads of this model have no tested names</span>` : nothing}
   </div>`;
 }

@@ -152,7 +152,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
           <h4 aria-level="2" ?hidden=${!isOpen("grid")}
             >${questionOf(model, screen, figures.models, look)}</h4>
           ${panelViews((name) => name === "grid")}
-          ${isOpen("grid") ? legendView(look.theme, model.get("_tested")) : nothing}
+          ${isOpen("grid") ? legendView(look.theme, model.get("_tested"), !!screen.grid?._thumbnails?.changes) : nothing}
           ${answersView(screen.guess, reading, guessHint(model, screen), left, selecting(model))}
         </div>
         <div class="attnw-ex-right">
@@ -241,7 +241,7 @@ function shownHead(
   const head = String(model.get("selected").at(-1));
   return headTitle({
     reading,
-    hasNames: model.get("_tested").length > 0,
+    hasNames: !!model.get("_tested")?.length,
     isOff: model.get("disabled").some((off) => String(off) === head),
     fixed: model.get("_source").fixed ?? "",
     switchHead: () => switchHead(model),

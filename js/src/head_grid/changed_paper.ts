@@ -2,7 +2,8 @@ import { clamp } from "../shared/clamp.js";
 import { channels } from "../shared/colour.js";
 import type { Theme } from "../shared/theme.js";
 
-const ORANGE = { light: "#f7b95a", dark: "#8a5410" };
+/** The paper of a head that changed as much as the scale shows. */
+export const ORANGE = { light: "#f7b95a", dark: "#8a5410" };
 
 /**
  * How much of the orange the paper of a changed head takes, 0 to 1. The scale is the same in every

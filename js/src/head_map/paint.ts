@@ -171,6 +171,11 @@ export function paintMap(pen: Pen, scene: MapScene, pointed?: Pointed): void {
   const around = size.ring;
   const chosen = new Set(selected);
   pen.textBaseline = "middle";
+  // Under all numbers: a ring hides no neighbour of its head.
+  for (const point of selected) {
+    ring(pen, point, around, 4, theme.background);
+    ring(pen, point, around, 2, theme.accent);
+  }
   paintTexts(pen, scene);
   pen.textAlign = "center";
   pen.lineJoin = "round";
@@ -178,14 +183,7 @@ export function paintMap(pen: Pen, scene: MapScene, pointed?: Pointed): void {
   for (const point of points) if (!chosen.has(point)) paintHead(pen, scene, point);
   paintNames(pen, scene);
   pen.font = labelFont(font, true, size.text);
-  // On top of their neighbours, each on a disc of background that its ring encloses.
-  for (const point of selected) {
-    ring(pen, point, around, 4, theme.background);
-    pen.fillStyle = theme.background;
-    pen.fill();
-    paintHead(pen, scene, point);
-    ring(pen, point, around, 2, theme.accent);
-  }
+  for (const point of selected) paintHead(pen, scene, point);
   const { hovered, focused, brush, label = "" } = pointed ?? {};
   for (const point of [hovered, focused]) {
     if (!point) continue;

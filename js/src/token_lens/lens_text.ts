@@ -10,7 +10,7 @@ import {
 } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
 import { barTexts } from "../shared/colour_bar.js";
-import { shortName } from "../shared/head_names.js";
+import { shortName, wholeName } from "../shared/head_names.js";
 import { inLine } from "../shared/in_line.js";
 import { labelOf, specialName, tokenInQuotes } from "../shared/labels.js";
 import { counted } from "../shared/numbers.js";
@@ -163,7 +163,7 @@ export function tableOf(scene: Scene): Table {
     const { cols } = scene.layout;
     const cell: Cell = side ? [largestIn(scene, i), i] : [Math.floor(i / cols), i % cols];
     const place = side ? labelOf(other, tokens[cell[0]] ?? -1) : goes?.[i] ? "yes" : "";
-    const name = shortName(head, scene.state);
+    const name = wholeName(head, scene.state);
     if (scene.off[i]) return { name, value: 0, place: "off" };
     return { name, value: valueAt(scene, cell), place };
   });

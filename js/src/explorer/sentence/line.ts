@@ -57,13 +57,15 @@ function named(head: Head, name: string): Line {
 
 /** "In L1 H3 (pronoun to its person), " */
 function inHead({ head, name, othersOff }: Reading): Line {
-  const [off] = othersOff;
-  const off1 = off && othersOff.length === 1 ? headName(off) : counted(othersOff.length, "head");
   const line = [plain("In "), ...named(head, name)];
-  if (off) line.push(muted(` with ${off1} off`));
+  if (othersOff.length) line.push(muted(` with ${others(othersOff)} off`));
   line.push(plain(", "));
   return line;
 }
+
+/** "L2 H11", or "3 heads" */
+const others = (heads: Head[]): string =>
+  heads[1] ? counted(heads.length, "head") : headName(heads[0] as Head);
 
 /** "[CLS] and [SEP]", "When (the first word)" */
 function restingNames({ axes, words, hidden }: Reading): string {
@@ -115,9 +117,11 @@ const HANDS_ON = {
 };
 
 /** The line about a head that is off. */
-const offLine = ({ head, method }: Reading): Line => [
+const offLine = ({ head, method, othersOff }: Reading): Line => [
   { text: headName(head), style: "head" },
-  plain(` is off: it looks nowhere and hands on ${HANDS_ON[method ?? "uniform"]}.`),
+  plain(
+    ` is off${othersOff.length ? `, with ${others(othersOff)}` : ""}: it looks nowhere and hands on ${HANDS_ON[method ?? "uniform"]}.`,
+  ),
 ];
 
 /** The line about two words. */

@@ -77,9 +77,9 @@ const lastLock = (tokens: ViewState["tokens"], side: "query" | "key") =>
   tokens.filter(([name]) => name === side).at(-1)?.[1];
 
 /** The tested name of a head, or the label that a reader wrote. */
-export function nameOf(head: Head, labels: HeadLabel[] = [], named: NamedHead[] = []) {
+export function nameOf(head: Head, labels: HeadLabel[] = [], named: NamedHead[] | null = null) {
   const label = labelOfHead(head, labels);
-  const tested = named.find((of) => sameHead(of.head, head));
+  const tested = named?.find((of) => sameHead(of.head, head));
   if (tested && (!label || label === tested.label))
     return { name: tested.said, family: tested.family };
   return { name: label && inQuotes(label), family: "" as const };
