@@ -9,17 +9,19 @@ from attnwidget.charts.frame_columns import checked
 from attnwidget.charts.layer_curves import curves
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.series_style import colours, legend_columns, ordered
-from attnwidget.charts.theme import HEIGHT, WIDTH, panel_width, publication
+from attnwidget.charts.theme import HEIGHT, WIDTH, panel_width, panels_in_row, publication
 
 _GAP = 16
 _AXIS = 56
 """Pixels that a panel's y axis takes."""
+_LEAST = 60
+"""Pixels of a panel at least, if there is another beside it."""
 
 
-def curve_panels(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.HConcatChart:
+def curve_panels(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.VConcatChart:
     """Draw a panel per quantity, side by side over the layers: Kobayashi et al. 2020, Figure 3.
 
-    Points are heads, lines means over a layer's heads. Quantities have scales of their own.
+    Panels that do not fit beside the others stand in the next row. Points are heads, lines means over a layer's heads. Quantities have scales of their own.
 
     Args:
         frame: columns layer and head (from 0), series (the class of tokens), quantity (the panel
@@ -35,7 +37,7 @@ def curve_panels(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.
         >>> from attnwidget.charts.curve_panels import curve_panels
         >>> frame = pd.DataFrame({"layer": 0, "head": 0, "series": "[SEP]",
         ...                       "quantity": ["weight", "norm"], "value": [0.4, 0.1]})
-        >>> len(curve_panels(frame, title="Weights and norms").hconcat)
+        >>> len(curve_panels(frame, title="Weights and norms").vconcat[0].hconcat)
         2
     """
     table = checked(frame, ["layer", "head", "series", "quantity", "value"], "curve_panels")
@@ -48,10 +50,12 @@ def curve_panels(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.
         direction="horizontal",
         columns=legend_columns(names, width),
     )
-    plot = panel_width(width, len(quantities), gap=_GAP, axis=_AXIS)
+    in_row = panels_in_row(width, len(quantities), least=_LEAST, gap=_GAP, axis=_AXIS)
+    plot = panel_width(width, in_row, gap=_GAP, axis=_AXIS)
     panels = [
         curves(table[table["quantity"] == quantity], quantity, series=series, legend=legend)
         for quantity in quantities
     ]
     sized = [panel.properties(width=plot, height=HEIGHT) for panel in panels]
-    return offline(publication(alt.hconcat(*sized, spacing=_GAP), title, width))
+    rows = [alt.hconcat(*sized[i : i + in_row], spacing=_GAP) for i in range(0, len(sized), in_row)]
+    return offline(publication(alt.vconcat(*rows, spacing=_GAP), title, width))

@@ -65,7 +65,7 @@ class NormsResult(HeadResult):
         of = {f"norm of {name}": self.norms[c] for c, name in enumerate(self.classes)}
         return to | of
 
-    def chart(self, *, width: int = 640) -> alt.HConcatChart:
+    def chart(self, *, width: int = 640) -> alt.VConcatChart:
         """Draw weights and norms of every head side by side (Kobayashi et al. 2020, figure 3).
 
         Args:

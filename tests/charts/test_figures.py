@@ -327,7 +327,9 @@ def test_a_map_of_any_extent_is_drawn(scale: tuple[float, float]) -> None:
 @pytest.mark.slow
 def test_panels_share_their_layers_and_have_their_own_values() -> None:
     spec = CHARTS["panels"]().to_dict()
-    titles = [panel["layer"][0]["encoding"]["y"]["title"] for panel in spec["hconcat"]]
+    titles = [
+        panel["layer"][0]["encoding"]["y"]["title"] for panel in spec["vconcat"][0]["hconcat"]
+    ]
     assert titles == ["weight a", "norm ‖a f(x)‖"]
     written = texts(drawn("panels"))
     assert all(written.count(name) == 1 for name in CLASSES), "one legend for all panels"

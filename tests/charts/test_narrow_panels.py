@@ -11,6 +11,7 @@ import pytest
 import vl_convert
 from PIL import Image
 
+from attnwidget.charts.curve_panels import curve_panels
 from attnwidget.charts.head_heatmap import head_heatmaps
 from attnwidget.charts.offset_maps import offset_maps
 from attnwidget.charts.score_panels import score_panels
@@ -38,6 +39,23 @@ def scores(width: int) -> alt.VConcatChart:
     reference = {"UUAS": {"linear baseline": 0.4}}
     table = pd.DataFrame(rows)
     return score_panels(table, title="Trees", reference=reference, width=width)
+
+
+def curves(width: int) -> alt.VConcatChart:
+    rows = [
+        {"layer": layer, "head": head, "series": series, "quantity": quantity, "value": 0.5}
+        for layer in range(12)
+        for head in range(2)
+        for series in ("[CLS]", "previous token", "all other tokens")
+        for quantity in ("weight", "norm of the value", "weight × norm")
+    ]
+    return curve_panels(pd.DataFrame(rows), title="Norms", width=width)
+
+
+@pytest.mark.parametrize("width", [320, 380, 480])
+def test_curves_of_three_quantities_fit_a_phone(width: int) -> None:
+    picture = Image.open(io.BytesIO(vl_convert.vegalite_to_png(curves(width).to_dict())))
+    assert picture.width <= width
 
 
 @pytest.mark.parametrize("draw", [heatmaps, maps_of_offsets, scores])

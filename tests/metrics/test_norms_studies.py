@@ -161,7 +161,7 @@ def test_batches_and_merging_change_nothing(model: Any, accumulator: Any, field:
 @pytest.mark.slow
 def test_charts_and_tables_carry_every_class(model: Any) -> None:
     found = measure(model, SEGMENTS[:1], [Norms(), Gradients()], progress=False)
-    assert len(found["norms"].chart().hconcat) == 2
+    assert len(found["norms"].chart().vconcat[0].hconcat) == 2
     assert "gradient to . ," in set(found.to_frame()["metric"])
     found["gradients"].chart().to_dict()
 

@@ -203,7 +203,9 @@ def test_looking_away_result(model: Any) -> None:
     assert list(table.index) == list(TARGETS)
     assert table.iloc[0, 1] == heads["to [SEP] without obj as dependent"][3, 4]
     chart = found.chart().to_dict()
-    assert len(chart["hconcat"]) == 3 and "3 words with it, 25 without" in str(chart["title"])
+    assert len(chart["vconcat"][0]["hconcat"]) == 3 and "3 words with it, 25 without" in str(
+        chart["title"]
+    )
 
 
 @pytest.mark.parametrize(
