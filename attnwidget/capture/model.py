@@ -333,6 +333,7 @@ class AttentionModel:
         said = text if media else read
         options = {"images": images, "audio": audio, **options}
         attention.made_by = self._call(said, pair, **options, seed=seed or None)
+        attention.source_text = _source_text(read, pair)
         return attention
 
     def _with_media(
@@ -421,6 +422,7 @@ class AttentionModel:
         for index, attention in by_index.items():
             options = {"truncate": truncate or None}
             attention.made_by = self._call(texts[index], seconds[index], **options)
+            attention.source_text = _source_text(texts[index], seconds[index])
         return [by_index[index] for index in range(len(encoded))]
 
     @in_plain_torch
@@ -1012,3 +1014,10 @@ def _refuse_choices(hf_model: Any) -> None:
             "load_model(hf_model.base_model, tokenizer), and read each choice with "
             "attend(question, choice)"
         )
+
+
+def _source_text(*texts: object) -> str:
+    """Return one or two texts as a reader wrote them; "" for words, chats and other inputs."""
+    given = [text for text in texts if text is not None]
+    written = [text for text in given if isinstance(text, str)]
+    return " ".join(written) if len(written) == len(given) else ""

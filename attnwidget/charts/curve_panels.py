@@ -21,7 +21,8 @@ _LEAST = 60
 def curve_panels(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.VConcatChart:
     """Draw a panel per quantity, side by side over the layers: Kobayashi et al. 2020, Figure 3.
 
-    Panels that do not fit beside the others stand in the next row. Points are heads, lines means over a layer's heads. Quantities have scales of their own.
+    Panels that do not fit beside the others stand in the next row. Points are heads, lines means
+    over a layer's heads. Quantities have scales of their own.
 
     Args:
         frame: columns layer and head (from 0), series (the class of tokens), quantity (the panel

@@ -109,8 +109,8 @@ def test_the_page_gets_both_maps_on_common_axes(
     assert difference is not None
     assert np.array_equal(difference, maps[0] - maps[1], equal_nan=True)
     assert on_page(view, "map") is None and on_page(view, "compared") == [
-        ONE.lower(),
-        OTHER.lower(),
+        ONE,
+        OTHER,
     ]
     view.close()
 
@@ -267,7 +267,7 @@ def test_what_cannot_be_compared_is_refused(
 def test_captions_name_the_two(pair: tuple[Attention, Attention]) -> None:
     view = CompareView(*pair, 2, 3, mode="matrix", tokens=[("query", 1)])
     caption = str(view.caption)
-    assert "A: the cat sits on the mat. · B: the cats sit on the mat, today." in caption
+    assert "A: The cat sits on the mat. · B: The cats sit on the mat, today." in caption
     assert "without a counterpart: cat sits (A alone), cats sit , today (B alone)" in caption
     most = np.nanmax(np.abs(view.difference))
     points = f"{100 * most:.0f}\u00a0points"
@@ -277,7 +277,7 @@ def test_captions_name_the_two(pair: tuple[Attention, Attention]) -> None:
     where = np.nanargmax(np.abs(view.difference[1]))
     assert table.iloc[0]["to"] == on_page(view, "axes")["key"]["text"][where]
     written = " ".join(texts(view.figure()))
-    assert [written.count(name) for name in ("A: the cat", "B: the cats", "small BERT")] == [
+    assert [written.count(name) for name in ("A: The cat", "B: The cats", "small BERT")] == [
         1,
         1,
         0,
@@ -301,8 +301,9 @@ def test_captions_name_the_two(pair: tuple[Attention, Attention]) -> None:
     [
         (
             ("The men said that he would not leave the old ship.", "The men left."),
-            ("the men said that he would not leave the old…", "the men left."),
+            ("The men said that he would not leave the old…", "The men left."),
         ),
+        (("Captain Léa left.", "Captain Léa slept."), ("Captain Léa left.", "Captain Léa slept.")),
         (
             ("They said that the captain of the long ship told his men.",) * 2,
             ("first", "second"),
@@ -344,7 +345,7 @@ def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
 
 def test_a_picture_has_the_maps_that_the_page_has(pair: tuple[Attention, Attention]) -> None:
     view = CompareView(*pair, layer=2, head=1)
-    a, b, difference = f"A: {ONE.lower()}", f"B: {OTHER.lower()}", "A − B"
+    a, b, difference = f"A: {ONE}", f"B: {OTHER}", "A − B"
     end = next(text for text in texts(view.figure()) if re.match(r"\+[\d.]+\u00a0points", text))
     over = f"{difference}, ±{end[1:]}"  # its range, which the colours of a difference state too
     expected = {

@@ -114,6 +114,8 @@ class Attention:
             from elsewhere, and for an attention read with heads off.
         intact: The attention before `without` switched heads off; otherwise the attention itself.
         made_by: The Python call that made the attention, or None if unknown.
+        source_text: The text as it was passed to the model, two texts with a space between; ""
+            if unknown.
         media: The pictures and sounds that the places of tokens belong to.
         head_maps: The maps behind the methods, for other modules of the package.
 
@@ -171,6 +173,7 @@ class Attention:
         self.reading = reading
         self.intact = self
         self.made_by: Call | None = None
+        self.source_text = ""
         self.head_maps = HeadMaps(
             by_number,
             stacks,

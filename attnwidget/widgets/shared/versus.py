@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from itertools import takewhile
 from textwrap import shorten
 from typing import Any
@@ -106,7 +107,7 @@ def names_of_two(attention: Attention, other: Attention) -> tuple[str, str]:
         >>> from attnwidget.widgets.shared.versus import names_of_two
         >>> model = load_model()
         >>> names_of_two(model.attend("The cat sat."), model.attend("The dog sat."))
-        ('the cat sat.', 'the dog sat.')
+        ('The cat sat.', 'The dog sat.')
         >>> attention = model.attend("The cat sat.")
         >>> names_of_two(attention.without([(0, 3)]), attention)
         ('without L0 H3 (uniform)', 'intact')
@@ -139,7 +140,29 @@ def _words(attention: Attention) -> list[str]:
     words = [
         text for text, kind in zip(axis.text, axis.special, strict=True) if kind in ("", "first")
     ]
+    words = _spelled(words, attention.source_text)
     return [f" {word}" if word[:1].isalnum() else word for word in words]
+
+
+def _spelled(words: list[str], text: str) -> list[str]:
+    """Return words as the text spells them: a vocabulary may lack capitals and accents.
+
+    The words stay as they are if the text has other words.
+    """
+    spelled = []
+    rest = text
+    for word in words:
+        rest = rest.lstrip()
+        spelled.append(rest[: len(word.strip())])
+        rest = rest[len(word.strip()) :]
+    alike = [_plain(word) for word in spelled] == [_plain(word.strip()) for word in words]
+    return spelled if alike else words
+
+
+def _plain(text: str) -> str:
+    """Return a text without capitals and accents."""
+    parts = unicodedata.normalize("NFD", text.casefold())
+    return "".join(sign for sign in parts if not unicodedata.combining(sign))
 
 
 def _excerpt(words: list[str], start: int) -> str:

@@ -20,7 +20,7 @@ export const NUMBERS = 120;
 const ONE_LINE = 400;
 const BARS = 440;
 /** Room for the weight before an example. */
-export const WEIGHT = 36;
+export const WEIGHT = 40;
 
 export interface AtlasLayout {
   isWide: boolean;

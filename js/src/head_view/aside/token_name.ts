@@ -1,5 +1,4 @@
 import { labelOf, quoted } from "../../shared/labels.js";
-import { figures } from "../../shared/numbers.js";
 import { shareText } from "../../shared/percent_text.js";
 import { type Print, printer } from "../../shared/quantity.js";
 import type { Axis } from "../../shared/types.js";
@@ -20,11 +19,9 @@ export const tokenName = (axis: Axis, index: number): string =>
 export const listName = (axis: Axis, index: number): string =>
   isMany(axis) ? placed(axis, index) : labelOf(axis, index);
 
-/** Prints values of a quantity, also small ones of many keys, which leave little to each. */
+/** Prints values of a quantity, also small weights of many keys, which leave little to each. */
 export function printerOf(exact: boolean, quantity: string, key: Axis): Print {
   const print = printer(quantity);
-  if (!isMany(key) || !exact) return print;
-  const small = quantity === "weights" ? shareText : figures;
-  return (value, largest) =>
-    largest === undefined && value > 0 ? small(value) : print(value, largest);
+  if (quantity !== "weights" || !isMany(key) || !exact) return print;
+  return (value, largest) => (value > 0 && largest === undefined ? shareText(value) : print(value));
 }

@@ -3,6 +3,7 @@ import { AXIS_LABEL_SIZE, labelFont, write } from "../../shared/labels.js";
 import { counted } from "../../shared/numbers.js";
 import { type Pen, paintRaster } from "../../shared/pen.js";
 import { paintStrike } from "../../shared/strike.js";
+import { wrapped } from "../../shared/text_width.js";
 import { isWhole } from "../../shared/window.js";
 import { isZoomable, type Positions, type Scene, widestOf } from "../scene.js";
 import { LEVELS } from "../several/head_colours.js";
@@ -56,8 +57,8 @@ function leastNote({ map, absent }: Scene): string {
   return `${of}no lines below ${share}, or below ${map.signed ? 0.1 : 3}\u00a0%`;
 }
 
-const NO_LINES = ["No link is stronger than", "1.5 times an even share."];
-const NO_DIFFERENCES = ["No link differs by 0.1\u00a0%", "of the scale of A and B."];
+const NO_LINES = "No link is stronger than 1.5 times an even share.";
+const NO_DIFFERENCES = "No link differs by 0.1\u00a0% of the scale of A and B.";
 
 /** The lines to draw: all in sight, and those of the tokens that are locked or pointed at. */
 export interface Chosen {
@@ -185,10 +186,11 @@ export function paintLinesOn(pen: Pen, at: Drawn, lines: Lines, scene: Scene, fa
 function paintNoLines(pen: Pen, at: Drawn, lines: Lines, { map, state, theme, font }: Scene) {
   if (lines.count > 0 || !map.least || state.top_mass < 1 || !at.isWhole) return;
   const { x, y, width, height } = at.box;
-  const words = map.signed ? NO_DIFFERENCES : NO_LINES;
+  pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
+  const text = map.signed ? NO_DIFFERENCES : NO_LINES;
+  const words = wrapped(text, width - 16, (part) => pen.measureText(part).width);
   const line = AXIS_LABEL_SIZE + 4;
   const top = y + height / 2 - ((words.length - 1) * line) / 2;
-  pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
   pen.textBaseline = "middle";
   for (const [i, text] of words.entries())
     write(pen, text, [x + width / 2, top + i * line], theme.muted, "center");
