@@ -82,7 +82,7 @@ class HeadNames:
 
     @property
     def tested(self) -> list[dict[str, Any]] | None:
-        """The names as the page says them; [] if none are known, None if none are wanted."""
+        """The tested names for the page; [] without an atlas, None with `atlas=False`."""
         if self.atlas is None and not self._are_wanted:
             return None
         said = {head: (name, words_of(name)) for head, name in self.by_head.items()}

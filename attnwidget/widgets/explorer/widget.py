@@ -722,7 +722,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
 
     @computed("labels", "card")
     def _tested(self) -> list[dict[str, Any]] | None:
-        """The tested names of heads as the page says them; None if none are wanted."""
+        """The tested names of heads for the page; None with `atlas=False`."""
         return self._names.tested
 
     def relations(self) -> tuple[str, ...]:

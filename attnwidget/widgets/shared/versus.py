@@ -145,9 +145,9 @@ def _words(attention: Attention) -> list[str]:
 
 
 def _spelled(words: list[str], text: str) -> list[str]:
-    """Return words as the text spells them: a vocabulary may lack capitals and accents.
+    """Return words with the capitals and accents of the text, which a vocabulary may lack.
 
-    The words stay as they are if the text has other words.
+    A text with different words changes nothing.
     """
     spelled = []
     rest = text

@@ -3,7 +3,7 @@ import { inQuotes } from "../shared/labels.js";
 import { counted, printP } from "../shared/numbers.js";
 import { percentText } from "../shared/percent_text.js";
 import { headName } from "../shared/types.js";
-import { printed, type Row } from "./rows.js";
+import { printed, printScore, type Row } from "./rows.js";
 import {
   type AtlasState,
   type Card,
@@ -41,8 +41,6 @@ export const KIND_MEANINGS: Record<Kind, string> = {
   missed: "missed: the name predicts a link, and the head does not make it",
 };
 
-const number = (value: number | null): string =>
-  value === null ? "–" : value.toFixed(2).replace("-", "−");
 const change = (value: number | null): string =>
   value === null ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`;
 
@@ -62,7 +60,7 @@ export function cardSentences(card: Card): string[] {
   const held =
     named.held_out === null
       ? ""
-      : `On other texts: ${number(named.held_out)} against ${number(named.held_out_control)}.`;
+      : `On other texts: ${printScore(named.held_out)} against ${printScore(named.held_out_control)}.`;
   const auc =
     named.auc === null
       ? ""
@@ -75,7 +73,7 @@ export function cardSentences(card: Card): string[] {
 }
 
 const scoreAgainst = ({ score, control, control_name }: Score) =>
-  `${number(score)} against ${number(control)} by ${control_name}`;
+  `${printScore(score)} against ${printScore(control)} by ${control_name}`;
 
 /** Whether more than the sentences is shown: without a name, only if all scores are asked for. */
 export const isWhole = (card: Card, { all_scores }: Pick<AtlasState, "all_scores">): boolean =>
@@ -94,8 +92,8 @@ export const shownScores = ({ scores }: Card, all: boolean): Score[] =>
       );
 
 export const scoreTexts = ({ score, control }: Score): [score: string, control: string] => [
-  number(score),
-  number(control),
+  printScore(score),
+  printScore(control),
 ];
 
 /** A score in words. */

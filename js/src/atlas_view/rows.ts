@@ -88,13 +88,15 @@ export const sorted = (wish: Wish, column: Column): Pick<Wish, "sort" | "descend
     wish.sort === column ? !wish.descending : column === "strength" || column === "held out",
 });
 
-const share = (value: number) => (Number.isNaN(value) ? "–" : value.toFixed(2).replace("-", "−"));
+/** Prints a score; a score that nobody measured is null, or NaN in an array. */
+export const printScore = (value: number | null): string =>
+  value === null || Number.isNaN(value) ? "–" : value.toFixed(2).replace("-", "−");
 
 /** A row as it is printed. */
 export const printed = (row: Row): Record<Column, string> => ({
   head: headName(row.head),
   name: row.said || "no name",
-  strength: share(row.strength),
-  "held out": share(row.heldOut),
+  strength: printScore(row.strength),
+  "held out": printScore(row.heldOut),
   outcome: row.losing || "–",
 });

@@ -142,6 +142,8 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     root.classList.toggle("attnw-ex-own-legend", hasOwnLegend(model, screen));
     const isSentence = reading && !reading.compared.length && fitsSentence(reading.words);
     const isEditing = form.isOpen() || !isSentence;
+    const tested = model.get("_tested");
+    const hasChanges = !!screen.grid?._thumbnails?.changes;
     const line = lineNow(model, screen, root.dataset.link === "lost");
     return html`${form.view(isEditing)}
       ${reading && !isEditing ? sentence.view(reading, look) : nothing}
@@ -152,7 +154,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
           <h4 aria-level="2" ?hidden=${!isOpen("grid")}
             >${questionOf(model, screen, figures.models, look)}</h4>
           ${panelViews((name) => name === "grid")}
-          ${isOpen("grid") ? legendView(look.theme, model.get("_tested"), !!screen.grid?._thumbnails?.changes) : nothing}
+          ${isOpen("grid") ? legendView(look.theme, tested, hasChanges) : nothing}
           ${answersView(screen.guess, reading, guessHint(model, screen), left, selecting(model))}
         </div>
         <div class="attnw-ex-right">

@@ -151,7 +151,8 @@ export function legendOf(scene: Scene) {
     inLine([symbol, scaleName(scale, quantity, isPlain), ...range]);
   if (maps?.signed) {
     const print = printOf(maps);
-    const texts: [string, string, string] = [print(-(end ?? 1)), "0", print(end ?? 1)];
+    const most = end ?? 1;
+    const texts: [string, string, string] = [print(-most), "0", print(most)];
     return { bar, texts, words: words(`${differenceName(state)}, one scale for all heads`) };
   }
   if (maps?.times_keys)

@@ -76,9 +76,8 @@ export function curveOf(
   const shape = { first, weights, left, right };
   const key = tokenInQuotes(state._token_axes.key, link.key);
   const now = at - first;
-  const said = [
-    `${distanceName(at)}: weight ${shareText(weights[now] ?? 0)}, score ${figures(scores[now] ?? 0)}`,
-  ];
+  const weight = shareText(weights[now] ?? 0);
+  const said = [`${distanceName(at)}: weight ${weight}, score ${figures(scores[now] ?? 0)}`];
   if (at !== own) said.push(`in the text ${shareText(weights[own - first] ?? 0)}`);
   const curve = {
     title: `The weight of ${key} if it stood elsewhere, by tokens before the query`,

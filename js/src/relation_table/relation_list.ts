@@ -76,7 +76,8 @@ export function relationList(actions: Actions) {
         tabindex=${row.relation === list.current() ? 0 : -1} aria-pressed=${isChosen}
         aria-label=${called === text.relation ? nothing : text.relation}>${called}</button></th
       ><td>${text.n}</td
-      ><td><span class="attnw-rel-chip" title=${`counted from 1: ${paperName(row.head)}`}>${text.head}</span></td
+      ><td><span class="attnw-rel-chip" title=${`counted from 1: ${paperName(row.head)}`}
+        >${text.head}</span></td
       ><td><span aria-hidden="true" title=${row.direction}
         >${directionOf(text.direction, layout)}</span
         ><span class="attnw-unseen">${row.direction}</span></td

@@ -13,10 +13,10 @@ export function barTexts(
 ): [string, string, string] {
   const at = inverse(scale);
   // One digit tells an order of magnitude; three would run into the next label.
-  const digit = (x: number) => Number(x.toPrecision(1));
-  const least = at(0) * maximum;
-  const low = print(maximum).endsWith("%") ? `${digit(100 * least)}\u00a0%` : digit(least);
-  return [scale === "log" ? `≤${low}` : "0", print(at(0.5) * maximum), print(maximum)];
+  const most = print(maximum);
+  const [, percent = ""] = /(\u00a0%)$/.exec(most) ?? [];
+  const low = Number((at(0) * maximum * (percent ? 100 : 1)).toPrecision(1));
+  return [scale === "log" ? `≤${low}${percent}` : "0", print(at(0.5) * maximum), most];
 }
 
 /** The values along a wedge, which is linear on the absolute scale. */

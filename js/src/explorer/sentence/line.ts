@@ -58,14 +58,15 @@ function named(head: Head, name: string): Line {
 /** "In L1 H3 (pronoun to its person), " */
 function inHead({ head, name, othersOff }: Reading): Line {
   const line = [plain("In "), ...named(head, name)];
-  if (othersOff.length) line.push(muted(` with ${others(othersOff)} off`));
+  const off = others(othersOff);
+  if (off) line.push(muted(` with ${off} off`));
   line.push(plain(", "));
   return line;
 }
 
-/** "L2 H11", or "3 heads" */
-const others = (heads: Head[]): string =>
-  heads[1] ? counted(heads.length, "head") : headName(heads[0] as Head);
+/** "L2 H11", "3 heads", or "" */
+const others = ([first, ...rest]: Head[]): string =>
+  rest[0] ? counted(1 + rest.length, "head") : first ? headName(first) : "";
 
 /** "[CLS] and [SEP]", "When (the first word)" */
 function restingNames({ axes, words, hidden }: Reading): string {
@@ -117,12 +118,14 @@ const HANDS_ON = {
 };
 
 /** The line about a head that is off. */
-const offLine = ({ head, method, othersOff }: Reading): Line => [
-  { text: headName(head), style: "head" },
-  plain(
-    ` is off${othersOff.length ? `, with ${others(othersOff)}` : ""}: it looks nowhere and hands on ${HANDS_ON[method ?? "uniform"]}.`,
-  ),
-];
+function offLine({ head, method, othersOff }: Reading): Line {
+  const beside = others(othersOff);
+  const handsOn = HANDS_ON[method ?? "uniform"];
+  return [
+    { text: headName(head), style: "head" },
+    plain(` is off${beside && `, with ${beside}`}: it looks nowhere and hands on ${handsOn}.`),
+  ];
+}
 
 /** The line about two words. */
 function pairLine(reading: Reading, query: number, key: number): Line {
