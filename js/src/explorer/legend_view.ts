@@ -1,5 +1,4 @@
 import { html, nothing } from "lit-html";
-import { ORANGE } from "../head_grid/changed_paper.js";
 import { barView } from "../shared/colour_bar_view.js";
 import { FAMILIES, FAMILY_COLOURS } from "../shared/families.js";
 import type { Theme } from "../shared/theme.js";
@@ -18,12 +17,7 @@ export function legendView(theme: Theme, named: NamedHead[] | null, hasChanges: 
       (family) => html`<span class="attnw-ex-family"><s
         style=${`background: ${theme.forced ? theme.text : colours[family]}`}></s>${family}</span>`,
     )}
-    ${
-      hasChanges && !theme.forced
-        ? html`<span class="attnw-ex-family"><s
-      style=${`background: ${theme.dark ? ORANGE.dark : ORANGE.light}`}></s>changed</span>`
-        : nothing
-    }
+    ${hasChanges ? html`<span class="attnw-ex-family attnw-ex-paper"><s></s>changed</span>` : nothing}
     ${named?.length === 0 ? html`<span>heads of this model have no tested names</span>` : nothing}
   </div>`;
 }

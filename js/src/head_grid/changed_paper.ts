@@ -2,8 +2,7 @@ import { clamp } from "../shared/clamp.js";
 import { channels } from "../shared/colour.js";
 import type { Theme } from "../shared/theme.js";
 
-/** The paper of a head that changed as much as the scale shows. */
-export const ORANGE = { light: "#f7b95a", dark: "#8a5410" };
+const ORANGE = { light: "#f7b95a", dark: "#8a5410" };
 
 /**
  * How much of the orange the paper of a changed head takes, 0 to 1. The scale is the same in every

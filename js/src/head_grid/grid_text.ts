@@ -54,16 +54,12 @@ export function strongest(maps: SmallMaps, axes: Axes, [row, col]: Cell) {
   };
 }
 
-/**
- * Prints the values of thumbnails: differences with a sign, weights times keys as a multiple. With
- * the largest value of a table, prints values for the table.
- */
-function printOf({ quantity, signed, times_keys }: SmallMaps, largest?: number) {
+/** Prints the values of thumbnails: differences with a sign, weights times keys as a multiple. */
+function printOf({ quantity, signed, times_keys }: SmallMaps, isTable = false) {
   const digits = tablePrinter(quantity);
   if (times_keys) return (x: number) => `${digits(x)}×`;
-  if (largest === undefined) return (signed ? differencePrinter : printer)(quantity);
-  const print = (x: number) => digits(x, largest);
-  return signed ? signedValue(print) : print;
+  if (isTable) return signed ? signedValue(digits) : digits;
+  return (signed ? differencePrinter : printer)(quantity);
 }
 
 /** The change of a head after heads were switched off. */
@@ -343,7 +339,7 @@ export function tableOf(scene: Scene): Table {
     : [...maxima.keys()].sort((a, b) => Math.abs(maxima[b] ?? 0) - Math.abs(maxima[a] ?? 0));
   const picked = [...new Set([...chosen, ...off, ...others.filter((head) => head >= 0)])];
   const listed = picked.slice(0, MOST_ROWS);
-  const print = printOf(maps, Math.max(...listed.map((i) => Math.abs(maxima[i] ?? 0))));
+  const print = printOf(maps, true);
   return {
     columns,
     rows: listed.map((i) => {

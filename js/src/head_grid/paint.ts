@@ -31,8 +31,8 @@ import { hasLabels, type Scene } from "./scene.js";
 const LABEL_LINE = 9;
 /** Numbers beside cells smaller than this would touch. */
 const CROWDED = 14;
-/** Two numbers that are nearer run into each other. */
-const LABEL_ROOM = 18;
+/** Stands for no row and no column, and is beside none. */
+const NO_PLACE = -9;
 
 /**
  * Everything, with the small maps as `composed` made them; squares stand for maps that are not
@@ -72,7 +72,7 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
   paintColumnLabels(pen, scene, pointer);
   const ranks = scene.order.sort === "all";
   const marked = new Set(ranks ? [] : selected.map(([row]) => row)).add(
-    pointer.hovered?.[0] ?? Number.NaN,
+    pointer.hovered?.[0] ?? NO_PLACE,
   );
   if (hand && !ranks && !scene.order.perLayer) marked.add(scene.state.layer);
   paintRowLabels(pen, scene, marked, pointer.scrolled);
@@ -142,7 +142,7 @@ function paintColumnLabels(pen: Pen, scene: Scene, { hovered, scrolled: [left, t
     write(pen, text, [left + layout.x0, line], theme.text);
     return;
   }
-  const marked = new Set(scene.selected.map(([, col]) => col)).add(hovered?.[1] ?? Number.NaN);
+  const marked = new Set(scene.selected.map(([, col]) => col)).add(hovered?.[1] ?? NO_PLACE);
   for (let col = 0; col < layout.cols; col++) {
     const middle = corner(layout, [0, col])[0] + layout.cell / 2;
     if (isCrowded(layout.cell, col, marked)) continue;
@@ -195,9 +195,7 @@ function marginName({ stack, order }: Scene, side: "rows" | "columns", at: numbe
 
 /** Of small cells every fifth number is printed, and those that are marked, without neighbours. */
 const isCrowded = (cell: number, at: number, marked: Set<number>): boolean =>
-  cell < CROWDED &&
-  !marked.has(at) &&
-  (at % 5 !== 0 || [...marked].some((other) => Math.abs(other - at) * cell < LABEL_ROOM));
+  cell < CROWDED && !marked.has(at) && (at % 5 !== 0 || marked.has(at - 1) || marked.has(at + 1));
 
 /** A strip at the left of each head with a tested name, in the colour of what the head does. */
 function paintFamilies(pen: Pen, { layout, theme, order, families }: Scene): void {
