@@ -57,10 +57,11 @@ export function cardSentences(card: Card): string[] {
     const none = `None of ${card.scores.length} measured behaviours describes this head.`;
     return closest ? [none, `Closest: ${closest.said}, ${scoreAgainst(closest)}.`] : [none];
   }
+  const control = printScore(named.held_out_control);
   const held =
     named.held_out === null
       ? ""
-      : `On other texts: ${printScore(named.held_out)} against ${printScore(named.held_out_control)}.`;
+      : `On other texts: ${printScore(named.held_out)} against ${control}.`;
   const auc =
     named.auc === null
       ? ""

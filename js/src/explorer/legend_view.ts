@@ -4,6 +4,8 @@ import { FAMILIES, FAMILY_COLOURS } from "../shared/families.js";
 import type { Theme } from "../shared/theme.js";
 import type { NamedHead } from "./explorer_types.js";
 
+const PAPER = html`<span class="attnw-ex-family attnw-ex-paper"><s></s>changed</span>`;
+
 /**
  * The one legend: the colours of weights, what the marks of named heads stand for, and the paper of
  * heads that other heads change. `named` is null where nobody asked for names.
@@ -17,7 +19,7 @@ export function legendView(theme: Theme, named: NamedHead[] | null, hasChanges: 
       (family) => html`<span class="attnw-ex-family"><s
         style=${`background: ${theme.forced ? theme.text : colours[family]}`}></s>${family}</span>`,
     )}
-    ${hasChanges ? html`<span class="attnw-ex-family attnw-ex-paper"><s></s>changed</span>` : nothing}
+    ${hasChanges ? PAPER : nothing}
     ${named?.length === 0 ? html`<span>heads of this model have no tested names</span>` : nothing}
   </div>`;
 }
