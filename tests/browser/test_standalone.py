@@ -91,9 +91,24 @@ def test_its_weights_are_those_of_the_kernel(
     seen.page.goto(page.as_uri())
     view = seen.page.locator(".attnw-root", has_not=seen.page.locator("canvas.attnw-grid"))
     largest = attention.weights()[0, 0, 1:-1, 1:-1].max()
-    label = re.compile(re.escape(f"{largest:.3f}"))
-    expect(view.locator(".attnw-lines-figure")).to_have_attribute("aria-label", label)
+    figure = view.locator(".attnw-lines-figure")
+    expect(figure).to_have_attribute("aria-label", re.compile(re.escape(in_per_cent(largest))))
     expect(view).not_to_contain_text("rounded")
+    figure.focus()
+    # Readers see punctuation in quotes.
+    words = [token if token.isalnum() else f"“{token}”" for token in attention.tokens]
+    for query in range(1, len(words) - 1):
+        row = attention.weights()[0, 0, query]
+        keys = sorted(range(1, len(words) - 1), key=lambda key: -row[key])[:3]
+        shares = [f"{words[key]} {in_per_cent(row[key])}" for key in keys]
+        figure.press("ArrowDown" if query > 1 else "Home")
+        said = f"{words[query]} → {' · '.join(shares)}"
+        expect(view.locator(".attnw-readout")).to_have_text(said)
+
+
+def in_per_cent(weight: float) -> str:
+    """A weight as readers see it: whole from 10 % on, one decimal below."""
+    return f"{100 * weight:.{0 if weight >= 0.0995 else 1}f}\N{NO-BREAK SPACE}%"
 
 
 def test_refuses_a_page_over_the_limit(attention: Attention, tmp_path: Path) -> None:
