@@ -10,6 +10,7 @@ from browser.axe import AXE, complaints
 from browser.figures import SETUP
 from browser.notebook import OpenNotebook
 from browser.overflow import overflowing
+from browser.reader_numbers import in_per_cent
 from browser.settled import settle
 
 pytestmark = pytest.mark.browser
@@ -75,7 +76,7 @@ def test_three_panels_are_in_step(in_lab: OpenNotebook) -> None:
     first, second = notebook.value("[float(one.weights(4, 4)[0, 1]) for one in (attention, other)]")
     words = readout.text_content() or ""
     for value in (first, second):
-        assert f"{value:.3g}" in words
+        assert in_per_cent(value) in words
     page.keyboard.press("Escape")
 
     # What became more has the colour of the opposite end of what became less.

@@ -13,6 +13,7 @@ from browser.axe import AXE, complaints
 from browser.notebook import OpenNotebook
 from browser.overflow import nested_scrolling, overflowing
 from browser.pages import Watched
+from browser.reader_numbers import in_per_cent
 from browser.settled import settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -47,7 +48,7 @@ def test_view_and_lens_follow_the_slider(in_lab: OpenNotebook) -> None:
         notebook.page.keyboard.press("ArrowRight")
     notebook.wait_for_value("view.tokens[0][1] - first", 1)
     expect(answers).to_have_count(5)
-    expect(answers.first).to_have_text("in 0.454", use_inner_text=True)
+    expect(answers.first).to_have_text(f"in {in_per_cent(0.454)}", use_inner_text=True)
     expect(title).to_contain_text("From “them”")
     settle(root)
     box = slider(root).bounding_box()

@@ -13,6 +13,7 @@ from browser.axe import complaints
 from browser.notebook import LiveNotebook, OpenNotebook
 from browser.overflow import overflowing
 from browser.pages import Watched
+from browser.reader_numbers import in_per_cent
 from browser.settled import settle
 from references.formula_attention import FormulaAttention
 
@@ -82,8 +83,9 @@ class OnPage:
         self.page.wait_for_function(wait, arg=[canvas, step])
 
     def weight(self, query: int, key: int) -> str:
-        """As Python has it, in three digits."""
-        return f"{self.notebook.value(f'float(attention.value(0, 1, {query}, {key}))'):.3g}"
+        """As Python has it, in per cent."""
+        code = f"float(attention.value(0, 1, {query}, {key}))"
+        return in_per_cent(self.notebook.value(code))
 
 
 @pytest.mark.slow
@@ -93,7 +95,9 @@ def test_by_keyboard_from_the_overview_to_one_weight(in_lab: OpenNotebook) -> No
     notebook = view.notebook
     view.wait_for_step(32)
     expect(view.caption).to_contain_text("maxima of 32 × 32 positions")
-    expect(view.caption).to_contain_text("<s> (0) in a column of its own, at most 0.7")
+    expect(view.caption).to_contain_text(
+        "<s> (0) in a column of its own, at most 70\N{NO-BREAK SPACE}%"
+    )
 
     # From block to block, and nearer at the cursor, until cells are pairs of tokens.
     view.figure.focus()
@@ -145,7 +149,9 @@ def test_by_keyboard_from_the_overview_to_one_weight(in_lab: OpenNotebook) -> No
     page.keyboard.press("m")
     notebook.wait_for_value("view.mode", "lines")
     expect(view.caption).to_contain_text("the strongest 300 links in sight; weaker links")
-    links = view.root.get_by_role("button", name="go to needle (7100) → needle (1234), 0.456")
+    links = view.root.get_by_role(
+        "button", name="go to needle (7100) → needle (1234), 46\N{NO-BREAK SPACE}%"
+    )
     expect(links).to_be_visible()
     assert complaints(page) == []
     notebook.use_theme("dark")
@@ -162,7 +168,7 @@ def test_by_mouse_what_is_passed_through_is_never_asked_for(in_lab: OpenNotebook
     page = view.page
     notebook = view.notebook
     page.mouse.move(*view.point_of(*NEEDLES))
-    expect(view.readout).to_contain_text("at most 0.456")
+    expect(view.readout).to_contain_text("at most 46\N{NO-BREAK SPACE}%")
 
     # A wheel with Ctrl, about the pointer.
     page.keyboard.down("Control")
@@ -216,7 +222,9 @@ def test_a_saved_page_shows_what_was_in_sight(seen: Watched, tmp_path: Path) -> 
     view.tokens = [("query", 7100), ("key", 1234)]
     page.goto(view.save(tmp_path / "view.html").as_uri())
     root = page.locator(".attnw-view-root")
-    expect(root.locator(".attnw-readout")).to_have_text("needle (7100) → needle (1234) 0.456")
+    expect(root.locator(".attnw-readout")).to_have_text(
+        "needle (7100) → needle (1234) 46\N{NO-BREAK SPACE}%"
+    )
     expect(root.locator(".attnw-curve")).to_be_visible()
     page.get_by_text("about this page").click()
     expect(page.get_by_text("long input: holds an overview of L0 H1")).to_be_visible()

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from browser.figures import SETUP
 from browser.notebook import OpenNotebook
+from browser.reader_numbers import in_per_cent, in_points
 
 pytestmark = pytest.mark.browser
 
@@ -25,14 +26,16 @@ def test_a_switch_in_a_linked_grid_changes_the_bars(in_lab: OpenNotebook) -> Non
     notebook.run_cell(0)
     root = notebook.output(0).locator(".attnw-root")
     answers = root.get_by_role("list", name="answers").locator("li")
-    expect(answers.first).to_have_text("her: 0.824")
+    expect(answers.first).to_have_text(f"her: {in_per_cent(0.824)}")
     notebook.run_cell(1)
     notebook.run_cell(2)
-    expect(answers.first).to_contain_text("her: 0.824, ")
+    expect(answers.first).to_contain_text(f"her: {in_per_cent(0.824)}, ")
     after, change = notebook.value(
         "[float(predictions.to_frame()[name][0]) for name in ('after', 'change')]"
     )
-    expect(answers.first).to_have_text(f"her: 0.824, {after:.3f}, −{-change:.3f}")
+    expect(answers.first).to_have_text(
+        f"her: {in_per_cent(0.824)}, {in_per_cent(after)}, {in_points(change)}"
+    )
     assert after < 0.8
     expect(root.locator(".attnw-prediction-caption")).to_contain_text("L1 H8, L5 H8 (uniform)")
     expect(root.get_by_role("grid")).to_have_attribute("aria-busy", "false")

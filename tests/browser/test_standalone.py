@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from attnwidget import Attention, load_model, save_page
 from browser.figures import GridOnPage, colour_scale, inked
 from browser.pages import Watched
+from browser.reader_numbers import in_per_cent
 
 pytestmark = pytest.mark.browser
 
@@ -104,11 +105,6 @@ def test_its_weights_are_those_of_the_kernel(
         figure.press("ArrowDown" if query > 1 else "Home")
         said = f"{words[query]} → {' · '.join(shares)}"
         expect(view.locator(".attnw-readout")).to_have_text(said)
-
-
-def in_per_cent(weight: float) -> str:
-    """A weight as readers see it: whole from 10 % on, one decimal below."""
-    return f"{100 * weight:.{0 if weight >= 0.0995 else 1}f}\N{NO-BREAK SPACE}%"
 
 
 def test_refuses_a_page_over_the_limit(attention: Attention, tmp_path: Path) -> None:
