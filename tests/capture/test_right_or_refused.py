@@ -398,3 +398,10 @@ def test_padding_on_the_left_computes_what_sdpa_computes() -> None:
             tapped = hf_model(**inputs)[0]
     real = inputs["attention_mask"].bool()
     torch.testing.assert_close(tapped[real], untapped[real], atol=1e-5, rtol=0)
+
+
+def test_a_refused_model_is_not_told_that_a_picture_is_missing() -> None:
+    model = load_model(build("got_ocr2", "GotOcr2ForConditionalGeneration"))
+    with pytest.raises(ValueError, match="does not know this argument") as refused:
+        model.attend({"input_ids": torch.tensor([[5, 6, 7]])})
+    assert "pass both" not in str(refused.value)
