@@ -117,7 +117,7 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
     inputs: dict[str, Tensor] = {}
     for name, value in raw_inputs.items():
         if name == "use_cache":
-            continue  # Every pass is read without a cache, which changes no number.
+            continue  # Every pass is read without a cache.
         if name in _EARLIER_KEYS:
             raise ValueError(
                 f"{name} has no ids of the tokens before, so their keys have no names: "
