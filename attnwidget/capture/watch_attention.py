@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -16,10 +16,21 @@ from attnwidget.capture.maps.from_queries_keys import layers_of_states
 from attnwidget.capture.tapping.attention_calls import (
     AttentionCall,
     AttentionCalls,
+    AttentionPass,
     attention_calls,
 )
 from attnwidget.capture.tapping.attention_sites import is_named_cross
+from attnwidget.capture.tapping.call_inputs import CallSizes, channel_problem, row_problem
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.capture.tapping.path_numbers import layers_at, numbers_by_path, skips_layers
 from attnwidget.capture.tapping.stack_names import StackRole, is_cross, stack_roles
+from attnwidget.capture.tapping.unread_attention import (
+    UnreadAttention,
+    advice_for,
+    python_path,
+    said_unread,
+    without_parents,
+)
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
 from attnwidget.text.index_among import index_among
@@ -56,9 +67,9 @@ class WatchedAttention:
         return len(self._passes)
 
     @property
-    def _passes(self) -> list[list[AttentionCall]]:
-        passes = [calls for calls in self._calls.passes if calls]
-        return passes or [self._calls.outside] * bool(self._calls.outside)
+    def _passes(self) -> list[AttentionPass]:
+        passes = [one for one in self._calls.passes if one.calls]
+        return passes or [self._calls.outside] * bool(self._calls.outside.calls)
 
     @in_plain_torch
     def attention(
@@ -77,22 +88,29 @@ class WatchedAttention:
         the module has a layer for each run, and `note` says so: two sentences that pass the same
         encoder are not told from two layers with the same weights.
 
+        Layers have their positions in the list of layers of the module, and `note` names layers of
+        the list that have no attention. It also names attention that was not read, such as a
+        softmax by hand, if the module has no other layers of the same stack.
+
         Args:
             tokens: The attending tokens, also of padding; or without the padding, which then is in
                 no map. In an encoder-decoder, the decoder's tokens. None takes positions. Further
                 towers, such as "vision", have positions.
             key_tokens: The attended tokens if they differ from `tokens`: the tokens of the encoder,
-                and the keys of cross-attention. A call of scaled_dot_product_attention does not
-                tell whether queries and keys are of the same sequence. If their numbers of tokens
-                are equal, the call is cross-attention only with `key_tokens`, or by its path.
-            item: Number of the input in the batch.
+                and the keys of every cross-attention to the same memory. None takes positions. A
+                call is cross-attention if its queries and keys were made of different tensors. If
+                that is not known, and their numbers of tokens are equal, it is cross-attention only
+                with `key_tokens`, or by its path.
+            item: Number of the input in the batch of the module.
             call: Number of the call of the module, from 0; may be left out for a single call.
 
         Raises:
             ValueError: The block has seen no attention, `call` or `item` does not exist, `call` is
                 None after several calls, or the tokens do not fit. Also if a query sees no key, if
-                layers of a stack differ in their numbers of tokens or heads, or if the record of a
-                call does not give the outputs of the module.
+                layers of a stack differ in their numbers of tokens or heads, if some layers of a
+                stack were not read, if the rows of a call are not the inputs of the module (it
+                moves channels, frames or windows into the batch), if attention is between channels,
+                or if the record of a call does not give the outputs of the function.
 
         Example:
             >>> import torch
@@ -104,17 +122,17 @@ class WatchedAttention:
             >>> attention, attention.weights(0, 0)[0]
             (Attention(MultiheadAttention, cross 1×2, 3 tokens), array([0.25, 0.25, 0.25, 0.25], ...
         """
-        calls = self._pass(call)
-        roles = _roles(calls, has_key_tokens=key_tokens is not None)
+        now = self._pass(call)
+        calls = now.calls
+        unread = without_parents(now.unread.values(), [part.path for part in calls])
+        roles = _roles(calls, unread, has_key_tokens=key_tokens is not None)
+        self._refuse_problems(calls)
         stacks: dict[str, list[AttentionCall]] = {}
         owners: dict[str, str] = {}
-        for part, role in zip(calls, roles, strict=True):
-            if part.problem:
-                raise ValueError(
-                    f"the attention of {_label(part.path)} is not known: {part.problem}"
-                )
+        for part, role in zip(calls, roles, strict=False):
             stacks.setdefault(role.stack, []).append(_of_item(part, item))
             owners[role.stack] = role.queries
+        self._refuse_holes(calls, unread, roles)
         order = sorted(
             stacks,
             key=lambda name: (is_cross(name), name not in _ORDER, list(stacks).index(name)),
@@ -125,11 +143,23 @@ class WatchedAttention:
                 f"key_tokens are the tokens of an encoder or of cross-attention, and {self._name} "
                 "has neither: pass tokens alone"
             )
-        axes = _Axes(tokens, key_tokens)
+        crosses = [name for name in order if is_cross(name)]
+        main = "cross" if "cross" in crosses else next(iter(crosses), "")
+        axes = _Axes(tokens, key_tokens, {part.memory for part in stacks.get(main, [])})
         layers = {}
         named = {}
+        numbers = {}
+        remarks = []
         for name in order:
             _check_alike(name, stacks[name])
+            paths = [part.path for part in stacks[name]]
+            positions = numbers_by_path(self._calls.whole, paths)
+            if positions is not None:
+                numbers[name] = layers_at(self._calls.whole, paths, positions)
+                order_of_layers = sorted(range(len(positions)), key=positions.__getitem__)
+                stacks[name] = [stacks[name][place] for place in order_of_layers]
+            if skips_layers(self._calls.whole, paths):
+                remarks.append(_said_layers(name, stacks[name], numbers.get(name)))
             shown = axes.shown(name, owners[name], stacks[name])
             kept = [_among(part, *shown) for part in stacks[name]]
             first = kept[0]
@@ -147,7 +177,6 @@ class WatchedAttention:
             )
         paths = [part.path for part in calls]
         again = next((path for path in paths if paths.count(path) > 1), None)
-        remarks = []
         if any(part.dropout for part in calls):
             remarks.append("weights before dropout")
         if again is not None:
@@ -155,25 +184,80 @@ class WatchedAttention:
                 f"{_label(again)} ran {counted(paths.count(again), 'time')}, and each run is a "
                 "layer"
             )
+        if unread:
+            remarks.append(f"not read: {said_unread(unread)} ({advice_for(unread)})")
         return Attention(
             layers,
             named,
             model_name=self._name,
+            numbers=numbers,
             no_norms="" if with_norms else _NO_OUTPUT,
             remarks=tuple(remarks),
         )
 
-    def _pass(self, number: int | None) -> list[AttentionCall]:
-        """Return the attention calls in one call of the module."""
+    def _refuse_problems(self, calls: Sequence[AttentionCall]) -> None:
+        """Refuse calls whose weights are not known, or whose rows are no inputs."""
+        paths = [part.path for part in calls]
+        for part in calls:
+            if part.problem:
+                raise ValueError(
+                    f"the attention of {_label(part.path)} is not known: {part.problem}"
+                )
+            sizes = CallSizes(
+                n_rows=len(part.query),
+                n_heads=part.query.shape[1],
+                n_query=part.query.shape[2],
+                n_key=part.key.shape[2] - len(part.added),
+                width=part.query.shape[3],
+                n_runs=paths.count(part.path),
+                tokens_first=part.tokens_first,
+            )
+            problem = channel_problem(sizes, part.modules[-1])
+            if problem:
+                raise ValueError(f"the attention of {_label(part.path)} has no tokens: {problem}")
+            problem = row_problem(self._name, part.path, sizes, part.modules)
+            if problem:
+                raise ValueError(problem)
+
+    def _refuse_holes(
+        self,
+        calls: Sequence[AttentionCall],
+        unread: Sequence[UnreadAttention],
+        roles: Sequence[StackRole],
+    ) -> None:
+        """Refuse stacks with layers that were not recorded."""
+        recorded = {role.stack for role in roles[: len(calls)]}
+        stacks = {role.stack for role in roles[len(calls) :]} & recorded
+        missing = [
+            one
+            for one, role in zip(unread, roles[len(calls) :], strict=True)
+            if role.stack in stacks
+        ]
+        if not missing:
+            return
+        name = next(role.stack for role in roles if role.stack in stacks)
+        read = [part for part in calls if not any(_is_inside(one, part.path) for one in missing)]
+        step = advice_for(missing)
+        part = _readable_part(read, missing)
+        step += "" if part is None else f", or watch a part, watch_attention({python_path(part)})"
+        raise ValueError(
+            f"{self._name} has layers of {name!r} that watch_attention cannot read: "
+            f"{said_unread(missing)}. The others would be taken for all layers: {step}"
+        )
+
+    def _pass(self, number: int | None) -> AttentionPass:
+        """Return the attention in one call of the module."""
         passes = self._passes
         if not passes:
+            unread = self._unread()
+            why = f". {said_unread(unread)}: {advice_for(unread)}" if unread else ""
             raise ValueError(
                 f"{self._name} computed no attention that watch_attention sees: call the module "
                 f"inside of the block, in the same thread. Seen are {_SEEN}; load_model reads "
-                "models of transformers"
+                f"models of transformers{why}"
             )
-        outside = [part.path for part in self._calls.outside]
-        whole = any(self._calls.passes)
+        outside = [part.path for part in self._calls.outside.calls]
+        whole = any(one.calls for one in self._calls.passes)
         twice = next((path for path in outside if whole or outside.count(path) > 1), None)
         if twice is not None:
             times = "" if whole else f" {outside.count(twice)} times"
@@ -190,8 +274,17 @@ class WatchedAttention:
         number = index_among("call", 0 if number is None else number, len(passes))
         return passes[number]
 
+    def _unread(self) -> list[UnreadAttention]:
+        """Return the modules of all calls whose attention was not recorded, each once."""
+        passes = [*self._calls.passes, self._calls.outside]
+        modules = {path: one for each in passes for path, one in each.unread.items()}
+        paths = [part.path for each in passes for part in each.calls]
+        return without_parents(modules.values(), paths)
+
     def __repr__(self) -> str:
-        return f"WatchedAttention({self._name}, {counted(self.n_calls, 'call')})"
+        unread = len(self._unread())
+        missing = f", {counted(unread, 'attention module')} not read" if unread else ""
+        return f"WatchedAttention({self._name}, {counted(self.n_calls, 'call')}{missing})"
 
 
 _NO_OUTPUT = "some of its layers show no output projection, which norms need"
@@ -202,8 +295,9 @@ def watch_attention(module: nn.Module, *, name: str | None = None) -> Iterator[W
     """Watch the attention of any torch module while it runs in the block.
 
     Seen are `torch.nn.MultiheadAttention`, in `torch.nn.TransformerEncoder` and in modules of your
-    own, and modules that call `torch.nn.functional.scaled_dot_product_attention`. Outputs,
-    gradients and random numbers of the module stay the same, in training and in inference. torch
+    own, and modules that call `torch.nn.functional.scaled_dot_product_attention`. Other attention
+    that runs in the block is named, in `note` or in an error, and not read. Outputs, gradients and
+    random numbers of the module stay the same, in training and in inference. torch
     computes no weights in its fast path, which is therefore off in the block, in this thread. For
     the transformers models of Hugging Face, `load_model` does more.
 
@@ -239,20 +333,29 @@ class _Axes:
         self,
         tokens: Sequence[str] | Tokens | None,
         key_tokens: Sequence[str] | Tokens | None,
+        memory: Set[frozenset[int] | None],
     ) -> None:
         self._tokens = _axis(tokens)
         self._key_tokens = _axis(key_tokens)
+        self._memory = memory
         # For each stack, the tokens that are no padding, if the padding is in no map.
         self._shown: dict[str, Tensor] = {}
 
-    def _sides(self, stack: str) -> tuple[Tokens | None, Tokens | None]:
+    def _sides(
+        self, stack: str, calls: Sequence[AttentionCall]
+    ) -> tuple[Tokens | None, Tokens | None]:
         """Return the named tokens for the queries and keys of a stack; None for positions."""
-        if stack not in _ORDER:
+        keys = self._key_tokens
+        if stack in _ORDER:
+            if is_cross(stack):
+                return self._tokens, keys
+            return (keys, keys) if stack == "encoder" else (self._tokens, self._tokens)
+        # Cross-attention of further stages may attend to the same memory.
+        memory = {part.memory for part in calls}
+        count = calls[0].key.shape[-2] - len(calls[0].added)
+        if keys is None or len(keys) != count or None in memory or memory != self._memory:
             return None, None
-        keys = self._tokens if self._key_tokens is None else self._key_tokens
-        if is_cross(stack):
-            return self._tokens, keys
-        return (keys, keys) if stack == "encoder" else (self._tokens, self._tokens)
+        return None, keys if is_cross(stack) else None
 
     def shown(
         self, stack: str, owner: str, calls: Sequence[AttentionCall]
@@ -264,7 +367,7 @@ class _Axes:
             owner: Name of the stack whose tokens are the queries.
             calls: The layers of the stack, of one input.
         """
-        _, key = self._sides(stack)
+        _, key = self._sides(stack, calls)
         keys = None
         padding = _common_padding(calls)
         n_added = len(calls[0].added)
@@ -286,7 +389,7 @@ class _Axes:
         """
         counts = call.query.shape[-2], call.key.shape[-2] - len(call.added)
         axes = []
-        sides = zip(("queries", "keys"), self._sides(stack), counts, strict=True)
+        sides = zip(("queries", "keys"), self._sides(stack, [call]), counts, strict=True)
         for side, tokens, count in sides:
             if tokens is not None and len(tokens) != count:
                 raise ValueError(
@@ -301,14 +404,17 @@ class _Axes:
         return query, query if key == query else key
 
 
-def _roles(calls: Sequence[AttentionCall], *, has_key_tokens: bool) -> list[StackRole]:
-    """Return the stack of each call.
+def _roles(
+    calls: Sequence[AttentionCall], unread: Sequence[UnreadAttention], *, has_key_tokens: bool
+) -> list[StackRole]:
+    """Return the stack of each call, and then of each module that was not read.
 
     Calls that do not tell whether their keys are of the same sequence are cross-attention if there
     are key tokens for them alone.
     """
-    paths = [call.path for call in calls]
+    paths = [part.path for part in (*calls, *unread)]
     crosses = [bool(call.is_cross) or is_named_cross(call.path) for call in calls]
+    crosses += [is_named_cross(part.path) for part in unread]
     roles = stack_roles(paths, crosses)
     stacks = {role.stack for role in roles}
     if has_key_tokens and len(stacks) == 1 and all(call.is_cross is None for call in calls):
@@ -327,6 +433,32 @@ def _common_padding(calls: Sequence[AttentionCall]) -> Tensor | None:
 
 def _axis(tokens: Sequence[str] | Tokens | None) -> Tokens | None:
     return tokens if tokens is None or isinstance(tokens, Tokens) else plain_axis(tokens)
+
+
+def _said_layers(stack: str, calls: Sequence[AttentionCall], numbers: LayerNumbers | None) -> str:
+    """Return a remark with the paths of layers, for a network with other parts like layers."""
+    ordinals = tuple(range(len(calls))) if numbers is None else numbers.numbers
+    of_stack = "" if stack == "self" else f" of {stack!r}"
+    first = f"layer {ordinals[0]}{of_stack} is {_label(calls[0].path)}"
+    if len(calls) == 1:
+        return first
+    return f"{first}, and layer {ordinals[-1]} is {_label(calls[-1].path)}"
+
+
+def _is_inside(unread: UnreadAttention, path: str) -> bool:
+    """Return whether an unread module is at a path or in a part of the module at the path."""
+    return not path or unread.path == path or unread.path.startswith(f"{path}.")
+
+
+def _readable_part(calls: Sequence[AttentionCall], unread: Sequence[UnreadAttention]) -> str | None:
+    """Return the path of the largest part that ran without unread attention; None without one."""
+    parts = (
+        inputs.path
+        for call in calls
+        for inputs in call.modules
+        if not any(_is_inside(one, inputs.path) for one in unread)
+    )
+    return min(parts, key=lambda path: path.count("."), default=None)
 
 
 def _label(path: str) -> str:

@@ -197,7 +197,7 @@ def test_an_encoder_decoder_has_three_stacks() -> None:
         real.weights(1, stack="encoder"), found.weights(1, stack="encoder")[:, :3, :3]
     )
     with pytest.raises(ValueError, match=r"'encoder' has 5 queries, and the tokens .* are 3"):
-        watched.attention(["a", "b", "c"], item=0)
+        watched.attention(["a", "b", "c"], key_tokens=TOKENS[:3], item=0)
     assert watched.attention(item=1).stacks["decoder"].query.text == ("0", "1", "2")
 
 
@@ -348,14 +348,15 @@ class FromMemory(nn.Module):
         return functional.scaled_dot_product_attention(query, key, key)
 
 
-def test_key_tokens_say_that_a_memory_of_equal_length_is_another_sequence() -> None:
+def test_a_memory_of_equal_length_is_another_sequence() -> None:
     module = FromMemory()
     with watch_attention(module) as watched:
         module(states(1, 5, 8), states(1, 5, 8, seed=2))
     keys = [f"m{i}" for i in range(5)]
     found = watched.attention(TOKENS, key_tokens=keys).stacks["cross"]
     assert list(found.query.text) == TOKENS and list(found.key.text) == keys
-    assert list(watched.attention(TOKENS).stacks) == ["self"]
+    unnamed = watched.attention(TOKENS).stacks["cross"]
+    assert list(unnamed.query.text) == TOKENS and unnamed.key.text == ("0", "1", "2", "3", "4")
 
 
 def test_tokens_of_a_text_name_no_patches_of_a_picture() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -13,8 +13,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from attnwidget.capture.hub_model.plain_forward import uncompiled, uncompiled_forward
+from attnwidget.capture.tapping.call_inputs import ModuleInputs
 from attnwidget.capture.tapping.hooked import hooked
-from attnwidget.capture.tapping.torch_functions import RunningModules, visible_in
+from attnwidget.capture.tapping.tensor_sources import TensorSources, key_source, tensors_in
+from attnwidget.capture.tapping.torch_functions import (
+    PRODUCTS,
+    SOFTMAXES,
+    RunningModules,
+    visible_in,
+)
+from attnwidget.capture.tapping.unread_attention import UnreadAttention, unread_attention
 
 # Differences that rounding explains between outputs, as a share of the largest number. Matrix
 # products of float32 may be computed with fewer digits (TF32).
@@ -33,8 +41,8 @@ class AttentionCall:
         key: [B, Hkv, K, D], H a multiple of Hkv.
         value: [B, Hkv, K, Dv].
         scaling: Factor of the products.
-        is_cross: Whether queries and keys were made of different tensors; None if the call does not
-            tell.
+        is_cross: Whether queries and keys were made of different tensors; None if that is not
+            known.
         visible: Bool, broadcastable to [B, H, Q, K]; None if every query sees every key.
         bias: Numbers added to the scores, broadcastable to [B, H, Q, K]; None for nothing.
         padding: Bool [B, K], True for keys that are no padding; None without a mask of padding.
@@ -42,6 +50,10 @@ class AttentionCall:
         added: Names of the keys after those of the input: "[bias]", "[zero]".
         dropout: Share of the weights that dropout set to 0 in the call.
         problem: Why the weights cannot be told, or "".
+        memory: Numbers of the arguments of the outermost module of which the keys were made; None
+            if they are not known.
+        modules: Inputs of the modules in which the call ran, the outermost first.
+        tokens_first: Whether the module reads [tokens, B, d]; None if it does not say so.
     """
 
     path: str
@@ -57,6 +69,9 @@ class AttentionCall:
     added: tuple[str, ...] = ()
     dropout: float = 0.0
     problem: str = ""
+    memory: frozenset[int] | None = None
+    modules: tuple[ModuleInputs, ...] = ()
+    tokens_first: bool | None = None
 
     def outputs(self) -> Tensor:
         """Return the sums of the values by the weights, [B, H, Q, Dv], without dropout."""
@@ -76,6 +91,64 @@ class AttentionCall:
         )
 
 
+@dataclass(eq=False)
+class AttentionPass:
+    """The attention in one call of a module.
+
+    Attributes:
+        calls: Recorded calls of attention functions, in their order.
+        unread: Modules that computed attention without such a function, by path.
+    """
+
+    calls: list[AttentionCall] = field(default_factory=list)
+    unread: dict[str, UnreadAttention] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class _RunningModule:
+    """A module whose forward has begun.
+
+    Attributes:
+        module: The module.
+        inputs: What it has read.
+        sources: The arguments of which its tensors were made.
+        n_before: Number of recorded calls and of unread modules when it began.
+        softmaxes: Shapes of the softmaxes that it has computed.
+        sums_values: Whether the result of a softmax was multiplied by further numbers.
+    """
+
+    module: nn.Module
+    inputs: ModuleInputs
+    sources: TensorSources
+    n_before: int
+    softmaxes: list[torch.Size] = field(default_factory=list)
+    sums_values: bool = False
+
+    def note(
+        self,
+        func: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        result: object,
+    ) -> None:
+        """Note a call of a torch function."""
+        self.sources.note(func, args, kwargs, result)
+        name = getattr(func, "__name__", "")
+        if func in SOFTMAXES and isinstance(result, Tensor):
+            self.softmaxes.append(result.shape)
+        elif self.softmaxes and (name in PRODUCTS or name == "einsum"):
+            operands = tensors_in(args)
+            self.sums_values = self.sums_values or any(map(self._is_weights, operands))
+
+    def _is_weights(self, operand: Tensor) -> bool:
+        """Return whether a factor has the form of a softmax, perhaps with other leading axes."""
+        return any(
+            operand.shape[-2:] == shape[-2:] and operand.numel() == shape.numel()
+            for shape in self.softmaxes
+            if len(shape) > 1
+        )
+
+
 class AttentionCalls(RunningModules):
     """Recorder of the attention functions that the modules of a model call.
 
@@ -84,16 +157,18 @@ class AttentionCalls(RunningModules):
 
     Attributes:
         paths: The path of each watched module; "" for the whole model.
-        passes: The calls in each forward of the model, in their order.
-        outside: The calls of parts of the model outside of its forward.
+        passes: The attention in each forward of the model, in their order.
+        outside: The attention in parts of the model outside of its forward.
+        whole: The model.
     """
 
     def __init__(self, whole: nn.Module) -> None:
         super().__init__()
         self.paths = {module: path for path, module in whole.named_modules()}
-        self.passes: list[list[AttentionCall]] = []
-        self.outside: list[AttentionCall] = []
-        self._whole = whole
+        self.passes: list[AttentionPass] = []
+        self.outside = AttentionPass()
+        self.whole = whole
+        self._modules: list[_RunningModule] = []
 
     def begin(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Note that the forward of a module begins.
@@ -101,23 +176,52 @@ class AttentionCalls(RunningModules):
         Raises:
             ValueError: An attention module of torch reads a nested tensor.
         """
-        if module not in self.paths:
-            return  # a copy of a watched module
+        if module not in self.paths or _is_backward():
+            return  # a copy of a watched module, or a module that runs again for its gradients
+        tensors = list(tensors_in((args, kwargs)))
         if isinstance(module, (nn.MultiheadAttention, nn.TransformerEncoderLayer)) and any(
-            isinstance(value, Tensor) and value.is_nested for value in (*args, *kwargs.values())
+            tensor.is_nested for tensor in tensors
         ):
             raise ValueError(
                 f"{type(module).__name__} {self.paths[module]!r} reads a nested tensor, which "
                 "torch computes in its fast path only, without weights: pass a padded tensor with "
                 "a mask of the padding (src_key_padding_mask or key_padding_mask)"
             )
-        if module is self._whole and module not in self.running:
-            self.passes.append([])
+        if module is self.whole and module not in self.running:
+            self.passes.append(AttentionPass())
         self.enter(module)
+        inputs = ModuleInputs(
+            self.paths[module],
+            tuple(tuple(tensor.shape) for tensor in tensors if not tensor.is_nested),
+            tuple(len(value) for value in (*args, *kwargs.values()) if isinstance(value, list)),
+        )
+        n_before = self._count()
+        self._modules.append(_RunningModule(module, inputs, TensorSources(tensors), n_before))
 
-    def end(self, module: nn.Module, *_: object) -> None:
+    def end(self, module: nn.Module, _: object, __: object, output: object) -> None:
         """Note that the forward of a module has ended, also by an exception."""
+        if _is_backward() or module not in self.running:
+            return
+        while self._modules[-1].module is not module:
+            self._modules.pop()
+        self._note_end(self._modules.pop(), output)
         self.leave(module)
+
+    def _note_end(self, ended: _RunningModule, output: object) -> None:
+        unread = unread_attention(
+            ended.module,
+            ended.inputs.path,
+            ended.softmaxes,
+            sums_values=ended.sums_values,
+            has_calls=self._count() > ended.n_before,
+        )
+        if unread is not None:
+            self._pass().unread[unread.path] = unread
+        if self._modules:
+            outer = self._modules[-1]
+            outer.sources.note_part(ended.sources, output)
+            if unread is None:
+                outer.softmaxes += ended.softmaxes
 
     def __torch_function__(
         self,
@@ -128,20 +232,41 @@ class AttentionCalls(RunningModules):
     ) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        # Activation checkpointing runs modules again in the backward pass.
-        if not self.running or torch._C._current_graph_task_id() != -1:
+        if not self._modules or _is_backward():
             return result
-        path = self.paths[self.running[-1]]
+        module = self._modules[-1]
+        path = module.inputs.path
         if func is functional.multi_head_attention_forward:
             with torch.no_grad():
-                self._keep(_whole_attention(path, func, args, kwargs, result[0]))
+                self._keep(_whole_attention(path, func, args, kwargs, result[0]), args[0], args[1])
         elif func is functional.scaled_dot_product_attention:
             with torch.no_grad():
-                self._keep(_fused_attention(path, *args, **kwargs))
+                self._keep(
+                    _fused_attention(path, func, args, kwargs, result), *_states(args, kwargs)
+                )
+        module.note(func, args, kwargs, result)
         return result
 
-    def _keep(self, call: AttentionCall) -> None:
-        (self.passes[-1] if self._whole in self.running else self.outside).append(call)
+    def _keep(self, call: AttentionCall, query: Tensor, key: Tensor) -> None:
+        source = key_source([module.sources for module in self._modules], query, key)
+        batch_first = getattr(self._modules[-1].module, "batch_first", None)
+        is_cross = source.is_cross if call.is_cross is None else call.is_cross
+        call = replace(
+            call,
+            is_cross=is_cross,
+            memory=source.memory,
+            modules=tuple(module.inputs for module in self._modules),
+            tokens_first=None if batch_first is None else not batch_first,
+        )
+        self._pass().calls.append(call)
+
+    def _pass(self) -> AttentionPass:
+        return self.passes[-1] if self.whole in self.running else self.outside
+
+    def _count(self) -> int:
+        """Return the number of recorded calls and of unread modules."""
+        now = self._pass()
+        return len(now.calls) + len(now.unread)
 
 
 @contextmanager
@@ -211,31 +336,33 @@ def _whole_attention(
     if dropout:
         given |= {"training": False}
         expected = func(*bound.args, **bound.kwargs)[0]
-    merged = call.outputs().permute(2, 0, 1, 3).flatten(2)
+    merged = call.outputs().transpose(1, 2).flatten(2)
     output = functional.linear(merged, given["out_proj_weight"], given["out_proj_bias"])
-    if expected.ndim == 2:
-        expected = expected[:, None]
-    return _checked(call, output.to(expected), expected)
+    expected = expected[None] if expected.ndim == 2 else expected.transpose(0, 1)
+    return _checked(call, output, expected)
 
 
 def _checked(call: AttentionCall, output: Tensor, expected: Tensor) -> AttentionCall:
-    """Return the call, with a problem if its record does not give the outputs of the module.
+    """Return the call, with a problem if its record does not give the outputs of the function.
 
     Args:
         call: The record.
-        output: The outputs that follow from the record, [tokens, B, d].
-        expected: The outputs of the module.
+        output: The outputs that follow from the record: [B, tokens, d], or [B, H, tokens, Dv] of
+            the heads.
+        expected: The outputs of the function.
     """
+    output = output.to(expected)
     if call.visible is not None:
         # Functions of torch disagree about the output of a query that sees no key.
         shape = (*call.query.shape[:-1], call.key.shape[-2])
-        seeing = call.visible.expand(shape).any(-1).all(1).T  # [tokens, B]
+        seeing = call.visible.expand(shape).any(-1)  # [B, H, tokens]
+        seeing = seeing.all(1) if output.ndim == 3 else seeing
         output = output[seeing]
         expected = expected[seeing]
     allowed = _ROUNDING.get(expected.dtype, 1e-3) * max(1.0, _largest(expected))
     if torch.allclose(output, expected, rtol=0, atol=allowed, equal_nan=True):
         return call
-    problem = "the weights that follow from its queries and keys give other outputs than the module"
+    problem = "the weights that follow from its queries and keys give other outputs than torch's"
     return replace(call, problem=problem)
 
 
@@ -290,6 +417,28 @@ def _masks(
 
 def _fused_attention(
     path: str,
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    result: Tensor,
+) -> AttentionCall:
+    """Return the record of a call of `scaled_dot_product_attention`."""
+    given = _fused_arguments(*args, **kwargs)
+    call = _fused_record(path, given)
+    if call.problem:
+        return call
+    expected = result
+    if call.dropout:
+        expected = func(**given | {"dropout_p": 0.0})
+    return _checked(call, call.outputs(), expected)
+
+
+def _states(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
+    given = _fused_arguments(*args, **kwargs)
+    return given["query"], given["key"]
+
+
+def _fused_arguments(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -298,40 +447,65 @@ def _fused_attention(
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> AttentionCall:
-    """Return the record of a call of `scaled_dot_product_attention`; arguments as of torch."""
-    scaling = query.shape[-1] ** -0.5 if scale is None else scale
+) -> dict[str, Any]:
+    """Return the arguments of `scaled_dot_product_attention` by name."""
+    return {
+        "query": query,
+        "key": key,
+        "value": value,
+        "attn_mask": attn_mask,
+        "dropout_p": dropout_p,
+        "is_causal": is_causal,
+        "scale": scale,
+        "enable_gqa": enable_gqa,
+    }
+
+
+def _fused_record(path: str, given: Mapping[str, Any]) -> AttentionCall:
+    query: Tensor = given["query"]
+    key: Tensor = given["key"]
+    mask: Tensor | None = given["attn_mask"]
+    scaling = query.shape[-1] ** -0.5 if given["scale"] is None else given["scale"]
     visible: Tensor | None = None
     bias: Tensor | None = None
-    if is_causal:
+    if given["is_causal"]:
         shape = query.shape[-2], key.shape[-2]
         visible = torch.ones(shape, dtype=torch.bool, device=query.device).tril()
-    elif attn_mask is not None and attn_mask.dtype == torch.bool:
-        visible = attn_mask.clone()
-    elif attn_mask is not None:
-        visible = visible_in(attn_mask)
-        bias = attn_mask.masked_fill(~visible, 0)
-    # The model may change its states in place after the call.
-    query, key, value = (one.detach().clone() for one in (query, key, value))
+    elif mask is not None and mask.dtype == torch.bool:
+        visible = mask.clone()
+    elif mask is not None:
+        visible = visible_in(mask)
+        bias = mask.masked_fill(~visible, 0)
     problem = ""
     if query.ndim != 4:
         problem = (
             f"its queries have the shape {list(query.shape)}, expected [batch, heads, tokens, "
             "size]: inputs and heads cannot be told apart"
         )
+    # The model may change its states in place after the call.
+    states = [given[name].detach().clone() for name in ("query", "key", "value")]
+    if not problem:
+        # Learned queries may be the same for all inputs of the batch.
+        n_inputs = max(map(len, states))
+        states = [one.expand(n_inputs, *one.shape[1:]) for one in states]
+    query, key, value = states
     return AttentionCall(
         path=path,
         query=query,
         key=key,
         value=value,
         scaling=scaling,
-        # Queries and keys are made before the call, so equal numbers of tokens tell nothing.
         is_cross=True if query.shape[-2] != key.shape[-2] else None,
         visible=visible,
         bias=bias,
-        dropout=dropout_p,
+        dropout=given["dropout_p"],
         problem=problem,
     )
+
+
+def _is_backward() -> bool:
+    """Return whether a backward pass runs: activation checkpointing runs modules again in it."""
+    return bool(torch._C._current_graph_task_id() != -1)
 
 
 def _same(first: Tensor, second: Tensor) -> bool:

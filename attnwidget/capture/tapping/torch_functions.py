@@ -19,8 +19,10 @@ from attnwidget.capture.tapping.attention_sites import count_heads
 from attnwidget.capture.tapping.edits import LayerChanges
 from attnwidget.kernels.weights import attention_weights
 
-_SOFTMAX = {torch.softmax, functional.softmax, Tensor.softmax}
-_PRODUCTS = {"matmul", "__matmul__", "bmm"}
+#: Softmax functions of torch.
+SOFTMAXES = {torch.softmax, functional.softmax, Tensor.softmax}
+#: Names of the functions that multiply matrices.
+PRODUCTS = {"matmul", "__matmul__", "bmm"}
 # A key is masked if its score is this far below the best score of the row: masks are -1e4 to -1e38,
 # and scores are not.
 _MASKED_BELOW = 5e3
@@ -123,10 +125,10 @@ class FunctionWatch(RunningModules):
         if func is functional.multi_head_attention_forward:
             return self._whole_attention(module, func, args, kwargs)
         result = func(*args, **kwargs)
-        if func in _SOFTMAX:
+        if func in SOFTMAXES:
             self._report_waiting()
             return self._softmax(module, result, *args, **kwargs)
-        if self._waiting is not None and getattr(func, "__name__", "") in _PRODUCTS:
+        if self._waiting is not None and getattr(func, "__name__", "") in PRODUCTS:
             return self._product(result, *args, **kwargs)
         if func is functional.scaled_dot_product_attention:
             return self._fused(module, result, *args, **kwargs)

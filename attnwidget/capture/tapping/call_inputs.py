@@ -1,0 +1,141 @@
+"""Comparison of an attention call with the inputs of the modules that it ran in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from attnwidget.capture.tapping.unread_attention import python_path
+from attnwidget.text.counted import counted
+
+# Number of axis sizes that a message lists.
+_LISTED = 4
+
+
+@dataclass(frozen=True)
+class ModuleInputs:
+    """The sizes of what a running module has read.
+
+    Attributes:
+        path: Path of the module; "" for the watched module.
+        shapes: Shapes of the tensors among its arguments.
+        lengths: Lengths of the lists among its arguments.
+    """
+
+    path: str
+    shapes: tuple[tuple[int, ...], ...]
+    lengths: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class CallSizes:
+    """The sizes of the states of an attention call.
+
+    Attributes:
+        n_rows: Size of the batch.
+        n_heads: Number of heads.
+        n_query: Number of queries.
+        n_key: Number of keys.
+        width: Size of a query.
+        n_runs: Number of calls of the same module in the pass.
+        tokens_first: Whether the module reads [tokens, batch, width]; None if it does not say so.
+    """
+
+    n_rows: int
+    n_heads: int
+    n_query: int
+    n_key: int
+    width: int
+    n_runs: int
+    tokens_first: bool | None
+
+
+def row_problem(name: str, path: str, sizes: CallSizes, modules: Sequence[ModuleInputs]) -> str:
+    """Return why the rows of a call are not the inputs of the watched module; "" if they are.
+
+    Args:
+        name: Name of the watched module.
+        path: Path of the module of the call.
+        sizes: Sizes of the call.
+        modules: The modules in which the call ran, the outermost first.
+    """
+    outermost = modules[0]
+    if _reads_rows(outermost, sizes):
+        return ""
+    shapes = [list(shape) for shape in outermost.shapes if len(shape) > 1][:_LISTED]
+    read = " and ".join(map(str, shapes)) or f"{outermost.lengths[0]} inputs"
+    what = repr(outermost.path) if outermost.path else name
+    label = repr(path) if path else "it"
+    part = next((one.path for one in modules[1:] if _reads_rows(one, sizes)), None)
+    step = "record its queries and keys for Attention.from_queries_keys"
+    if part is not None:
+        step = (
+            f"watch the part that reads the rows, watch_attention({python_path(part)}), where item "
+            "is the number of a row"
+        )
+    rows = counted(sizes.n_rows, "row") + _axis_of_rows(outermost, sizes.n_rows)
+    return (
+        f"{what} reads {read}, and {label} has a batch of {rows}, so item would not be the number "
+        f"of an input: {step}"
+    )
+
+
+def channel_problem(sizes: CallSizes, inner: ModuleInputs) -> str:
+    """Return why the queries of a call are not tokens; "" if they may be tokens.
+
+    Args:
+        sizes: Sizes of the call.
+        inner: The module that called the function.
+    """
+    for shape in inner.shapes:
+        if len(shape) < 3:
+            continue
+        _, first, *middle, last = shape
+        forms = [(prod((first, *middle)), last)]  # [batch, tokens, channels]
+        if middle:
+            forms.append((prod((*middle, last)), first))  # [batch, channels, height, width]
+        for n_tokens, n_channels in forms:
+            has_channels = sizes.n_heads * sizes.n_query == n_channels
+            if sizes.width == n_tokens != sizes.n_query and has_channels:
+                return (
+                    f"its {sizes.n_query} queries are channels, not tokens: each head attends from "
+                    "channels to channels"
+                )
+    return ""
+
+
+def _reads_rows(module: ModuleInputs, sizes: CallSizes) -> bool:
+    """Return whether the inputs of a module may be the rows of a call."""
+    n_rows = sizes.n_rows
+    # A mask of tokens by tokens has no axis of inputs.
+    mask = (sizes.n_query, sizes.n_key)
+    shapes = [shape for shape in module.shapes if shape and shape != mask] or list(module.shapes)
+    firsts = {shape[0] for shape in shapes if shape}
+    if not firsts and not module.lengths:
+        return True  # nothing to compare with
+    if n_rows in firsts or n_rows in module.lengths:
+        return True
+    n_tokens = (sizes.n_query, sizes.n_key)
+    for shape in shapes:
+        if len(shape) > 2 and shape[1] == n_rows and shape[0] in n_tokens:
+            # [tokens, batch, width]; by chance, the rows of folded inputs look like it.
+            is_folded = n_rows % shape[0] == 0 and sizes.tokens_first is not True
+            if not is_folded:
+                return True
+    # An input without an axis of inputs, or a part that reads its inputs one by one.
+    return n_rows == 1 and (sizes.n_runs == 1 or not firsts.isdisjoint(n_tokens))
+
+
+def _axis_of_rows(module: ModuleInputs, n_rows: int) -> str:
+    """Name the axis of an input that was folded into the batch, if one has the size."""
+    for shape in module.shapes:
+        if len(shape) < 3 or n_rows <= shape[0] or n_rows % shape[0]:
+            continue
+        times = n_rows // shape[0]
+        axes = [axis for axis, size in enumerate(shape) if axis and size == times]
+        each = f", {times} for each input"
+        if len(axes) == 1:
+            return f"{each} (axis {axes[0]} of the input has this size: channels or frames)"
+        return f"{each} (such as channels, frames or windows)"
+    return ""

@@ -1,0 +1,208 @@
+"""The arguments of running modules from which tensors are made, such as queries and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.utils.weak import WeakTensorKeyDictionary
+
+# Functions that project states by a weight. Products with a parameter project them too.
+_PROJECTIONS = {"linear", "addmm", "conv1d", "conv2d", "conv3d"}
+_PRODUCTS = {"matmul", "__matmul__", "__rmatmul__", "bmm", "einsum"}
+
+
+class Origin(NamedTuple):
+    """Arguments of a module that a tensor was made of, by their number.
+
+    Attributes:
+        read: All arguments.
+        projected: Arguments that a projection has read. A position encoding has none.
+    """
+
+    read: frozenset[int] = frozenset()
+    projected: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class KeySource:
+    """The source of the keys of an attention.
+
+    Attributes:
+        is_cross: Whether queries and keys are of different sequences; None if that is not known.
+        memory: Numbers of the arguments of the outermost module of which the keys were made; None
+            if they are not known.
+    """
+
+    is_cross: bool | None
+    memory: frozenset[int] | None
+
+
+class TensorSources:
+    """Recorder of the arguments of one module call that each tensor of the call was made of.
+
+    Args:
+        arguments: Tensors among the arguments of the module.
+
+    Attributes:
+        arguments: The tensors, each once.
+        projects: Whether the module has projected a tensor.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.capture.tapping.tensor_sources import TensorSources
+        >>> states, memory = torch.ones(2, 4), torch.ones(3, 4)
+        >>> sources = TensorSources([states, memory])
+        >>> keys = memory * 2
+        >>> sources.note(torch.mul, (memory, 2), {}, keys)
+        >>> sources.origin([keys]).read
+        frozenset({1})
+    """
+
+    def __init__(self, arguments: Iterable[Tensor]) -> None:
+        self.arguments: list[Tensor] = []
+        self.projects = False
+        # Weak keys, because the module may free a tensor before its forward ends.
+        self._origins: Any = WeakTensorKeyDictionary()
+        for tensor in arguments:
+            if tensor not in self._origins:
+                self._origins[tensor] = Origin(frozenset({len(self.arguments)}))
+                self.arguments.append(tensor)
+
+    def origin(self, tensors: Iterable[Tensor]) -> Origin:
+        """Return the arguments that some tensors were made of."""
+        read: frozenset[int] = frozenset()
+        projected: frozenset[int] = frozenset()
+        for tensor in tensors:
+            if tensor in self._origins:
+                origin = self._origins[tensor]
+                read |= origin.read
+                projected |= origin.projected
+        return Origin(read, projected)
+
+    def note(
+        self,
+        func: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        result: object,
+    ) -> None:
+        """Note a call of a torch function in the module."""
+        name = getattr(func, "__name__", "")
+        tensors = list(tensors_in((args, kwargs)))
+        is_projection = name in _PROJECTIONS or (
+            name in _PRODUCTS and any(isinstance(tensor, nn.Parameter) for tensor in tensors)
+        )
+        self.projects = self.projects or is_projection
+        origin = self.origin(tensors)
+        if not origin.read:
+            return
+        if is_projection:
+            origin = Origin(origin.read, origin.read)
+        # An assignment to a part of a tensor returns nothing.
+        made = args[0] if name == "__setitem__" else result
+        for tensor in tensors_in(made):
+            self._origins[tensor] = origin
+
+    def note_part(self, part: TensorSources, output: object) -> None:
+        """Note the call of a part of the module.
+
+        Args:
+            part: The sources inside of the part.
+            output: The output of the part.
+        """
+        self.projects = self.projects or part.projects
+        for tensor in tensors_in(output):
+            inside = part.origin([tensor])
+            if not inside.read:
+                # The part may have left torch, so its output may be made of any argument.
+                inside = Origin(frozenset(range(len(part.arguments))))
+            read = self.origin(part.arguments[number] for number in inside.read)
+            projected = self.origin(part.arguments[number] for number in inside.projected)
+            if read.read:
+                self._origins[tensor] = Origin(read.read, read.projected | projected.read)
+
+
+def tensors_in(value: object) -> Iterator[Tensor]:
+    """Yield the tensors in nested lists, tuples and mappings.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.capture.tapping.tensor_sources import tensors_in
+        >>> [tensor.item() for tensor in tensors_in({"a": [torch.tensor(1)], "b": torch.tensor(2)})]
+        [1, 2]
+    """
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from tensors_in(part)
+    elif isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+        for part in value:
+            yield from tensors_in(part)
+
+
+def key_source(modules: Sequence[TensorSources], query: Tensor, key: Tensor) -> KeySource:
+    """Return the source of keys, found in the innermost module that projected queries or keys.
+
+    Without a projection in any module, the arguments of the outermost module are compared.
+
+    Args:
+        modules: The sources of the running modules, the outermost first.
+        query: The queries.
+        key: The keys.
+    """
+    is_cross: bool | None = None
+    is_found = False
+    queries = [query]
+    keys = [key]
+    for module in reversed(modules):
+        of_query = module.origin(queries)
+        of_key = module.origin(keys)
+        is_last = module is modules[0]
+        if not is_found and (of_query.projected or of_key.projected or is_last):
+            is_found = True
+            first = of_query.projected or of_query.read
+            second = of_key.projected or of_key.read
+            is_cross = _is_cross(module, first, second)
+            if is_cross and second - first:
+                of_key = Origin(second - first)
+            elif second:
+                of_key = Origin(second)
+        if is_last:
+            return KeySource(is_cross, of_key.read or None)
+        queries = [module.arguments[number] for number in of_query.read]
+        keys = [module.arguments[number] for number in of_key.read]
+    return KeySource(None, None)
+
+
+def _is_cross(module: TensorSources, queries: frozenset[int], keys: frozenset[int]) -> bool | None:
+    """Return whether queries and keys were made of different arguments; None if not known."""
+    if queries == keys:
+        return False if queries else None
+    if not queries & keys:
+        # Learned queries or keys are made of no argument.
+        return not _equal(module, queries, keys)
+    if queries - keys and keys - queries:
+        return not _equal(module, queries - keys, keys - queries)
+    return None
+
+
+def _equal(module: TensorSources, first: frozenset[int], second: frozenset[int]) -> bool:
+    """Return whether two sets of arguments have equal numbers: one sequence, given twice."""
+    others = [module.arguments[number] for number in second]
+    return bool(first and second) and all(
+        any(_same(module.arguments[number], other) for other in others) for number in first
+    )
+
+
+def _same(first: Tensor, second: Tensor) -> bool:
+    return (
+        first.shape == second.shape
+        and first.dtype == second.dtype
+        and first.device == second.device
+        and bool(torch.equal(first, second))
+    )

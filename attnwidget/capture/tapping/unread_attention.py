@@ -1,0 +1,178 @@
+"""Modules that compute attention without a function of torch that can be watched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from attnwidget.text.counted import counted
+
+_ATTENTION = re.compile(r"att(ention|n)", re.IGNORECASE)
+_QUERY_KEY_VALUE = re.compile(r"qkv|query_?key|c_attn|in_proj_weight", re.IGNORECASE)
+_QUERY = {"q", "query", "queries", "wq", "qproj"}
+_KEY = {"k", "key", "keys", "wk", "kproj", "kv", "wkv", "kvproj"}
+# Options of modules that can switch to scaled_dot_product_attention, such as timm's fused_attn.
+_OPTION = re.compile(r"(^|_)(fused|f?sdpa|flash)(_attn|_attention)?$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class UnreadAttention:
+    """A module that computed attention which was not recorded.
+
+    Attributes:
+        path: Path of the module; "" for the watched module.
+        kind: Name of its class.
+        by_hand: Whether it computed a softmax; otherwise only its projections tell.
+        option: Name of its option that is off and would make it call
+            scaled_dot_product_attention, such as "fused_attn"; "" without one.
+    """
+
+    path: str
+    kind: str
+    by_hand: bool
+    option: str
+
+
+def unread_attention(
+    module: nn.Module,
+    path: str,
+    softmaxes: Sequence[torch.Size],
+    *,
+    sums_values: bool,
+    has_calls: bool,
+) -> UnreadAttention | None:
+    """Return the attention that a module computed by hand; None if there is none.
+
+    A module computes attention by hand if its softmax is multiplied by values, or if its name or
+    its projections are those of attention and neither it nor its parts called a function that was
+    recorded.
+
+    Args:
+        module: A module whose forward has ended.
+        path: Its path.
+        softmaxes: Shapes of the softmaxes that it computed.
+        sums_values: Whether the result of a softmax was multiplied by further numbers.
+        has_calls: Whether attention in the module or in its parts was recorded or is unread.
+    """
+    named = any(
+        _ATTENTION.search(name) for name in (type(module).__name__, path.rpartition(".")[2])
+    )
+    by_name = named and any(len(shape) > 2 for shape in softmaxes)
+    if not sums_values and (has_calls or not (by_name or _projects_queries_and_keys(module))):
+        return None
+    return UnreadAttention(path, type(module).__name__, bool(softmaxes), _option(module))
+
+
+def said_unread(unread: Sequence[UnreadAttention]) -> str:
+    """Describe unread modules in a clause.
+
+    Example:
+        >>> from attnwidget.capture.tapping.unread_attention import UnreadAttention, said_unread
+        >>> said_unread([UnreadAttention("blocks.0.attn", "Attention", True, "fused_attn")])
+        "'blocks.0.attn' (Attention) computes its softmax by hand"
+    """
+    clauses = []
+    for by_hand, verb, noun in (
+        (True, "compute", "softmax by hand"),
+        (False, "have", "queries and keys, and call no function that is watched"),
+    ):
+        group = [each for each in unread if each.by_hand is by_hand]
+        if not group:
+            continue
+        first = group[0]
+        name = f"{repr(first.path) if first.path else 'the module'} ({first.kind})"
+        if len(group) > 1:
+            clauses.append(f"{name} and {len(group) - 1:,} more {verb} {'a ' * by_hand}{noun}")
+        elif by_hand:
+            clauses.append(f"{name} computes its {noun}")
+        else:
+            clauses.append(f"{name} has {noun.replace('call', 'calls')}")
+    return "; ".join(clauses)
+
+
+def advice_for(unread: Sequence[UnreadAttention]) -> str:
+    """Return what makes unread modules readable, as an instruction.
+
+    Example:
+        >>> from attnwidget.capture.tapping.unread_attention import UnreadAttention, advice_for
+        >>> advice_for([UnreadAttention("blocks.0.attn", "Attention", True, "fused_attn")])
+        'set module.blocks[0].attn.fused_attn = True'
+    """
+    switched = [each for each in unread if each.option]
+    if not switched:
+        return (
+            "let them call scaled_dot_product_attention, or record their weights for "
+            "Attention.from_weights"
+        )
+    first = switched[0]
+    likewise = f", and likewise for {counted(len(switched) - 1, 'other')}"
+    return f"set {python_path(first.path)}.{first.option} = True" + likewise * (len(switched) > 1)
+
+
+def python_path(path: str, root: str = "module") -> str:
+    """Return the Python expression of a part of a module.
+
+    Example:
+        >>> from attnwidget.capture.tapping.unread_attention import python_path
+        >>> python_path("blocks.0.attn"), python_path("")
+        ('module.blocks[0].attn', 'module')
+    """
+    parts = (f"[{part}]" if part.isdigit() else f".{part}" for part in path.split(".") if part)
+    return root + "".join(parts)
+
+
+def without_parents(
+    unread: Iterable[UnreadAttention], recorded: Iterable[str]
+) -> list[UnreadAttention]:
+    """Return the unread modules, without parts of a module that computed the attention itself.
+
+    A part with the projections computes no attention if its parent does.
+
+    Args:
+        unread: The modules.
+        recorded: Paths of the modules whose attention was recorded.
+    """
+    modules = {each.path: each for each in unread}
+    own = {*recorded, *(path for path, each in modules.items() if each.by_hand)}
+    return [
+        each
+        for path, each in modules.items()
+        if each.by_hand or not path or path.rpartition(".")[0] not in own
+    ]
+
+
+def _projects_queries_and_keys(module: nn.Module) -> bool:
+    names = [name for name, child in module.named_children() if _is_projection(child)]
+    names += [
+        name for name, parameter in module.named_parameters(recurse=False) if _is_wide(parameter)
+    ]
+    if any(_QUERY_KEY_VALUE.search(name) for name in names):
+        return True
+    words = {word for name in names for word in name.lower().split("_")}
+    return not words.isdisjoint(_QUERY) and not words.isdisjoint(_KEY)
+
+
+def _is_projection(child: nn.Module) -> bool:
+    """Return whether a part multiplies states by a weight: no norm, embedding or whole network."""
+    if isinstance(child, nn.Embedding):
+        return False
+    if isinstance(child, nn.Sequential):
+        return any(map(_is_projection, child))
+    is_linear = hasattr(child, "in_features") or hasattr(child, "in_channels")
+    return is_linear or any(map(_is_wide, child.parameters(recurse=False)))
+
+
+def _is_wide(parameter: nn.Parameter) -> bool:
+    return parameter.ndim > 1
+
+
+def _option(module: nn.Module) -> str:
+    """Return the name of an option that is off and would make the module call a torch function."""
+    return next(
+        (name for name, value in vars(module).items() if value is False and _OPTION.search(name)),
+        "",
+    )
