@@ -21,7 +21,10 @@ maps on request. During the pass, each layer is compared with the model's own we
 cannot be reproduced from queries and keys, its weights are kept, and `repr` says so. In float32,
 maps equal the model's own weights to 3e-6, and to about 1e-5 in long inputs.
 `Attention.from_queries_keys` makes the same layers of states that another program recorded.
-`capture/watch_attention.py` records the states of torch's attention functions in any module.
+`capture/watch_attention.py` records the states of torch's attention functions in any module. It
+also names attention that no function shows (`capture/tapping/unread_attention.py`), refuses rows
+that are no inputs (`capture/tapping/call_inputs.py`), and follows tensors from the arguments of
+modules to queries and keys (`capture/tapping/tensor_sources.py`).
 
 Effects and importance of heads need the gradient of every map, but only a few numbers from each
 gradient. `capture/maps/gradient_numbers.py` computes these numbers layer by layer in the backward

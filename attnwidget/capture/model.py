@@ -48,6 +48,7 @@ from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.lower_layers import LowerLayers, UpperPass, same_outputs, upper_pass
 from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.python_call import Call, call
+from attnwidget.capture.maps.readable_stacks import refuse_several_texts
 from attnwidget.capture.maps.sound_probe import SoundProbe
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.model_lock import ModelLock
@@ -144,6 +145,7 @@ class AttentionModel:
                 f"{type(hf_model).__name__} has no softmax attention whose weights could be read"
             )
         _refuse_choices(hf_model)
+        refuse_several_texts(hf_model)
         check_has_weights(hf_model)
         self.hf_model = hf_model
         self.tokenizer = tokenizer

@@ -84,13 +84,13 @@ class WatchedAttention:
 
         The maps are those of `need_weights=True, average_attn_weights=False`, to 1e-6 in float32.
         If the module was training with dropout, the maps are weights before dropout: rows sum to
-        1. `note` then says "weights before dropout". A part that runs several times in a call of
-        the module has a layer for each run, and `note` says so: two sentences that pass the same
-        encoder are not told from two layers with the same weights.
+        1. `note` then says "weights before dropout". A part that runs several times in a call has
+        a layer for each run, and `note` names the part. Two sentences that pass the same encoder
+        look like two layers with the same weights.
 
         Layers have their positions in the list of layers of the module, and `note` names layers of
-        the list that have no attention. It also names attention that was not read, such as a
-        softmax by hand, if the module has no other layers of the same stack.
+        the list that have no attention. If no layer of a stack was read, for example because of a
+        softmax by hand, `note` names the stack's modules.
 
         Args:
             tokens: The attending tokens, also of padding; or without the padding, which then is in
@@ -196,7 +196,7 @@ class WatchedAttention:
         )
 
     def _refuse_problems(self, calls: Sequence[AttentionCall]) -> None:
-        """Refuse calls whose weights are not known, or whose rows are no inputs."""
+        """Refuse calls without known weights, and calls with rows that are no inputs."""
         paths = [part.path for part in calls]
         for part in calls:
             if part.problem:
@@ -407,12 +407,12 @@ class _Axes:
 def _roles(
     calls: Sequence[AttentionCall], unread: Sequence[UnreadAttention], *, has_key_tokens: bool
 ) -> list[StackRole]:
-    """Return the stack of each call, and then of each module that was not read.
+    """Return the stacks of all calls, followed by the stacks of the unread modules.
 
-    Calls that do not tell whether their keys are of the same sequence are cross-attention if there
-    are key tokens for them alone.
+    If no call tells whether queries and keys are of one sequence, key tokens decide: with key
+    tokens, a single stack is cross-attention.
     """
-    paths = [part.path for part in (*calls, *unread)]
+    paths = [*(call.path for call in calls), *(part.path for part in unread)]
     crosses = [bool(call.is_cross) or is_named_cross(call.path) for call in calls]
     crosses += [is_named_cross(part.path) for part in unread]
     roles = stack_roles(paths, crosses)

@@ -186,6 +186,19 @@ def test_a_module_without_a_transformers_model_is_refused_with_a_way_out() -> No
             load_model(nothing)
 
 
+@pytest.mark.parametrize("config", [{"width": 8}, {}, types.SimpleNamespace(width=8)], ids=str)
+def test_a_module_of_another_library_with_a_configuration_is_refused(config: object) -> None:
+    """Models of diffusers and timm have a configuration of their own."""
+    network = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, batch_first=True), 1)
+    network.config = config  # type: ignore[assignment]
+    with pytest.raises(TypeError, match=r"Encoder contains no transformers model.*watch_attention"):
+        load_model(network)
+    other = nn.Linear(2, 2)
+    other.config = config  # type: ignore[assignment]
+    with pytest.raises(TypeError, match=r"no transformers model.*watch_attention\(module\)"):
+        load_model(other)
+
+
 def test_a_sentence_transformer_is_opened_with_its_tokenizer(tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers", reason=NEEDED)
     from sentence_transformers import SentenceTransformer

@@ -13,7 +13,7 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from attnwidget import HeadGrid, load_model, make_segments, measure
+from attnwidget import HeadGrid, load_model, make_segments, measure, watch_attention
 from attnwidget.capture.tapping.output_check import OutputCheck
 from attnwidget.capture.tapping.tap import tap
 from fixtures import zoo
@@ -405,3 +405,71 @@ def test_a_refused_model_is_not_told_that_a_picture_is_missing() -> None:
     with pytest.raises(ValueError, match="does not know this argument") as refused:
         model.attend({"input_ids": torch.tensor([[5, 6, 7]])})
     assert "pass both" not in str(refused.value)
+
+
+def test_a_model_with_several_text_models_names_the_parts_to_load() -> None:
+    text = transformers.T5Config(vocab_size=50, d_model=16, d_kv=8, d_ff=16, num_layers=1)
+    sound = transformers.EncodecConfig(
+        hidden_size=8, num_filters=4, codebook_size=32, codebook_dim=8, target_bandwidths=[1.5]
+    )
+    codes = transformers.MusicgenDecoderConfig(
+        vocab_size=32,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        ffn_dim=16,
+        num_codebooks=2,
+    )
+    config = transformers.MusicgenConfig(
+        text_encoder=text.to_dict(), audio_encoder=sound.to_dict(), decoder=codes.to_dict()
+    )
+    model = transformers.MusicgenForConditionalGeneration(config)
+    with pytest.raises(
+        TypeError, match=r"several text models.*load_model\(model\.text_encoder\).* model\.decoder"
+    ):
+        load_model(model)
+    assert load_model(model.text_encoder).n_layers == 1
+
+
+@pytest.mark.parametrize("long", [None, True])
+def test_channels_of_a_time_series_are_named(long: bool | None) -> None:
+    config = transformers.PatchTSTConfig(
+        num_input_channels=3,
+        context_length=32,
+        patch_length=8,
+        patch_stride=8,
+        d_model=16,
+        num_attention_heads=2,
+        num_hidden_layers=1,
+        ffn_dim=32,
+    )
+    hf_model = transformers.PatchTSTModel(config).eval()
+    series = torch.randn(1, 32, 3, generator=torch.Generator().manual_seed(0))
+    with pytest.raises(
+        ValueError,
+        match=r"each of the 3 channels of past_values.*watch_attention reads one channel",
+    ):
+        load_model(hf_model).attend({"past_values": series}, long=long)
+    attention = hf_model.encoder.layers[0].self_attn
+    with watch_attention(attention) as watched, torch.no_grad():
+        hf_model(past_values=series)
+    with watch_attention(attention) as permuted, torch.no_grad():
+        hf_model(past_values=series[..., [2, 1, 0]])
+    np.testing.assert_allclose(
+        watched.attention(item=2).weights(), permuted.attention(item=0).weights(), atol=1e-6
+    )
+
+
+def test_frames_of_a_video_are_named() -> None:
+    config = transformers.TimesformerConfig(
+        image_size=32,
+        patch_size=16,
+        num_frames=4,
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        intermediate_size=32,
+    )
+    model = load_model(transformers.TimesformerModel(config).eval())
+    with pytest.raises(ValueError, match="each of the 4 frames of pixel_values"):
+        model.attend({"pixel_values": torch.zeros(1, 4, 3, 32, 32)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -422,6 +423,42 @@ def test_learned_queries_are_read_for_every_input() -> None:
     wanted = (0.5 * network.queries[0] @ key.mT).softmax(-1).detach()
     found = watched.attention(["a", "b", "c"], key_tokens=TOKENS, item=1)
     np.testing.assert_allclose(found.weights(0), wanted, atol=1e-6)
+
+
+def test_a_data_class_of_inputs_is_compared() -> None:
+    @dataclass
+    class Series:
+        values: Tensor
+
+    class Reader(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.attend = Block()
+
+        def forward(self, series: Series) -> Tensor:
+            found: Tensor = self.attend(series.values.flatten(0, 1))
+            return found
+
+    network = Reader()
+    with watch_attention(network) as watched:
+        network(Series(states(2, 3, 5, 8)))
+    with pytest.raises(ValueError, match=r"6 rows, 3 for each input \(axis 1 of the input"):
+        watched.attention(item=1)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_passes_of_tensors_without_numbers_run_and_are_refused() -> None:
+    network = Block()
+    with watch_attention(network) as watched:
+        many = torch.vmap(network)(states(2, 1, 5, 8))
+    assert many.shape == (2, 1, 5, 8)
+    with pytest.raises(ValueError, match="cannot be compared"):
+        watched.attention()
+    network.to("meta")
+    with watch_attention(network) as watched:
+        network(torch.empty(1, 5, 8, device="meta"))
+    with pytest.raises(ValueError, match="cannot be compared"):
+        watched.attention()
 
 
 def test_attention_between_channels_is_refused() -> None:

@@ -87,7 +87,8 @@ def unwrapped(
             f"this {kind} contains {len(found)} transformers models: pass one of them, {listed}, "
             f"where x is the {kind}"
         )
-    if isinstance(model, nn.Module) and getattr(model, "config", None) is not None:
+    # The configuration of a model of another library may be a dict.
+    if isinstance(model, nn.Module) and hasattr(getattr(model, "config", None), "get_text_config"):
         return Unwrapped(model)
     if not isinstance(model, nn.Module):
         raise TypeError(
@@ -103,7 +104,10 @@ def _way_out(model: nn.Module) -> str:
             "its torch.nn.MultiheadAttention can be read while the module runs, with "
             "watch_attention(module)"
         )
-    return "pass a transformers model, or record queries and keys for Attention.from_queries_keys"
+    return (
+        "pass a transformers model, watch torch's attention functions while the module runs, "
+        "watch_attention(module), or record queries and keys for Attention.from_queries_keys"
+    )
 
 
 def _inside(

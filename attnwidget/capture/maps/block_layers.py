@@ -143,7 +143,9 @@ class BlockLayers:
                 )
             except NotInBlocks as reason:
                 if n_blocks != self.n_inputs:
-                    reasons[stack] = attends_apart(n_blocks, self.n_inputs, str(reason))
+                    reasons[stack] = attends_apart(
+                        n_blocks, self.n_inputs, self.inputs, str(reason)
+                    )
         self._recorded.clear()
         self._calls.clear()
         return reasons

@@ -203,7 +203,7 @@ class Collected:
         self._latest = seen.module
         n_parts = seen.weights.shape[0]
         if n_parts != self._batch and not self._blocks.has_call(seen.module):
-            self._unreadable[seen.stack] = attends_apart(n_parts, self._batch)
+            self._unreadable[seen.stack] = attends_apart(n_parts, self._batch, self._blocks.inputs)
         elif twice:
             self._unreadable[seen.stack] = _TWICE
         if seen.stack in self._unreadable:

@@ -54,7 +54,7 @@ def collect_long(
 
     def keep(seen: LongAttention) -> None:
         if len(seen.items) != batch and not blocks.has_call(seen.module):
-            unreadable[seen.stack] = attends_apart(len(seen.items), batch)
+            unreadable[seen.stack] = attends_apart(len(seen.items), batch, inputs)
             return
         projections.see_long(seen)
         norms = projections.value_norms(seen)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import TEXTS, input_names
 from attnwidget.capture.maps.kept_layer import KeptLayer
-from attnwidget.capture.tapping.attention_sites import Site
+from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.stack_names import default_stack, is_cross, is_tower
+from attnwidget.text.counted import counted
 
 _NO_MAPS = (
     "{} computed no attention map over all tokens: {} calls neither an attention function of "
@@ -18,20 +20,54 @@ _NO_MAPS = (
 )
 
 
-def attends_apart(n_parts: int, n_inputs: int, why: str = "") -> str:
+def attends_apart(n_parts: int, n_inputs: int, inputs: Mapping[str, Tensor], why: str = "") -> str:
     """Return the reason why layers that compute several maps for an input cannot be shown.
 
     Args:
-        n_parts: Number of windows or tiles.
+        n_parts: Number of maps of a head, for all inputs.
         n_inputs: Number of inputs.
-        why: Reason why the tokens of the windows or tiles are not known; "" for none.
+        inputs: The inputs, by name.
+        why: Reason why the tokens of windows or tiles are not known; "" for none.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.capture.maps.readable_stacks import attends_apart
+        >>> attends_apart(3, 1, {"past_values": torch.zeros(1, 32, 3)})[:48]
+        'attend within each of the 3 channels of past_val'
     """
+    axis = _separate_axis(n_parts, n_inputs, inputs)
+    if axis is not None:
+        kind, name = axis
+        return (
+            f"attend within each of the {n_parts // n_inputs} {kind}s of {name}, so a whole input "
+            f"has no map. watch_attention reads one {kind} at an attention module that calls "
+            f"scaled_dot_product_attention: item is the number of the {kind}"
+        )
     known = f", and {why}" if why else ""
     return (
-        f"attend within {n_parts} windows or tiles for {n_inputs} inputs{known}; maps over whole "
-        "inputs exist only where every layer attends to all of them, or where the tokens of every "
-        "window are known"
+        f"attend within {n_parts} windows or tiles for {counted(n_inputs, 'input')}{known}; maps "
+        "over whole inputs exist only where every layer attends to all of them, or where the "
+        "tokens of every window are known"
     )
+
+
+def _separate_axis(
+    n_parts: int, n_inputs: int, inputs: Mapping[str, Tensor]
+) -> tuple[str, str] | None:
+    """Return the kind of the parts of an input, and the name of the input; None for windows.
+
+    A time series is [batch, time, channels], and a video [batch, frames, channels, height, width].
+    Beside a text, pictures and tiles have the form of a video.
+    """
+    if not inputs.keys().isdisjoint(TEXTS):
+        return None
+    for name, tensor in inputs.items():
+        forms = {3: ("channel", 2), 5: ("frame", 1)}
+        if tensor.is_floating_point() and tensor.ndim in forms:
+            kind, axis = forms[tensor.ndim]
+            if tensor.shape[axis] > 1 and n_parts == n_inputs * tensor.shape[axis]:
+                return kind, name
+    return None
 
 
 def leave_out_unreadable(
@@ -75,6 +111,22 @@ def leave_out_unreadable(
         short = reason.partition(";")[0].partition(":")[0]
         notes.append(f"the stack {stack!r} is not shown: its layers {short}{alone}")
     return ", ".join(notes)
+
+
+def refuse_several_texts(model: Any) -> None:
+    """Refuse a model with the configurations of several text models, such as MusicGen.
+
+    Raises:
+        TypeError: The configuration names several text models. The error names the parts to load.
+    """
+    try:
+        model.config.get_text_config()
+    except ValueError as error:
+        parts = parts_of_stacks(model, find_sites(model))
+        raise TypeError(
+            f"{type(model).__name__} contains several text models with different vocabularies, "
+            f"and load_model takes one{_listed(parts)}"
+        ) from error
 
 
 def half_input_error(

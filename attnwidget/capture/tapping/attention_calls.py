@@ -15,7 +15,12 @@ from torch.nn import functional
 from attnwidget.capture.hub_model.plain_forward import uncompiled, uncompiled_forward
 from attnwidget.capture.tapping.call_inputs import ModuleInputs
 from attnwidget.capture.tapping.hooked import hooked
-from attnwidget.capture.tapping.tensor_sources import TensorSources, key_source, tensors_in
+from attnwidget.capture.tapping.tensor_sources import (
+    TensorSources,
+    is_same_sequence,
+    key_source,
+    tensors_in,
+)
 from attnwidget.capture.tapping.torch_functions import (
     PRODUCTS,
     SOFTMAXES,
@@ -53,7 +58,7 @@ class AttentionCall:
         memory: Numbers of the arguments of the outermost module of which the keys were made; None
             if they are not known.
         modules: Inputs of the modules in which the call ran, the outermost first.
-        tokens_first: Whether the module reads [tokens, B, d]; None if it does not say so.
+        tokens_first: Whether the module reads [tokens, B, d]; None if that is not known.
     """
 
     path: str
@@ -319,7 +324,7 @@ def _whole_attention(
         key=key,
         value=value,
         scaling=query.shape[-1] ** -0.5,
-        is_cross=not _same(read[0], read[1]),
+        is_cross=not is_same_sequence(read[0], read[1]),
         visible=visible,
         bias=bias,
         padding=padding,
@@ -345,6 +350,18 @@ def _whole_attention(
 def _checked(call: AttentionCall, output: Tensor, expected: Tensor) -> AttentionCall:
     """Return the call, with a problem if its record does not give the outputs of the function.
 
+    Tensors of the device "meta" and of torch.vmap have no numbers to compare.
+    """
+    try:
+        problem = _difference(call, output, expected)
+    except RuntimeError as error:
+        problem = f"its record cannot be compared with the outputs of torch ({error})"
+    return replace(call, problem=problem)
+
+
+def _difference(call: AttentionCall, output: Tensor, expected: Tensor) -> str:
+    """Return the problem of a record that does not give the outputs of the function, or "".
+
     Args:
         call: The record.
         output: The outputs that follow from the record: [B, tokens, d], or [B, H, tokens, Dv] of
@@ -361,9 +378,8 @@ def _checked(call: AttentionCall, output: Tensor, expected: Tensor) -> Attention
         expected = expected[seeing]
     allowed = _ROUNDING.get(expected.dtype, 1e-3) * max(1.0, _largest(expected))
     if torch.allclose(output, expected, rtol=0, atol=allowed, equal_nan=True):
-        return call
-    problem = "the weights that follow from its queries and keys give other outputs than torch's"
-    return replace(call, problem=problem)
+        return ""
+    return "the weights that follow from its queries and keys give other outputs than torch's"
 
 
 def _largest(numbers: Tensor) -> float:
@@ -506,8 +522,3 @@ def _fused_record(path: str, given: Mapping[str, Any]) -> AttentionCall:
 def _is_backward() -> bool:
     """Return whether a backward pass runs: activation checkpointing runs modules again in it."""
     return bool(torch._C._current_graph_task_id() != -1)
-
-
-def _same(first: Tensor, second: Tensor) -> bool:
-    """Return whether two tensors are the same sequence: one tensor, or equal numbers."""
-    return first.shape == second.shape and bool(torch.equal(first, second))

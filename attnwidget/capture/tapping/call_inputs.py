@@ -39,7 +39,7 @@ class CallSizes:
         n_key: Number of keys.
         width: Size of a query.
         n_runs: Number of calls of the same module in the pass.
-        tokens_first: Whether the module reads [tokens, batch, width]; None if it does not say so.
+        tokens_first: Whether the module reads [tokens, batch, width]; None if that is not known.
     """
 
     n_rows: int
@@ -123,7 +123,7 @@ def _reads_rows(module: ModuleInputs, sizes: CallSizes) -> bool:
             is_folded = n_rows % shape[0] == 0 and sizes.tokens_first is not True
             if not is_folded:
                 return True
-    # An input without an axis of inputs, or a part that reads its inputs one by one.
+    # The input may have no batch. A part that reads one input after another runs several times.
     return n_rows == 1 and (sizes.n_runs == 1 or not firsts.isdisjoint(n_tokens))
 
 

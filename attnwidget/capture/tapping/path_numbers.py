@@ -46,7 +46,7 @@ def numbers_by_path(whole: nn.Module, paths: Sequence[str]) -> list[int] | None:
         paths: Paths of the attention modules.
 
     Returns:
-        The positions, or None if no list holds one attention module at each of them.
+        The positions; None if no list separates the paths, or if two paths share a position.
 
     Example:
         >>> from torch import nn

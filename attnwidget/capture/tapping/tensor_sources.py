@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -42,7 +42,7 @@ class KeySource:
 
 
 class TensorSources:
-    """Recorder of the arguments of one module call that each tensor of the call was made of.
+    """Recorder of the sources of all tensors in one module call: arguments of the module.
 
     Args:
         arguments: Tensors among the arguments of the module.
@@ -127,7 +127,7 @@ class TensorSources:
 
 
 def tensors_in(value: object) -> Iterator[Tensor]:
-    """Yield the tensors in nested lists, tuples and mappings.
+    """Yield the tensors in nested lists, tuples, mappings and data classes.
 
     Example:
         >>> import torch
@@ -143,6 +143,8 @@ def tensors_in(value: object) -> Iterator[Tensor]:
     elif isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
         for part in value:
             yield from tensors_in(part)
+    elif is_dataclass(value):
+        yield from tensors_in(vars(value))
 
 
 def key_source(modules: Sequence[TensorSources], query: Tensor, key: Tensor) -> KeySource:
@@ -195,14 +197,23 @@ def _equal(module: TensorSources, first: frozenset[int], second: frozenset[int])
     """Return whether two sets of arguments have equal numbers: one sequence, given twice."""
     others = [module.arguments[number] for number in second]
     return bool(first and second) and all(
-        any(_same(module.arguments[number], other) for other in others) for number in first
+        any(is_same_sequence(module.arguments[number], other) for other in others)
+        for number in first
     )
 
 
-def _same(first: Tensor, second: Tensor) -> bool:
-    return (
-        first.shape == second.shape
-        and first.dtype == second.dtype
-        and first.device == second.device
-        and bool(torch.equal(first, second))
-    )
+def is_same_sequence(first: Tensor, second: Tensor) -> bool:
+    """Return whether two tensors are the same sequence: one tensor, or equal numbers.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.capture.tapping.tensor_sources import is_same_sequence
+        >>> is_same_sequence(torch.ones(2), torch.ones(2))
+        True
+    """
+    if first is second:
+        return True
+    try:
+        return first.shape == second.shape and bool(torch.equal(first, second))
+    except RuntimeError:
+        return False  # tensors without numbers, or of different devices or types

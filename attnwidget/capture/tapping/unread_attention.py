@@ -26,9 +26,10 @@ class UnreadAttention:
     Attributes:
         path: Path of the module; "" for the watched module.
         kind: Name of its class.
-        by_hand: Whether it computed a softmax; otherwise only its projections tell.
-        option: Name of its option that is off and would make it call
-            scaled_dot_product_attention, such as "fused_attn"; "" without one.
+        by_hand: Whether the module computed a softmax. Other modules have projections of queries
+            and keys.
+        option: Name of an option that switches the module to scaled_dot_product_attention, such as
+            "fused_attn"; "" without such an option.
     """
 
     path: str
@@ -45,11 +46,10 @@ def unread_attention(
     sums_values: bool,
     has_calls: bool,
 ) -> UnreadAttention | None:
-    """Return the attention that a module computed by hand; None if there is none.
+    """Return the attention that a module computed by hand; None without such attention.
 
-    A module computes attention by hand if its softmax is multiplied by values, or if its name or
-    its projections are those of attention and neither it nor its parts called a function that was
-    recorded.
+    A product of a softmax and values is attention. Without recorded calls, a module also computes
+    attention if it has projections of queries and keys, or a softmax and the name of attention.
 
     Args:
         module: A module whose forward has ended.
