@@ -185,7 +185,8 @@ class WatchedAttention:
                 "layer"
             )
         if unread:
-            remarks.append(f"not read: {said_unread(unread)} ({advice_for(unread)})")
+            advice = advice_for(unread)
+            remarks.append(f"not read: {said_unread(unread)}" + f" ({advice})" * bool(advice))
         return Attention(
             layers,
             named,
@@ -237,12 +238,15 @@ class WatchedAttention:
             return
         name = next(role.stack for role in roles if role.stack in stacks)
         read = [part for part in calls if not any(_is_inside(one, part.path) for one in missing)]
-        step = advice_for(missing)
         part = _readable_part(read, missing)
-        step += "" if part is None else f", or watch a part, watch_attention({python_path(part)})"
+        steps = [advice_for(missing)]
+        if part is not None:
+            steps.append(f"watch a part, watch_attention({python_path(part)})")
+        advice = ", or ".join(filter(None, steps))
         raise ValueError(
             f"{self._name} has layers of {name!r} that watch_attention cannot read: "
-            f"{said_unread(missing)}. The others would be taken for all layers: {step}"
+            f"{said_unread(missing)}. The others would be taken for all layers"
+            f"{f': {advice}' * bool(advice)}"
         )
 
     def _pass(self, number: int | None) -> AttentionPass:
@@ -250,11 +254,11 @@ class WatchedAttention:
         passes = self._passes
         if not passes:
             unread = self._unread()
-            why = f". {said_unread(unread)}: {advice_for(unread)}" if unread else ""
+            why = ": ".join(filter(None, [said_unread(unread), advice_for(unread)]))
             raise ValueError(
                 f"{self._name} computed no attention that watch_attention sees: call the module "
                 f"inside of the block, in the same thread. Seen are {_SEEN}; load_model reads "
-                f"models of transformers{why}"
+                f"models of transformers{f'. {why}' * bool(why)}"
             )
         outside = [part.path for part in self._calls.outside.calls]
         whole = any(one.calls for one in self._calls.passes)

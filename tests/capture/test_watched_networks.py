@@ -61,6 +61,7 @@ class TalkingHeads(Block):
 
     def __init__(self) -> None:
         super().__init__(fused=False)
+        del self.fused_attn
         self.mix = nn.Linear(2, 2)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -175,8 +176,19 @@ def test_a_network_by_hand_is_refused_by_name(kind: str) -> None:
         watched.attention(TOKENS)
 
 
-@pytest.mark.parametrize("first", [TalkingHeads, lambda: ChannelAttention(fused=False)])
-def test_a_note_names_a_stack_that_is_not_read(first: Callable[[], nn.Module]) -> None:
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (TalkingHeads, "(TalkingHeads) and 1 more compute a softmax by hand (let them call"),
+        (lambda: Block(fused=False), "by hand (set module.blocks[0].fused_attn = True"),
+        (
+            lambda: ChannelAttention(fused=False),
+            "(ChannelAttention) and 1 more attend between channels, not tokens",
+        ),
+        (WithoutSoftmax, "have queries and keys, and call no function that is watched"),
+    ],
+)
+def test_a_note_names_a_stack_that_is_not_read(first: Callable[[], nn.Module], said: str) -> None:
     class TwoParts(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -193,7 +205,7 @@ def test_a_note_names_a_stack_that_is_not_read(first: Callable[[], nn.Module]) -
         network(states(2, 5, 8))
     found = watched.attention(item=1)
     assert {name: stack.n_layers for name, stack in found.stacks.items()} == {"cross": 2}
-    assert "not read: 'blocks.0' (" in found.note and "and 1 more compute" in found.note
+    assert "not read: 'blocks.0' (" in found.note and said in found.note
     assert "not read: 'blocks.0'" in repr(found)
 
 

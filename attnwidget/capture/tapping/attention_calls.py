@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from attnwidget.capture.hub_model.plain_forward import uncompiled, uncompiled_forward
-from attnwidget.capture.tapping.call_inputs import ModuleInputs
+from attnwidget.capture.tapping.call_inputs import ModuleInputs, are_channels
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.tensor_sources import (
     TensorSources,
@@ -218,6 +218,10 @@ class AttentionCalls(RunningModules):
             ended.inputs.path,
             ended.softmaxes,
             sums_values=ended.sums_values,
+            between_channels=any(
+                len(shape) == 4 and shape[2] == shape[3] and are_channels(*shape[1:3], ended.inputs)
+                for shape in ended.softmaxes
+            ),
             has_calls=self._count() > ended.n_before,
         )
         if unread is not None:

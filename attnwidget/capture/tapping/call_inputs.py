@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -81,28 +81,49 @@ def row_problem(name: str, path: str, sizes: CallSizes, modules: Sequence[Module
     )
 
 
+def are_channels(n_heads: int, n_query: int, inner: ModuleInputs) -> bool:
+    """Return whether queries are the channels of a head, not tokens.
+
+    Args:
+        n_heads: Number of heads.
+        n_query: Number of queries.
+        inner: Inputs of the module that computes the attention.
+
+    Example:
+        >>> from attnwidget.capture.tapping.call_inputs import ModuleInputs, are_channels
+        >>> inputs = ModuleInputs("attn", ((1, 49, 32),))  # batch, tokens, channels
+        >>> are_channels(4, 8, inputs), are_channels(4, 49, inputs)
+        (True, False)
+    """
+    return any(
+        n_heads * n_query == n_channels and n_query != n_tokens
+        for n_tokens, n_channels in _tokens_and_channels(inner)
+    )
+
+
 def channel_problem(sizes: CallSizes, inner: ModuleInputs) -> str:
     """Return why the queries of a call are not tokens; "" if they may be tokens.
 
     Args:
         sizes: Sizes of the call.
-        inner: The module that called the function.
+        inner: Inputs of the module that called the function.
     """
-    for shape in inner.shapes:
-        if len(shape) < 3:
-            continue
-        _, first, *middle, last = shape
-        forms = [(prod((first, *middle)), last)]  # [batch, tokens, channels]
-        if middle:
-            forms.append((prod((*middle, last)), first))  # [batch, channels, height, width]
-        for n_tokens, n_channels in forms:
-            has_channels = sizes.n_heads * sizes.n_query == n_channels
-            if sizes.width == n_tokens != sizes.n_query and has_channels:
-                return (
-                    f"its {sizes.n_query} queries are channels, not tokens: each head attends from "
-                    "channels to channels"
-                )
+    has_width = any(n_tokens == sizes.width for n_tokens, _ in _tokens_and_channels(inner))
+    if has_width and are_channels(sizes.n_heads, sizes.n_query, inner):
+        return (
+            f"its {sizes.n_query} queries are channels, not tokens: each head attends from "
+            "channels to channels"
+        )
     return ""
+
+
+def _tokens_and_channels(module: ModuleInputs) -> Iterator[tuple[int, int]]:
+    for shape in module.shapes:
+        if len(shape) > 2:
+            _, first, *middle, last = shape
+            yield prod((first, *middle)), last  # [batch, tokens, channels]
+            if middle:
+                yield prod((*middle, last)), first  # [batch, channels, height, width]
 
 
 def _reads_rows(module: ModuleInputs, sizes: CallSizes) -> bool:

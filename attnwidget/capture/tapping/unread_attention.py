@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import nn
@@ -18,6 +19,17 @@ _KEY = {"k", "key", "keys", "wk", "kproj", "kv", "wkv", "kvproj"}
 # Options of modules that can switch to scaled_dot_product_attention, such as timm's fused_attn.
 _OPTION = re.compile(r"(^|_)(fused|f?sdpa|flash)(_attn|_attention)?$", re.IGNORECASE)
 
+Reason = Literal["softmax", "projections", "channels"]
+# What one module does and what several modules do, by reason.
+_SAID: dict[Reason, tuple[str, str]] = {
+    "softmax": ("computes its softmax by hand", "compute a softmax by hand"),
+    "projections": (
+        "has queries and keys, and calls no function that is watched",
+        "have queries and keys, and call no function that is watched",
+    ),
+    "channels": ("attends between channels, not tokens", "attend between channels, not tokens"),
+}
+
 
 @dataclass(frozen=True)
 class UnreadAttention:
@@ -26,15 +38,15 @@ class UnreadAttention:
     Attributes:
         path: Path of the module; "" for the watched module.
         kind: Name of its class.
-        by_hand: Whether the module computed a softmax. Other modules have projections of queries
-            and keys.
+        reason: "softmax" if the module computed a softmax over tokens, "channels" if it computed a
+            softmax over channels, "projections" if it has projections of queries and keys alone.
         option: Name of an option that switches the module to scaled_dot_product_attention, such as
             "fused_attn"; "" without such an option.
     """
 
     path: str
     kind: str
-    by_hand: bool
+    reason: Reason
     option: str
 
 
@@ -44,6 +56,7 @@ def unread_attention(
     softmaxes: Sequence[torch.Size],
     *,
     sums_values: bool,
+    between_channels: bool,
     has_calls: bool,
 ) -> UnreadAttention | None:
     """Return the attention that a module computed by hand; None without such attention.
@@ -56,6 +69,7 @@ def unread_attention(
         path: Its path.
         softmaxes: Shapes of the softmaxes that it computed.
         sums_values: Whether the result of a softmax was multiplied by further numbers.
+        between_channels: Whether a softmax has the size of the channels of a head.
         has_calls: Whether attention in the module or in its parts was recorded or is unread.
     """
     named = any(
@@ -64,7 +78,9 @@ def unread_attention(
     by_name = named and any(len(shape) > 2 for shape in softmaxes)
     if not sums_values and (has_calls or not (by_name or _projects_queries_and_keys(module))):
         return None
-    return UnreadAttention(path, type(module).__name__, bool(softmaxes), _option(module))
+    reason: Reason = "softmax" if softmaxes else "projections"
+    reason = "channels" if between_channels else reason
+    return UnreadAttention(path, type(module).__name__, reason, _option(module))
 
 
 def said_unread(unread: Sequence[UnreadAttention]) -> str:
@@ -72,37 +88,33 @@ def said_unread(unread: Sequence[UnreadAttention]) -> str:
 
     Example:
         >>> from attnwidget.capture.tapping.unread_attention import UnreadAttention, said_unread
-        >>> said_unread([UnreadAttention("blocks.0.attn", "Attention", True, "fused_attn")])
+        >>> said_unread([UnreadAttention("blocks.0.attn", "Attention", "softmax", "fused_attn")])
         "'blocks.0.attn' (Attention) computes its softmax by hand"
     """
     clauses = []
-    for by_hand, verb, noun in (
-        (True, "compute", "softmax by hand"),
-        (False, "have", "queries and keys, and call no function that is watched"),
-    ):
-        group = [each for each in unread if each.by_hand is by_hand]
+    for reason, (of_one, of_several) in _SAID.items():
+        group = [each for each in unread if each.reason == reason]
         if not group:
             continue
         first = group[0]
         name = f"{repr(first.path) if first.path else 'the module'} ({first.kind})"
-        if len(group) > 1:
-            clauses.append(f"{name} and {len(group) - 1:,} more {verb} {'a ' * by_hand}{noun}")
-        elif by_hand:
-            clauses.append(f"{name} computes its {noun}")
-        else:
-            clauses.append(f"{name} has {noun.replace('call', 'calls')}")
+        more = len(group) - 1
+        clauses.append(f"{name} and {more:,} more {of_several}" if more else f"{name} {of_one}")
     return "; ".join(clauses)
 
 
 def advice_for(unread: Sequence[UnreadAttention]) -> str:
-    """Return what makes unread modules readable, as an instruction.
+    """Return what makes unread modules readable, as an instruction; "" if nothing does.
 
     Example:
         >>> from attnwidget.capture.tapping.unread_attention import UnreadAttention, advice_for
-        >>> advice_for([UnreadAttention("blocks.0.attn", "Attention", True, "fused_attn")])
+        >>> advice_for([UnreadAttention("blocks.0.attn", "Attention", "softmax", "fused_attn")])
         'set module.blocks[0].attn.fused_attn = True'
     """
-    switched = [each for each in unread if each.option]
+    of_tokens = [each for each in unread if each.reason != "channels"]
+    if not of_tokens:
+        return ""
+    switched = [each for each in of_tokens if each.option]
     if not switched:
         return (
             "let them call scaled_dot_product_attention, or record their weights for "
@@ -137,11 +149,11 @@ def without_parents(
         recorded: Paths of the modules whose attention was recorded.
     """
     modules = {each.path: each for each in unread}
-    own = {*recorded, *(path for path, each in modules.items() if each.by_hand)}
+    own = {*recorded, *(path for path, each in modules.items() if each.reason != "projections")}
     return [
         each
         for path, each in modules.items()
-        if each.by_hand or not path or path.rpartition(".")[0] not in own
+        if each.reason != "projections" or not path or path.rpartition(".")[0] not in own
     ]
 
 
