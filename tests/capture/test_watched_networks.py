@@ -458,19 +458,35 @@ def test_a_data_class_of_inputs_is_compared() -> None:
         watched.attention(item=1)
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.slow
 def test_passes_of_tensors_without_numbers_run_and_are_refused() -> None:
+    network = Block().to("meta")
+    with watch_attention(network) as watched:
+        network(torch.empty(1, 5, 8, device="meta"))
+    with pytest.raises(ValueError, match="cannot be compared"):
+        watched.attention()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_a_vectorized_pass_runs_and_is_refused() -> None:
     network = Block()
     with watch_attention(network) as watched:
         many = torch.vmap(network)(states(2, 1, 5, 8))
     assert many.shape == (2, 1, 5, 8)
     with pytest.raises(ValueError, match="cannot be compared"):
         watched.attention()
-    network.to("meta")
-    with watch_attention(network) as watched:
-        network(torch.empty(1, 5, 8, device="meta"))
-    with pytest.raises(ValueError, match="cannot be compared"):
-        watched.attention()
+
+
+@pytest.mark.parametrize("kind", ["torch", "own"])
+def test_tokens_of_the_number_of_channels_are_tokens(kind: str) -> None:
+    """There are as many queries as channels of a head, and they have the size of a head."""
+    attend = ATTENTIONS[kind]()
+    words = states(1, 3, 8, seed=2)
+    with watch_attention(attend) as watched:
+        attend(states(1, 4, 8), *[words] * (2 if kind == "torch" else 1))
+    found = watched.attention(["a", "b", "c", "d"], key_tokens=WORDS)
+    assert list(found.stacks) == ["cross"]
 
 
 def test_attention_between_channels_is_refused() -> None:

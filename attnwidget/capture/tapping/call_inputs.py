@@ -81,13 +81,15 @@ def row_problem(name: str, path: str, sizes: CallSizes, modules: Sequence[Module
     )
 
 
-def are_channels(n_heads: int, n_query: int, inner: ModuleInputs) -> bool:
+def are_channels(n_heads: int, n_query: int, inner: ModuleInputs, width: int | None = None) -> bool:
     """Return whether queries are the channels of a head, not tokens.
 
     Args:
         n_heads: Number of heads.
         n_query: Number of queries.
         inner: Inputs of the module that computes the attention.
+        width: Size of a query, which is the number of tokens if queries are channels; None if the
+            size is not known.
 
     Example:
         >>> from attnwidget.capture.tapping.call_inputs import ModuleInputs, are_channels
@@ -95,9 +97,12 @@ def are_channels(n_heads: int, n_query: int, inner: ModuleInputs) -> bool:
         >>> are_channels(4, 8, inputs), are_channels(4, 49, inputs)
         (True, False)
     """
+    sizes = list(_tokens_and_channels(inner))
+    if any(n_tokens == n_query for n_tokens, _ in sizes):
+        return False
     return any(
-        n_heads * n_query == n_channels and n_query != n_tokens
-        for n_tokens, n_channels in _tokens_and_channels(inner)
+        n_heads * n_query == n_channels and width in (None, n_tokens)
+        for n_tokens, n_channels in sizes
     )
 
 
@@ -108,8 +113,7 @@ def channel_problem(sizes: CallSizes, inner: ModuleInputs) -> str:
         sizes: Sizes of the call.
         inner: Inputs of the module that called the function.
     """
-    has_width = any(n_tokens == sizes.width for n_tokens, _ in _tokens_and_channels(inner))
-    if has_width and are_channels(sizes.n_heads, sizes.n_query, inner):
+    if are_channels(sizes.n_heads, sizes.n_query, inner, sizes.width):
         return (
             f"its {sizes.n_query} queries are channels, not tokens: each head attends from "
             "channels to channels"
