@@ -9,7 +9,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from attnwidget.corpus.notebook_outputs import output_of
 from attnwidget.drawing.engine import ThemeName
+from attnwidget.widgets.shared.displayed_figures import displayed_figures
 from attnwidget.widgets.shared.session_options import options
 
 if TYPE_CHECKING:
@@ -195,14 +197,14 @@ class Exporting:
         own, which the live view hides. An output with a name has both in one, so that an update
         replaces both; so has an output of chosen formats.
         """
-        from attnwidget.corpus.notebook_outputs import output_of
-
+        output = output_of(self)
+        if output is not None:
+            displayed_figures.add(self, output)  # type: ignore[arg-type]
         bundle = super()._repr_mimebundle_(**keywords)  # type: ignore[misc]
         picture = self._fallback() if bundle is not None else None
         if picture is None:
             return bundle
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        output = output_of(self)
         if output is None or output.name or not output.has_all_formats:
             return {**data, **picture[0]}, {**metadata, **picture[1]}
         self._publish_picture(picture, secrets.token_hex(8), update=False)
