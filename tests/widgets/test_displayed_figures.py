@@ -279,7 +279,10 @@ def test_a_figure_whose_cell_runs_again_computes_no_further(
     old.close()
 
 
-EXPLORER = "explorer = explore(model, 'The captain told his men a story.')\nexplorer.wait()\n"
+EXPLORER = (
+    "explorer = explore(model, 'The captain told his men a story.', treebank=False)\n"
+    "explorer.wait()\n"
+)
 
 
 @pytest.mark.slow
