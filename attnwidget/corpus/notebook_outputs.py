@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 
@@ -41,10 +42,9 @@ class Output:
 def output_of(displayed: object) -> Output | None:
     """Return the output that a notebook cell is about to get from the representation of an object.
 
-    IPython asks an object for its representation before it publishes an output, and does not say
-    what becomes of the representation: a new output, an output that replaces another, or a value
-    for a caller of the formatter, such as `ipywidgets.Output.append_display_data`. Only the
-    functions that are being called know.
+    IPython asks an object for its representation before it publishes an output. The representation
+    becomes a new output, or replaces an earlier output, or goes to a caller of the formatter, such
+    as `ipywidgets.Output.append_display_data`. Only the calling functions know which.
 
     Args:
         displayed: The object that is asked for its representation.
@@ -62,13 +62,13 @@ def output_of(displayed: object) -> Output | None:
     from IPython.core.displayhook import DisplayHook
     from IPython.display import display
 
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code is DisplayHook.__call__.__code__:
             return Output() if frame.f_locals["result"] is displayed else None
         if frame.f_code is display.__code__:
             return _output_of_call(frame.f_locals, displayed)
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return None
 
 

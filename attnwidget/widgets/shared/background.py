@@ -46,7 +46,8 @@ class Background:
     keeps a session for each page, these functions run in the session of the page, because other
     threads cannot open widgets (see `page_session`).
 
-    Nothing runs before `start()` or `wait()`, nor after `pause()` before one of them is called.
+    Nothing runs before `start()` or `wait()`. After `pause()`, work waits for another `start()` or
+    `wait()`.
     The thread ends with its last job, and a later job gets a new thread: an idle thread keeps
     memory that the process cannot use elsewhere. A job added under the name of an unfinished one
     takes its place, also of its exception. An exception ends its job and is kept for `wait()`.

@@ -4,9 +4,9 @@ ipywidgets keeps every open widget, because a page may show it. A cell that make
 therefore add an explorer to the memory of the kernel in each run, although a run of a cell clears
 the outputs of the run before. Jupyter tells the kernel which cell a request belongs to. After a run
 of a cell, the figures that only its earlier runs displayed are suspended: they leave the page, and
-ipywidgets forgets them. A suspended figure that nothing refers to is freed. One that a variable or
-the history of outputs (`Out`) refers to keeps its options, its links and the attention that it
-shows, and returns to the page when it is displayed again.
+ipywidgets forgets them. A suspended figure that nothing refers to is freed. A figure in a variable
+or in the history of outputs (`Out`) keeps its options, links and attention, and returns to the page
+when a cell displays it again.
 
 A figure stays open if it is also displayed by another cell, or part of an open widget, as in an
 `HBox`. Figures in an `ipywidgets.Output`, captured figures, and figures of hosts that do not name
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from ipywidgets import Output as OutputWidget
@@ -26,8 +26,15 @@ from ipywidgets.widgets import widget as open_widgets
 
 from attnwidget.corpus.notebook_outputs import Output
 
-if TYPE_CHECKING:
-    from attnwidget.widgets.shared.head_widget import HeadWidget
+
+class Figure(Protocol):
+    """The part of a `HeadWidget` that this module calls."""
+
+    def suspend(self) -> None:
+        """Leave the page, and release what was computed for it."""
+
+    def parts(self) -> Iterable[Figure]:
+        """Return the figures inside the figure."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +54,18 @@ class DisplayedFigures:
     """The runs of cells whose outputs show each figure."""
 
     def __init__(self) -> None:
-        self._runs: WeakKeyDictionary[HeadWidget, set[CellRun]] = WeakKeyDictionary()
+        self._runs: WeakKeyDictionary[Figure, set[CellRun]] = WeakKeyDictionary()
         # The run that made each output with a name.
         self._run_of_output: dict[str, CellRun] = {}
         # Figures that no cell has displayed yet.
-        self._undisplayed: WeakKeyDictionary[HeadWidget, CellRun] = WeakKeyDictionary()
+        self._undisplayed: WeakKeyDictionary[Figure, CellRun] = WeakKeyDictionary()
 
-    def add_made(self, figure: HeadWidget) -> None:
+    def add_made(self, figure: Figure) -> None:
         """Note that the running cell has made a figure."""
         if (run := _running_cell()) is not None:
             self._undisplayed[figure] = run
 
-    def add(self, figure: HeadWidget, output: Output) -> None:
+    def add(self, figure: Figure, output: Output) -> None:
         """Note that the running cell displays a figure."""
         self._undisplayed.pop(figure, None)
         run = self._run_of_output.get(output.name) if output.is_update else _running_cell()
@@ -89,7 +96,7 @@ class DisplayedFigures:
             self._suspend(replaced, _open_holders())
 
     def _suspend(
-        self, figures: Iterable[HeadWidget], holders: Mapping[HeadWidget, Sequence[Widget]]
+        self, figures: Iterable[Figure], holders: Mapping[Figure, Sequence[Widget]]
     ) -> None:
         """Suspend the figures, and the figures inside them, that no page shows."""
         for figure in figures:
@@ -132,7 +139,7 @@ def _end_run(result: object) -> None:
 
 
 def _open_holders() -> dict[Any, list[Widget]]:
-    """Return the open widgets that each widget is a part of, or that link it."""
+    """Return the open widgets that contain or link each widget."""
     holders: dict[Any, list[Widget]] = {}
     for widget in list(open_widgets._instances.values()):
         for name in widget.keys:

@@ -194,8 +194,8 @@ class Exporting:
 
         A host shows one format of an output. JupyterLab takes the view even if its model is gone,
         and shows an error in its place. In a notebook the picture therefore gets an output of its
-        own, which the live view hides. An output with a name has both in one, so that an update
-        replaces both; so has an output of chosen formats.
+        own, which the live view hides. An output with a name has the view and the picture, so that
+        an update replaces the view and the picture. An output of chosen formats has both too.
         """
         output = output_of(self)
         if output is not None:

@@ -189,11 +189,14 @@ class HeadWidget(Exporting, ComputedTraits):
 
     def resume(self) -> None:
         """Return to the page after `suspend`, with the figures inside."""
-        if not self.is_suspended:
-            return
-        with self._lock:
-            if not self.is_suspended:  # another thread was first
-                return
+        # Most calls are about an open figure, and need no lock.
+        if self.is_suspended:
+            with self._lock:
+                self._resume()
+
+    def _resume(self) -> None:
+        # Another thread may have been first.
+        if self.is_suspended:
             self.is_suspended = False
             for part in self.parts():
                 part.resume()
@@ -414,5 +417,5 @@ class HeadWidget(Exporting, ComputedTraits):
         self.unobserve_all()
         if self.is_suspended:
             self.is_suspended = False
-            self._repr_mimebundle_ = None
+            self._repr_mimebundle_ = None  # type: ignore[method-assign, assignment]
         super().close()
