@@ -211,7 +211,7 @@ def _warn_of_equal(label: str, weights: str, measured: Sequence[CheckpointNumber
         warnings.warn(
             f"the checkpoints {same[0]!r} and {label!r} have equal weights: one of them is "
             "probably not what its label says",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
