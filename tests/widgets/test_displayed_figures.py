@@ -285,9 +285,7 @@ EXPLORER = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("last", "most_objects"), [("explorer", 12_000), ("display(explorer)", 50)]
-)
+@pytest.mark.parametrize(("last", "most_objects"), [("explorer", 4000), ("display(explorer)", 50)])
 def test_the_memory_of_an_explorer_whose_cell_runs_fifty_times(
     notebook: Notebook, model: AttentionModel, last: str, most_objects: int
 ) -> None:
