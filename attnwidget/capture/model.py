@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -11,6 +12,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
+from attnwidget.capture.cut_inputs import cut_to
 from attnwidget.capture.default_method import default_method
 from attnwidget.capture.disabled import HeadChoice, disabled, intact_edits
 from attnwidget.capture.hub_model.chat_text import Chat, as_chat, has_roles
@@ -329,7 +331,13 @@ class AttentionModel:
             self.check_open()
             inputs = self.inputs.with_decoder(inputs, target, truncate)
             attention = self._attentions(
-                inputs, [tokens], loss=loss, seed=seed, long=long, media=media
+                inputs,
+                [tokens],
+                loss=loss,
+                seed=seed,
+                long=long,
+                media=media,
+                n_cut_of_target=self._n_cut_of_target(target) if truncate else 0,
             )[0]
         options = {"target": target, "truncate": truncate or None, "loss": loss, "long": long}
         said = text if media else read
@@ -337,6 +345,10 @@ class AttentionModel:
         attention.made_by = self._call(said, pair, **options, seed=seed or None)
         attention.source_text = _source_text(read, pair)
         return attention
+
+    def _n_cut_of_target(self, target: Text | None) -> int:
+        """Return the number of tokens that are cut off a text for the decoder."""
+        return 0 if target is None else self.inputs.target_ids(target, truncate=True)[1]
 
     def _with_media(
         self,
@@ -477,10 +489,10 @@ class AttentionModel:
         """
         if images is not None or audio is not None:
             text, _ = self._with_media(text, images, audio)
-        inputs, _ = self.inputs.of(text, pair, target=target, truncate=truncate)
+        inputs, tokens = self.inputs.of(text, pair, target=target, truncate=truncate)
         with self.lock:
             self.check_open()
-            return predictions_of(
+            predictions = predictions_of(
                 self.hf_model,
                 self.inputs,
                 self.tokenizer,
@@ -490,6 +502,9 @@ class AttentionModel:
                 top=top,
                 model_name=self.name,
             )
+        if tokens is not None and tokens.n_cut:
+            predictions.add_cut(cut_to(len(tokens), len(tokens) + tokens.n_cut))
+        return predictions
 
     @in_plain_torch
     def generate(
@@ -815,6 +830,7 @@ class AttentionModel:
             seed=reading.seed,
             media=reading.media,
             upper=upper,
+            n_cut_of_target=reading.n_cut_of_target,
         )[0]
 
     @property
@@ -853,6 +869,7 @@ class AttentionModel:
         long: bool | None = None,
         media: Media | None = None,
         upper: UpperPass | None = None,
+        n_cut_of_target: int = 0,
     ) -> list[Attention]:
         """Return the attention of every input of a batch, from one forward pass."""
         self.check_open()
@@ -889,7 +906,9 @@ class AttentionModel:
         attentions = []
         for item, (layers, tokens_of_item) in enumerate(zip(items, tokens, strict=True)):
             written = unpadded(inputs, "decoder_input_ids", "decoder_attention_mask", item)
-            target = None if written is None else self.inputs.encoder.axis(written)
+            target = None
+            if written is not None:
+                target = replace(self.inputs.encoder.axis(written), n_cut=n_cut_of_target)
             maker = InputAxes(
                 self.hf_model,
                 sites,
@@ -908,7 +927,17 @@ class AttentionModel:
                 alone = {name: value[item : item + 1] for name, value in inputs.items()}
             reading = None
             if not self.edits:
-                reading = Reading(self, alone, tokens_of_item, n_prompt, loss, seed, weights, media)
+                reading = Reading(
+                    self,
+                    alone,
+                    tokens_of_item,
+                    n_prompt,
+                    loss,
+                    seed,
+                    weights,
+                    media,
+                    n_cut_of_target,
+                )
                 if loss is None and collected is not None:
                     self._lower[reading] = LowerLayers(layers.get("self", ()))
             attentions.append(

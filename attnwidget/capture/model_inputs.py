@@ -225,8 +225,19 @@ class ModelInputs:
             n_new = _GENERATED if limit is None else max(1, min(_GENERATED, limit - 1))
             written, _ = translation(self._hf_model, inputs, n_new)
             return {**inputs, "decoder_input_ids": written}
-        ids = self.encoder(target, truncate=truncate, target=True).ids
-        return {**inputs, "decoder_input_ids": self._row(decoder_ids(self._hf_model, ids))}
+        ids, _ = self.target_ids(target, truncate)
+        return {**inputs, "decoder_input_ids": self._row(ids)}
+
+    def target_ids(self, target: Text, truncate: bool) -> tuple[list[int], int]:
+        """Return the ids of a text for the decoder, and the number of ids that were cut off.
+
+        Raises:
+            ValueError: The text is too long together with the start token of the decoder.
+        """
+        tokens = self.encoder(target, truncate=truncate, target=True).tokens
+        ids = decoder_ids(self._hf_model, tokens.ids)
+        kept = self.encoder.within_limit(ids[: self.encoder.limit] if truncate else ids)
+        return kept, tokens.n_cut + len(ids) - len(kept)
 
     def of_reference(self, reference: object) -> tuple[dict[str, Tensor], str]:
         """Return inputs and name of a text, a picture, a sound, a dict, a `Segment` or `Attention`.

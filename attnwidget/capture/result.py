@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,9 @@ class Result(ABC):
 
     Attributes:
         complete: False if the work was interrupted before its end.
-        note: What a reader must know about the numbers, or "".
+        note: What a reader must know about the numbers, or ""; also `to_frame().attrs["note"]`.
+        cut: How many tokens were read of inputs that were too long, a part of `note`; "" if all
+            inputs were read whole. `repr` and the title of the chart say it.
         model_name: Name of the model, which is also `to_frame().attrs["model"]`.
 
     Example:
@@ -39,11 +41,25 @@ class Result(ABC):
     complete: bool = True
     note: str = ""
     model_name: str = ""
+    cut: str = field(init=False, default="")
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if (to_frame := vars(cls).get("to_frame")) is not None:
-            cls.to_frame = _with_model_name(to_frame)  # type: ignore[method-assign]
+        own = vars(cls)
+        if (to_frame := own.get("to_frame")) is not None:
+            cls.to_frame = _with_names(to_frame)  # type: ignore[method-assign]
+        if (chart := own.get("chart")) is not None:
+            cls.chart = _with_cut_in_title(chart)  # type: ignore[method-assign]
+        if (shown := own.get("__repr__")) is not None:
+            cls.__repr__ = _with_cut(shown)  # type: ignore[method-assign]
+
+    def add_cut(self, remark: str) -> None:
+        """Let a new result say that inputs were cut."""
+        if remark in self.cut:
+            return
+        for name in ("cut", "note"):
+            said = ", ".join(filter(None, [getattr(self, name), remark]))
+            object.__setattr__(self, name, said)
 
     @abstractmethod
     def to_frame(self) -> pd.DataFrame:
@@ -99,16 +115,47 @@ class Result(ABC):
         """
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.model_name})"
+        about = ", ".join(filter(None, [self.model_name, self.cut]))
+        return f"{type(self).__name__}({about})"
 
 
-def _with_model_name(to_frame: Callable[..., pd.DataFrame]) -> Callable[..., pd.DataFrame]:
-    """Add the name of the model to the tables of a method."""
+def _with_names(to_frame: Callable[..., pd.DataFrame]) -> Callable[..., pd.DataFrame]:
+    """Add the name of the model and the note to the tables of a method."""
 
     @wraps(to_frame)
     def named(self: Result, *arguments: Any, **options: Any) -> pd.DataFrame:
         frame = to_frame(self, *arguments, **options)
         frame.attrs["model"] = self.model_name
+        if self.note:
+            frame.attrs["note"] = self.note
         return frame
 
     return named
+
+
+def _with_cut_in_title(chart: Callable[..., Any]) -> Callable[..., Any]:
+    """Say in the title of a chart that inputs were cut."""
+
+    @wraps(chart)
+    def titled(self: Result, *arguments: Any, **options: Any) -> Any:
+        if not self.cut:
+            return chart(self, *arguments, **options)
+        from attnwidget.charts.theme import added_to_titles
+
+        with added_to_titles(self.cut):
+            return chart(self, *arguments, **options)
+
+    return titled
+
+
+def _with_cut(shown: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Say in the representation of a result that inputs were cut."""
+
+    @wraps(shown)
+    def said(self: Result) -> str:
+        text = shown(self)
+        if not self.cut or self.cut in text:
+            return text
+        return f"{text[:-1]}; {self.cut})" if text.endswith(")") else f"{text}; {self.cut}"
+
+    return said

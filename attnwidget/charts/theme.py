@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import astuple, dataclass
 from typing import Any, TypeVar
 
@@ -32,6 +35,9 @@ _LETTER = 0.58
 _NARROW = 0.32
 _NARROW_LETTERS = frozenset("ijlIft.,:;'|!()[] ")
 _NARROWEST = 60
+
+# A further line of the subtitles, of the block that draws a chart.
+_added_line: ContextVar[str] = ContextVar("added_line", default="")
 
 
 @dataclass(frozen=True)
@@ -157,6 +163,16 @@ def panels_in_row(width: float, most: int, *, least: float, gap: float, axis: fl
     return min(most, max(1, int(room / (least + axis + gap))))
 
 
+@contextmanager
+def added_to_titles(line: str) -> Iterator[None]:
+    """Add a line to the subtitles, and so to the descriptions, of the charts made in the block."""
+    token = _added_line.set(line)
+    try:
+        yield
+    finally:
+        _added_line.reset(token)
+
+
 def publication(chart: C, title: str, width: float = WIDTH) -> C:
     """Return the chart in the light theme; lines after the first of its title are the subtitle.
 
@@ -166,6 +182,8 @@ def publication(chart: C, title: str, width: float = WIDTH) -> C:
         ValueError: the title is empty.
     """
     head, *rest = title_lines(title)
+    if (added := _added_line.get()) and added not in title:
+        rest = [*rest, added]
     room = width - 2 * PADDING
     below = [part for line in rest for part in wrapped_text(line, room)]
     text = alt.TitleParams(wrapped_text(head, room, _TITLE), subtitle=below or alt.Undefined)

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.model import AttentionModel
 from attnwidget.comparison.compare_results import (
     ModelComparison,
@@ -72,6 +73,7 @@ def compare(
     a: Source, b: list[Any] | tuple[Any, ...], segments: Texts, **options: Unpack[_Options]
 ) -> SeveralComparisons: ...
 @in_plain_torch
+@says_cuts
 def compare(
     a: Source,
     b: Source | list[Any] | tuple[Any, ...],

@@ -121,7 +121,14 @@ class Measurements(Mapping[str, Any]):
         stopped = "" if self.complete else ", interrupted"
         listed = ", ".join(self)
         read = counted(self.n_segments, "segment")
-        return f"Measurements({self.model_name}, {read}{stopped}: {listed})"
+        cut = f"; {self.cut}" if self.cut else ""
+        return f"Measurements({self.model_name}, {read}{stopped}: {listed}{cut})"
+
+    @property
+    def cut(self) -> str:
+        """How many tokens were read of segments that were cut; "" if all were read whole."""
+        remarks = (result.cut for result in self.values() if isinstance(result, Result))
+        return next(remarks, "")
 
 
 def heads_frame(heads: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.capture.cut_inputs import watched_segments
 from attnwidget.corpus.batches import HOW
 from attnwidget.text.segments import Segment
 
@@ -24,7 +25,7 @@ def with_index(segments: Iterable[Segment]) -> Iterator[Segment]:
         >>> [segment.index for segment in with_index([Segment(("a",)), Segment(("b",))])]
         [0, 1]
     """
-    for index, segment in enumerate(segments):
+    for index, segment in enumerate(watched_segments(segments)):
         if not isinstance(segment, Segment):
             raise TypeError(
                 f"expected segments, got {type(segment).__name__} as number {index}: {HOW}"

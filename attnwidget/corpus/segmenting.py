@@ -183,9 +183,10 @@ def _made(
         if not all(pieces):
             raise ValueError(f"text {number} has no tokens, or half of its pair has no tokens")
         n_special = ids.template(pair=len(parts) == 2).n_special
+        n_tokens = sum(map(len, pieces))
         if limits:
             _shorten(pieces, min(limits) - n_special, truncate, number)
-        yield Segment(*map(tuple, pieces))
+        yield Segment(*map(tuple, pieces), n_cut=n_tokens - sum(map(len, pieces)))
 
 
 def _parts(text: Any, number: int) -> tuple[str, ...]:
@@ -221,6 +222,7 @@ def _of_chat(
         tokens.raw[:max_tokens],
         roles=tokens.roles[:max_tokens],
         turns=tokens.turns[:max_tokens],
+        n_cut=tokens.n_cut + len(tokens.raw[len(tokens.raw[:max_tokens]) :]),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from attnwidget.capture.cut_inputs import watched_segments
 from attnwidget.capture.hub_model.media_input import is_media
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.batches import TokenTypes
@@ -43,7 +44,7 @@ def study_inputs(items: Iterable[Any], model: AttentionModel) -> Iterator[Segmen
     inputs = chain(first, inputs)
     if first and (isinstance(first[0], MediaSegment) or is_media(first[0])):
         return media_segments(inputs)
-    return rows_as_segments(inputs, model)
+    return watched_segments(rows_as_segments(inputs, model))
 
 
 def reader_of(

@@ -62,7 +62,7 @@ def static_figure(picture: Picture, *, brief: bool = False) -> StaticFigure:
 
 
 def kept_picture(html: str, figure: str) -> str:
-    """The HTML of a figure for the output after its live view, of which one is seen at a time.
+    """The HTML of a figure for the output before its live view, of which one is seen at a time.
 
     A style sheet decides, not a script, so that the rule also holds for copies and late outputs.
     If the style sheet is removed, as in an untrusted notebook, no live view runs.
@@ -82,6 +82,6 @@ def kept_picture(html: str, figure: str) -> str:
     selector = f"{_OUTPUT}:has(> * > {kept})"
     in_code = f".output_container:has(> * > * > {kept})"
     # Of a view without its model JupyterLab shows a line of text; other errors are elements.
-    lost = f"{_OUTPUT}:has(+ {_OUTPUT} > * > {kept}):not(:has(> .jp-OutputArea-output > *))"
+    lost = f"{_OUTPUT}:has(> * > {kept}) + {_OUTPUT}:not(:has(> .jp-OutputArea-output > *))"
     hidden = ", ".join([f"{live} {kept}", f"{live} {selector}", f"{live} {in_code}", lost])
     return f'<style>{hidden} {{ display: none }}</style><div data-kept="{figure}">{html}</div>'

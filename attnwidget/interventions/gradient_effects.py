@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model_reading import (
     language_model,
@@ -99,6 +100,7 @@ class GradientEffects(HeadResult):
 
 
 @in_plain_torch
+@says_cuts
 def gradient_effects(
     attention: Attention,
     answer: str | int,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model_reading import (
     language_model,
@@ -159,6 +160,7 @@ class DirectEffects(HeadResult):
 
 
 @in_plain_torch
+@says_cuts
 def direct_effects(
     attention: Attention,
     answer: str | int,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -167,6 +168,7 @@ class LinkExplanation(Result):
 
 
 @in_plain_torch
+@says_cuts
 def explain_link(
     attention: Attention,
     layer: int,

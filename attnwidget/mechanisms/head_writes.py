@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model_reading import whole_reading_of
 from attnwidget.capture.result import Result
@@ -137,6 +138,7 @@ class HeadWrites(Result):
 
 
 @in_plain_torch
+@says_cuts
 def head_writes(
     attention: Attention,
     layer: int,

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
@@ -105,6 +106,7 @@ class KeyBiplot(Result):
 
 
 @in_plain_torch
+@says_cuts
 def key_biplot(
     attention: Attention | Sequence[Attention], layer: int, head: int, *, stack: str | None = None
 ) -> KeyBiplot:

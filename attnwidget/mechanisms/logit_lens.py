@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.hub_model.answer_logits import answer_logits
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.predictions import Answers
@@ -154,6 +155,7 @@ class LogitLens(Result):
 
 
 @in_plain_torch
+@says_cuts
 def logit_lens(attention: Attention, *, at: Iterable[int] | None = None, top: int = 5) -> LogitLens:
     """Return the answers that the residual stream after each layer gives.
 

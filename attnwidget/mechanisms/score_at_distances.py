@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.maps.products import ScoreParts
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
@@ -113,6 +114,7 @@ class ScoresAtDistances(Result):
 
 
 @in_plain_torch
+@says_cuts
 def score_at_distances(
     attention: Attention,
     layer: int,

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -134,6 +135,7 @@ class ScoreSources(Result):
 
 
 @in_plain_torch
+@says_cuts
 def score_sources(
     attention: Attention,
     layer: int,

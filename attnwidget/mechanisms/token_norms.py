@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.plain_forward import plain_forward
 from attnwidget.capture.maps.attention import Attention
@@ -166,6 +167,7 @@ class TokenNorms(Result):
 
 
 @in_plain_torch
+@says_cuts
 def token_norms(attention: Attention, stack: str | None = None) -> TokenNorms:
     """Return the L2 norm of the state of each token before the first layer and after each layer.
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -129,6 +130,7 @@ class WavelengthShares(HeadResult):
 
 
 @in_plain_torch
+@says_cuts
 def wavelength_shares(
     attention: Attention, layer: int, *, stack: str | None = None
 ) -> WavelengthShares:

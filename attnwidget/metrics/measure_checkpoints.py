@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.default_method import is_causal_model
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.load import load_model
@@ -42,6 +43,7 @@ Loader = Callable[[], AttentionModel]
 
 
 @in_plain_torch
+@says_cuts
 def measure_checkpoints(
     checkpoints: Iterable[Any],
     segments: Iterable[Segment] | None = None,
@@ -209,7 +211,7 @@ def _warn_of_equal(label: str, weights: str, measured: Sequence[CheckpointNumber
         warnings.warn(
             f"the checkpoints {same[0]!r} and {label!r} have equal weights: one of them is "
             "probably not what its label says",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

@@ -10,6 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
 from attnwidget.corpus.accumulator import Accumulator
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 
 @in_plain_torch
+@says_cuts
 def measure(
     model: AttentionModel,
     segments: Iterable[Any],
@@ -135,6 +137,7 @@ def _with_completeness(result: Any, complete: bool) -> Any:
 
 
 @in_plain_torch
+@says_cuts
 def measure_attention(
     attention: Attention,
     metrics: Sequence[str | Accumulator[Any]] = ("position", "classes", "entropy", "confidence"),

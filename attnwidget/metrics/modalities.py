@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.maps.stack_axes import chosen_stack
 from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows
@@ -322,6 +323,7 @@ class ModalityShares(HeadResult):
 
 
 @in_plain_torch
+@says_cuts
 def modality_shares(attention: Attention, *, stack: str | None = None) -> ModalityShares:
     """Return the share of attention on each modality for every layer, head and query.
 

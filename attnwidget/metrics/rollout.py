@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 from torch import Tensor
 
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -114,6 +115,7 @@ class TokenRelevance(Result):
 
 
 @in_plain_torch
+@says_cuts
 def attention_rollout(
     attention: Attention,
     *,
@@ -162,6 +164,7 @@ def attention_rollout(
 
 
 @in_plain_torch
+@says_cuts
 def attention_flow(
     attention: Attention,
     layer: int | None = None,

@@ -21,6 +21,9 @@ class Segment:
     segment is not part of a study. `document` and `index` do not count in comparisons, so segments
     with the same content are equal.
 
+    `n_cut` is the number of further tokens of the text, which `make_segments` cut off. It does not
+    count in comparisons.
+
     In a chat, `roles` and `turns` have an entry for each token of `first`, as in `Tokens`. Then
     `first` has all special tokens.
 
@@ -36,6 +39,7 @@ class Segment:
     index: int | None = field(default=None, compare=False, repr=False, kw_only=True)
     roles: tuple[str, ...] = field(default=(), repr=False, kw_only=True)
     turns: tuple[int | None, ...] = field(default=(), repr=False, kw_only=True)
+    n_cut: int = field(default=0, compare=False, repr=False, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.first) + len(self.second)

@@ -36,7 +36,8 @@ class Tokens:
     In a chat, `roles` has the role of the message that each token belongs to ("system", "user",
     "assistant", "tool"), and `turns` the number of this message, from 0. Tokens that the chat
     template writes have the role "template" and the turn None. Both are empty for other inputs.
-    `remark` says how the input was read where a reader would not expect it, else "".
+    `remark` says how the input was read where a reader would not expect it, else "". `n_cut` is the
+    number of further tokens of the input, which were cut off because the input was too long.
 
     `places` has the box in a picture, or the span of a sound, that each token was made of; None
     for a token without a place. It is empty for texts.
@@ -60,6 +61,7 @@ class Tokens:
     turns: tuple[int | None, ...] = ()
     remark: str = ""
     places: tuple[Place | None, ...] = ()
+    n_cut: int = 0
 
     def __post_init__(self) -> None:
         lengths = {

@@ -13,6 +13,7 @@ _KNOWN = "words_known"
 _REMARK = "remark"
 _LINE = "is_line"
 _PLACES = "places"
+_CUT = "n_cut"
 
 
 def tokens_to_json(tokens: Tokens) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def tokens_to_json(tokens: Tokens) -> dict[str, Any]:
         True
     """
     stored = asdict(tokens)
-    for name in ("pieces", "roles", "turns", _PLACES, _REMARK):
+    for name in ("pieces", "roles", "turns", _PLACES, _REMARK, _CUT):
         if not stored[name]:
             del stored[name]
     for name in (_KNOWN, _LINE):
@@ -37,7 +38,7 @@ def tokens_to_json(tokens: Tokens) -> dict[str, Any]:
 
 def tokens_from_json(stored: Mapping[str, Any]) -> Tokens:
     """Return the tokens of which `tokens_to_json` stored the fields."""
-    apart = (_KNOWN, _REMARK, _LINE, _PLACES)
+    apart = (_KNOWN, _REMARK, _LINE, _PLACES, _CUT)
     values: dict[str, Any] = {
         name: tuple(value) for name, value in stored.items() if name not in apart
     }
@@ -47,6 +48,7 @@ def tokens_from_json(stored: Mapping[str, Any]) -> Tokens:
         words_known=bool(stored.get(_KNOWN, True)),
         remark=str(stored.get(_REMARK, "")),
         places=tuple(map(_place, stored.get(_PLACES, ()))),
+        n_cut=int(stored.get(_CUT, 0)),
     )
 
 

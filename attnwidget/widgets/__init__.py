@@ -56,6 +56,10 @@ No style sheet hides a control.
 After a change, the page asks whether the kernel received it. If the kernel finishes the request
 without an answer, it does not know the figure. A busy kernel answers later.
 
+A figure whose cell runs again is suspended (`widgets/shared/displayed_figures.py`): it leaves the
+page, ipywidgets forgets it, and its computed traits are released. In Python it works as before, and
+it returns to the page when something asks for its `model_id`, as a display does.
+
 Jupyter runs callbacks of widgets beside the running cell, so one lock guards the model and its
 caches.
 

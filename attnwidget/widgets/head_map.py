@@ -232,6 +232,8 @@ def _embedded(distances: HeadDistances) -> PlacedHeads:
         f"metric MDS of Jensen-Shannon distances, {counted(distances.n_tokens, 'token')} · "
         f"stress {embedding.stress:.3g}"
     )
+    if cut := getattr(distances, "cut", ""):  # distances of a caller's own class have no remark
+        note = f"{note} · {cut}"
     positions = _finite(embedding.positions)
     return PlacedHeads(positions, distances.stack, distances.model_name, _MEASURED, note)
 

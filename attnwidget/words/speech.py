@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
@@ -33,6 +34,7 @@ _CONTROL = re.compile(r"<\|.*\|>")
 
 
 @in_plain_torch
+@says_cuts
 def word_times(
     attention: Attention, heads: Iterable[Head | Sequence[int]] | None = None
 ) -> WordTimes:
@@ -84,6 +86,7 @@ def word_times(
 
 
 @in_plain_torch
+@says_cuts
 def spoken_word_weights(
     attention: Attention, spoken: Iterable[tuple[str, float, float]]
 ) -> SpokenWordWeights:

@@ -124,3 +124,46 @@ def test_a_widget_shown_twice_shares_its_state(in_lab: OpenNotebook) -> None:
     expect(roots.nth(1)).to_contain_text("layer 2 head 2 selected")
     notebook.run_cell(3)
     expect(notebook.output(3)).to_contain_text("Head(layer=2, head=2, stack='self')")
+
+
+@pytest.mark.slow
+def test_a_figure_whose_cell_runs_again_leaves_and_returns(in_lab: OpenNotebook) -> None:
+    notebook = in_lab([SETUP, "grid = HeadGrid(attention)\ngrid", "first"])
+    notebook.run_cell(0)
+    notebook.run_cell(1)
+    grid_of(notebook, 1)
+    notebook.run_in_kernel("first = grid")
+    living = "len(__import__('ipywidgets').widgets.widget._instances)"
+    before = notebook.value(living)
+    for _ in range(5):
+        notebook.run_cell(1)
+    grid_of(notebook, 1)
+    notebook.wait_for_value(living, before)
+    assert notebook.value("first.is_suspended, grid.is_suspended") == (True, False)
+    notebook.run_in_kernel("first.selected = [(2, 3)]")
+    notebook.run_cell(2)
+    returned = grid_of(notebook, 2)
+    assert notebook.value("first.is_suspended") is False
+    returned.click(3, 5)
+    notebook.wait_for_value("tuple(first.selected[-1])", (3, 5, "self"))
+    assert notebook.value("grid.selected") == []
+
+
+@pytest.mark.slow
+def test_an_update_replaces_a_figure_in_its_cell(in_lab: OpenNotebook) -> None:
+    notebook = in_lab(
+        [
+            f"{SETUP}handle = display(HeadView(attention, 3, 5), display_id=True)",
+            "handle.update(HeadView(attention, 2, 8))",
+        ]
+    )
+    notebook.run_cell(0)
+    shown = notebook.output(0).locator(".attnw-root:visible")
+    expect(shown).to_contain_text("L3 H5")
+    notebook.run_cell(1)
+    expect(shown).to_have_count(1)
+    expect(shown).to_contain_text("L2 H8")
+    expect(notebook.output(1).locator(".jp-OutputArea-child")).to_have_count(0)
+    notebook.run_cell(0)
+    expect(shown).to_have_count(1)
+    expect(shown).to_contain_text("L3 H5")

@@ -10,13 +10,14 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import ipywidgets
 import numpy as np
 import pandas as pd
 import pytest
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.formatters import DisplayFormatter
 from IPython.core.interactiveshell import InteractiveShell
-from IPython.display import display
+from IPython.display import display, update_display
 from PIL import Image
 
 from attnwidget import AttentionModel, explore
@@ -156,11 +157,11 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     InteractiveShell.clear_instance()
 
 
-def test_a_cell_shows_the_view_and_then_the_picture(
+def test_a_cell_shows_the_picture_and_then_the_view(
     strip: MetricStrip, notebook: list[dict[str, Any]]
 ) -> None:
     display(strip)
-    view, picture = notebook
+    picture, view = notebook
     assert set(view["data"]) == {VIEW, "text/html", "text/plain"} and not view["data"]["text/html"]
     assert view["data"][VIEW]["model_id"] == strip.model_id
     assert set(picture["data"]) == {"image/png", "text/html"}
@@ -177,10 +178,91 @@ def test_a_cell_shows_the_view_and_then_the_picture(
     )
 
 
-def test_a_widget_as_the_last_line_is_put_out_once(
+def test_a_widget_as_the_last_line_has_a_picture_too(
+    strip: MetricStrip, notebook: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = InteractiveShell.instance()
+    shell.user_ns["strip"] = strip
+    ran = shell.run_cell("strip")
+    assert ran.success and ran.result is strip and repr(strip) in capsys.readouterr().out
+    (output,) = notebook
+    assert set(output["data"]) == {"image/png", "text/html"}
+
+
+COMPLETE = {VIEW, "image/png", "text/html", "text/plain"}
+
+
+@pytest.mark.parametrize("updates", ["handle", "update_display", "display"])
+def test_an_update_replaces_a_figure_as_it_replaces_any_widget(
+    strip: MetricStrip, notebook: list[dict[str, Any]], updates: str
+) -> None:
+    other = MetricStrip({"entropy": np.ones((2, 2))}, selected=[(0, 1)])
+    handle = display(strip, display_id=True)
+    if updates == "handle":
+        handle.update(other)
+    elif updates == "update_display":
+        update_display(other, display_id=handle.display_id)
+    else:
+        display(other, display_id=handle.display_id, update=True)
+    first, second = notebook
+    assert (first["update"], second["update"]) == (False, True)
+    assert first["transient"] == second["transient"] == {"display_id": handle.display_id}
+    for output, figure in [(first, strip), (second, other)]:
+        assert set(output["data"]) == COMPLETE
+        assert output["data"][VIEW]["model_id"] == figure.model_id
+        assert output["metadata"]["image/png"]["alt"] == figure.caption.text()
+
+
+def test_a_figure_takes_the_place_of_text_and_gives_it_back(
     strip: MetricStrip, notebook: list[dict[str, Any]]
 ) -> None:
-    assert DisplayFormatter().format(strip) == ({}, {}) and len(notebook) == 2
+    handle = display("Reading …", display_id="place")
+    handle.update(strip)
+    handle.update("Done")
+    assert [output["update"] for output in notebook] == [False, True, True]
+    assert [set(output["data"]) for output in notebook] == [
+        {"text/plain"},
+        COMPLETE,
+        {"text/plain"},
+    ]
+
+
+def test_what_a_cell_says_about_a_display_holds_for_a_figure(
+    strip: MetricStrip, notebook: list[dict[str, Any]]
+) -> None:
+    display(strip, metadata={"isolated": True}, exclude=["text/html"])
+    (output,) = notebook
+    assert output["metadata"]["isolated"] and set(output["data"]) == COMPLETE - {"text/html"}
+    notebook.clear()
+    display(strip, include=["image/png"])
+    (output,) = notebook
+    assert set(output["data"]) == {"image/png"}
+
+
+def test_who_formats_a_figure_gets_all_of_it(
+    strip: MetricStrip, notebook: list[dict[str, Any]]
+) -> None:
+    box = ipywidgets.Output()
+    box.append_display_data(strip)
+    (output,) = box.outputs
+    assert set(output["data"]) == COMPLETE and not notebook
+
+    class Report:
+        def _repr_html_(self) -> str:
+            box.append_display_data(strip)
+            return "a report"
+
+    display(Report())
+    assert set(box.outputs[-1]["data"]) == COMPLETE
+    assert [output["data"]["text/html"] for output in notebook] == ["a report"]
+
+
+def test_a_closed_figure_is_displayed_in_words(
+    strip: MetricStrip, notebook: list[dict[str, Any]]
+) -> None:
+    strip.close()
+    display(strip)
+    assert [output["data"] for output in notebook] == [{"text/plain": repr(strip)}]
 
 
 def test_without_pictures_there_is_one_output(
@@ -200,7 +282,7 @@ def test_a_picture_that_fails_leaves_the_view_and_the_reason(
     monkeypatch.setattr("attnwidget.drawing.picture.draw", broken)
     with pytest.warns(RuntimeWarning, match="is shown without a picture"):
         display(strip)
-    view, reason = notebook
+    reason, view = notebook
     assert VIEW in view["data"] and set(reason["data"]) == {"text/html"}
     assert "has no stored picture: RuntimeError: no such colour" in reason["data"]["text/html"]
 

@@ -133,3 +133,47 @@ def test_a_session_that_began_after_the_widget_is_used(session: OneThread) -> No
     assert background.wait(60)
     background.close()
     assert notes == EXPECTED
+
+
+def test_the_thread_ends_with_its_last_job_and_a_later_job_gets_another() -> None:
+    threads: list[threading.Thread] = []
+
+    def job() -> Job:
+        threads.append(threading.current_thread())
+        yield None
+
+    background = Background(["job"], failed=lambda name, error: None)
+    for _ in range(2):
+        background.add("job", job())
+        assert background.wait(60)
+        threads[-1].join(60)
+        assert not threads[-1].is_alive()
+    assert threads[0] is not threads[1]
+    background.close()
+    background.add("job", job())
+    assert background.wait(60) and len(threads) == 2
+
+
+def test_work_goes_on_after_a_pause_where_it_stopped() -> None:
+    steps: list[int] = []
+    reached = threading.Event()
+    go_on = threading.Event()
+
+    def job() -> Job:
+        for step in range(3):
+            steps.append(step)
+            reached.set()
+            assert go_on.wait(60)
+            yield None
+
+    background = Background(["job"], failed=lambda name, error: None)
+    background.add("job", job())
+    background.start()
+    assert reached.wait(60)
+    background.pause()
+    go_on.set()
+    assert background._thread is not None
+    background._thread.join(60)
+    assert steps == [0]
+    assert background.wait(60) and steps == [0, 1, 2]
+    background.close()

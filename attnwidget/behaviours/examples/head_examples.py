@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from attnwidget.behaviours.examples.example_links import ExampleLinks
 from attnwidget.behaviours.examples.example_results import HeadExamples
 from attnwidget.behaviours.link_rule import LinkRule
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.corpus.argument_checks import each_of, refuse_no_model
 from attnwidget.corpus.batches import HOW, TokenTypes
 from attnwidget.corpus.segment_indices import with_index
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 @in_plain_torch
+@says_cuts
 def head_examples(
     model: AttentionModel,
     segments: Iterable[Any],

@@ -21,6 +21,7 @@ from attnwidget.behaviours.head_atlas.head_writes_and_feeds import feeds_of, wri
 from attnwidget.behaviours.registry import chosen_behaviours
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable, refuse_thresholds
 from attnwidget.behaviours.scores.score_behaviours import evidence_of, scored
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.progress_bar import OnProgress
@@ -47,6 +48,7 @@ Examples = dict[Head, dict[str, tuple[ExampleLink, ...]]]
 
 
 @in_plain_torch
+@says_cuts
 def atlas(
     model: AttentionModel,
     segments: Iterable[Any] | None = None,

@@ -16,6 +16,7 @@ from attnwidget.behaviours.examples.place_sample import PlaceSample
 from attnwidget.behaviours.link_rule import visible_keys
 from attnwidget.behaviours.places.found_links import FoundLinks
 from attnwidget.behaviours.places.word_query import WordQuery
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import all_of, each_of, refuse_no_model
 from attnwidget.corpus.batches import HOW
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 
 @in_plain_torch
+@says_cuts
 def find_links(
     model: AttentionModel,
     texts: Iterable[Sentence] | Iterable[Segment],

@@ -12,6 +12,7 @@ import scipy
 from numpy.typing import NDArray
 
 from attnwidget.behaviours.behaviour_score import t_test
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.each_input import numbers_of_each
@@ -95,6 +96,7 @@ class AlignmentScores(HeadResult):
 
 
 @in_plain_torch
+@says_cuts
 def alignment_scores(
     model: AttentionModel,
     pairs: Iterable[tuple[str, str]],

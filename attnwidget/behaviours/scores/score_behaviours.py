@@ -30,6 +30,7 @@ from attnwidget.behaviours.scores.behaviour_means import (
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable, refuse_thresholds
 from attnwidget.behaviours.shuffled_model import shuffled_like
 from attnwidget.behaviours.study_behaviour import NotApplicableError, StudyBehaviour
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.default_method import is_causal_model
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import all_of, each_of, refuse_no_model
@@ -60,6 +61,7 @@ RANDOM_HEADS = 48
 
 
 @in_plain_torch
+@says_cuts
 def score_behaviours(
     model: AttentionModel,
     segments: Iterable[Any] | None = None,

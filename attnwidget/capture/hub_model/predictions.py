@@ -264,6 +264,8 @@ class PredictionChange(Result):
                     f"the predictions have other {name}, {first!r:.80} and {second!r:.80}: a "
                     "change is between answers to the same input"
                 )
+        if self.after.cut:
+            self.add_cut(self.after.cut)
 
     @property
     def changes(self) -> Float32Array:

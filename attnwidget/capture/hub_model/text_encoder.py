@@ -65,7 +65,7 @@ class Encoded:
         """Return the tokens of this text and of its continuation, with roles in a chat."""
         if self.chat is not None:
             return self.chat.continued(self.tokens, whole)
-        return replace(whole, remark=self.tokens.remark)
+        return replace(whole, remark=self.tokens.remark, n_cut=self.tokens.n_cut)
 
 
 class Encoder:
@@ -128,8 +128,8 @@ class Encoder:
                     "pair goes with texts; ids are taken as they are, special ones included"
                 )
             ids = [whole_number("a vocabulary id", i) for i in given]
-            ids = self.within_limit(ids[: self.limit] if truncate else ids)
-            return Encoded(ids, None, self.axis(ids))
+            ids, n_cut = self._shortened(ids, truncate)
+            return Encoded(ids, None, replace(self.axis(ids), n_cut=n_cut))
         if self._tokenizer is None:
             raise ValueError(
                 f"this {self._model} has no tokenizer: pass one to load_model(model, tokenizer), "
@@ -176,12 +176,14 @@ class Encoder:
         strings = [None if item is None else item.text for item in spelt]
         # A tokenizer whose vocabulary marks spaces runs the words of a list together. Words are
         # therefore read as running text.
-        read = self.texts.encoded(
-            strings[0] or "",
-            strings[1],
-            max_tokens=self.limit if truncate else None,
-            target=target,
-        )
+        read = self.texts.encoded(strings[0] or "", strings[1], target=target)
+        n_cut = 0
+        if truncate and self.limit is not None and len(read.ids) > self.limit:
+            n_tokens = len(read.ids)
+            read = self.texts.encoded(
+                strings[0] or "", strings[1], max_tokens=self.limit, target=target
+            )
+            n_cut = n_tokens - len(read.ids)
         ids = self.within_limit(read.ids)
         types = read.types
         remark = self._remark(read)
@@ -194,14 +196,14 @@ class Encoder:
             given_words = self._given_words(texts, "target" if target else "text", truncate)
             words = read.around(given_words, None, None)
             tokens = self.axis(ids, word_ids=words, segments=segments or None)
-            return Encoded(ids, types, replace(tokens, remark=remark))
+            return Encoded(ids, types, replace(tokens, remark=remark, n_cut=n_cut))
         tokens = self.axis(ids, segments=segments or None)
         if not tokens.words_known:
             # The vocabulary shows no words. The text does.
             owners = texts.words()
             words_of_text = None if owners is None else read.around(owners, None, None)
             tokens = self.axis(ids, word_ids=words_of_text, segments=segments or None)
-        return Encoded(ids, types, replace(tokens, remark=remark))
+        return Encoded(ids, types, replace(tokens, remark=remark, n_cut=n_cut))
 
     def _remark(self, read: TextEncoding) -> str:
         """Return what a reader must know about special tokens that the text itself has."""
@@ -220,8 +222,14 @@ class Encoder:
         refuse_half_characters(written.text, "the chat")
         # The template writes all special tokens itself.
         ids = self.texts.alone(written.text)
-        ids = self.within_limit(ids[: self.limit] if truncate else ids)
-        return Encoded(ids, None, written.on(self.axis(ids), self.texts), written)
+        ids, n_cut = self._shortened(ids, truncate)
+        tokens = written.on(self.axis(ids), self.texts)
+        return Encoded(ids, None, replace(tokens, n_cut=n_cut), written)
+
+    def _shortened(self, ids: list[int], truncate: bool) -> tuple[list[int], int]:
+        """Return the ids within the limit, and the number of ids that were cut off."""
+        kept = self.within_limit(ids[: self.limit] if truncate else ids)
+        return kept, len(ids) - len(kept)
 
     def _given_words(self, texts: TextsOfTokens, name: str, truncate: bool) -> list[int | None]:
         """Return the word of each token of lists of words, after a check that all have tokens."""

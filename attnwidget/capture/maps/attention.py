@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.capture.cut_inputs import cut_to, says_cuts
 from attnwidget.capture.hub_model.token_axes import plain_axis
 from attnwidget.capture.maps.combine_heads import (
     HIDES_HEADS,
@@ -239,7 +240,8 @@ class Attention:
         names modules whose weights are missing in the files of the model, and vocabulary ids
         without known words: if the vocabulary does not show where words begin, every token is a
         word. For texts it names special tokens in the text, and for chats messages that the chat
-        template leaves out. The note of a mean or a maximum of heads warns of what it hides.
+        template leaves out. Of an input that was cut it says how many tokens were read (`cut`). The
+        note of a mean or a maximum of heads warns of what it hides.
         """
         if self.head_maps.combination is not None:
             return ", ".join(filter(None, self._remarks))
@@ -253,7 +255,24 @@ class Attention:
         axes = [axis for stack in self.stacks.values() for axis in (stack.query, stack.key)]
         words = "" if all(axis.words_known for axis in axes) else _WORDS_UNKNOWN
         of_text = dict.fromkeys(axis.remark for axis in axes)
-        return ", ".join(filter(None, [edited, how_far, *hybrid, *self._remarks, words, *of_text]))
+        remarks = [edited, self.cut, how_far, *hybrid, *self._remarks, words, *of_text]
+        return ", ".join(filter(None, remarks))
+
+    @property
+    def cut(self) -> str:
+        """How many tokens of an input were read that was too long; "" for a whole input.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> load_model().attend("The cat sat. " * 200, truncate=True).cut
+            'cut to 512 of 802 tokens'
+        """
+        axes = {name: stack.query for name, stack in self.stacks.items() if name != "cross"}
+        return ", ".join(
+            f"{'target ' if name == 'decoder' else ''}{cut_to(len(axis), len(axis) + axis.n_cut)}"
+            for name, axis in axes.items()
+            if axis.n_cut
+        )
 
     @property
     def is_long(self) -> bool:
@@ -357,6 +376,7 @@ class Attention:
         return self.head_maps.of("gradients", layer, head, stack)
 
     @in_plain_torch
+    @says_cuts
     def scores(self, layer: int, head: int, *, stack: str | None = None) -> HeadScores:
         """Return the scores of one head before the softmax: products, soft cap, bias, mask apart.
 
@@ -899,7 +919,8 @@ class Attention:
     def to_frame(self, stack: str | None = None) -> pd.DataFrame:
         """One row per weight: stack, layer, head, query, key, query_token, key_token, weight.
 
-        The table has all stacks if `stack` is None. `attrs["model"]` is the name of the model.
+        The table has all stacks if `stack` is None. `attrs["model"]` is the name of the model, and
+        `attrs["note"]` is `note`, unless it is "".
 
         Raises:
             ValueError: no such stack.
@@ -923,6 +944,8 @@ class Attention:
             [(self.stacks[name], self.head_maps.of_all_layers("weights", name)) for name in names]
         )
         frame.attrs["model"] = self.model_name
+        if self.note:
+            frame.attrs["note"] = self.note
         return frame
 
     @classmethod

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from attnwidget.capture.cut_inputs import cut_to
 from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.tapping.edit_methods import EditMethod
@@ -83,6 +84,7 @@ class Reading(Generic[A]):
         seed: Seed of the masking for this loss.
         weights: The state of the model's weights when it read the input; None accepts any weights.
         media: The pictures and sounds of the input; None without them.
+        n_cut_of_target: Number of tokens that were cut off the text for the decoder.
     """
 
     model: Reader[A]
@@ -93,6 +95,7 @@ class Reading(Generic[A]):
     seed: int = 0
     weights: WeightsSeen | None = None
     media: Media | None = None
+    n_cut_of_target: int = 0
     _answered: LatestValues[tuple[int | None, int], Predictions] = field(
         default_factory=lambda: LatestValues(_KEPT_ANSWERS), repr=False
     )
@@ -167,7 +170,10 @@ class Reading(Generic[A]):
             RuntimeError: as `without`.
         """
         self.refuse_changed()
-        if not heads:
-            return self.model.predict(self.inputs, at=at, top=top)
-        with self.model.lock, self.model.disabled(heads, method=method):
-            return self.model.predict(self.inputs, at=at, top=top)
+        off = self.model.disabled(heads, method=method) if heads else nullcontext()
+        with self.model.lock, off:
+            predictions = self.model.predict(self.inputs, at=at, top=top)
+        if self.tokens is not None and self.tokens.n_cut:
+            n_read = len(self.tokens)
+            predictions.add_cut(cut_to(n_read, n_read + self.tokens.n_cut))
+        return predictions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import anywidget
@@ -137,6 +137,10 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
         """The figures that there are, by panel."""
         figures = ((name, getattr(self, name)) for name in PANELS)
         return {name: figure for name, figure in figures if figure is not None}
+
+    def parts(self) -> Iterable[HeadWidget]:
+        """Return the figures of the panels."""
+        return self.children.values()
 
     def show_beside_panels(
         self,

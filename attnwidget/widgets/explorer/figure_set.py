@@ -38,6 +38,8 @@ class FigureSet:
         setattr(self._explorer, name, figure)
         self.link(name)
         self.restore(name)
+        if self._explorer.is_suspended:
+            figure.suspend()
 
     def link(self, name: str) -> None:
         """Link a figure with the explorer."""

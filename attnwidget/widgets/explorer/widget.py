@@ -23,7 +23,6 @@ from attnwidget.corpus.progress_bar import said_when_slow
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
-from attnwidget.text.counted import counted
 from attnwidget.text.demonstrations import DemoText
 from attnwidget.text.unspaced_scripts import is_unspaced
 from attnwidget.widgets.explorer.answer_effects import quick_effects
@@ -900,10 +899,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     def __repr__(self) -> str:
         waits = f", measuring {', '.join(self.progress)}" if self.progress else ""
         chosen = ", ".join(map(str, self.selected)) or "none"
-        return (
-            f"Explorer({self._model.name}, {counted(len(self.attention.tokens), 'token')}, "
-            f"selected: {chosen}{waits})"
-        )
+        return f"Explorer({self._model.name}, {self._tokens_read()}, selected: {chosen}{waits})"
 
 
 def _checked_max_tokens(number: Any) -> int | None:

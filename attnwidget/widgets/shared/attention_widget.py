@@ -376,6 +376,11 @@ class AttentionWidget(HeadWidget):
         resting = resting_places(self.attention)
         return {"kinds": list(resting.kinds), "share": resting.share} if resting.kinds else None
 
+    def _tokens_read(self) -> str:
+        """Return the number of tokens for `repr`, and how many there were before a cut."""
+        n_tokens = counted(len(self.attention.tokens), "token")
+        return ", ".join(filter(None, [n_tokens, self.attention.cut]))
+
     def __repr__(self) -> str:
         stacks = ", ".join(
             f"{s.name} {s.n_layers}×{s.n_heads}" for s in self.attention.stacks.values()
@@ -387,7 +392,7 @@ class AttentionWidget(HeadWidget):
         chosen = ", ".join(named) or "none"
         return (
             f"{type(self).__name__}({self.attention.model_name}, {stacks}, "
-            f"{counted(len(self.attention.tokens), 'token')}, selected: {chosen})"
+            f"{self._tokens_read()}, selected: {chosen})"
         )
 
 

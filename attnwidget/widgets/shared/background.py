@@ -15,7 +15,8 @@ from attnwidget.widgets.shared.page_session import PageSession, current_session
 
 #: Seconds that the last step has when the interpreter ends.
 _LAST_STEP = 20.0
-_running: set[Background] = set()
+#: The threads that do jobs now.
+_running: dict[threading.Thread, Background] = {}
 
 #: A job computes a part of its work between one `yield` and the next. It yields None, or a function
 #: that changes widgets.
@@ -45,8 +46,11 @@ class Background:
     keeps a session for each page, these functions run in the session of the page, because other
     threads cannot open widgets (see `page_session`).
 
-    Nothing runs before `start()` or `wait()`. A job added under the name of an unfinished one takes
-    its place, also of its exception. An exception ends its job and is kept for `wait()`.
+    Nothing runs before `start()` or `wait()`. After `pause()`, work waits for another `start()` or
+    `wait()`.
+    The thread ends with its last job, and a later job gets a new thread: an idle thread keeps
+    memory that the process cannot use elsewhere. A job added under the name of an unfinished one
+    takes its place, also of its exception. An exception ends its job and is kept for `wait()`.
 
     Args:
         order: the names of all jobs, the most urgent first.
@@ -83,10 +87,14 @@ class Background:
         self._due: dict[str, float] = {}
         self._errors: dict[str, Exception] = {}
         self._changed = threading.Condition()
-        self._started = self._closed = False
+        self._started = False
+        self._paused = False
+        self._closed = False
         self._session: PageSession | None = current_session()
         self._calls: deque[_Call] = deque()
-        self._thread = _thread(self._work)
+        # The latest thread, and whether it takes the next job too.
+        self._thread: threading.Thread | None = None
+        self._is_working = False
 
     def add(self, name: str, job: Job, *, delay: float = 0.0) -> None:
         """Do a job in `delay` seconds, in place of an unfinished one of that name.
@@ -101,6 +109,7 @@ class Background:
             self._jobs[name] = job
             self._due[name] = time.monotonic() + delay
             self._changed.notify_all()
+            self._begin()
 
     def remove(self, name: str) -> None:
         """Drop an unfinished job of that name, and the exception of the last one."""
@@ -111,15 +120,33 @@ class Background:
                 self.add(name, iter(()))
 
     def start(self) -> None:
-        """Begin, if that has not happened yet."""
+        """Begin, or go on after a pause."""
         # A widget may be made before its host has a session for the page.
         self._session = current_session() or self._session
         with self._changed:
-            if self._started or self._closed:
-                return
             self._started = True
-        _running.add(self)
-        self._thread.start()
+            self._paused = False
+            self._begin()
+
+    def pause(self) -> None:
+        """Stop after the step that runs; the remaining work waits for `start` or `wait`."""
+        with self._changed:
+            self._paused = True
+            self._changed.notify_all()
+
+    def _begin(self) -> None:
+        """Make a thread for the jobs, unless they have one or shall not be done now."""
+        # A thread ends without notice in the child of a fork.
+        has_thread = self._is_working and self._thread is not None and self._thread.is_alive()
+        if self._may_work and not has_thread:
+            self._is_working = True
+            self._thread = _thread(self._work)
+            _running[self._thread] = self
+            self._thread.start()
+
+    @property
+    def _may_work(self) -> bool:
+        return bool(self._jobs) and self._started and not self._paused and not self._closed
 
     def wait(self, timeout: float | None = None) -> bool:
         """Begin, and return when all is done; False where `timeout` seconds were not enough.
@@ -164,7 +191,7 @@ class Background:
         try:
             self._do_all()
         finally:
-            _running.discard(self)
+            _running.pop(threading.current_thread(), None)
 
     def _do_all(self) -> None:
         while (waiting := self._next()) is not None:
@@ -237,26 +264,29 @@ class Background:
                 self._changed.notify_all()
 
     def _next(self) -> tuple[str, Job] | None:
+        """Return the most urgent job when it is due; None ends the thread."""
         with self._changed:
-            while not self._closed:
+            while self._may_work:
                 now = time.monotonic()
                 ready = [name for name in self._jobs if self._due[name] <= now]
                 if ready:
                     name = min(ready, key=self._order.index)
                     return name, self._jobs[name]
-                soonest = min((self._due[name] - now for name in self._jobs), default=None)
+                soonest = min(self._due[name] - now for name in self._jobs)
                 self._changed.wait(soonest)
+            # A job that is added from now on needs another thread.
+            self._is_working = False
             return None
 
 
 @atexit.register
 def _end() -> None:
     """Let no thread be within torch when the interpreter goes: that would abort the process."""
-    left = list(_running)
-    for job in left:
-        job.close()
-    for job in left:
-        job._thread.join(_LAST_STEP)
+    left = dict(_running)
+    for background in left.values():
+        background.close()
+    for thread in left:
+        thread.join(_LAST_STEP)
 
 
 def _thread(target: Callable[[], None]) -> threading.Thread:

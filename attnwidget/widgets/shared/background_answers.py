@@ -83,6 +83,19 @@ class BackgroundAnswers(HeadWidget):
         with self._lock:
             self._problem = on_page(error)
 
+    def suspend(self) -> None:
+        """Leave the page; what is not computed yet waits for `wait` or `resume`."""
+        self._background.pause()
+        super().suspend()
+
+    def resume(self) -> None:
+        """Return to the page, and go on computing."""
+        if not self.is_suspended:
+            return
+        super().resume()
+        if self._background.started:
+            self._background.start()
+
     def close(self) -> None:
         """Stop computing, and free the widget."""
         self._background.close()

@@ -152,6 +152,7 @@ class ComputedTraits(ThreadMessages):
         self._batch = _Batch()
         self._is_computing = False
         self._answers_when_read = False
+        self.is_suspended = False
         cls: Any = type(self)
         self._plan = _plan_of(cls)
         self._stale = set(self._plan.order)
@@ -159,8 +160,8 @@ class ComputedTraits(ThreadMessages):
 
     @property
     def _is_open(self) -> bool:
-        """Whether the widget has a connection to a page, so that changes are answered."""
-        return self.comm is not None
+        """Whether changes are answered: the widget has a connection to a page, or had one."""
+        return self.comm is not None or self.is_suspended
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
         """Return the synchronised traits. The opening message has all computed traits.
@@ -206,7 +207,7 @@ class ComputedTraits(ThreadMessages):
                 batch.depth -= 1
                 if batch.matters and not batch.depth:
                     batch.matters = False
-                    if not self._answers_when_read:
+                    if not self._answers_when_read and not self.is_suspended:
                         self._update()
 
     def answer_when_read(self) -> None:
@@ -221,6 +222,13 @@ class ComputedTraits(ThreadMessages):
         with self.together():
             self._answers_when_read = False
             self._update()
+
+    def _forget_computed(self) -> None:
+        """Release the values of all computed traits, which are computed anew when they are read."""
+        for name in self._plan.order:
+            self._trait_values.pop(name, None)
+        self._stale = set(self._plan.order)
+        self._to_retry = set()
 
     def _update(self) -> None:
         """Compute the stale traits of an open widget."""

@@ -9,7 +9,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from attnwidget.corpus.notebook_outputs import output_of
 from attnwidget.drawing.engine import ThemeName
+from attnwidget.widgets.shared.displayed_figures import displayed_figures
 from attnwidget.widgets.shared.session_options import options
 
 if TYPE_CHECKING:
@@ -188,41 +190,33 @@ class Exporting:
         return static_figure(self.figure())
 
     def _repr_mimebundle_(self, **keywords: Any) -> Any:
-        """The live view, and for readers that cannot run it the picture and the table."""
+        """The live view, and for readers that cannot run it the picture and the table.
+
+        A host shows one format of an output. JupyterLab takes the view even if its model is gone,
+        and shows an error in its place. In a notebook the picture therefore gets an output of its
+        own, which the live view hides. An output with a name has the view and the picture, so that
+        an update replaces the view and the picture. An output of chosen formats has both too.
+        """
+        output = output_of(self)
+        if output is not None:
+            displayed_figures.add(self, output)  # type: ignore[arg-type]
         bundle = super()._repr_mimebundle_(**keywords)  # type: ignore[misc]
         picture = self._fallback() if bundle is not None else None
         if picture is None:
             return bundle
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        return {**data, **picture[0]}, {**metadata, **picture[1]}
+        if output is None or output.name or not output.has_all_formats:
+            return {**data, **picture[0]}, {**metadata, **picture[1]}
+        self._publish_picture(picture, secrets.token_hex(8), update=False)
+        # Readers that cannot run the view show the next format, which is empty, under the picture.
+        return {**data, _HTML: ""}, metadata
 
-    def _ipython_display_(self) -> None:
-        """The live view, and in an output of its own the picture, which the live view hides.
-
-        A host shows one format of an output: without the model, JupyterLab would show an error and
-        not the picture.
-        """
-        from attnwidget.corpus.notebook_outputs import in_notebook
-
-        bundle = super()._repr_mimebundle_()  # type: ignore[misc]
-        if bundle is None or not options.static_fallback or not in_notebook():
-            raise NotImplementedError("one output does")
-        from IPython.display import publish_display_data
-
-        data, metadata = bundle
-        # Readers that cannot run the view show the next format: an empty output, and then the
-        # picture.
-        publish_display_data({**data, _HTML: ""}, metadata)
-        self._publish_picture(self._fallback(), secrets.token_hex(8), update=False)
-
-    def _publish_picture(self, picture: _Bundle | None, display_id: str, *, update: bool) -> None:
+    def _publish_picture(self, picture: _Bundle, display_id: str, *, update: bool) -> None:
         """Display a picture as a new output, or in place of the output with this name."""
         from IPython.display import publish_display_data
 
         from attnwidget.drawing.static_figure import kept_picture
 
-        if picture is None:
-            return
         shown, about = picture
         html = kept_picture(shown[_HTML], self._figure)  # type: ignore[attr-defined]
         publish_display_data(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import secrets
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from attnwidget.widgets.pages.encoding import state_of
 from attnwidget.widgets.pages.page_document import STATIC
 from attnwidget.widgets.pages.page_part import Page, Part
 from attnwidget.widgets.shared.computed import ComputedTraits
+from attnwidget.widgets.shared.displayed_figures import displayed_figures
 from attnwidget.widgets.shared.engine_start import warm_up
 from attnwidget.widgets.shared.exporting import Exporting
 from attnwidget.widgets.shared.head_labels import Labels
@@ -131,6 +132,7 @@ class HeadWidget(Exporting, ComputedTraits):
         self._refuse_unknown(traits)
         super().__init__(**traits)
         self.on_msg(answer_page)
+        displayed_figures.add_made(self)
 
     def add_traits(self, **traits: Any) -> None:
         """Add traits to this figure, except traits that it has already."""
@@ -156,6 +158,50 @@ class HeadWidget(Exporting, ComputedTraits):
         if options.static_fallback:
             warm_up()
         super().open()
+
+    @property
+    def model_id(self) -> str:
+        """The name of the figure on pages. A suspended figure returns to the page for it."""
+        self.resume()
+        name: str = super().model_id
+        return name
+
+    def parts(self) -> Iterable[HeadWidget]:
+        """Return the figures inside this figure."""
+        return ()
+
+    def suspend(self) -> None:
+        """Leave the page, and release what was computed for it, until `resume`.
+
+        The figure keeps its options and links, and answers changes in Python. The figures inside
+        are suspended separately, because a page may show them elsewhere.
+        """
+        with self._lock:
+            if self.comm is None:
+                return
+            self._kept_pictures = ()
+            self.layout.close()
+            super().close()
+            # A closed widget has no representation, by an attribute that hides the method.
+            del self._repr_mimebundle_
+            self.is_suspended = True
+            self._forget_computed()
+
+    def resume(self) -> None:
+        """Return to the page after `suspend`, with the figures inside."""
+        # Most calls are about an open figure, and need no lock.
+        if self.is_suspended:
+            with self._lock:
+                self._resume()
+
+    def _resume(self) -> None:
+        # Another thread may have been first.
+        if self.is_suspended:
+            self.is_suspended = False
+            for part in self.parts():
+                part.resume()
+            self.layout.open()
+            self.open()
 
     def shapes(self) -> StackShapes:
         """The stacks of the figure; each widget has its own."""
@@ -311,6 +357,8 @@ class HeadWidget(Exporting, ComputedTraits):
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
         """Return the synchronised traits as a page takes them."""
+        if key is None:
+            self.resume()
         state: dict[str, Any] = null_in_browser.to_page(super().get_state(key, drop_defaults))
         return state
 
@@ -367,4 +415,7 @@ class HeadWidget(Exporting, ComputedTraits):
         if self.layout is not None:
             self.layout.close()
         self.unobserve_all()
+        if self.is_suspended:
+            self.is_suspended = False
+            self._repr_mimebundle_ = None  # type: ignore[method-assign, assignment]
         super().close()

@@ -1,0 +1,110 @@
+"""What results and figures say about inputs of which only a part was read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from attnwidget.text.counted import counted
+from attnwidget.text.segments import Segment
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+S = TypeVar("S", bound=Segment)
+
+# The cut segments that the running study has read, or None outside of studies.
+_cut_segments: ContextVar[set[Segment] | None] = ContextVar("cut_segments", default=None)
+
+
+def cut_to(n_read: int, n_tokens: int) -> str:
+    """Return the remark about an input of which a part was read.
+
+    Args:
+        n_read: Number of tokens that were read.
+        n_tokens: Number of tokens of the whole input.
+
+    Example:
+        >>> from attnwidget.capture.cut_inputs import cut_to
+        >>> cut_to(512, 1204)
+        'cut to 512 of 1,204 tokens'
+    """
+    return f"cut to {n_read:,} of {n_tokens:,} tokens"
+
+
+def says_cuts(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+    """Let the results of a study say which of its inputs were cut.
+
+    Every public function that makes results of an attention, or of segments, has this decorator.
+    The remark is about arguments with a remark `cut`, and about the segments that pass through
+    `watched_segments`. It becomes `Result.cut` and a part of `Result.note`.
+    """
+
+    @wraps(function)
+    def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        with _watching() as segments:
+            result = function(*args, **kwargs)
+        remarks = list(dict.fromkeys(_remarks_of([*args, *kwargs.values()])))
+        if segments:
+            remarks.append(_remark_about(segments))
+        if remarks:
+            _add_remark(result, ", ".join(remarks))
+        return result
+
+    called.says_cuts = True  # type: ignore[attr-defined]
+    return called
+
+
+def watched_segments(segments: Iterable[S]) -> Iterator[S]:
+    """Yield segments, and note which of them are cut for the result of the running study."""
+    for segment in segments:
+        cut = _cut_segments.get()
+        if cut is not None and isinstance(segment, Segment) and segment.n_cut:
+            cut.add(segment)
+        yield segment
+
+
+@contextmanager
+def _watching() -> Iterator[set[Segment]]:
+    """Collect the cut segments of a study, also for a study around it."""
+    outer = _cut_segments.get()
+    segments: set[Segment] = set()
+    token = _cut_segments.set(segments)
+    try:
+        yield segments
+    finally:
+        _cut_segments.reset(token)
+        if outer is not None:
+            outer |= segments
+
+
+def _remark_about(segments: Iterable[Segment]) -> str:
+    segments = list(segments)
+    n_read = sum(map(len, segments))
+    n_tokens = n_read + sum(segment.n_cut for segment in segments)
+    return f"{counted(len(segments), 'input')} {cut_to(n_read, n_tokens)}"
+
+
+def _remarks_of(arguments: Iterable[Any]) -> Iterator[str]:
+    for argument in arguments:
+        if isinstance(argument, list | tuple):
+            yield from _remarks_of(argument)
+        else:
+            remark = getattr(argument, "cut", "")
+            if isinstance(remark, str) and remark:
+                yield remark
+
+
+def _add_remark(result: Any, remark: str) -> None:
+    """Add a remark to a result, or to each of several results."""
+    from attnwidget.capture.result import Result
+
+    if isinstance(result, Result):
+        result.add_cut(remark)
+    elif isinstance(result, Mapping):
+        _add_remark(list(result.values()), remark)
+    elif isinstance(result, list | tuple):
+        for part in result:
+            _add_remark(part, remark)

@@ -1,0 +1,158 @@
+"""The cells that display figures, and what becomes of a figure when its cell runs again.
+
+ipywidgets keeps every open widget, because a page may show it. A cell that makes an explorer would
+therefore add an explorer to the memory of the kernel in each run, although a run of a cell clears
+the outputs of the run before. Jupyter tells the kernel which cell a request belongs to. After a run
+of a cell, the figures that only its earlier runs displayed are suspended: they leave the page, and
+ipywidgets forgets them. A suspended figure that nothing refers to is freed. A figure in a variable
+or in the history of outputs (`Out`) keeps its options, links and attention, and returns to the page
+when a cell displays it again.
+
+A figure stays open if it is also displayed by another cell, or part of an open widget, as in an
+`HBox`. Figures in an `ipywidgets.Output`, captured figures, and figures of hosts that do not name
+cells stay open too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+from ipywidgets import Output as OutputWidget
+from ipywidgets import Widget
+from ipywidgets.widgets import widget as open_widgets
+
+from attnwidget.corpus.notebook_outputs import Output
+
+
+class Figure(Protocol):
+    """The part of a `HeadWidget` that this module calls."""
+
+    def suspend(self) -> None:
+        """Leave the page, and release what was computed for it."""
+
+    def parts(self) -> Iterable[Figure]:
+        """Return the figures inside the figure."""
+
+
+@dataclass(frozen=True)
+class CellRun:
+    """A run of a notebook cell.
+
+    Attributes:
+        cell: The name of the cell, which its runs share.
+        request: The name of the request to run the cell.
+    """
+
+    cell: str
+    request: str
+
+
+class DisplayedFigures:
+    """The runs of cells whose outputs show each figure."""
+
+    def __init__(self) -> None:
+        self._runs: WeakKeyDictionary[Figure, set[CellRun]] = WeakKeyDictionary()
+        # The run that made each output with a name.
+        self._run_of_output: dict[str, CellRun] = {}
+        # Figures that no cell has displayed yet.
+        self._undisplayed: WeakKeyDictionary[Figure, CellRun] = WeakKeyDictionary()
+
+    def add_made(self, figure: Figure) -> None:
+        """Note that the running cell has made a figure."""
+        if (run := _running_cell()) is not None:
+            self._undisplayed[figure] = run
+
+    def add(self, figure: Figure, output: Output) -> None:
+        """Note that the running cell displays a figure."""
+        self._undisplayed.pop(figure, None)
+        run = self._run_of_output.get(output.name) if output.is_update else _running_cell()
+        if run is None:
+            return
+        if output.name:
+            self._run_of_output[output.name] = run
+        self._runs.setdefault(figure, set()).add(run)
+
+    def end_run(self, run: CellRun) -> None:
+        """Suspend the figures that only earlier runs of a cell displayed."""
+
+        def is_cleared(other: CellRun) -> bool:
+            return other.cell == run.cell and other != run
+
+        for name in [name for name, made in self._run_of_output.items() if is_cleared(made)]:
+            del self._run_of_output[name]
+        replaced = [figure for figure, made in self._undisplayed.items() if is_cleared(made)]
+        for figure in replaced:
+            del self._undisplayed[figure]
+        for figure, runs in list(self._runs.items()):
+            left = {other for other in runs if not is_cleared(other)}
+            self._runs[figure] = left
+            if not left:
+                del self._runs[figure]
+                replaced.append(figure)
+        if replaced:
+            self._suspend(replaced, _open_holders())
+
+    def _suspend(
+        self, figures: Iterable[Figure], holders: Mapping[Figure, Sequence[Widget]]
+    ) -> None:
+        """Suspend the figures, and the figures inside them, that no page shows."""
+        for figure in figures:
+            is_held = any(holder.comm is not None for holder in holders.get(figure, ()))
+            if figure not in self._runs and not is_held:
+                figure.suspend()
+                self._suspend(figure.parts(), holders)
+
+
+#: The figures of this process.
+displayed_figures = DisplayedFigures()
+
+
+def _running_cell() -> CellRun | None:
+    """Return the run of the cell whose outputs this thread adds to; None if it is not known."""
+    from IPython.core.displaypub import CapturingDisplayPublisher
+    from IPython.core.getipython import get_ipython
+
+    shell: Any = get_ipython()
+    if not hasattr(shell, "get_parent") or isinstance(shell.display_pub, CapturingDisplayPublisher):
+        return None
+    parent: Mapping[str, Any] = shell.get_parent() or {}
+    cell = parent.get("metadata", {}).get("cellId")
+    if not cell:
+        return None
+    run = CellRun(cell, parent["header"]["msg_id"])
+    if any(
+        isinstance(widget, OutputWidget) and widget.msg_id == run.request
+        for widget in list(open_widgets._instances.values())
+    ):
+        return None
+    shell.events.register("post_run_cell", _end_run)
+    return run
+
+
+def _end_run(result: object) -> None:
+    """Suspend what the cell that has just run replaces; IPython calls this after each cell."""
+    if (run := _running_cell()) is not None:
+        displayed_figures.end_run(run)
+
+
+def _open_holders() -> dict[Any, list[Widget]]:
+    """Return the open widgets that contain or link each widget."""
+    holders: dict[Any, list[Widget]] = {}
+    for widget in list(open_widgets._instances.values()):
+        for name in widget.keys:
+            for part in _widgets_in(widget._trait_values.get(name)):
+                holders.setdefault(part, []).append(widget)
+    return holders
+
+
+def _widgets_in(value: Any) -> Iterator[Widget]:
+    if isinstance(value, Widget):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _widgets_in(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _widgets_in(part)
