@@ -58,12 +58,14 @@ class Reader(Protocol[A]):
     ) -> AbstractContextManager[object]:
         """Switch heads off in the block, as `AttentionModel.disabled`."""
 
-    def predict(
-        self, inputs: Mapping[str, Tensor], /, *, at: Iterable[int] | None, top: int
+    def predict_again(
+        self, reading: Reading[A], *, at: Iterable[int] | None, top: int
     ) -> Predictions:
-        """Return the model's predictions, as `AttentionModel.predict`."""
+        """Return the predictions for an input under the edits that are in force now."""
 
-    def question(self, inputs: Mapping[str, Tensor], position: int) -> ReadExample:
+    def question(
+        self, inputs: Mapping[str, Tensor], position: int, tokens: Tokens | None = None
+    ) -> ReadExample:
         """Return the question at one of the positions that `predict` answers."""
 
     def read_again(self, reading: Reading[A]) -> A:
@@ -93,7 +95,7 @@ class Reading(Generic[A]):
     seed: int = 0
     weights: WeightsSeen | None = None
     media: Media | None = None
-    _answered: LatestValues[tuple[int | None, int], Predictions] = field(
+    _answered: LatestValues[tuple[tuple[int, ...] | None, int], Predictions] = field(
         default_factory=lambda: LatestValues(_KEPT_ANSWERS), repr=False
     )
     _edited: LatestValues[tuple[tuple[Head, ...], EditMethod], A] = field(
@@ -133,23 +135,23 @@ class Reading(Generic[A]):
                     attention = self._edited.add(key, self.model.read_again(self))
         return attention
 
-    def answer(self, position: int | None, top: int) -> Predictions:
+    def answer(self, at: tuple[int, ...] | None, top: int) -> Predictions:
         """Return the predictions of `predict` with all heads on; the last few are kept.
 
         Background work can ask first, so that a figure opens without a pass of the model.
 
         Args:
-            position: One of the positions that `predict` answers, or None for all of them.
+            at: Positions that `predict` answers, or None for its default.
             top: Number of answers per question.
 
         Raises:
             TypeError, ValueError, RuntimeError: as `predict`.
         """
         self.refuse_changed()
-        predictions = self._answered.get((position, top))
+        predictions = self._answered.get((at, top))
         if predictions is None:
-            predictions = self.predict(at=None if position is None else [position], top=top)
-            self._answered.add((position, top), predictions)
+            predictions = self.predict(at=at, top=top)
+            self._answered.add((at, top), predictions)
         return predictions
 
     def predict(
@@ -168,6 +170,6 @@ class Reading(Generic[A]):
         """
         self.refuse_changed()
         if not heads:
-            return self.model.predict(self.inputs, at=at, top=top)
+            return self.model.predict_again(self, at=at, top=top)
         with self.model.lock, self.model.disabled(heads, method=method):
-            return self.model.predict(self.inputs, at=at, top=top)
+            return self.model.predict_again(self, at=at, top=top)
