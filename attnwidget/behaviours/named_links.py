@@ -18,7 +18,7 @@ def named_links(
 ) -> Mapping[str, NDArray[np.bool_]]:
     """Return which links of a text may be called by each name, bool [n, n].
 
-    Names whose links the tokens do not tell, such as a relation that needs a parse, are left out.
+    The result has no entry for names that need more than tokens, such as relations of a parse.
 
     Args:
         tokens: The tokens of the text, with n tokens or words.

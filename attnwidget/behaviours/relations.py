@@ -133,7 +133,7 @@ class RelationBehaviour(StudyBehaviour):
     def likely_links(self, name: str, batch: Batch) -> Tensor | None:
         """Return links from English function words to the next words of content.
 
-        None for relations of other words, since a text has no parse.
+        Return None for all other relations, because they need a parse.
         """
         if self.words(name) is None:
             return None

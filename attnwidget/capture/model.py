@@ -448,10 +448,9 @@ class AttentionModel:
         probabilities are of all spans of up to 30 tokens, and of "no answer". All probabilities,
         also of the intact model, come from the attention implementation whose maps are read.
 
-        If a masked language model predicts one token of a word of several pieces, the pieces after
-        it are masked too, since they would give the word away. The sum of the log probabilities of
-        all pieces of a word is therefore the log probability of the word, filled in from left to
-        right (Kauf and Ivanova 2023, PLL-word-l2r).
+        If `at` names a piece of a word, a masked language model also masks the later pieces,
+        because these pieces would give the word away. The log probabilities of all pieces therefore
+        sum to the log probability of the word (Kauf and Ivanova 2023, PLL-word-l2r).
 
         Args:
             text: Input as in `attend`; for a masked language model, with its mask token.

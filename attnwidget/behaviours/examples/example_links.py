@@ -181,7 +181,7 @@ class ExampleLinks(PlaceSample[HeadExamples]):
     def _keep_of_rule(
         self, layer: LayerBatch, strengths: Tensor, rule: int, heads: Sequence[int]
     ) -> None:
-        """Keep queries for which a rule predicts links, by what the heads do there.
+        """Keep the queries of a rule: right, wrong and missed queries.
 
         A query is right if the head attends most to a predicted key, otherwise wrong. Attention
         that rests on [CLS] and [SEP] does not count, unless the rule predicts these keys. A query

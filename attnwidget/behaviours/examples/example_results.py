@@ -76,10 +76,10 @@ class HeadExamples(HeadResult):
                 first. "heaviest": the links with the largest weights. "top tenth": links drawn at
                 random from the strongest tenth of a random sample of all links. "middle": links
                 drawn at random from the tenth in the middle of the sample. "right" and "wrong":
-                queries drawn at random for which the rule predicts a link, and the key that gets
-                the most attention is a predicted key, or another key; [CLS] and [SEP] do not count
-                as other keys. "missed": such queries whose predicted keys together get less weight
-                than by even attention.
+                random queries with a predicted link. A right query attends most to a predicted
+                key, a wrong query to another key; [CLS] and [SEP] do not count as other keys.
+                "missed": random queries with a predicted link. Their predicted keys together get
+                less weight than by even attention.
 
         Raises:
             ValueError: An unknown kind, or a kind of a rule without a rule.

@@ -115,7 +115,7 @@ class OwnWord(NamedTuple):
 def own_word(reading: Reading[Attention], predictions: Predictions) -> OwnWord | None:
     """Return the word of the text that a model masked to be asked.
 
-    None without such a word, and for a word that the vocabulary lacks.
+    Return None if the model masked no word, or if the vocabulary lacks the word.
     """
     if predictions.task != "masked":
         return None
@@ -188,8 +188,7 @@ class Answered:
     def own_share(self, predictions: Predictions) -> float:
         """The probability of the word of the text.
 
-        The pieces after a piece are masked with it, so the probability of a word is the product of
-        those of its pieces.
+        Each piece was predicted with masks in the later pieces, so this is the product over pieces.
         """
         assert self.own is not None
         ids = self.own.ids

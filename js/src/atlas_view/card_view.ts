@@ -232,7 +232,8 @@ function exampleLines(width: number, { theme, font, ruler, density }: Look) {
       pen.translate(2, 0);
       paintExample(pen, theme, font, line);
     };
-    return html`<span class="attnw-atlas-weight" aria-hidden="true">${percentText(example.weight)}</span
+    return html`<span class="attnw-atlas-weight" aria-hidden="true"
+      >${percentText(example.weight)}</span
       ><canvas aria-hidden="true" ${painted(paint, example, theme, width, density)}></canvas
       ><span class="attnw-unseen">${exampleText(example)}</span>`;
   };

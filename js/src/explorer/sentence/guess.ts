@@ -129,7 +129,7 @@ function shownRows({ rows, own }: Answered) {
   return [...first.slice(0, SHOWN - 1), own];
 }
 
-/** An answer as readers see it: the end of a word has a sign, also where a word is spelled alike. */
+/** An answer as readers see it: a sign marks the end of a word, and answers that look alike. */
 function answerText({ answer, token }: { answer: string; token: string }, all: Answered["rows"]) {
   if (/^##./u.test(answer)) return CONTINUES + answer.slice(2);
   const isTwice = all.some((other) => other.answer === answer && other.token !== token);

@@ -51,7 +51,7 @@ export interface Reading {
   isNameOf(query: number, key: number): boolean;
   /** What entries of the keys are called: "word", "token", or "part" of a picture or a sound. */
   noun: "word" | "token" | "part";
-  /** Number of words of the text that the vocabulary lacks, and of all words; the token for them. */
+  /** Number of words that the vocabulary lacks, number of all words, and the token for them. */
   unknown: { count: number; all: number; token: string };
   /** Whether the head is off, and what stands in the place of heads that are off. */
   isOff: boolean;
