@@ -143,7 +143,7 @@ export function effectRows(effect: Effect): EffectRow[] {
 export const effectTitle = ({ losing }: Effect): string => `losing it hurts: ${losing}`;
 
 export const effectNote = ({ n_places, n_texts }: Effect): string =>
-  `rise of the loss without the head (0.01: the right word is 1\u00a0% less probable), with ` +
+  `rise of the loss without the head (0.01: the right token is 1\u00a0% less probable), with ` +
   `the 95\u00a0% interval · ` +
   `${counted(n_places, "place")} in ${counted(n_texts, "text")} · other heads: of the same layer`;
 
