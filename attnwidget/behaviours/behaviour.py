@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 from torch import Tensor
 
 from attnwidget.behaviours.link_rule import LinkRule
-from attnwidget.corpus.accumulator import LayerBatch
+from attnwidget.corpus.accumulator import Batch, LayerBatch
 
 if TYPE_CHECKING:
     from attnwidget.behaviours.evidence import Evidence
@@ -68,6 +68,17 @@ class Behaviour(ABC):
         """Return how a name that this behaviour gives to heads is said; None for other names."""
         return HeadWords(self.said or name, self.family) if name == self.name else None
 
+    def likely_links(self, name: str, batch: Batch) -> Tensor | None:
+        """Return the links of a text that a sentence may call by a name, bool [B, n, n].
+
+        None if the tokens alone do not tell which links the name is about.
+
+        Args:
+            name: A name that this behaviour gives to heads.
+            batch: Texts without annotations.
+        """
+        return None
+
     def prepare(self, evidence: Evidence) -> Behaviour:
         """Return the behaviour with what it must know of all texts; usually itself."""
         return self
@@ -105,6 +116,9 @@ class LinkBehaviour(Behaviour, LinkRule):
     """
 
     control: ClassVar[Control] = "same offsets"
+
+    def likely_links(self, name: str, batch: Batch) -> Tensor | None:
+        return self.visible_links(batch, causal=False)
 
     @property
     def control_name(self) -> str:

@@ -19,6 +19,7 @@ from attnwidget.behaviours.evidence import Evidence
 from attnwidget.behaviours.link_rule import LinkRule
 from attnwidget.behaviours.study_behaviour import NotApplicableError, StudyBehaviour
 from attnwidget.corpus.accumulator import Batch
+from attnwidget.text.classified_words import classified_words
 from attnwidget.text.mentions import Document
 from attnwidget.words.coreference_results import (
     CoreferenceAccuracies,
@@ -101,6 +102,25 @@ class Pronouns(StudyBehaviour):
     needs: frozenset[Need] = frozenset({"documents"})
     said = "pronoun to its person"
     family = "pronoun"
+
+    def likely_links(self, name: str, batch: Batch) -> Tensor | None:
+        """Return links from English pronouns for persons to all earlier words of content."""
+        n = batch.real.shape[1]
+        links = torch.zeros(len(batch.real), n, n, dtype=torch.bool, device="cpu")
+        for item, axis in enumerate(batch.tokens):
+            words = classified_words(axis)
+            for place, word in enumerate(words):
+                if word.kind != "pronoun" or word.text in _THINGS:
+                    continue
+                keys = [
+                    token
+                    for earlier in words[:place]
+                    if earlier.kind == "content"
+                    for token in earlier.tokens
+                ]
+                for query, key in product(word.tokens, keys):
+                    links[item, query, key] = True
+        return links.to(batch.real.device)
 
     def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
         if len(evidence.documents) < 2:

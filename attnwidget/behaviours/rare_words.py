@@ -38,6 +38,9 @@ class RareWords(LinkBehaviour):
             counts.update(segment.second)
         return RareWords(counts, share=self._share)
 
+    def likely_links(self, name: str, batch: Batch) -> Tensor | None:
+        return super().likely_links(name, batch) if self._counts else None
+
     def links(self, batch: Batch) -> Tensor:
         rare = torch.zeros(batch.real.shape, dtype=torch.bool, device="cpu")
         for item, axis in enumerate(batch.tokens):

@@ -16,6 +16,7 @@ from attnwidget.behaviours.link_rule import LinkRule
 from attnwidget.behaviours.study_behaviour import StudyBehaviour
 from attnwidget.corpus.accumulator import Batch
 from attnwidget.kernels.significance import paired_interval
+from attnwidget.text.classified_words import classified_words
 from attnwidget.text.treebank import Sentence
 from attnwidget.words.relation_results import DIRECTIONS, RelationAccuracies
 from attnwidget.words.relations import probe_relations
@@ -49,6 +50,22 @@ _ENDS = {
     "obl": ("phrase", "its verb"),
     "xcomp": ("complement", "its verb"),
 }
+
+
+#: Words of English that depend on a later word by a relation. Other relations need a parser.
+_DEPENDENTS = {
+    "det": "the a an this that these those some any no every each another all both either neither",
+    "case": "of in to for with on at from by about as into like through after over between out "
+    "against during without before under around among near beside behind",
+    "nmod:poss": "my your his her its our their",
+    "aux": "is are was were am be been has have had do does did will would can could shall should "
+    "may might must",
+    "aux:pass": "is are was were am be been being",
+    "cop": "is are was were am be been",
+    "cc": "and or but nor",
+}
+#: Largest distance in words between such a word and the word that it depends on.
+_REACH = 4
 
 
 class RelationRule(LinkRule):
@@ -112,6 +129,33 @@ class RelationBehaviour(StudyBehaviour):
         if ends[0] == "governor":
             return HeadWords(f"{governor.removeprefix('its ')} to its {dependent}", "grammar")
         return HeadWords(f"{dependent} to {governor}", "grammar")
+
+    def likely_links(self, name: str, batch: Batch) -> Tensor | None:
+        """Return links from English function words to the next words of content.
+
+        Return None for all other relations, because they need a parse.
+        """
+        if self.words(name) is None:
+            return None
+        relation = name.removeprefix("governor to ").removesuffix(" to governor")
+        if relation not in _DEPENDENTS:
+            return None
+        dependents = _DEPENDENTS[relation].split()
+        n = batch.real.shape[1]
+        links = torch.zeros(len(batch.real), n, n, dtype=torch.bool, device="cpu")
+        for item, axis in enumerate(batch.tokens):
+            words = classified_words(axis)
+            for place, word in enumerate(words):
+                if word.text not in dependents:
+                    continue
+                for later in words[place + 1 : place + 1 + _REACH]:
+                    if not later.text or later.text in dependents:
+                        break
+                    if later.kind == "content":
+                        for query, key in product(word.tokens, later.tokens):
+                            links[item, query, key] = True
+        links = links.mT if name.startswith("governor to ") else links
+        return links.to(batch.real.device)
 
     def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
         halves = [evidence.treebank[::2], evidence.treebank[1::2] or evidence.treebank[:1]]

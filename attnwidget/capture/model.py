@@ -462,6 +462,10 @@ class AttentionModel:
         probabilities are of all spans of up to 30 tokens, and of "no answer". All probabilities,
         also of the intact model, come from the attention implementation whose maps are read.
 
+        If `at` names a piece of a word, a masked language model also masks the later pieces,
+        because these pieces would give the word away. The log probabilities of all pieces therefore
+        sum to the log probability of the word (Kauf and Ivanova 2023, PLL-word-l2r).
+
         Args:
             text: Input as in `attend`; for a masked language model, with its mask token.
             pair: Second sentence, as in `attend`.
@@ -469,8 +473,8 @@ class AttentionModel:
             audio: Sounds, as in `attend`.
             top: Number of answers per question in the table and the chart of the result.
             at: Tokens to predict instead, counted from 0. A masked language model predicts each
-                token with a mask in its place, a causal model from the tokens before it, and a
-                tagger labels these tokens.
+                token with masks in its place and in the rest of its word, a causal model from the
+                tokens before it, and a tagger labels these tokens.
             target: Text that the decoder of an encoder-decoder has written so far; None = no text.
             truncate: As in `attend`.
 
@@ -490,6 +494,24 @@ class AttentionModel:
         if images is not None or audio is not None:
             text, _ = self._with_media(text, images, audio)
         inputs, tokens = self.inputs.of(text, pair, target=target, truncate=truncate)
+        return self._predictions(inputs, tokens, target, at, top)
+
+    @in_plain_torch
+    def predict_again(
+        self, reading: Reading[Attention], *, at: Iterable[int] | None, top: int
+    ) -> Predictions:
+        """Return the predictions for an input under the edits that are in force now."""
+        inputs, _ = self.inputs.of(reading.inputs)
+        return self._predictions(inputs, reading.tokens, None, at, top)
+
+    def _predictions(
+        self,
+        inputs: Mapping[str, Tensor],
+        tokens: Tokens | None,
+        target: Text | None,
+        at: Iterable[int] | None,
+        top: int,
+    ) -> Predictions:
         with self.lock:
             self.check_open()
             predictions = predictions_of(
@@ -501,6 +523,7 @@ class AttentionModel:
                 at=at,
                 top=top,
                 model_name=self.name,
+                tokens=tokens,
             )
         if tokens is not None and tokens.n_cut:
             predictions.add_cut(cut_to(len(tokens), len(tokens) + tokens.n_cut))
@@ -841,10 +864,12 @@ class AttentionModel:
         return f"random weights: {listed}{more}" if listed else ""
 
     @in_plain_torch
-    def question(self, inputs: Mapping[str, Tensor], position: int) -> ReadExample:
-        """Return the question at a predicted position."""
+    def question(
+        self, inputs: Mapping[str, Tensor], position: int, tokens: Tokens | None = None
+    ) -> ReadExample:
+        """Return the question at a predicted position; `tokens` if the words are known."""
         self.check_open()
-        return question_of(self.hf_model, self.inputs, self.tokenizer, inputs, position)
+        return question_of(self.hf_model, self.inputs, self.tokenizer, inputs, position, tokens)
 
     def check_open(self) -> None:
         """Raise an error if the model was closed.

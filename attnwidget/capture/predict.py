@@ -26,6 +26,7 @@ from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.model_lock import uninterrupted
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
+from attnwidget.text.tokens import Tokens
 from attnwidget.text.whole_number import whole_number, whole_numbers
 
 _LOAD_HEAD = (
@@ -40,9 +41,14 @@ _DISCRIMINATORS = {"ElectraForPreTraining", "FunnelForPreTraining"}
 
 
 def question_of(
-    hf_model: Any, inputs: ModelInputs, tokenizer: Any, given: Mapping[str, Tensor], position: int
+    hf_model: Any,
+    inputs: ModelInputs,
+    tokenizer: Any,
+    given: Mapping[str, Tensor],
+    position: int,
+    tokens: Tokens | None = None,
 ) -> ReadExample:
-    """The question at one of `Predictions.positions`.
+    """The question at one of `Predictions.positions`; `tokens` as in `predictions_of`.
 
     Raises:
         TypeError, ValueError: as `predictions_of`.
@@ -60,7 +66,8 @@ def question_of(
         _check_places([position], range(1, given[name].shape[1] + 1))
         return Example(given, (position - 1,))
     _check_places([position], range(given["input_ids"].shape[1]))
-    return Example(_masked_at(hf_model, tokenizer, given, position), (position,))
+    tokens = _known_tokens(inputs, given, tokens)
+    return Example(_masked_at(hf_model, tokenizer, given, tokens, position), (position,))
 
 
 def prediction_task(hf_model: Any) -> Task:
@@ -102,8 +109,12 @@ def predictions_of(
     at: Iterable[int] | None,
     top: int,
     model_name: str,
+    tokens: Tokens | None = None,
 ) -> Predictions:
-    """The answers to inputs with a batch of one; `AttentionModel.predict` says the rest."""
+    """The answers to inputs with a batch of one; `AttentionModel.predict` says the rest.
+
+    `tokens` are the tokens of the input with their words; None = as the ids spell them.
+    """
     top = whole_number("top", top, 1)
     task = prediction_task(hf_model)
     places = None if at is None else whole_numbers("at", at)
@@ -113,15 +124,16 @@ def predictions_of(
         if places is not None:
             raise TypeError("at= names tokens; a classifier answers to the whole input")
         scores = torch.log_softmax(_logits(hf_model, given).float(), -1)
-        tokens = _spelt(inputs, given["input_ids"][0]) if "input_ids" in given else ()
+        spelt = _spelt(inputs, given["input_ids"][0]) if "input_ids" in given else ()
         answers = _classes(hf_model.config)
         return Predictions(
-            task, tokens, (-1,), scores.cpu().numpy(), answers, top, model_name=model_name
+            task, spelt, (-1,), scores.cpu().numpy(), answers, top, model_name=model_name
         )
     is_decoded = task == "next" and inputs.encodes_apart  # the encoder may read pictures or sounds
     if "input_ids" not in given and not is_decoded:
         raise ValueError(f"words are predicted from token ids; the inputs are {', '.join(given)}")
     probability = None
+    pieces: tuple[tuple[int, int], ...] = ()
     if task == "label":
         ids = given["input_ids"][0]
         positions = labelled_places(tokenizer, ids.tolist()) if places is None else places
@@ -138,7 +150,9 @@ def predictions_of(
         )
     if task == "masked":
         ids = given["input_ids"][0]
-        positions, scores = _masked(hf_model, tokenizer, given, places)
+        axis = _known_tokens(inputs, given, tokens)
+        positions, scores = _masked(hf_model, tokenizer, given, axis, places)
+        pieces = tuple(map(partial(_piece, axis), positions))
     else:
         given, name = _read_on(hf_model, inputs, tokenizer, given, target)
         ids = given[name][0]
@@ -162,6 +176,7 @@ def predictions_of(
         vocabulary_answers(tokenizer, scores.shape[-1]),
         top,
         probability,
+        pieces,
         model_name=model_name,
     )
 
@@ -213,7 +228,11 @@ def _span_text(tokenizer: Any, ids: Sequence[int], span: TokenSpan) -> str:
 
 
 def _masked(
-    hf_model: Any, tokenizer: Any, inputs: Mapping[str, Tensor], places: list[int] | None
+    hf_model: Any,
+    tokenizer: Any,
+    inputs: Mapping[str, Tensor],
+    tokens: Tokens,
+    places: list[int] | None,
 ) -> tuple[list[int], Tensor]:
     """Positions of masked tokens, and log probabilities [P, V] in their places."""
     ids = inputs["input_ids"]
@@ -229,16 +248,31 @@ def _masked(
     _check_places(places, range(ids.shape[1]))
     places_masked = []
     for place in places:
-        logits = _logits(hf_model, _masked_at(hf_model, tokenizer, inputs, place))
+        logits = _logits(hf_model, _masked_at(hf_model, tokenizer, inputs, tokens, place))
         places_masked.append(torch.log_softmax(logits[0, place].float(), -1))
     return places, torch.stack(places_masked)
 
 
+def _known_tokens(
+    inputs: ModelInputs, given: Mapping[str, Tensor], tokens: Tokens | None
+) -> Tokens:
+    """Return the tokens of the input, or the tokens that its ids spell."""
+    ids = given["input_ids"][0].tolist()
+    return tokens if tokens is not None and len(tokens) == len(ids) else inputs.encoder.axis(ids)
+
+
+def _piece(tokens: Tokens, place: int) -> tuple[int, int]:
+    """Return the number of a token among the pieces of its word, from 1, and their count."""
+    pieces = tokens.pieces_of_word(place)
+    return pieces.index(place) + 1, len(pieces)
+
+
 def _masked_at(
-    hf_model: Any, tokenizer: Any, inputs: Mapping[str, Tensor], place: int
+    hf_model: Any, tokenizer: Any, inputs: Mapping[str, Tensor], tokens: Tokens, place: int
 ) -> dict[str, Tensor]:
+    """Return the input with masks in place of a token and of the rest of its word."""
     changed = inputs["input_ids"].clone()
-    changed[0, place] = mask_id_of(tokenizer, _masking(hf_model))
+    changed[0, tokens.rest_of_word(place)] = mask_id_of(tokenizer, _masking(hf_model))
     return {**inputs, "input_ids": changed}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,9 @@ from attnwidget.corpus.accumulator import (
     refuse_whole_maps,
     token_classes_of,
 )
-from attnwidget.corpus.token_classes import axis_classes
+from attnwidget.corpus.token_classes import TokenClass, axis_classes
 from attnwidget.text.segments import Segment
+from attnwidget.text.tokens import Tokens
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -49,9 +50,8 @@ def read_attention(
             the attention is a maximum of heads.
     """
     chosen = measured_stack(attention, accumulators, stack)
-    # Tokens without ids count as equal if their spelling is equal.
     tokens = chosen.query
-    known = ids or tokens.ids or [tokens.raw.index(token) for token in tokens.raw]
+    known = ids or ids_of(tokens)
     segment = Segment(tokens.raw, roles=tokens.roles, turns=tokens.turns)
     subject = subject_of(chosen, attention.model_name, model)
     for accumulator in accumulators:
@@ -105,28 +105,11 @@ def add_attention(
     Raises:
         ValueError: The input is long, and a metric needs whole maps.
     """
-    tokens = stack.query
-    n = len(tokens)
-    real = torch.ones(1, n, dtype=torch.bool, device="cpu")
-    classes = axis_classes(tokens, token_classes_of(accumulators))
-    batch = Batch(
-        segments=[segment],
-        tokens=[tokens],
-        inputs={
-            "input_ids": torch.tensor([list(ids)], dtype=torch.long, device="cpu"),
-            "attention_mask": real.long(),
-        },
-        lengths=torch.tensor([n], dtype=torch.long, device="cpu"),
-        real=real,
-        row_weights=real.float() / n,
-        classes={
-            name: torch.tensor([members], dtype=torch.bool, device="cpu")
-            for name, members in classes.items()
-        },
-        n_prompts=[attention.n_prompt],
+    batch = batch_of_tokens(
+        stack.query, segment, ids, token_classes_of(accumulators), attention.n_prompt
     )
     if attention.is_long:
-        refuse_whole_maps(accumulators, n)
+        refuse_whole_maps(accumulators, len(stack.query))
     for index, number in enumerate(stack.layers.numbers):
         if attention.is_long:
             for first, rows in attention.row_blocks(number, stack=stack.name):
@@ -140,6 +123,47 @@ def add_attention(
             accumulator.update(layer)
     for accumulator in accumulators:
         accumulator.end_batch(batch)
+
+
+def ids_of(tokens: Tokens) -> Sequence[int]:
+    """Return the ids of tokens; tokens without ids count as equal if their spelling is equal."""
+    return tokens.ids or [tokens.raw.index(token) for token in tokens.raw]
+
+
+def batch_of_tokens(
+    tokens: Tokens,
+    segment: Segment,
+    ids: Sequence[int],
+    classes: Mapping[str, TokenClass],
+    n_prompt: int | None = None,
+) -> Batch:
+    """Return the batch of one input.
+
+    Args:
+        tokens: The n tokens of the input.
+        segment: The input as a segment of a study.
+        ids: A number of each token, equal for equal tokens.
+        classes: Token classes in addition to the standard classes.
+        n_prompt: Number of tokens of the prompt if the model generated the rest, else None.
+    """
+    n = len(tokens)
+    real = torch.ones(1, n, dtype=torch.bool, device="cpu")
+    return Batch(
+        segments=[segment],
+        tokens=[tokens],
+        inputs={
+            "input_ids": torch.tensor([list(ids)], dtype=torch.long, device="cpu"),
+            "attention_mask": real.long(),
+        },
+        lengths=torch.tensor([n], dtype=torch.long, device="cpu"),
+        real=real,
+        row_weights=real.float() / n,
+        classes={
+            name: torch.tensor([members], dtype=torch.bool, device="cpu")
+            for name, members in axis_classes(tokens, classes).items()
+        },
+        n_prompts=[n_prompt],
+    )
 
 
 def _norms(attention: Attention, layer: int, stack: str) -> torch.Tensor:

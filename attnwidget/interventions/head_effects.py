@@ -64,21 +64,78 @@ def effects_of(
         >>> effects_of(reading, model.tokenizer.vocab["her"], 4, stack="self").shape
         (6, 12)
     """
+    if exact:
+        effects = effects_on_answers(
+            reading, (answer,), position, heads, method, stack=stack, only=only, stopped=stopped
+        )
+        return None if effects is None else effects[0]
+    model = reading.model
+    reading.refuse_changed()
+    method = method or model.default_method
+    off = model.disabled(heads, method=method) if heads else nullcontext()
+    with off, model.lock:
+        batch = _asked_batch(reading, (answer,), position)
+        return uninterrupted(
+            lambda: first_order_effects(model.hf_model, batch, method, stack=stack)
+        )
+
+
+def effects_on_answers(
+    reading: Reading[Attention],
+    answers: Sequence[int],
+    position: int,
+    heads: Sequence[Head] = (),
+    method: EditMethod | None = None,
+    *,
+    stack: str,
+    only: Sequence[Head] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Float64Array | None:
+    """Return the exact effects of all heads on A answers to one question, [A, L, H].
+
+    They take as many passes as the effects on one answer.
+
+    Args:
+        reading: The input.
+        answers: Ids of the answers, as in `effects_of`.
+        position: As in `effects_of`.
+        heads: As in `effects_of`.
+        method: As in `effects_of`.
+        stack: As in `effects_of`.
+        only: As in `effects_of`.
+        stopped: As in `effects_of`.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: as `Reading.predict`.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> model = load_model(device="cpu")
+        >>> reading = model.attend("The woman washed [MASK] hands.").reading
+        >>> answers = [model.tokenizer.vocab[word] for word in ("her", "his")]
+        >>> effects_on_answers(reading, answers, 4, stack="self").shape
+        (2, 6, 12)
+    """
     model = reading.model
     reading.refuse_changed()
     method = method or model.default_method
     off = model.disabled(heads, method=method) if heads else nullcontext()
     with off:
         with model.lock:
-            question = replace(model.question(reading.inputs, position), targets=(answer,))
-            batch = ExampleBatch(question.encoded, (question,))
-            if not exact:
-                return uninterrupted(
-                    lambda: first_order_effects(model.hf_model, batch, method, stack=stack)
-                )
+            batch = _asked_batch(reading, answers, position)
         return exact_effects(
             model.hf_model, batch, method, stack=stack, lock=model.lock, only=only, stopped=stopped
         )
+
+
+def _asked_batch(
+    reading: Reading[Attention], answers: Sequence[int], position: int
+) -> ExampleBatch:
+    """Return the question at a position, once for each answer."""
+    question = reading.model.question(reading.inputs, position, reading.tokens)
+    places = question.places * len(answers)
+    question = replace(question, places=places, targets=tuple(answers))
+    return ExampleBatch(question.encoded, (question,))
 
 
 def first_order_effects(
@@ -141,14 +198,14 @@ def exact_effects(
     only: Sequence[Head] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Float64Array | None:
-    """Return the change of an answer's probability if each head alone is switched off, [L, H].
+    """Return the change of answers' probabilities if each head alone is off, [A, L, H].
 
     Heads that are already off stay off, and have an effect of 0. Only the layers from the head's
     layer on run again, if `Replay` finds that the results are the same.
 
     Args:
         hf_model: A transformers model.
-        batch: One input, with a question and its answer.
+        batch: One input, with a question for each of A answers.
         method: Replacement of the outputs: "uniform", "zero" or "first".
         stack: Stack of the heads.
         lock: Lock that is held during each pass and free between passes.
@@ -167,7 +224,7 @@ def exact_effects(
         >>> batch = batch_of(model, encode_examples(model, [example]))
         >>> effects = exact_effects(model.hf_model, batch, "zero", stack="self", lock=model.lock)
         >>> effects.shape
-        (6, 12)
+        (1, 6, 12)
     """
     edits = intact_edits(hf_model)
     outer = open_edits(hf_model)
@@ -175,19 +232,22 @@ def exact_effects(
     every = _heads_of(counts, stack)
     wanted = every if only is None else [head for head in every if head in only]
     heads = [head for head in wanted if head not in outer.changes]
-    effects = _by_head(wanted, np.zeros(len(wanted)), counts)
+    targets = batch.targets
+    assert targets is not None
+    no_effect = _by_head(wanted, np.zeros(len(wanted)), counts)
+    effects = np.repeat(no_effect[None], len(targets), 0)
     if not heads:
         return effects
     units = [{head: Change(method, method)} for head in heads]
     with replaying(hf_model, outer, edits) as replay:
         passes = unit_scores(replay, batch, units, "log probability")
-        scores = [row for part in _one_at_a_time(passes, lock, stopped) for row in part[:, 0]]
+        scores = [row for part in _one_at_a_time(passes, lock, stopped) for row in part]
     if len(scores) <= len(heads):
         return None
     probabilities = torch.stack(scores).exp()
     rises = (probabilities[1:] - probabilities[0]).cpu().numpy()
     for head, rise in zip(heads, rises, strict=True):
-        effects[head.layer, head.head] = rise
+        effects[:, head.layer, head.head] = rise
     return effects
 
 

@@ -147,13 +147,15 @@ def score_pairs(
     A causal model's score of a sentence is its log probability: the sum over its tokens of log
     p(token | the tokens before it), from the first token if the tokenizer puts a special token
     before the text, otherwise from the second (Warstadt et al. 2020). A masked language model masks
-    tokens in turn, with all remaining tokens visible, and the log probabilities are summed. With
-    words="all" these are all tokens of the text (the pseudo-log-likelihood of Salazar et al. 2020,
-    section 2). With words="differing" they are the tokens of the words between the common beginning
-    and the common end of the two sentences. The two scores can disagree: if a pair differs in a
-    determiner, only "all" also asks how well the noun fits the determiner. The sum is not divided
-    by the number of tokens, which may differ between the sentences: a word with more tokens has
-    more factors, and each token is easier to predict from the rest of the word.
+    tokens in turn, and the log probabilities are summed. The tokens after it in the same word are
+    masked too, and all remaining tokens are visible: a word of several pieces is filled in from
+    left to right, since its later pieces would give it away (Kauf and Ivanova 2023, PLL-word-l2r).
+    With words="all" these are all tokens of the text (a pseudo-log-likelihood, as in Salazar et al.
+    2020, section 2, who leave the rest of the word visible). With words="differing" they are the
+    tokens of the words between the common beginning and the common end of the two sentences. The
+    two scores can disagree: if a pair differs in a determiner, only "all" also asks how well the
+    noun fits the determiner. The sum is not divided by the number of tokens, which may differ
+    between the sentences: a word with more tokens has more factors.
 
     Args:
         model: A masked or causal language model; heads may be off (`AttentionModel.disabled`).

@@ -65,12 +65,13 @@ def _whole(sentence: Encoded) -> TextExample:
 
 
 def _masked_in_turn(sentence: Encoded, places: Sequence[int], mask_id: int) -> list[TextExample]:
-    """Return one input for each place, with a mask token in this place."""
+    """Return one input for each place, with masks in this place and the rest of its word."""
     examples = []
     for place in places:
         ids = list(sentence.ids)
         target = ids[place]
-        ids[place] = mask_id
+        for masked in sentence.tokens.rest_of_word(place):
+            ids[masked] = mask_id
         examples.append(Example(replace(sentence, ids=ids), (place,), (target,)))
     return examples
 

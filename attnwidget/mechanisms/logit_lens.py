@@ -196,7 +196,7 @@ def logit_lens(attention: Attention, *, at: Iterable[int] | None = None, top: in
     if not places:
         raise ValueError("at is empty: name the tokens to predict, such as at=[3]")
     with model.lock:
-        questions = [model.question(reading.inputs, place) for place in places]
+        questions = [model.question(reading.inputs, place, reading.tokens) for place in places]
         rows = [place for question in questions for place in question.places]
         if prediction_task(model.hf_model) == "next":
             logs = _lens(model.hf_model, questions[0].encoded, rows)

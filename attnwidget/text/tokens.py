@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from attnwidget.text.places import Box, Place
+from attnwidget.text.unspaced_scripts import is_unspaced
 
 #: The role of tokens that a chat template writes around the messages.
 TEMPLATE = "template"
@@ -121,6 +122,30 @@ class Tokens:
         Neighbours with the same word index and sentence are one word; a special token is a word.
         """
         return [list(group) for group in self._groups]
+
+    def pieces_of_word(self, index: int) -> list[int]:
+        """Return the tokens of the word that a token belongs to.
+
+        In scripts without spaces between words, a token is a word of its own.
+
+        Example:
+            >>> from attnwidget.text.tokens import Tokens
+            >>> Tokens.plain(["[CLS]", "math", "##em", "##atic", "[SEP]"]).pieces_of_word(2)
+            [1, 2, 3]
+        """
+        group = next(group for group in self._groups if index in group)
+        is_phrase = is_unspaced("".join(self.added[i] for i in group))
+        return [index] if is_phrase else list(group)
+
+    def rest_of_word(self, index: int) -> list[int]:
+        """Return a token and the tokens after it that belong to the same word.
+
+        Example:
+            >>> from attnwidget.text.tokens import Tokens
+            >>> Tokens.plain(["[CLS]", "math", "##em", "##atic", "[SEP]"]).rest_of_word(2)
+            [2, 3]
+        """
+        return [i for i in self.pieces_of_word(index) if i >= index]
 
     def to_words(self) -> Tokens:
         """Return the axis with one entry per word, the joined tokens of the word without marks."""

@@ -179,6 +179,28 @@ test("arrows move between rows, and one row is a tab stop", async () => {
   expect(model.sent.at(-1)).toEqual({ selected: [[0, 0, "self"]], layer: 0 });
 });
 
+test("examples of the name stand beside the examples of the chosen kind", async () => {
+  const example = { pieces: [" a", " cat"], query: 0, key: 1, weight: 0.5 };
+  const right = Array.from({ length: 5 }, (_, i) => ({ ...example, pieces: [" a", ` cat${i}`] }));
+  const wrong = [{ ...example, pieces: [" the", " ."] }];
+  const shown = { _card: card({ examples: { ...card().examples, right, wrong } }) };
+  const { model, el, button } = await show(shown);
+  const few = () => [...el.querySelectorAll(".attnw-atlas-few li .attnw-unseen")];
+  expect(few().map((each) => each.textContent)).toEqual([
+    "a → cat0, 50\u00a0%: a cat0",
+    "a → cat1, 50\u00a0%: a cat1",
+    "the → ., 50\u00a0%: the .",
+  ]);
+  button("all 5")?.click();
+  expect(model.sent.at(-1)).toEqual({ examples: "right" });
+  await frame();
+  expect(few().map((each) => each.textContent)).toEqual(["the → ., 50\u00a0%: the ."]);
+  expect(el.querySelectorAll(".attnw-atlas-examples button")).toHaveLength(5);
+  const { sheet } = drawPicture(atlasState(shown), request(640));
+  const height = (state: AtlasState) => drawPicture(state, request(640)).sheet.height;
+  expect(sheet.height).toBeGreaterThan(height(atlasState()));
+});
+
 test("more scores and examples on request", async () => {
   const { model, el, find, button } = await show({ examples: "middle" });
   const scores = () => el.querySelectorAll(".attnw-atlas-bars")[0]?.querySelectorAll("tr").length;

@@ -54,6 +54,8 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   example: null,
   _examples: EXAMPLES,
   _tested: [],
+  _name_links: null,
+  _unknown: null,
   _way_out: "",
   _way_out_taken: 0,
   _second: "pair",
@@ -340,15 +342,15 @@ test("an example is asked for with its text, in one message", async () => {
 });
 
 test("a click locks a word, a second one makes a pair, and Escape takes both back", async () => {
-  const { model, find, grid } = await shown();
+  const { model, find } = await shown();
   const word = (at: number) => find(`[data-word="query-${at}"]`);
   const last = () => model.sent.at(-1);
-  word(1).dispatchEvent(new Event("pointerenter"));
+  word(1).dispatchEvent(new Event("pointermove"));
   await frame();
   expect(find(".attnw-ex-look").textContent).toContain("“cat” looks at “sat” (83");
   expect(model.sent).toHaveLength(1);
   word(1).click();
-  expect([last(), grid.sent.at(-1)]).toEqual([{ tokens: [["query", 1]] }, { cells: "answers" }]);
+  expect(last()).toEqual({ tokens: [["query", 1]] });
   await frame();
   word(2).click();
   expect(last()).toEqual({
@@ -368,6 +370,70 @@ test("a click locks a word, a second one makes a pair, and Escape takes both bac
   await frame();
   press(word(2), "Escape");
   expect(last()).toEqual({ disabled: [] });
+});
+
+test("the word of the story is locked as if it were clicked, and Escape unlocks it", async () => {
+  const { model, find } = await shown();
+  const word = (at: number) => find(`[data-word="query-${at}"]`);
+  const screen = () => [
+    find(".attnw-ex-look").textContent,
+    find(".attnw-ex-left h4").textContent,
+    find(".attnw-ex-sentence").textContent,
+  ];
+  word(1).click();
+  await frame();
+  const clicked = screen();
+  word(1).click();
+  await frame();
+  expect(screen()).not.toEqual(clicked);
+  model.fromKernel({ tokens: [["query", 1]] });
+  await frame();
+  expect(screen()).toEqual(clicked);
+  word(2).click();
+  expect(model.sent.at(-1)).toEqual({
+    tokens: [
+      ["query", 1],
+      ["key", 2],
+    ],
+  });
+  model.fromKernel({ tokens: [["query", 1]] });
+  press(word(2), "Escape");
+  expect(model.sent.at(-1)).toEqual({ tokens: [] });
+});
+
+test("a pointer that rests on a word does not win over the story", async () => {
+  const { model, find } = await shown();
+  const word = (at: number) => find(`[data-word="query-${at}"]`);
+  const line = () => find(".attnw-ex-look").textContent;
+  model.fromKernel({ tokens: [["query", 1]] });
+  await frame();
+  const story = line();
+  expect(story).toContain("“cat” looks at “sat”");
+  word(2).dispatchEvent(new Event("pointerenter"));
+  await frame();
+  expect(line()).toBe(story);
+  word(2).dispatchEvent(new Event("pointermove"));
+  await frame();
+  expect(line()).toContain("“sat” looks at");
+});
+
+test("after a click the line is about what is locked, while the pointer rests on the word", async () => {
+  const { model, find } = await shown();
+  const word = (at: number) => find(`[data-word="query-${at}"]`);
+  const line = () => find(".attnw-ex-look").textContent;
+  model.fromKernel({ tokens: [["query", 1]] });
+  await frame();
+  word(2).dispatchEvent(new Event("pointermove"));
+  word(2).click();
+  await frame();
+  expect(line()).toContain("“cat” gives “sat” 83");
+  word(2).dispatchEvent(new Event("pointermove"));
+  await frame();
+  expect(line()).toContain("“cat” gives “sat” 83");
+  word(3).dispatchEvent(new Event("pointermove"));
+  word(2).dispatchEvent(new Event("pointermove"));
+  await frame();
+  expect(line()).toContain("“sat” looks at");
 });
 
 test("the arrow keys move between the words of the sentence", async () => {

@@ -4,6 +4,7 @@ import { gridHeight, leftWidth, planFor } from "../src/explorer/arrangement.js";
 import type { NamedHead } from "../src/explorer/explorer_types.js";
 import { gridTitle } from "../src/explorer/grid_title.js";
 import { legendView } from "../src/explorer/legend_view.js";
+import type { Reading } from "../src/explorer/sentence/reading.js";
 import type { GridState } from "../src/head_grid/state.js";
 import { THEMES } from "../src/shared/theme.js";
 import { WIDTH, type WireArray } from "../src/shared/wire.js";
@@ -52,6 +53,38 @@ test("the title of a comparison says what the bars under the cells are", () => {
   const numbers = { stack: "self", values: zeros("<f4", 3, 8) } as GridState["_metrics"];
   const grid = { versus: "other" as const, metric: "change", _metrics: numbers, _thumbnails };
   expect(said(gridState(grid))).toContain("orange = more in B, bar = change");
+});
+
+test.each([
+  [[0.9, 0.1], "1 of 2 heads sends “a” to “b”"],
+  [[0.9, 0.8], "2 of 2 heads send “a” to “b”"],
+  [[0.1, 0.1], "0 of 2 heads send “a” to “b”"],
+  [[0.9], "1 of 1 head sends “a” to “b”"],
+])("heads with the weights %j: %s", (weights, words) => {
+  const rows = zeros("<f4", 1, weights.length, 2);
+  for (const [head, weight] of weights.entries()) {
+    rows.view.setFloat32(8 * head, 1 - weight, true);
+    rows.view.setFloat32(8 * head + 4, weight, true);
+  }
+  const one = { ...stack, n_layers: 1, n_heads: weights.length, n_key_heads: weights.length };
+  const axis = { text: ["a", "b"], raw: ["a", "b"], special: ["", ""], segments: [0, 0] };
+  const grid = gridState({
+    _stacks: [one],
+    _axes: { stack: "self", unit: "tokens", query: axis, key: axis },
+    tokens: [
+      ["query", 0],
+      ["key", 1],
+    ],
+    _rows: { stack: "self", unit: "tokens", quantity: "weights", query: 0, values: rows },
+  });
+  const texts = [{ text: "a" }, { text: "b" }];
+  const reading = { words: { query: texts, key: texts }, isOneText: true } as unknown as Reading;
+  const el = document.createElement("div");
+  render(
+    gridTitle(reading, grid, false, () => {}),
+    el,
+  );
+  expect(el.textContent?.replace(/\s+/g, " ")).toContain(words);
 });
 
 test("a model with one head has the only head", () => {

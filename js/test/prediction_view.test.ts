@@ -23,6 +23,8 @@ const ANSWERED: Answered = {
   task: "masked",
   reads: "text",
   position: 2,
+  own: null,
+  piece: [1, 1],
   followed: "sat",
   name: "sat",
   model: "BertModel",
@@ -46,6 +48,8 @@ const OFF: Answered = {
 const EFFECTS = {
   stack: "self",
   name: "sat",
+  followed: "sat",
+  others: null,
   versus: "",
   method: "zero",
   estimate: false,
@@ -191,6 +195,27 @@ describe("what is shown", () => {
       .sheet.pen.body;
     for (const text of ["before", "after", "−40\u00a0points", "layer 0", "less likely"])
       expect(drawn).toContain(text);
+  });
+});
+
+describe("a piece of a word", () => {
+  test("is named as a piece, with what is masked", () => {
+    const asked = (piece: [number, number]) => {
+      const now = { _predictions: { ...ANSWERED, piece } };
+      return captionText(captionOf(state(now), scene(now)));
+    };
+    expect(asked([1, 3])).toContain(
+      "What stands at “sat” (token 2, piece 1 of 3 of its word), when it and the rest of the " +
+        "word are masked?",
+    );
+    expect(asked([1, 3])).toContain("this token and the rest of its word were masked");
+    expect(asked([3, 3])).toContain("(token 2, piece 3 of 3 of its word), when it is masked?");
+    expect(asked([1, 1])).toContain("(token 2), when it is masked?");
+  });
+  test("layers without attention, whose effects are NaN, do not hide the strongest heads", () => {
+    const values = wireOf(Float32Array.of(Number.NaN, Number.NaN, -0.15, 0.05), [2, 2]);
+    const rows = tableOf(scene({ _effects: { ...EFFECTS, values } })).rows.map(([name]) => name);
+    expect(rows).toEqual(["sat", "ran", "sat without L1 H0 (zero)", "sat without L1 H1 (zero)"]);
   });
 });
 

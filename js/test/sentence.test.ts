@@ -92,6 +92,8 @@ function screenOf(
       ...shared,
       labels: [],
       _tested: [],
+      _name_links: null,
+      _unknown: null,
       _shown: { text: TEXT, pair: null, target: null, versus_text: null },
     },
     grid: gridState({
@@ -359,6 +361,167 @@ test("a flat model draws neither arcs nor tints, and a head that is off none", (
     ],
   });
   expect(said(both)).toContain("L0 H0 is off, with L1 H2: it looks nowhere");
+});
+
+test("what a head that is off hands on is said when the kernel has answered", () => {
+  const screen = screenOf(attention(random(3), 9, false), { disabled: [[0, 0, "self"]] });
+  expect(said(screen)).toBe("L0 H0 is off: it looks nowhere.");
+  const answered = (method: "zero" | "uniform") => {
+    const view = { ...screen.view, _source: { ...screen.view._source, method } };
+    return said({ ...screen, view });
+  };
+  expect(answered("zero")).toBe("L0 H0 is off: it looks nowhere and hands on nothing.");
+  expect(answered("uniform")).toContain("and hands on the mean of all words.");
+});
+
+describe("the name of a head", () => {
+  const NAME = { head: [0, 0, "self"] as Head, label: "det", said: "determiner to its noun" };
+  const named = (screen: Screen, links: [number, number][]): string => {
+    const values = new Uint8Array(N * N);
+    for (const [query, key] of links) values[query * N + key] = 1;
+    const explorer = {
+      ...screen.explorer,
+      _tested: [{ ...NAME, family: "grammar" as const }],
+      _name_links: { names: ["det"], values: wireOf(values, [1, N, N]) },
+    };
+    return said({ ...screen, explorer });
+  };
+  const maps = attention(random(7), 1, false);
+  for (const row of maps[0] ?? []) row.fill(0.02);
+  const look = (query: number, key: number) => maps[0]?.[query]?.fill(0.7, key, key + 1);
+  look(1, 2);
+  look(5, 3);
+  const hidden = ["cls", "sep"] as ("cls" | "sep")[];
+
+  test("is said of a link that it predicts, and of no other link", () => {
+    const of = (query: number) => screenOf(maps, { tokens: [["query", query]], hidden });
+    expect(named(of(1), [[1, 2]])).toContain("In L0 H0 (determiner to its noun), “The” looks at");
+    expect(named(of(5), [[1, 2]])).toContain("In L0 H0, “she” looks at “said” (70\u00a0%)");
+    const pair = (key: number) =>
+      screenOf(maps, {
+        tokens: [
+          ["query", 1],
+          ["key", key],
+        ],
+        hidden,
+      });
+    const both: [number, number][] = [
+      [1, 2],
+      [1, 4],
+    ];
+    expect(named(pair(2), both)).toContain("(determiner to its noun), “The” gives “nurse” 70");
+    // The head does not make this link.
+    expect(named(pair(4), both)).toContain("In L0 H0, “The” gives “that” 2");
+  });
+  test("is said of the strongest link, and not where nothing stands out", () => {
+    const strongest = screenOf(maps, { hidden });
+    expect(named(strongest, [[1, 2]])).toContain("(determiner to its noun), the strongest link");
+    expect(named(strongest, [[3, 2]])).toContain("In L0 H0, the strongest link is");
+    const flat = screenOf(
+      maps.map((map) => map.map((row) => row.map(() => 0.1))),
+      { tokens: [["query", 1]], hidden },
+    );
+    expect(named(flat, [[1, 2]])).toContain("In L0 H0, “The” looks at no word in particular");
+  });
+  test("of resting places is said where the attention rests", () => {
+    const rests = attention(random(7), 1, false);
+    for (const row of rests[0] ?? []) row.fill(0.02).fill(0.8, 0, 1);
+    const screen = screenOf(rests, { tokens: [["query", 5]], hidden });
+    expect(named(screen, [[5, 0]])).toContain("(determiner to its noun), “she” looks at no word:");
+    expect(named(screen, [[5, 9]])).toContain("In L0 H0, “she” looks at no word:");
+  });
+  test("that a reader wrote is said of every link", () => {
+    const screen = screenOf(maps, { tokens: [["query", 5]], hidden });
+    const labels: [Head, string][] = [[[0, 0, "self"], "mine"]];
+    const explorer = { ...screen.explorer, labels };
+    expect(said({ ...screen, explorer })).toContain("In L0 H0 (“mine”), “she” looks at");
+  });
+});
+
+test("of a word that is looked at, the line says which words look", () => {
+  const maps = attention(random(7), 1, false);
+  for (const row of maps[0] ?? []) row.fill(0.02);
+  maps[0]?.[5]?.fill(0.6, 2, 3);
+  maps[0]?.[7]?.fill(0.5, 2, 3);
+  const screen = screenOf(maps, { tokens: [["key", 2]] });
+  expect(said(screen)).toBe(
+    "In L0 H0, “nurse” is looked at most by “she” (60\u00a0%) and “tired” (50\u00a0%); even: 10\u00a0%.",
+  );
+  const pointed = { side: "key" as const, index: 2 };
+  expect(said(screenOf(maps, { pointed }))).toBe(said(screen));
+  expect(said(screenOf(maps, { tokens: [["key", 3]] }))).toContain(
+    "“said” is looked at by no word in particular: most by “[CLS]”".replace("“[CLS]”", "[CLS]"),
+  );
+  // A locked word looks at the key that is pointed at, also at itself.
+  const self = { tokens: [["query", 2]] as [Side, number][], pointed };
+  expect(said(screenOf(maps, self))).toContain("“nurse” gives itself 2\u00a0% of its attention");
+});
+
+test("of parts of a picture the line says parts, and between tokens it says tokens", () => {
+  const flat = Array.from({ length: LAYERS * HEADS }, () =>
+    Array.from({ length: N }, () => new Float32Array(N).fill(1 / N)),
+  );
+  const of = (
+    change: { placed?: boolean[]; unit?: "tokens" | "words" },
+    tokens: [Side, number][],
+  ) => {
+    const { unit = "words", placed } = change;
+    const screen = screenOf(flat, { tokens });
+    const axes = { ...AXES, unit, query: { ...AXIS, placed }, key: { ...AXIS, placed } };
+    const map = screen.view._map && { ...screen.view._map, unit };
+    const view = { ...screen.view, unit, _axes: axes, _map: map };
+    return said({ ...screen, view, grid: undefined });
+  };
+  const placed = SPECIAL.map((kind) => kind === "");
+  expect(of({ placed }, [])).not.toContain("word");
+  expect(of({ placed }, [["query", 5]])).toContain("looks at no part in particular");
+  expect(of({}, [["query", 5]])).toContain("looks at no word in particular");
+  expect(of({ unit: "tokens" }, [["query", 5]])).toContain("looks at no token in particular");
+});
+
+test("the line says that the model cannot read a script", () => {
+  const maps = attention(random(7), 3, false);
+  const screen = screenOf(maps, { tokens: [["query", 5]] });
+  const reads = (unknown: number[]) => {
+    const raw = WORDS.map((word, i) => (unknown.includes(i) ? "[UNK]" : word));
+    const axes = { ...AXES, query: { ...AXIS, raw }, key: { ...AXIS, raw } };
+    const explorer = { ...screen.explorer, _unknown: "[UNK]" };
+    return said({ ...screen, explorer, view: { ...screen.view, _axes: axes } });
+  };
+  expect(reads([1, 2, 3, 4, 5, 6, 7])).toContain(
+    "The model cannot read any of the 7 words: to it they are all the same, [UNK]. In L0 H0",
+  );
+  expect(reads([1, 2, 3, 4])).toContain("cannot read 4 of 7 words: to it");
+  expect(reads([2])).not.toContain("cannot read");
+});
+
+test("a head that is pointed at has the same number as after a click", () => {
+  const maps = attention(random(9), 6, false);
+  const hidden = ["cls", "sep"] as ("cls" | "sep")[];
+  const head: Head = [1, 1, "self"];
+  const clicked = said(screenOf(maps, { selected: head, hidden }));
+  const peeked = peekOf(maps, head, hidden);
+  const map = maps[4] ?? [];
+  const shown = [...SPECIAL.keys()].filter((i) => !SPECIAL[i]);
+  const places = shown.flatMap((q) => shown.map((k) => [map[q]?.[k] ?? 0, q, k] as const));
+  const [weight, query, key] = places.reduce((a, b) => (b[0] > a[0] ? b : a));
+  const maxima = new Float32Array(LAYERS * HEADS).fill(0.5);
+  const strongest = new Int32Array(2 * LAYERS * HEADS);
+  maxima[4] = weight;
+  strongest.set([query, key], 8);
+  const screen = screenOf(maps, { hidden, peeked });
+  const thumbnails = {
+    stack: "self",
+    quantity: "weights",
+    unit: "words",
+    hidden,
+    signed: false,
+    values: wireOf(new Uint8Array(LAYERS * HEADS), [LAYERS, HEADS, 1, 1]),
+    maxima: wireOf(maxima, [LAYERS, HEADS]),
+    strongest: wireOf(strongest, [LAYERS, HEADS, 2]),
+  };
+  const grid = screen.grid && { ...screen.grid, _thumbnails: thumbnails };
+  expect(said({ ...screen, grid })).toBe(clicked);
 });
 
 test("an arc up to another line ends below the number of its word", () => {
@@ -648,8 +811,8 @@ test("the sentence is large in up to two and a half lines, and small without arc
 });
 
 describe("clicks on words", () => {
-  const click = (tokens: [Side, number][], index: number, isSoft = false) =>
-    chosenWords(tokens, { side: "query", index }, true, isSoft);
+  const click = (tokens: [Side, number][], index: number) =>
+    chosenWords(tokens, { side: "query", index }, true);
 
   test("lock a word, make a pair, begin anew, and unlock", () => {
     expect(click([], 5)).toEqual([["query", 5]]);
@@ -668,19 +831,15 @@ describe("clicks on words", () => {
     ).toEqual([["query", 7]]);
     expect(click([["query", 5]], 5)).toEqual([]);
   });
-  test("lock the word that the explorer chose, or another one", () => {
-    expect(click([["query", 5]], 5, true)).toEqual([["query", 5]]);
-    expect(click([["query", 5]], 2, true)).toEqual([["query", 2]]);
-  });
   test("of two texts, each side keeps its own word", () => {
     const key = { side: "key" as const, index: 4 };
-    expect(chosenWords([["query", 1]], key, false, false)).toEqual([
+    expect(chosenWords([["query", 1]], key, false)).toEqual([
       ["query", 1],
       ["key", 4],
     ]);
-    expect(chosenWords([], key, false, false)).toEqual([["key", 4]]);
+    expect(chosenWords([], key, false)).toEqual([["key", 4]]);
     const query = { side: "query" as const, index: 3 };
-    expect(chosenWords([["query", 1]], query, false, false)).toEqual([["query", 3]]);
+    expect(chosenWords([["query", 1]], query, false)).toEqual([["query", 3]]);
   });
   test("Escape takes back the pair, then the word", () => {
     const pair: [Side, number][] = [
@@ -707,6 +866,8 @@ describe("the guess of the model", () => {
         task: "masked",
         reads: "text",
         position: 5,
+        own: rows[1],
+        piece: [1, 1],
         followed: "he",
         name: "he",
         model: "Bert",
@@ -718,13 +879,17 @@ describe("the guess of the model", () => {
       _effects: null,
       ...change,
     }) as unknown as PredictionState;
-  const effects = (value: number) => {
+  const effects = (value: number, ofOthers: [she: number, they: number] = [0, 0]) => {
     const values = new Float32Array(LAYERS * HEADS);
     values[0] = value;
     values[4] = -0.2;
+    const others = new Float32Array(2 * LAYERS * HEADS);
+    for (const [i, change] of ofOthers.entries()) others[i * LAYERS * HEADS] = change;
     return {
       stack: "self",
       name: "he",
+      followed: "he",
+      others: { tokens: ["she", "they"], values: wireOf(others, [2, LAYERS, HEADS]) },
       versus: "",
       method: "uniform",
       estimate: false,
@@ -746,19 +911,77 @@ describe("the guess of the model", () => {
   });
   test("says what is without the head only where that is computed", () => {
     expect(line(predictions({ _effects: effects(0.004) }))).toContain(
-      "Without this head nothing changes.",
+      "Without this head, these answers change by less than a point.",
     );
-    expect(line(predictions({ _effects: effects(0.04) }))).toContain(
-      "Without this head: he 34\u00a0%.",
+    expect(line(predictions({ _effects: effects(0.04, [-0.02, 0]) }))).toContain(
+      "Without this head: he 34\u00a0%, she 16\u00a0%.",
     );
     const estimate = { ...effects(0.04), estimate: true };
     expect(line(predictions({ _effects: estimate }))).not.toContain("Without");
+  });
+  test("looks at all shown answers before it says that none changes", () => {
+    expect(line(predictions({ _effects: effects(0.001, [0.002, 0.03]) }))).toContain(
+      "Without this head: he 30\u00a0%, she 18\u00a0%; they 15\u00a0% → 18\u00a0%.",
+    );
+    const ofOne = { ...effects(0.004), others: null };
+    expect(line(predictions({ _effects: ofOne }))).not.toContain("Without");
+  });
+  test("names the head that matters most beside layers without attention", () => {
+    const reading = read(screen());
+    const values = new Float32Array(LAYERS * HEADS);
+    values.fill(Number.NaN, 0, HEADS);
+    values[4] = -0.2;
+    const found = { ...effects(0), values: wireOf(values, [LAYERS, HEADS]) };
+    const guess = guessOf(reading, predictions({ _effects: found }));
+    expect(guess?.most).toEqual({ head: [1, 1, "self"], answer: "he" });
+    expect(guess?.answers[0]?.after).toBeUndefined();
+    expect(guess?.changes).toBeUndefined();
+  });
+  test("tells answers apart that are spelled alike, and marks the ends of words", () => {
+    const reading = read(screen());
+    const { _predictions: asked } = predictions();
+    const alike = [
+      { answer: "her", token: "her", before: 0.3, after: 0.3 },
+      { answer: "her", token: "Ġher", before: 0.2, after: 0.2 },
+      { answer: "##h", token: "##h", before: 0.1, after: 0.1 },
+    ];
+    const own = { answer: "her", token: "Ġher", before: 0.2, after: 0.2 };
+    const guess = guessOf(
+      reading,
+      predictions({ _predictions: { ...asked, rows: alike, own, followed: "her" } }),
+    );
+    expect(guess?.answers.map(({ text, isOwn }) => [text, isOwn])).toEqual([
+      ["…her", false],
+      ["her", true],
+      ["…h", false],
+    ]);
+    const found = { ...effects(0.04), followed: "Ġher" };
+    const other = predictions({
+      _predictions: { ...asked, rows: alike, own, followed: "her" },
+      _effects: found,
+    });
+    expect(guessOf(reading, other)?.answers[1]?.after).toBeUndefined();
+  });
+  test("says that the first piece of a word is guessed, and how likely the word is", () => {
+    const { _predictions: asked } = predictions();
+    const own = { answer: "mathematician", token: "", before: 0.002, after: 0.002 };
+    const piece = (number: number) => ({ ...asked, own, piece: [number, 4] });
+    expect(line(predictions({ _predictions: piece(1) }))).toContain(
+      " Asked to guess the first of the 4 pieces of “mathematician”, the model says " +
+        "he 30\u00a0%, she 18\u00a0%. All 4 pieces: 0.2\u00a0%.",
+    );
+    const second = { ...piece(2), own: rows[1] };
+    expect(line(predictions({ _predictions: second }))).toContain(
+      " Asked to guess “she”, piece 2 of the 4 of its word, the model says he 30\u00a0%",
+    );
+    const rare = { ...piece(1), own: { ...own, before: 1e-9 } };
+    expect(line(predictions({ _predictions: rare }))).toContain("All 4 pieces: under 0.1\u00a0%.");
   });
   test("quotes punctuation and keeps the order of right-to-left answers", () => {
     const { _predictions: asked } = predictions();
     const says = (texts: string[], change: object = {}) => {
       const spelled = texts.map((answer, i) => ({ ...rows[i], answer, ...change }));
-      return line(predictions({ _predictions: { ...asked, rows: spelled } }));
+      return line(predictions({ _predictions: { ...asked, own: null, rows: spelled } }));
     };
     expect(says([",", "of"])).toContain("the model says “,” 30\u00a0%, of 18\u00a0%.");
     expect(says(["\u05e9\u05dc\u05d5\u05dd"])).toContain(
@@ -780,7 +1003,7 @@ describe("the guess of the model", () => {
       const guess = guessOf(reading, state);
       if (!guess) throw new Error("no guess");
       const { lead, word, rest } = askedOf(guess, reading);
-      return `${lead}${word}${rest} | ${afterName(guess, reading.head)}`;
+      return `${lead}${word}${rest} says | ${afterName(guess, reading.head)}`;
     };
     const { _predictions: asked } = predictions();
     expect(title(predictions())).toBe("Asked to guess she, the model says | ");
@@ -807,7 +1030,7 @@ describe("the guess of the model", () => {
     const guess = guessOf(reading, after({ position: STACK.n_query }));
     expect(guess?.answers[0]).toMatchObject({ text: "he", before: 0.3 });
     const line = lineText(lineOf(reading, now.grid, guess));
-    expect(line).toContain(" Next word: the model says he 30\u00a0%, she 18\u00a0%.");
+    expect(line).toContain(" Next token: the model says he 30\u00a0%, she 18\u00a0%.");
     expect(guessOf(reading, after({ task: "masked" }))).toBeUndefined();
     expect(guessOf(reading, predictions())).toBeUndefined();
   });
@@ -815,9 +1038,12 @@ describe("the guess of the model", () => {
     const texts = ["he", "they", "you", "we", "it", "she"];
     const many = texts.map((answer, i) => ({ ...rows[0], answer, before: 0.2 - 0.03 * i }));
     const { _predictions: asked } = predictions();
-    const guess = guessOf(read(screen()), predictions({ _predictions: { ...asked, rows: many } }));
-    const listed = guess?.answers.map(({ text, isOwn }) => [text, isOwn]);
+    const listed = many.map((row) => ({ ...row, token: row.answer }));
+    const own = { ...rows[1], before: 0.05 };
+    const now = { ...asked, rows: listed.slice(0, 5), own };
+    const guess = guessOf(read(screen()), predictions({ _predictions: now }));
+    const names = guess?.answers.map(({ text, isOwn }) => [text, isOwn]);
     const four = texts.slice(0, 4).map((text) => [text, false]);
-    expect(listed).toEqual([...four, ["she", true]]);
+    expect(names).toEqual([...four, ["she", true]]);
   });
 });

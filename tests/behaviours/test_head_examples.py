@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from attnwidget import AttentionModel, load_model, make_segments, read_segments
 from attnwidget.behaviours import head_examples
 from attnwidget.behaviours.examples.example_links import SAMPLED, ExampleLinks
-from attnwidget.behaviours.examples.example_results import HeadExamples
+from attnwidget.behaviours.examples.example_results import KINDS, HeadExamples
 from attnwidget.behaviours.examples.place_priorities import place_priorities
 from attnwidget.behaviours.link_rule import LinkRule
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
@@ -162,6 +162,29 @@ def test_missed_links_are_predicted_and_light(found: HeadExamples, kept: WholeMa
         assert found.missed_share[layer, head] == len(missed) / n_predicted
 
 
+def test_right_and_wrong_links_are_those_of_the_most_attended_key(
+    model: AttentionModel, segments: list[Segment], found: HeadExamples, kept: WholeMaps
+) -> None:
+    for layer, head in ((0, 2), (3, 3)):
+        right = set()
+        wrong = set()
+        for index, layers in kept.maps.items():
+            weights = layers[layer][head]
+            special = model.inputs.encoded_segment(segments[index]).tokens.special
+            for query in range(1, len(weights)):
+                # [CLS] and [SEP] do not count, unless the rule predicts them.
+                keys = [key for key, kind in enumerate(special) if not kind or key == query - 1]
+                most = max(keys, key=lambda key: weights[query, key])
+                (right if most == query - 1 else wrong).add((index, query, most))
+        for kind, expected in (("right", right), ("wrong", wrong)):
+            examples = found.of(layer, head, kind)  # type: ignore[arg-type]
+            assert len(examples) == min(K, len(expected))
+            assert {place(example) for example in examples} <= expected
+            for example in examples:
+                index, query, key = place(example)
+                assert example.weight == kept.maps[index][layer][head][query, key]
+
+
 def same(first: HeadExamples, second: HeadExamples) -> None:
     assert first.arrays.keys() == second.arrays.keys()
     for name, values in first.arrays.items():
@@ -219,8 +242,9 @@ def test_examples_print_their_sentence(found: HeadExamples) -> None:
     example = found.of(1, 3)[0]
     assert str(example).count("[") >= 2 and "→" in str(example)
     frame = found.to_frame()
-    assert (frame["kind"] != "missed").sum() == 72 * 4 * K  # few heads miss no predicted link
-    assert set(frame["kind"]) == {"strongest", "heaviest", "top tenth", "middle", "missed"}
+    # Few heads make all predicted links, or none.
+    assert (~frame["kind"].isin(["right", "wrong", "missed"])).sum() == 72 * 4 * K
+    assert set(frame["kind"]) == set(KINDS)
     assert found.chart() is not None and len(found.heads()) == 3
 
 
@@ -243,8 +267,9 @@ def test_wrong_requests_are_refused(model: AttentionModel, found: HeadExamples) 
     with pytest.raises(IndexError, match="no head 12 in layer 0"):
         found.of(0, 12)
     without = head_examples(model, make_segments(["It slept."], model), 1, progress=False)
-    with pytest.raises(ValueError, match="links of a rule"):
-        without.of(0, 0, "missed")
+    for kind in ("right", "wrong", "missed"):
+        with pytest.raises(ValueError, match=f"{kind} links are links of a rule"):
+            without.of(0, 0, kind)  # type: ignore[arg-type]
 
 
 @given(

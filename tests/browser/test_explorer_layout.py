@@ -236,9 +236,15 @@ def test_the_sentence_answers_by_mouse_and_by_keyboard(
     assert notebook.value("explorer.tokens") == [("query", 7)]
     root.page.mouse.move(5, 5)
     expect(line).to_contain_text("“he” looks at")
-    # The first click keeps the word, and every cell answers for it.
+    # The word of the story is locked, and every cell answers for it. A click unlocks it.
+    title = root.locator(".attnw-ex-left h4").first
+    expect(title).to_contain_text("Where “he” looks in each of")
     words.nth(7).click()
-    expect(root.locator(".attnw-ex-left h4").first).to_contain_text("Where “he” looks in each of")
+    notebook.wait_for_value("explorer.tokens", [])
+    expect(title).to_contain_text("All 72 heads")
+    words.nth(7).click()
+    notebook.wait_for_value("explorer.tokens", [("query", 7)])
+    expect(title).to_contain_text("Where “he” looks in each of")
     keyboard = root.page.keyboard
     for _ in range(5):
         keyboard.press("ArrowLeft")
@@ -248,7 +254,7 @@ def test_the_sentence_answers_by_mouse_and_by_keyboard(
     largest = f"({weights}[..., 1] > numpy.delete({weights}, 1, -1).max(-1))"
     strong = f"({weights}[..., 1] >= 1.5 / len(explorer.attention.words.tokens))"
     count = notebook.value(f"__import__('builtins').int(({largest} & {strong}).sum())")
-    expect(root.locator(".attnw-ex-left h4").first).to_contain_text(f"{count} of 72 heads send")
+    expect(title).to_contain_text(f"{count} of 72 heads send")
     keyboard.press("Escape")
     notebook.wait_for_value("explorer.tokens", [("query", 7)])
     keyboard.press("Escape")

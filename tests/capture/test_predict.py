@@ -11,6 +11,7 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from attnwidget import load_model
+from attnwidget.capture.hub_model.token_axes import plain_axis
 from attnwidget.capture.model import AttentionModel
 from fixtures import zoo
 
@@ -56,6 +57,54 @@ def test_named_tokens_are_masked_in_turn() -> None:
     alone = model.predict(TEXT)
     assert both.positions == (4, 2)
     np.testing.assert_allclose(both.log_probabilities[0], alone.log_probabilities[0], atol=1e-5)
+
+
+def word_log_probability(model: AttentionModel, ids: list[int], pieces: list[int]) -> float:
+    """The log probability of a word that is filled in from left to right, by the plain model."""
+    total = 0.0
+    for place in pieces:
+        masked = torch.tensor([ids])
+        masked[0, place : pieces[-1] + 1] = model.tokenizer.mask_token_id
+        with torch.no_grad():
+            logits = model.hf_model(masked).logits[0, place]
+        total += float(torch.log_softmax(logits, -1)[ids[place]])
+    return total
+
+
+def test_a_word_of_several_pieces_is_masked_as_a_whole() -> None:
+    model = load_model(device="cpu")
+    text = "The mathematician proved it and she left."
+    ids = model.tokenizer(text)["input_ids"]
+    assert model.tokenizer.convert_ids_to_tokens(ids[2:6]) == ["math", "##em", "##atic", "##ian"]
+    found = model.predict(text, at=[2, 3, 4, 5])
+    own = sum(float(logs[ids[2 + i]]) for i, logs in enumerate(found.log_probabilities))
+    assert own == pytest.approx(word_log_probability(model, ids, [2, 3, 4, 5]), abs=1e-4)
+    assert found.pieces == ((1, 4), (2, 4), (3, 4), (4, 4))
+    assert found.asked(0) == "2: math, piece 1 of 4 of its word"
+    # A token in the middle is asked with the pieces after it masked, and another word with none.
+    alone = model.predict(text, at=[4, 7])
+    np.testing.assert_allclose(alone.log_probabilities[0], found.log_probabilities[2], atol=1e-5)
+    assert alone.pieces == ((3, 4), (1, 1)) and alone.asked(1) == "7: it"
+
+
+def test_words_that_are_given_decide_what_is_masked() -> None:
+    model = load_model(device="cpu")
+    text = ["The", "mathem", "atician", "left"]
+    attention = model.attend(text)
+    assert attention.reading is not None
+    word = attention.stacks["self"].query.word_groups()[2]
+    assert len(word) > 1
+    ids = attention.reading.inputs["input_ids"][0].tolist()
+    own = [ids[place] for place in word]
+    for found in (model.predict(text, at=word), attention.reading.predict(at=word)):
+        total = float(found.log_probabilities[range(len(word)), own].sum())
+        assert total == pytest.approx(word_log_probability(model, ids, word), abs=1e-4)
+
+
+def test_tokens_of_a_script_without_spaces_are_words_of_their_own() -> None:
+    axis = plain_axis(["[CLS]", "\u8b77", "##\u58eb", "[SEP]"])
+    assert axis.word_groups()[1] == [1, 2]
+    assert axis.rest_of_word(1) == axis.pieces_of_word(1) == [1]
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "bloom"])

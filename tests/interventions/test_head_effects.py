@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from attnwidget import Head, load_model
 from attnwidget.capture.model import AttentionModel
-from attnwidget.interventions.head_effects import effects_of
+from attnwidget.interventions.head_effects import effects_of, effects_on_answers
 from capture.test_predict import words
 from fixtures import zoo
 
@@ -66,6 +66,28 @@ def test_a_token_that_is_no_mask_is_masked() -> None:
     after = reading.predict([Head(3, 5)], at=[4])
     change = after.probability(answer) - before.probability(answer)
     assert found is not None and found[3, 5] == pytest.approx(change, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "position"),
+    [(None, "The mathematician left.", 2), ("attnwidget/genre", "The food was great.", -1)],
+)
+def test_effects_on_several_answers_are_those_on_each(
+    source: str | None, text: str, position: int
+) -> None:
+    reading = load_model(source, device="cpu").attend(text).reading
+    assert reading is not None
+    at = None if position < 0 else [position]
+    before = reading.predict(at=at)
+    answers = [int(i) for i in np.argsort(-before.log_probabilities[0])[:3]]
+    heads = [Head(1, 2), Head(5, 8)]
+    found = effects_on_answers(reading, answers, position, stack="self", only=heads)
+    assert found is not None and found.shape == (3, 6, 12)
+    for answer, effects in zip(answers, found, strict=True):
+        for head in heads:
+            after = reading.predict([head], at=at)
+            change = after.probability(answer) - before.probability(answer)
+            assert effects[head[:2]] == pytest.approx(change, abs=1e-5)
 
 
 @pytest.mark.parametrize("method", METHODS)

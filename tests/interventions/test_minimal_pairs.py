@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from attnwidget import MinimalPair, ablate, load_model, load_pairs
 from attnwidget.interventions import score_pairs
 from attnwidget.interventions.pair_sentences import PairWords
-from capture.test_predict import words
+from capture.test_predict import word_log_probability, words
 from fixtures import zoo
 
 PAIRS = [
@@ -32,14 +31,7 @@ def test_differing_words_are_masked_in_turn() -> None:
             position = text.split().index(pair.differing[text == pair.bad][0])
             encoded = model.tokenizer(text)
             word = [i for i, own in enumerate(encoded.word_ids()) if own == position]
-            expected = 0.0
-            for place in word:
-                ids = torch.tensor([encoded["input_ids"]])
-                token = int(ids[0, place])
-                ids[0, place] = model.tokenizer.mask_token_id
-                with torch.no_grad():
-                    logits = model.hf_model(ids).logits[0, place]
-                expected += float(torch.log_softmax(logits, -1)[token])
+            expected = word_log_probability(model, encoded["input_ids"], word)
             assert got == pytest.approx(expected, abs=1e-4)
     assert found.accuracy == (found.good > found.bad).mean()
 
@@ -51,14 +43,13 @@ def test_all_words_are_masked_in_turn() -> None:
     found = score_pairs(model, pairs, words="all", progress=False)
     for index, pair in enumerate(pairs):
         for text, got in ((pair.good, found.good[index]), (pair.bad, found.bad[index])):
-            encoded = model.tokenizer(text)["input_ids"]
-            expected = 0.0
-            for place in range(1, len(encoded) - 1):
-                ids = torch.tensor([encoded])
-                ids[0, place] = model.tokenizer.mask_token_id
-                with torch.no_grad():
-                    logits = model.hf_model(ids).logits[0, place]
-                expected += float(torch.log_softmax(logits, -1)[encoded[place]])
+            encoded = model.tokenizer(text)
+            ids, owners = encoded["input_ids"], encoded.word_ids()
+            words = [
+                [i for i, owner in enumerate(owners) if owner == word]
+                for word in sorted({owner for owner in owners if owner is not None})
+            ]
+            expected = sum(word_log_probability(model, ids, word) for word in words)
             assert got == pytest.approx(expected, abs=1e-4)
     assert found.words == "all" == found.to_frame().attrs["words"]
     assert "right by all words" in repr(found)
@@ -198,5 +189,5 @@ def test_a_head_without_which_verbs_agree_more(data: Path) -> None:
     intact = score_pairs(model, pairs, progress=False)
     with model.disabled((2, 8), method="zero"):
         off = score_pairs(model, pairs, progress=False)
-    assert intact.accuracy == pytest.approx(0.602, abs=0.003)
-    assert off.accuracy == pytest.approx(0.641, abs=0.003)
+    assert intact.accuracy == pytest.approx(0.629, abs=0.003)
+    assert off.accuracy == pytest.approx(0.670, abs=0.003)

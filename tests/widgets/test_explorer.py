@@ -644,13 +644,17 @@ def test_effects_that_take_long_begin_with_a_button(
 ) -> None:
     monkeypatch.setattr("attnwidget.widgets.prediction_view.widget.MOST_SECONDS", 0)
     computed: list[str] = []
-    effects_of = prediction_widget.effects_of
 
-    def counted(reading: Any, *args: Any, **options: Any) -> Any:
-        computed.append(threading.current_thread().name)
-        return effects_of(reading, *args, **options)
+    def counted(effects: Any) -> Any:
+        def compute(*args: Any, **options: Any) -> Any:
+            computed.append(threading.current_thread().name)
+            return effects(*args, **options)
 
-    monkeypatch.setattr(prediction_widget, "effects_of", counted)
+        return compute
+
+    for name in ("effects_of", "effects_on_answers"):
+        effects = getattr(prediction_widget, name)
+        monkeypatch.setattr(prediction_widget, name, counted(effects))
     explorer = explore(model, "The woman washed [MASK] hands.", treebank=False)
     assert explorer.wait()
     view = explorer.predictions

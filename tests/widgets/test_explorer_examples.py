@@ -40,7 +40,9 @@ def test_the_explorer_opens_on_the_first_example_with_its_story(model: Attention
     assert (explorer.example, explorer.text, explorer.head) == ("pronouns", demo.text, Head(1, 3))
     assert explorer.tokens == explorer.view.tokens == [("query", 7)]
     assert explorer.hidden == explorer.grid.hidden == ["cls", "sep"]
-    assert (explorer.unit, explorer.grid.cells, explorer.tab) == ("words", "maps", None)
+    # The word is locked as if a reader had clicked it: the grid says where it looks.
+    assert (explorer.unit, explorer.grid.cells, explorer.tab) == ("words", "answers", None)
+    assert explorer.grid._rows["query"] == 7
     assert [one["name"] for one in explorer.get_state()["_examples"]] == list(demo_texts())
     line = explorer.caption.notes[0]
     assert line.startswith("In L1 H3 (pronoun to its person), “he” looks at “captain” (59\xa0%)")
@@ -90,7 +92,7 @@ def test_every_example_opens_on_the_word_that_it_is_about(model: AttentionModel)
     explorer = explore(model, treebank=False, atlas=False)
     for name, demo in demo_texts().items():
         explorer.example = name
-        assert explorer.head == Head(*demo.head) and explorer.grid.cells == "maps"
+        assert explorer.head == Head(*demo.head)
         ((side, place),) = explorer.tokens
         row = explorer.view.weights[place]
         words = explorer.attention.words.tokens
@@ -110,14 +112,14 @@ def test_the_word_stays_from_head_to_head_and_another_text_begins_anew(
     # No word of this text stands out in this head, and of the next text one does.
     explorer.text = "The keys to the cabinet are on the table."
     assert explorer.example is None and explorer.hidden == ["cls", "sep"]
-    assert explorer.tokens == [] and explorer.grid.cells == "maps"
+    assert explorer.tokens == []
     explorer.text = "The old woman opened the door and saw her brother."
     ((side, _),) = explorer.tokens
-    assert side == "query" and explorer.grid.cells == "maps"
+    assert side == "query" and explorer.grid._rows is not None
     # What a reader hides and locks stays so from head to head.
     explorer.hidden = ["sep"]
     explorer.tokens = [("query", 2)]
-    assert explorer.grid.cells == "answers" and explorer.grid._rows["query"] == 2
+    assert explorer.grid._rows["query"] == 2
     explorer.selected = [(4, 4)]
     assert (explorer.hidden, explorer.tokens) == (["sep"], [("query", 2)])
     explorer.text = "The dog sat."
@@ -146,7 +148,6 @@ def test_a_state_keeps_its_example(model: AttentionModel) -> None:
     explorer = explore(model, example="clauses", treebank=False)
     again = Explorer.from_state(explorer.to_state(), model)
     assert (again.example, again.tokens) == ("clauses", explorer.tokens)
-    assert again.grid.cells == "maps"
     assert again.to_state() == explorer.to_state()
     partial = explorer.to_state()
     for name in ("tab", "example", "target"):
@@ -210,7 +211,7 @@ def test_a_user_s_model_opens_on_the_link_that_stands_out_most(own: AttentionMod
     assert explore(own, "The cat sat.", layer=3).head == Head(3, 0)
     typed = explore(load_model(), "My brother sold the boat because it leaked.")
     assert typed.example is None and typed.head == Head(1, 3) and typed.tokens == [("query", 7)]
-    assert typed.caption.notes[0].startswith("In L1 H3 (pronoun to its person), “it”")
+    assert typed.caption.notes[0].startswith("In L1 H3, “it” looks at “boat”")
 
 
 STORY = "My brother sold the boat because it leaked."
@@ -225,7 +226,6 @@ def test_another_text_opens_on_what_stands_out_in_it(model: AttentionModel) -> N
         opened = explore(model, text, treebank=False)
         for figure in (explorer, explorer.grid, explorer.view):
             assert (figure.selected, figure.tokens) == (opened.selected, opened.tokens)
-        assert explorer.grid.cells == "maps"
         assert explorer.caption.notes[0] == opened.caption.notes[0]
     # A text of which only the attention is known, and the text of an example, do so too.
     explorer.attention = model.attend(ANOTHER_STORY)

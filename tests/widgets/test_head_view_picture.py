@@ -466,3 +466,12 @@ def test_a_matrix_with_hardly_any_room_is_small_and_not_mirrored() -> None:
     x, _ = offset(strokes(picture, LIGHT.hairline)[0])
     assert x >= 0
     view.close()
+
+
+def test_a_head_that_is_off_has_a_sentence_in_place_of_lines() -> None:
+    # A strike from the last token to the first would look like the strongest line.
+    view = HeadView(load_model(device="cpu").attend(TEXT), layer=1, head=3, disabled=[(1, 3)])
+    drawn = view.figure()
+    assert "This head is off: it looks nowhere." in " ".join(texts(drawn))
+    on = HeadView(load_model(device="cpu").attend(TEXT), layer=1, head=3).figure()
+    assert "This head is off" not in " ".join(texts(on))

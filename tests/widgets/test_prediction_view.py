@@ -39,6 +39,35 @@ def attention(model: AttentionModel) -> Attention:
     return model.attend(TEXT)
 
 
+def test_the_word_of_the_text_is_asked_as_a_whole(model: AttentionModel) -> None:
+    view = PredictionView(model.attend("The mathematician left her."), unit="words")
+    view.tokens = [("query", 2)]
+    told = on_page(view, "predictions")
+    assert told["piece"] == [1, 4] and told["position"] == 2
+    ids = model.tokenizer("mathematician", add_special_tokens=False)["input_ids"]
+    found = model.predict("The mathematician left her.", at=[2, 3, 4, 5])
+    whole = float(np.exp(found.log_probabilities[range(4), ids].sum()))
+    assert told["own"]["answer"] == "mathematician" and told["own"]["token"] == ""
+    assert told["own"]["before"] == pytest.approx(whole, rel=1e-4)
+    assert view.predictions is not None
+    np.testing.assert_allclose(view.predictions.probabilities, found.probabilities, atol=1e-6)
+    # A word of one piece is an answer of its own, and the effects are of all likely answers.
+    view.tokens = [("query", 4)]
+    told = on_page(view, "predictions")
+    assert told["piece"] == [1, 1] and told["own"]["token"] == "her"
+    assert view.wait()
+    effects = on_page(view, "effects")
+    tokens = [effects["followed"], *effects["others"]["tokens"]]
+    likely = model.predict("The mathematician left her.", at=[7], top=5).to_frame()["token"]
+    assert set(tokens) == {*likely, "her"} and effects["followed"] == likely[0]
+    assert effects["others"]["values"]["shape"] == [len(tokens) - 1, 6, 12]
+    view.unit = "tokens"
+    view.tokens = [("query", 4)]
+    told = on_page(view, "predictions")
+    assert told["piece"] == [3, 4] and told["own"]["token"] == "##atic"
+    view.close()
+
+
 def test_answers_before_and_after_are_those_of_the_model(
     model: AttentionModel, attention: Attention
 ) -> None:

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.behaviours.examples.example_results import HeadExamples
+from attnwidget.behaviours.examples.example_results import OF_RULE, HeadExamples
 from attnwidget.behaviours.examples.kept_places import named, no_places
 from attnwidget.behaviours.examples.place_priorities import NEVER, place_priorities
 from attnwidget.behaviours.examples.place_sample import PlaceSample
@@ -30,7 +30,7 @@ class ExampleLinks(PlaceSample[HeadExamples]):
     Args:
         k: Number of examples of each kind.
         seed: Seed of the random examples.
-        rules: Rules whose missed links are collected.
+        rules: Rules whose links are collected: right, wrong and missed.
         rule_of: Index of the rule of each head, int64 [L, H] over all layers of the model; -1 = no
             rule. None = the first rule for all heads.
 
@@ -39,7 +39,7 @@ class ExampleLinks(PlaceSample[HeadExamples]):
     """
 
     name: ClassVar[str] = "examples"
-    lists = ("strongest", "heaviest", "missed")
+    lists = ("strongest", "heaviest", *OF_RULE)
     summed = ("missed predicted", "missed queries", "segments")
     of_sample = ("sample weight", "sample strength")
 
@@ -75,7 +75,7 @@ class ExampleLinks(PlaceSample[HeadExamples]):
         heads = self.n_layers, self.n_heads
         state: dict[str, NDArray[Any]] = {}
         for name in self.lists:
-            rank = NEVER if name == "missed" else np.float32(np.inf)
+            rank = NEVER if name in OF_RULE else np.float32(np.inf)
             state |= named(name, no_places((*heads, self.n_listed), rank=rank))
         of_sample = np.zeros((*heads, self.n_sampled), np.float32)
         return state | {
@@ -114,7 +114,7 @@ class ExampleLinks(PlaceSample[HeadExamples]):
             self.found[name][layer.layer, :, : len(self._sampled)] = values
         for number in range(len(self._rules)):
             if heads := self._heads_with(number, layer.layer):
-                self._keep_missed(layer, strengths, number, heads)
+                self._keep_of_rule(layer, strengths, number, heads)
 
     def _strengths(self, layer: LayerBatch) -> Tensor:
         """Return the lengths of the transported vectors, or weights if the model has no f(x)."""
@@ -154,6 +154,7 @@ class ExampleLinks(PlaceSample[HeadExamples]):
         self._sampled = torch.from_numpy(sampled).to(device)
         self.keep_sample(sampled, priorities[chosen])
         self._links = [rule.visible_links(batch, causal=self.is_causal) for rule in self._rules]
+        self._resting = batch.classes["[CLS]"] | batch.classes["[SEP]"]
         self._seen_keys = visible_keys(batch, causal=self.is_causal)
         self.found["segments"] += len(batch.segments)
 
@@ -177,37 +178,65 @@ class ExampleLinks(PlaceSample[HeadExamples]):
         for column, numbers in columns.items():
             self.found[f"{name} {column}"][layer, :, :size] = numbers
 
-    def _keep_missed(
+    def _keep_of_rule(
         self, layer: LayerBatch, strengths: Tensor, rule: int, heads: Sequence[int]
     ) -> None:
-        """Keep queries whose predicted keys together get less weight than by even attention."""
-        links = self._links[rule].float()
+        """Keep the queries of a rule: right, wrong and missed queries.
+
+        A query is right if the head attends most to a predicted key, otherwise wrong. Attention
+        that rests on [CLS] and [SEP] does not count, unless the rule predicts these keys. A query
+        is missed if its predicted keys together get less weight than by even attention.
+        """
+        links = self._links[rule]
         n_keys = links.sum(-1)  # [B, n]
-        mass = torch.einsum("bhij,bij->bhi", layer.weights[:, heads], links)
-        missed = (mass < (n_keys / self._seen_keys)[:, None]) & (n_keys > 0)[:, None]
-        n = links.shape[-1]
-        priorities = place_priorities(self.indices, n, 1, self._seed + 1)[..., 0]
-        ranks = np.where(missed.cpu().numpy(), priorities[:, None], NEVER)  # [B, heads, n]
-        by_head = ranks.transpose(1, 0, 2).reshape(len(heads), -1)
-        size = min(self.n_listed, by_head.shape[1])
-        chosen = np.argsort(by_head, -1, kind="stable")[:, :size]
-        items, queries = np.divmod(chosen, n)
-        keys = links.argmax(-1).cpu().numpy()[items, queries]  # the first predicted key
-        of_heads = np.array(heads)[:, None]
-        at = tuple(torch.from_numpy(index) for index in (items, of_heads, queries, keys))
-        rank = np.take_along_axis(by_head, chosen, -1)
-        is_missed = rank < NEVER
-        places = self.in_corpus(np.stack([items, queries, keys], -1))
-        columns = {
-            "rank": rank,
-            "place": np.where(is_missed[..., None], places, -1),
-            "weight": np.where(is_missed, layer.weights[at].cpu().numpy(), 0),
-            "strength": np.where(is_missed, strengths[at].cpu().numpy(), 0),
-        }
-        for column, values in columns.items():
-            self.found[f"missed {column}"][layer.layer, heads, :size] = values
+        is_asked = (n_keys > 0)[:, None]
+        weights = layer.weights[:, heads]
+        mass = torch.einsum("bhij,bij->bhi", weights, links.float())
+        missed = (mass < (n_keys / self._seen_keys)[:, None]) & is_asked
+        counts = links | ~self._resting[:, None]
+        most = weights.where(counts[:, None], -1).argmax(-1)  # [B, heads, n]
+        is_right = links[:, None].expand_as(weights).gather(-1, most[..., None])[..., 0]
+        predicted = links.float().argmax(-1)[:, None].expand_as(most)  # the first predicted key
+        for name, chosen, keys in (
+            ("right", is_right & is_asked, most),
+            ("wrong", ~is_right & is_asked, most),
+            ("missed", missed, predicted),
+        ):
+            self._keep_drawn(name, layer, strengths, heads, chosen, keys)
         self.found["missed predicted"][layer.layer, heads] = int((n_keys > 0).sum())
         self.found["missed queries"][layer.layer, heads] = missed.sum((0, 2)).cpu().numpy()
+
+    def _keep_drawn(
+        self,
+        name: str,
+        layer: LayerBatch,
+        strengths: Tensor,
+        heads: Sequence[int],
+        chosen: Tensor,
+        keys: Tensor,
+    ) -> None:
+        """Keep k of the chosen queries [B, heads, n], drawn at random, with a key of each."""
+        n = chosen.shape[-1]
+        priorities = place_priorities(self.indices, n, 1, self._seed + 1)[..., 0]
+        ranks = np.where(chosen.cpu().numpy(), priorities[:, None], NEVER)  # [B, heads, n]
+        by_head = ranks.transpose(1, 0, 2).reshape(len(heads), -1)
+        size = min(self.n_listed, by_head.shape[1])
+        first = np.argsort(by_head, -1, kind="stable")[:, :size]
+        items, queries = np.divmod(first, n)
+        of_keys = keys.cpu().numpy()[items, np.arange(len(heads))[:, None], queries]
+        of_heads = np.array(heads)[:, None]
+        at = tuple(torch.from_numpy(index) for index in (items, of_heads, queries, of_keys))
+        rank = np.take_along_axis(by_head, first, -1)
+        is_there = rank < NEVER
+        places = self.in_corpus(np.stack([items, queries, of_keys], -1))
+        columns = {
+            "rank": rank,
+            "place": np.where(is_there[..., None], places, -1),
+            "weight": np.where(is_there, layer.weights[at].cpu().numpy(), 0),
+            "strength": np.where(is_there, strengths[at].cpu().numpy(), 0),
+        }
+        for column, values in columns.items():
+            self.found[f"{name} {column}"][layer.layer, heads, :size] = values
 
     def compute(self) -> HeadExamples:
         spread = self.layers.spread

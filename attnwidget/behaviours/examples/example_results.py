@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-ExampleKind = Literal["strongest", "heaviest", "top tenth", "middle", "missed"]
+ExampleKind = Literal["strongest", "heaviest", "top tenth", "middle", "right", "wrong", "missed"]
+#: The kinds of examples of a rule.
+OF_RULE: tuple[ExampleKind, ...] = ("right", "wrong", "missed")
 KINDS: tuple[ExampleKind, ...] = get_args(ExampleKind)
 """The kinds of examples of a head."""
 # Shares of the sample, sorted from the strongest link, from which links are drawn.
@@ -39,7 +41,8 @@ class HeadExamples(HeadResult):
         texts: The tokens of the texts with examples, by their number in the corpus.
         k: Largest number of examples of each kind.
         seed: Seed of the random examples.
-        rules: Names of the rules whose missed links are among the examples; empty without rules.
+        rules: Names of the rules whose right, wrong and missed links are among the examples; empty
+            without rules.
         no_strength: "", or the reason why the model has no strengths. The strongest links are then
             the heaviest links.
         n_segments: Number of texts that were read.
@@ -72,17 +75,19 @@ class HeadExamples(HeadResult):
             kind: "strongest": the links with the largest weight times ||f(x)||, the strongest
                 first. "heaviest": the links with the largest weights. "top tenth": links drawn at
                 random from the strongest tenth of a random sample of all links. "middle": links
-                drawn at random from the tenth in the middle of the sample. "missed": queries drawn
-                at random for which the rule predicts a link, and the predicted keys together get
+                drawn at random from the tenth in the middle of the sample. "right" and "wrong":
+                random queries with a predicted link. A right query attends most to a predicted
+                key, a wrong query to another key; [CLS] and [SEP] do not count as other keys.
+                "missed": random queries with a predicted link. Their predicted keys together get
                 less weight than by even attention.
 
         Raises:
-            ValueError: An unknown kind, or "missed" without a rule.
+            ValueError: An unknown kind, or a kind of a rule without a rule.
             IndexError: There is no such head.
         """
         one_of("kind", kind, KINDS)
-        if kind == "missed" and not self.rules:
-            raise ValueError("missed links are links of a rule: head_examples(…, rule=…)")
+        if kind in OF_RULE and not self.rules:
+            raise ValueError(f"{kind} links are links of a rule: head_examples(…, rule=…)")
         n_layers, n_heads = self.arrays["heaviest rank"].shape[:2]
         if not (0 <= layer < n_layers and 0 <= head < n_heads):
             raise IndexError(
@@ -145,7 +150,7 @@ class HeadExamples(HeadResult):
         """
         import pandas as pd
 
-        kinds = [kind for kind in KINDS if kind != "missed" or self.rules]
+        kinds = [kind for kind in KINDS if kind not in OF_RULE or self.rules]
         shape = self.arrays["heaviest rank"].shape[:2]
         edges = _edges(self.texts.values())
         rows = [

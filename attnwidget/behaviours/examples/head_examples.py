@@ -52,7 +52,8 @@ def head_examples(
             pass. The examples of pictures have the boxes of query and key, `ExampleLink.key_place`.
         k: Largest number of examples of each kind.
         rule: A rule that predicts links from the tokens, such as a behaviour of the atlas. The
-            result then has queries for which a head misses the predicted link.
+            result then has queries for which a head makes the predicted link, makes another link,
+            or misses the predicted link.
         seed: Seed of the random examples.
         batch_size: Number of segments in one pass of the model.
         resume: An .npz file from which an interrupted pass continues, as in `measure`.

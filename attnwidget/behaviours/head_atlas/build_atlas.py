@@ -15,7 +15,7 @@ from attnwidget.behaviours.effects.measure_effects import MeasuredEffects, measu
 from attnwidget.behaviours.evidence import Evidence, Run
 from attnwidget.behaviours.examples.example_link import ExampleLink
 from attnwidget.behaviours.examples.example_links import ExampleLinks
-from attnwidget.behaviours.examples.example_results import KINDS, HeadExamples
+from attnwidget.behaviours.examples.example_results import KINDS, OF_RULE, HeadExamples
 from attnwidget.behaviours.head_atlas.atlas_result import Atlas
 from attnwidget.behaviours.head_atlas.head_writes_and_feeds import feeds_of, writes_of
 from attnwidget.behaviours.registry import chosen_behaviours
@@ -142,7 +142,7 @@ def atlas(
     links: Examples = _examples(collected[0].compute()) if collected else {}
     complete = True
     if links:
-        complete = _add_missed(links, evidence, names, k)
+        complete = _add_examples_of_names(links, evidence, names, k)
     measured = MeasuredEffects({}, "", True)
     if evidence.of_pictures:
         reason = "effects are measured over texts: ablate(model, labelled pictures, score='loss')"
@@ -176,7 +176,7 @@ def _names(table: BehaviourTable) -> dict[Head, BehaviourScore]:
 
 
 def _examples(found: HeadExamples) -> Examples:
-    kinds = [kind for kind in KINDS if kind != "missed"]
+    kinds = [kind for kind in KINDS if kind not in OF_RULE]
     shape = found.arrays["heaviest rank"].shape[:2]
     return {
         Head(layer, head): {kind: tuple(found.of(layer, head, kind)) for kind in kinds}
@@ -184,10 +184,10 @@ def _examples(found: HeadExamples) -> Examples:
     }
 
 
-def _add_missed(
+def _add_examples_of_names(
     links: Examples, evidence: Evidence, names: Mapping[Head, BehaviourScore], k: int
 ) -> bool:
-    """Add the links that the name of a head predicts, and the head does not make.
+    """Add examples of the name of each head: right, wrong and missed links.
 
     Returns False if the pass was interrupted.
     """
@@ -217,7 +217,8 @@ def _add_missed(
             return False
         found = cast("HeadExamples", measured[metric.name])
         for head in chosen:
-            links[head]["missed"] = tuple(found.of(head.layer, head.head, "missed"))
+            for kind in OF_RULE:
+                links[head][kind] = tuple(found.of(head.layer, head.head, kind))
         if not measured.complete:
             return False
     return True

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from attnwidget.behaviours.effects.head_effect import LOSING_IT_HURTS, HeadEffect
 from attnwidget.behaviours.examples.example_link import ExampleLink
+from attnwidget.behaviours.examples.example_results import OF_RULE
 from attnwidget.behaviours.head_atlas.head_writes_and_feeds import Feeds, Writes
 from attnwidget.capture.tapping.head import Head
 
@@ -53,8 +54,8 @@ class HeadCard:
         name: Its name, "" without a name.
         runner_up: The behaviour beside the name, or "", as in `BehaviourTable.runners_up`.
         scores: A row for each behaviour with a score.
-        examples: Example links by kind, as in `HeadExamples.of`; "missed" are links that the rule
-            of the name predicts.
+        examples: Example links by kind, as in `HeadExamples.of`; "right", "wrong" and "missed" are
+            about the rule of the name.
         effect: The effect on the loss where the name applies; None without a rule or effects.
         writes: What the head writes when it reads its most attended tokens.
         feeds: The earlier heads that feed it most.
@@ -114,7 +115,7 @@ class HeadCard:
                 f"{effect.outcome}: loss {effect.effect:+.3f} nats {where} "
                 f"({effect.low:+.3f} to {effect.high:+.3f}){elsewhere}"
             )
-        for kind in ("strongest", "top tenth", "missed"):
+        for kind in (*OF_RULE, "strongest"):
             lines += [f"{kind}: {link}" for link in list(self.examples.get(kind, ()))[:_SHOWN]]
         for item in self.writes[:_SHOWN]:
             lines.append(f"reads {item.source}, promotes {', '.join(item.promoted)}")

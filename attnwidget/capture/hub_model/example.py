@@ -27,7 +27,8 @@ class Example(Generic[Input]):
             the tensors of an input that the model has read.
         places: Tokens whose logits have the answers; empty = the class of the whole input, or a
             span.
-        targets: Id of the answer for each place, or for the whole input; empty without answers.
+        targets: Id of the answer for each place, or ids of answers for the whole input; empty
+            without answers.
         rivals: Ids of the answers that the targets compete with in a logit difference.
         sign: 1, or -1 for the unacceptable sentence of a minimal pair.
         spans: The spans of which one is the answer; None for words, labels and classes.
@@ -82,7 +83,9 @@ class ExampleBatch:
     @cached_property
     def rows(self) -> Tensor:
         """The index of the input of each question, [P]."""
-        counts = [max(1, len(question.places)) for question in self.questions]
+        counts = [
+            max(1, len(question.places), len(question.targets)) for question in self.questions
+        ]
         return torch.repeat_interleave(torch.tensor(counts, dtype=torch.long, device="cpu")).to(
             self._device
         )

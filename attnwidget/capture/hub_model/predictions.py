@@ -90,6 +90,8 @@ class Predictions(Result):
         top: Number of answers per question in the table and the chart.
         log_probability: Log probability of the text in a causal model, given its first token, in
             nats; else None.
+        pieces: For each question of a masked language model, the number of its token among the
+            pieces of its word, from 1, and the number of these pieces; () for other tasks.
 
     Raises:
         ValueError: A log probability is NaN.
@@ -113,6 +115,7 @@ class Predictions(Result):
     answers: Answers
     top: int = 10
     log_probability: float | None = None
+    pieces: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         if np.isnan(self.log_probabilities).any():
@@ -203,7 +206,9 @@ class Predictions(Result):
             return "class" if self.task == "class" else "answer"
         if position == len(self.tokens):
             return "next token"
-        return f"{position}: {self.tokens[position]}"
+        number, count = self.pieces[question] if self.pieces else (1, 1)
+        of_word = f", piece {number} of {count} of its word" if count > 1 else ""
+        return f"{position}: {self.tokens[position]}{of_word}"
 
     def __sub__(self, before: Predictions) -> PredictionChange:
         if not isinstance(before, Predictions):

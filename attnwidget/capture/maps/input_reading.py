@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from attnwidget.capture.cut_inputs import cut_to
 from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.tapping.edit_methods import EditMethod
@@ -59,12 +58,14 @@ class Reader(Protocol[A]):
     ) -> AbstractContextManager[object]:
         """Switch heads off in the block, as `AttentionModel.disabled`."""
 
-    def predict(
-        self, inputs: Mapping[str, Tensor], /, *, at: Iterable[int] | None, top: int
+    def predict_again(
+        self, reading: Reading[A], *, at: Iterable[int] | None, top: int
     ) -> Predictions:
-        """Return the model's predictions, as `AttentionModel.predict`."""
+        """Return the predictions for an input under the edits that are in force now."""
 
-    def question(self, inputs: Mapping[str, Tensor], position: int) -> ReadExample:
+    def question(
+        self, inputs: Mapping[str, Tensor], position: int, tokens: Tokens | None = None
+    ) -> ReadExample:
         """Return the question at one of the positions that `predict` answers."""
 
     def read_again(self, reading: Reading[A]) -> A:
@@ -96,7 +97,7 @@ class Reading(Generic[A]):
     weights: WeightsSeen | None = None
     media: Media | None = None
     n_cut_of_target: int = 0
-    _answered: LatestValues[tuple[int | None, int], Predictions] = field(
+    _answered: LatestValues[tuple[tuple[int, ...] | None, int], Predictions] = field(
         default_factory=lambda: LatestValues(_KEPT_ANSWERS), repr=False
     )
     _edited: LatestValues[tuple[tuple[Head, ...], EditMethod], A] = field(
@@ -136,23 +137,23 @@ class Reading(Generic[A]):
                     attention = self._edited.add(key, self.model.read_again(self))
         return attention
 
-    def answer(self, position: int | None, top: int) -> Predictions:
+    def answer(self, at: tuple[int, ...] | None, top: int) -> Predictions:
         """Return the predictions of `predict` with all heads on; the last few are kept.
 
         Background work can ask first, so that a figure opens without a pass of the model.
 
         Args:
-            position: One of the positions that `predict` answers, or None for all of them.
+            at: Positions that `predict` answers, or None for its default.
             top: Number of answers per question.
 
         Raises:
             TypeError, ValueError, RuntimeError: as `predict`.
         """
         self.refuse_changed()
-        predictions = self._answered.get((position, top))
+        predictions = self._answered.get((at, top))
         if predictions is None:
-            predictions = self.predict(at=None if position is None else [position], top=top)
-            self._answered.add((position, top), predictions)
+            predictions = self.predict(at=at, top=top)
+            self._answered.add((at, top), predictions)
         return predictions
 
     def predict(
@@ -170,10 +171,7 @@ class Reading(Generic[A]):
             RuntimeError: as `without`.
         """
         self.refuse_changed()
-        off = self.model.disabled(heads, method=method) if heads else nullcontext()
-        with self.model.lock, off:
-            predictions = self.model.predict(self.inputs, at=at, top=top)
-        if self.tokens is not None and self.tokens.n_cut:
-            n_read = len(self.tokens)
-            predictions.add_cut(cut_to(n_read, n_read + self.tokens.n_cut))
-        return predictions
+        if not heads:
+            return self.model.predict_again(self, at=at, top=top)
+        with self.model.lock, self.model.disabled(heads, method=method):
+            return self.model.predict_again(self, at=at, top=top)

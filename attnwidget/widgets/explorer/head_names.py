@@ -6,10 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from attnwidget.behaviours.head_atlas.atlas_result import Atlas
 from attnwidget.behaviours.head_atlas.build_atlas import atlas as make_atlas
 from attnwidget.behaviours.head_atlas.kept_atlas import keep_atlas, known_atlas
+from attnwidget.behaviours.named_links import named_links
 from attnwidget.behaviours.registry import words_of
+from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.counted import counted
@@ -21,8 +25,11 @@ from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.durations import duration_in_words
 from attnwidget.widgets.shared.head_widget import StackShapes
+from attnwidget.widgets.wire.values import to_wire
 
 _PANEL = "card"
+#: Number of tokens up to which a line says the name of a head: its links are a map of bytes each.
+_MOST_TOKENS = 256
 _KEEP = "keep these names for the next explorer of this model"
 #: Naming takes as long as reading so many tokens in short texts. The model reads 28,000 tokens, and
 #: scores them: 38,000 by the clock of a model of 135 million weights, and 18,000 of the small BERT.
@@ -95,6 +102,22 @@ class HeadNames:
             }
             for head, (name, words) in said.items()
         ]
+
+    def links(self, attention: Attention, unit: str) -> dict[str, Any] | None:
+        """Return the links that the names are about, for the page; None for long inputs.
+
+        Returns:
+            "names", and "values", uint8 [names, queries, keys] in the unit.
+        """
+        stack = attention.stacks.get(STACK)
+        names = sorted(set(self.by_head.values()))
+        if stack is None or not names or len(stack.query) > _MOST_TOKENS:
+            return None
+        links = named_links(stack.query, names, unit)
+        if not links:
+            return None
+        values = np.stack([*links.values()]).astype(np.uint8)
+        return {"names": [*links], "values": to_wire(values)}
 
     def begin(self) -> None:
         """Make the card of the shown head, or offer to name the heads."""

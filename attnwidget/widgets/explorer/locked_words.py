@@ -52,16 +52,6 @@ class LockedWords:
         """Whether the locked tokens are those that the explorer chose."""
         return list(map(tuple, self._explorer.tokens)) == list(self._own)
 
-    def begin(self) -> None:
-        """Let the cells of the grid show maps until a reader locks a word."""
-        if self.are_own:
-            self._explorer.grid.cells = "maps"
-
-    def answer(self) -> None:
-        """Let the cells of the grid answer for words that a reader locked."""
-        if not self.are_own:
-            self._explorer.grid.cells = "answers"
-
     def forget(self) -> None:
         """Undo the locks of another text, also if both are the same sentence."""
         self._explorer.tokens = []
@@ -95,6 +85,4 @@ class LockedWords:
         are_own = self.are_own
         self._own = tokens
         if are_own:
-            # The first word explains the picture: the grid shows the maps until a reader locks one.
-            self._explorer.grid.cells = "maps"
             self._figures.give("tokens", list(tokens))

@@ -18,6 +18,7 @@ from attnwidget.widgets.head_map import HeadMap
 from attnwidget.widgets.link_view.widget import LinkView
 from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.prediction_view.shown_question import (
+    asked_places,
     can_be_asked,
     default_position,
     position_after,
@@ -252,7 +253,8 @@ class TextMeasures:
             positions.append(position_after(axis, queries[-1], self._explorer.unit, task))
         for position in dict.fromkeys(positions):
             if position is not None or task != "masked":
-                reading.answer(position, PredictionView.top.default_value)
+                places = asked_places(reading, position)
+                reading.answer(places, PredictionView.top.default_value)
 
     def _show_predictions(self, attention: Attention) -> None:
         explorer = self._explorer

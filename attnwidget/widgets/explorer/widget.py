@@ -345,7 +345,6 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             with self.together():
                 self._figures.adopt("grid", panels[0])
                 self._figures.adopt("view", panels[1])
-                self._locked_words.begin()
                 self._measures.begin()
                 self._names.begin()
                 self._relations_found.begin()
@@ -683,10 +682,6 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             self._figures.answer(self.tab)
         self._measures.look_at_effects()
 
-    @when_open("tokens")
-    def _answer_locked(self, change: object) -> None:
-        self._locked_words.answer()
-
     @when_open("unit")
     def _focus_in_unit(self, change: object) -> None:
         are_own = self._locked_words.are_own
@@ -723,6 +718,16 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     def _tested(self) -> list[dict[str, Any]] | None:
         """The tested names of heads for the page; None with `atlas=False`."""
         return self._names.tested
+
+    @computed("attention", "unit", "labels", "card")
+    def _name_links(self) -> dict[str, Any] | None:
+        """The links that tested names are about, for the page; None without names."""
+        return self._names.links(self.attention, self.unit)
+
+    @computed("attention")
+    def _unknown(self) -> str | None:
+        """The token of unknown words in the vocabulary of the model."""
+        return unknown_of(self._model)
 
     def relations(self) -> tuple[str, ...]:
         return self._relations_found.names

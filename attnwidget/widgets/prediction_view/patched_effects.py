@@ -63,7 +63,7 @@ def patched_effects(
     segments = reading.tokens.segments if reading.tokens is not None else ()
     if len(set(segments)) > 1:
         raise ValueError("patching in this figure is of one text, and this input has two")
-    inputs = model.question(reading.inputs, position).encoded
+    inputs = model.question(reading.inputs, position, reading.tokens).encoded
     clean = inputs["input_ids"][0].tolist()
     other = list(model.inputs.encoder(corrupted).ids)
     if len(other) != len(clean):
@@ -78,7 +78,11 @@ def patched_effects(
             f"{task}s: effects_by='passes' has the exact effects of heads"
         )
     if task == "masked":
-        other[position] = mask_id_of(model.tokenizer, "a masked word")
+        mask_id = mask_id_of(model.tokenizer, "a masked word")
+        for place in (
+            [position] if reading.tokens is None else reading.tokens.rest_of_word(position)
+        ):
+            other[place] = mask_id
     if task == "next":
         clean, other = clean[:position], other[:position]
     predictions = model.predict(other, at=as_at(position))

@@ -87,6 +87,48 @@ def as_at(position: int) -> list[int] | None:
     return None if position < 0 else [position]
 
 
+def asked_places(reading: Reading[Attention], position: int | None) -> tuple[int, ...] | None:
+    """Return the tokens that a question asks about; None for the default of the model.
+
+    The first piece of a masked word is asked about together with the other pieces of the word.
+    """
+    if position is None or position < 0:
+        return None
+    tokens = reading.tokens
+    if tokens is None or prediction_task(reading.model.hf_model) != "masked":
+        return (position,)
+    pieces = tokens.pieces_of_word(position)
+    return tuple(pieces) if pieces[0] == position else (position,)
+
+
+#: Number of answers whose changes an explorer says.
+LIKELIEST = 5
+
+
+class OwnWord(NamedTuple):
+    """The asked word of the text: as readers see it, and the ids of its pieces."""
+
+    text: str
+    ids: tuple[int, ...]
+
+
+def own_word(reading: Reading[Attention], predictions: Predictions) -> OwnWord | None:
+    """Return the word of the text that a model masked to be asked.
+
+    Return None if the model masked no word, or if the vocabulary lacks the word.
+    """
+    if predictions.task != "masked":
+        return None
+    places = predictions.positions
+    ids = reading.inputs["input_ids"][0].tolist()
+    own = tuple(int(ids[place]) for place in places)
+    tokenizer = reading.model.tokenizer
+    if mask_places(tokenizer, own) or getattr(tokenizer, "unk_token_id", None) in own:
+        return None
+    spelt = reading.tokens.added if reading.tokens is not None else predictions.tokens
+    return OwnWord("".join(spelt[place] for place in places).strip(), own)
+
+
 def likeliest(predictions: Predictions) -> int:
     """The id of the first question's most probable answer."""
     return int(predictions.log_probabilities[0].argmax())
@@ -125,11 +167,13 @@ class Answered:
         before: with all heads on.
         after: with heads off; the same object where none are.
         answer: the id of the answer that is followed.
+        own: the word of the text; None without a word that was masked.
     """
 
     before: Predictions
     after: Predictions
     answer: int
+    own: OwnWord | None = None
 
     @property
     def position(self) -> int:
@@ -140,6 +184,21 @@ class Answered:
     def name(self) -> str:
         """The answer followed, as readers see it."""
         return self.before.answers.spelt([self.answer])[0][0]
+
+    def own_share(self, predictions: Predictions) -> float:
+        """The probability of the word of the text.
+
+        Each piece was predicted with masks in the later pieces, so this is the product over pieces.
+        """
+        assert self.own is not None
+        ids = self.own.ids
+        return float(np.exp(predictions.log_probabilities[range(len(ids)), ids].sum()))
+
+    def likely_answers(self) -> tuple[int, ...]:
+        """The ids of the likeliest answers and of the word of the text, without `answer`."""
+        best = np.argsort(-self.before.log_probabilities[0], kind="stable")[:LIKELIEST].tolist()
+        own = self.own.ids if self.own is not None and len(self.own.ids) == 1 else ()
+        return tuple(i for i in dict.fromkeys((*best, *own)) if i != self.answer)
 
     def rows(self, top: int) -> list[Row]:
         """The `top` answers of both and the one followed.
@@ -169,14 +228,23 @@ def ask(
     """What the model answers at a position with heads off; `before` where none are."""
     if not heads:
         return before
-    return reading.predict(heads, method, at=as_at(position))
+    return reading.predict(heads, method, at=asked_places(reading, position))
 
 
 def answers_to_wire(answered: Answered, rows: Sequence[Row], **about: Any) -> dict[str, Any]:
     """The answers as the page has them."""
+    own = answered.own
     return {
         "task": answered.before.task,
         "position": answered.position,
+        "piece": list(answered.before.pieces[0]) if answered.before.pieces else [1, 1],
+        "own": own
+        and {
+            "answer": own.text,
+            "token": "" if len(own.ids) > 1 else answered.before.answers.spelt(own.ids)[0][1],
+            "before": answered.own_share(answered.before),
+            "after": answered.own_share(answered.after),
+        },
         "followed": answered.before.answers.spelt([answered.answer])[0][1],
         "name": answered.name,
         "model": answered.after.model_name,

@@ -15,7 +15,7 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
-from attnwidget.interventions.head_effects import effects_of
+from attnwidget.interventions.head_effects import effects_of, effects_on_answers
 from attnwidget.mechanisms.direct_effects import direct_effects
 from attnwidget.widgets.prediction_view.answers_by_layer import answers_by_layer
 from attnwidget.widgets.prediction_view.effect_work import (
@@ -30,10 +30,12 @@ from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
     answers_to_wire,
     ask,
+    asked_places,
     default_position,
     id_of,
     likeliest,
     masks_of,
+    own_word,
     position_after,
     predicted_input,
     stack_of_answers,
@@ -74,6 +76,7 @@ class WantedEffects(NamedTuple):
         versus: The id of the other answer of direct effects; of patching, None is the likeliest
             other answer to the second text.
         corrupted: The second text of patching; "" for other effects.
+        others: The ids of further answers, whose exact effects the same passes measure.
     """
 
     attention: Attention
@@ -86,6 +89,7 @@ class WantedEffects(NamedTuple):
     effects_by: str
     versus: int | None
     corrupted: str
+    others: tuple[int, ...] = ()
 
 
 class FoundEffects(NamedTuple):
@@ -98,6 +102,8 @@ class FoundEffects(NamedTuple):
         versus: The other answer of direct effects and of patching, in words; "" for changes of a
             probability.
         patched: The second text and the logit differences of patching; None for other effects.
+        of_others: The exact effects on the other answers of the question, [A, layers, heads]; None
+            for other kinds of effects.
     """
 
     wanted: WantedEffects
@@ -105,6 +111,7 @@ class FoundEffects(NamedTuple):
     is_estimate: bool
     versus: str = ""
     patched: PatchedEffects | None = None
+    of_others: NDArray[np.float64] | None = None
 
 
 class PredictionView(BackgroundAnswers, StackChoice):
@@ -383,7 +390,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         answer = likeliest(before) if self.answer is None else id_of(before, self.answer)
         heads, method = self._edit
         after = ask(reading, before.positions[0], heads, method, before)
-        return Answered(before, after, answer)
+        return Answered(before, after, answer, own_word(reading, before))
 
     @computed("_answered")
     def _message(self) -> str:
@@ -409,7 +416,8 @@ class PredictionView(BackgroundAnswers, StackChoice):
     def _ask_intact(self, reading: Reading[Attention], position: int | None) -> Predictions:
         """What the model answers with all heads on, asked once."""
         if self._before is None or self._before[:2] != (reading, position):
-            self._before = reading, position, reading.answer(position, self.top)
+            places = asked_places(reading, position)
+            self._before = reading, position, reading.answer(places, self.top)
         return self._before[2]
 
     # Effects
@@ -431,6 +439,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
             self.effects_by,
             self._rival(answered),
             self.corrupted if self.effects_by == "patch" else "",
+            answered.likely_answers() if self.effects_by == "passes" else (),
         )
 
     def _rival(self, answered: Answered) -> int | None:
@@ -447,10 +456,19 @@ class PredictionView(BackgroundAnswers, StackChoice):
     @computed("_found")
     def _effects(self) -> dict[str, Any] | None:
         """The effects as the page draws them; None until they are known."""
-        found = self._found
-        return found and {
-            "stack": found.wanted.stack,
-            "name": found.wanted.name,
+        found, answered = self._found, self._answered
+        if found is None or answered is None:
+            return None
+        wanted = found.wanted
+        ids = (wanted.answer, *wanted.others)
+        followed, *others = (token for _, token in answered.before.answers.spelt(ids))
+        return {
+            "stack": wanted.stack,
+            "name": wanted.name,
+            "followed": followed,
+            "others": None
+            if found.of_others is None
+            else {"tokens": others, "values": to_wire(found.of_others.astype(np.float32))},
             "versus": found.versus,
             "patched": found.patched
             and {
@@ -458,7 +476,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
                 "differences": list(found.patched.logit_differences),
             },
             "estimate": found.is_estimate,
-            "method": found.wanted.method,
+            "method": wanted.method,
             "values": to_wire(found.values.astype(np.float32)),
         }
 
@@ -587,19 +605,21 @@ class PredictionView(BackgroundAnswers, StackChoice):
                     return
             if self._is_found(wanted, exact):
                 continue
-            values = effects_of(
-                reading,
-                wanted.answer,
-                wanted.position,
-                wanted.heads,
-                wanted.method,
-                stack=wanted.stack,
-                exact=exact,
-                stopped=stopped,
-            )
+            asked = (wanted.position, wanted.heads, wanted.method)
+            if exact:
+                answers = (wanted.answer, *wanted.others)
+                values = effects_on_answers(
+                    reading, answers, *asked, stack=wanted.stack, stopped=stopped
+                )
+            else:
+                estimates = effects_of(
+                    reading, wanted.answer, *asked, stack=wanted.stack, exact=False
+                )
+                values = None if estimates is None else estimates[None]
             if values is None or stopped():
                 return
-            yield shown(FoundEffects(wanted, values, not exact))
+            of_others = values[1:] if exact else None
+            yield shown(FoundEffects(wanted, values[0], not exact, of_others=of_others))
 
     # The logit lens
 

@@ -12,6 +12,7 @@ import {
   type Effect,
   type Example,
   type Kind,
+  OF_NAME,
   type Score,
 } from "./state.js";
 
@@ -38,7 +39,9 @@ export const KIND_MEANINGS: Record<Kind, string> = {
   heaviest: "heaviest: by weight",
   "top tenth": "top tenth: drawn at random from the strongest tenth of all links",
   middle: "middle: drawn at random from the middle of all links",
-  missed: "missed: the name predicts a link, and the head does not make it",
+  right: "right: the name predicts a link, and the head looks there most",
+  wrong: "wrong: the name predicts a link, and the head looks elsewhere most",
+  missed: "missed: the name predicts a link with less than even attention",
 };
 
 const change = (value: number | null): string =>
@@ -140,9 +143,19 @@ export function effectRows(effect: Effect): EffectRow[] {
 export const effectTitle = ({ losing }: Effect): string => `losing it hurts: ${losing}`;
 
 export const effectNote = ({ n_places, n_texts }: Effect): string =>
-  `rise of the loss without the head (0.01: the right word is 1\u00a0% less probable), with ` +
+  `rise of the loss without the head (0.01: the right token is 1\u00a0% less probable), with ` +
   `the 95\u00a0% interval · ` +
   `${counted(n_places, "place")} in ${counted(n_texts, "text")} · other heads: of the same layer`;
+
+/** Examples of the name of a head: a few of each kind. */
+const FEW_OF_NAME = 2;
+
+/** Examples of the name, beside the examples of the chosen kind. */
+export const examplesOfName = (card: Card, chosen: Kind): [Kind, Example[], number][] =>
+  OF_NAME.filter((kind) => kind !== chosen).flatMap((kind) => {
+    const all = card.examples[kind] ?? [];
+    return all.length ? [[kind, all.slice(0, FEW_OF_NAME), all.length]] : [];
+  });
 
 /** An example in words: `he → captain, 0.59: …`. */
 export function exampleText({ pieces, query, key, weight }: Example): string {

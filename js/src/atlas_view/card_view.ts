@@ -15,6 +15,7 @@ import {
   effectNote,
   effectRows,
   effectTitle,
+  examplesOfName,
   exampleText,
   isWhole,
   KIND_MEANINGS,
@@ -36,7 +37,15 @@ import {
   paintScore,
 } from "./paint.js";
 import { anchorOf, noteOf } from "./rows.js";
-import { type AtlasState, type Card, type Effect, KINDS, type Kind, type Score } from "./state.js";
+import {
+  type AtlasState,
+  type Card,
+  type Effect,
+  type Example,
+  KINDS,
+  type Kind,
+  type Score,
+} from "./state.js";
 
 const FEW_EXAMPLES = 6;
 const MOST_EXAMPLES = 20;
@@ -190,28 +199,44 @@ function examplesView(
     value: state.examples,
     change: (examples) => change({ examples }),
   });
-  const { theme, font, ruler, density } = look;
-  const measure = ruler(labelFont(font));
-  const room = width - WEIGHT - 4;
-  return html`<div class="attnw-atlas-heading attnw-group">${controlView(kind)}${more}<span
+  const line = exampleLines(width, look);
+  return html`${examplesOfName(card, state.examples).map(
+    ([name, few, count]) => html`<div class="attnw-atlas-heading attnw-group"><span>${name}</span
+      >${moreButton(`all ${count}`, false, () => change({ examples: name }))}<span
+      class="attnw-atlas-unit attnw-muted">${KIND_MEANINGS[name].split(": ")[1]}</span></div>
+    <ol class="attnw-atlas-examples attnw-atlas-few">${few.map(
+      (example) => html`<li>${line(example)}</li>`,
+    )}</ol>`,
+  )}
+    <div class="attnw-atlas-heading attnw-group">${controlView(kind)}${more}<span
       class="attnw-atlas-unit attnw-muted">${KIND_MEANINGS[state.examples].split(": ")[1]}</span
     ></div>
     ${shown.length ? nothing : html`<p class="attnw-atlas-text">${NO_EXAMPLES}</p>`}
     <ol class="attnw-atlas-examples">${shown.map((example, number) => {
-      const line = exampleLine(example, measure, room);
-      const paint = (canvas: HTMLCanvasElement) => {
-        const pen = fresh(canvas, Math.min(width - WEIGHT, lengthOf(line) + 4), EXAMPLE_HEIGHT);
-        if (!pen) return;
-        pen.translate(2, 0);
-        paintExample(pen, theme, font, line);
-      };
       const isOpen = number === state.example;
       return html`<li><button type="button" aria-pressed=${isOpen}
-          @click=${() => change({ example: isOpen ? null : number })}><span
-          class="attnw-atlas-weight" aria-hidden="true">${percentText(example.weight)}</span
-          ><canvas aria-hidden="true" ${painted(paint, example, theme, width, density)}></canvas
-          ><span class="attnw-unseen">${exampleText(example)}</span></button></li>`;
+          @click=${() => change({ example: isOpen ? null : number })}>${line(example)}</button
+        ></li>`;
     })}</ol>`;
+}
+
+/** The weight and the words of an example. */
+function exampleLines(width: number, { theme, font, ruler, density }: Look) {
+  const measure = ruler(labelFont(font));
+  const room = width - WEIGHT - 4;
+  return (example: Example) => {
+    const line = exampleLine(example, measure, room);
+    const paint = (canvas: HTMLCanvasElement) => {
+      const pen = fresh(canvas, Math.min(width - WEIGHT, lengthOf(line) + 4), EXAMPLE_HEIGHT);
+      if (!pen) return;
+      pen.translate(2, 0);
+      paintExample(pen, theme, font, line);
+    };
+    return html`<span class="attnw-atlas-weight" aria-hidden="true"
+      >${percentText(example.weight)}</span
+      ><canvas aria-hidden="true" ${painted(paint, example, theme, width, density)}></canvas
+      ><span class="attnw-unseen">${exampleText(example)}</span>`;
+  };
 }
 
 /** The note on a head; a field where it can be changed, so not on a saved page. */

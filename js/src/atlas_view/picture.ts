@@ -9,6 +9,7 @@ import {
   effectNote,
   effectRows,
   effectTitle,
+  examplesOfName,
   FIGURE,
   isWhole,
   MEANING,
@@ -33,7 +34,7 @@ import {
 } from "./paint.js";
 import { type BarRow, paintBarRows, paintRows, rowsHeight } from "./paint_rows.js";
 import { noteOf, rowsOf, shownRows } from "./rows.js";
-import type { AtlasState, Card } from "./state.js";
+import type { AtlasState, Card, Example } from "./state.js";
 
 /** Rows of the table in a picture. */
 const MOST_ROWS = 24;
@@ -119,14 +120,24 @@ function drawCard(sheet: Sheet, state: AtlasState, card: Card, layout: AtlasLayo
 
 function drawExamples(sheet: Sheet, state: AtlasState, card: Card): void {
   const { examples, n_examples } = state;
+  for (const [kind, few] of examplesOfName(card, examples))
+    drawExampleList(sheet, `examples of the name: ${kind}`, few, null);
   const shown = (card.examples[examples] ?? []).slice(0, n_examples);
-  if (!shown.length) return;
+  if (shown.length) drawExampleList(sheet, `examples: ${examples}`, shown, state.example);
+}
+
+function drawExampleList(
+  sheet: Sheet,
+  title: string,
+  shown: readonly Example[],
+  opened: number | null,
+): void {
   const { theme, room } = sheet;
   const measure = tableRuler(labelFont(FONT));
-  sheet.text(`examples: ${examples}`, { bold: true, colour: theme.text, line: 18 });
+  sheet.text(title, { bold: true, colour: theme.text, line: 18 });
   sheet.place(room, EXAMPLE_HEIGHT * shown.length, (pen) => {
     for (const [number, example] of shown.entries()) {
-      const isOpen = number === state.example;
+      const isOpen = number === opened;
       pen.save();
       pen.font = labelFont(FONT, isOpen);
       pen.textBaseline = "middle";

@@ -4,8 +4,18 @@ import type { WireArray } from "../shared/wire.js";
 
 export const COLUMNS = ["head", "name", "strength", "held out", "outcome"] as const;
 export type Column = (typeof COLUMNS)[number];
-export const KINDS = ["strongest", "heaviest", "top tenth", "middle", "missed"] as const;
+export const KINDS = [
+  "strongest",
+  "heaviest",
+  "top tenth",
+  "middle",
+  "right",
+  "wrong",
+  "missed",
+] as const;
 export type Kind = (typeof KINDS)[number];
+/** The kinds of examples of a name. */
+export const OF_NAME = ["right", "wrong", "missed"] as const satisfies readonly Kind[];
 /** From the strongest evidence to none. */
 export const OUTCOMES: readonly string[] = [
   "primary cause",

@@ -3,7 +3,7 @@ import { inQuotes } from "../shared/labels.js";
 import { percentText } from "../shared/percent_text.js";
 import { type Head, headName } from "../shared/types.js";
 import { fromWord } from "./from_word.js";
-import { type Answer, afterName, askedOf, type Guess, LEAST_CHANGE } from "./sentence/guess.js";
+import { type Answer, afterName, askedOf, type Guess, isChanged } from "./sentence/guess.js";
 import type { Reading } from "./sentence/reading.js";
 
 /** From these widths on, in pixels, answers stand in two columns of three, or three of two. */
@@ -21,14 +21,15 @@ const bar = (share: number, kind: string) =>
 const afterClass = (isOff: boolean) => `attnw-ex-after${isOff ? "" : " attnw-ex-would"}`;
 
 function answerView({ text, before, after, isOwn }: Answer, isOff: boolean) {
-  const changed = after !== undefined && Math.abs(after - before) >= LEAST_CHANGE;
   return html`<li class="attnw-ex-answer">
     <span class=${isOwn ? "attnw-ex-own" : ""}>${text}</span>
     <span class="attnw-ex-bars" aria-hidden="true">${bar(before, "attnw-ex-before")}${
       after === undefined ? nothing : bar(after, afterClass(isOff))
     }</span>
     <span class="attnw-ex-shares">${percentText(before)}${
-      changed ? html` → <b>${percentText(after)}</b>` : nothing
+      after !== undefined && isChanged({ before, after })
+        ? html` → <b>${percentText(after)}</b>`
+        : nothing
     }</span>
   </li>`;
 }
@@ -36,7 +37,7 @@ function answerView({ text, before, after, isOwn }: Answer, isOff: boolean) {
 /** Whose answers they are. */
 function titleOf(guess: Guess, reading: Reading) {
   const { lead, word, rest } = askedOf(guess, reading);
-  return html`${lead}${word ? fromWord(word) : nothing}${rest}`;
+  return html`${lead}${word ? fromWord(word) : nothing}${rest} says`;
 }
 
 /**

@@ -4,6 +4,7 @@ import type { PredictionState } from "../prediction_view/state.js";
 import type { Family } from "../shared/families.js";
 import type { HeadsState } from "../shared/head_types.js";
 import type { Head, Model, RenderContext, SharedState } from "../shared/types.js";
+import type { WireArray } from "../shared/wire.js";
 
 export const PANELS = [
   "grid",
@@ -69,6 +70,10 @@ export interface ExplorerState
   _examples: Example[];
   /** What tests found that heads do; null where nobody asked for names. */
   _tested: NamedHead[] | null;
+  /** The links that tested names predict, uint8 [names, queries, keys]; null without names. */
+  _name_links: { names: string[]; values: WireArray } | null;
+  /** The token of unknown words in the vocabulary; null without one. */
+  _unknown: string | null;
   /** The label of the button below an error, such as "read the first 512 tokens"; "" for none. */
   _way_out: string;
   /** The number of clicks on this button. */

@@ -2,6 +2,7 @@ import { html, type TemplateResult } from "lit-html";
 import type { GridState, WireRow } from "../head_grid/state.js";
 import { pairCount } from "../head_grid/word_answers.js";
 import { inQuotes } from "../shared/labels.js";
+import { counted } from "../shared/numbers.js";
 import { percentText } from "../shared/percent_text.js";
 import { type Head, headName } from "../shared/types.js";
 import { fromWord } from "./from_word.js";
@@ -59,7 +60,8 @@ export function gridTitle(
   const pair = pairCount(rows, to, grid._axes, grid.hidden);
   const second = reading.isOneText && to === from ? "itself" : inQuotes(wordAt(reading, "key", to));
   const { most } = pair;
-  return html`<span>${pair.count} of ${count} heads send ${word} to ${second}</span>
+  const send = pair.count === 1 ? "sends" : "send";
+  return html`<span>${pair.count} of ${counted(count, "head")} ${send} ${word} to ${second}</span>
     <span class="attnw-ex-muted">more than any other, from 1.5 even shares on${
       most
         ? html` · most: <button type="button" class="attnw-ex-link"

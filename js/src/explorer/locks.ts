@@ -1,7 +1,7 @@
 import type { Pointed } from "../shared/pointed.js";
 import { save } from "../shared/snapshot.js";
 import type { Model, Side } from "../shared/types.js";
-import type { ExplorerState, GridModel } from "./explorer_types.js";
+import type { ExplorerState } from "./explorer_types.js";
 
 type Tokens = [Side, number][];
 
@@ -10,27 +10,22 @@ const last = (tokens: Tokens, side: Side) => tokens.filter(([of]) => of === side
 /**
  * The locked words after a click on a word. The first click locks a word as the query, the second
  * click makes a pair, and the third click begins anew. A click on the locked word unlocks the word.
- * `isSoft`: the explorer chose the active word, and the first click locks this word.
+ * A word that the explorer opened with is locked like any other.
  */
-export function chosenWords(
-  tokens: Tokens,
-  { side, index }: Pointed,
-  isOneText: boolean,
-  isSoft: boolean,
-): Tokens {
+export function chosenWords(tokens: Tokens, { side, index }: Pointed, isOneText: boolean): Tokens {
   const from = last(tokens, "query");
   const to = last(tokens, "key");
   const looks: Tokens = [["query", index]];
   if (!isOneText && side === "key") {
     if (from === undefined) return [["key", index]];
-    return to === index && !isSoft
+    return to === index
       ? [["query", from]]
       : [
           ["query", from],
           ["key", index],
         ];
   }
-  if (from === undefined || isSoft || to !== undefined) return looks;
+  if (from === undefined || to !== undefined) return looks;
   if (index === from) return [];
   return isOneText
     ? [
@@ -46,26 +41,17 @@ export function withoutLast(tokens: Tokens): Tokens {
   return from !== undefined && last(tokens, "key") !== undefined ? [["query", from]] : [];
 }
 
-/** Locks the words that a reader chooses. `grid`: the grid of the explorer, once there is one. */
-export function wordLocks(model: Model<ExplorerState>, grid: () => GridModel | undefined) {
-  /** Whether the explorer itself chose the active word, and no reader. */
-  const isSoft = () => grid()?.get("cells") === "maps";
-
-  function lock(tokens: Tokens): void {
-    const cells = grid();
-    if (cells) save(cells, { cells: "answers" });
-    save(model, { tokens });
-  }
-
+/** Locks the words that a reader chooses. */
+export function wordLocks(model: Model<ExplorerState>) {
   return {
     choose(at: Pointed, isOneText: boolean): void {
-      lock(chosenWords(model.get("tokens"), at, isOneText, isSoft()));
+      save(model, { tokens: chosenWords(model.get("tokens"), at, isOneText) });
     },
     /** Unlock the word that was locked last; returns whether there was one. */
     takeBack(): boolean {
       const tokens = model.get("tokens");
-      if (!tokens.length || isSoft()) return false;
-      lock(withoutLast(tokens));
+      if (!tokens.length) return false;
+      save(model, { tokens: withoutLast(tokens) });
       return true;
     },
   };

@@ -11,7 +11,16 @@ import { type Line, lineOf } from "./sentence/line.js";
 import { type Reading, readingOf } from "./sentence/reading.js";
 import { isBehind } from "./text_draft.js";
 
-const READ = ["selected", "tokens", "labels", "disabled", "_shown", "_tested"] as const;
+const READ = [
+  "selected",
+  "tokens",
+  "labels",
+  "disabled",
+  "_shown",
+  "_tested",
+  "_name_links",
+  "_unknown",
+] as const;
 
 /** What is on the screen; `reading` is undefined while the figures have no data. */
 export interface OnScreen {

@@ -143,7 +143,7 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
   if (reading && guess && !request.brief) {
     const { lead, word, rest } = askedOf(guess, reading);
     const after = afterName(guess, reading.head);
-    sheet.text(`${lead}${word && inQuotes(word)}${rest}`, { bold: true });
+    sheet.text(`${lead}${word && inQuotes(word)}${rest} says`, { bold: true });
     sheet.text(`grey: whole${after && `, blue: ${after}`}`);
     sheet.place(ANSWERS_WIDTH, answersHeight(guess), (pen) =>
       paintAnswers(pen, guess, ANSWERS_WIDTH, request.theme, FONT, tableRuler),

@@ -17,6 +17,8 @@ export function followPointer(
 ) {
   const circle = () => model.get("_circle");
   const now: Pointer = { peeked: null, pointed: null };
+  /** The word that was clicked last, while the pointer rests on it: the locks are shown. */
+  let clicked = "";
   onPeek(signal, circle, (peeked) => {
     now.peeked = peeked;
     changed();
@@ -32,10 +34,17 @@ export function followPointer(
     now,
     /** The pointer, or the keyboard, is on a word, or on none. */
     point(to: Pointed | null): void {
-      if (JSON.stringify(to) === JSON.stringify(now.pointed)) return;
+      const word = JSON.stringify(to);
+      if (word === clicked || word === JSON.stringify(now.pointed)) return;
+      clicked = "";
       now.pointed = to;
       pointOut(circle(), model, to);
       changed();
+    },
+    /** A word is clicked: what is locked is shown, until the pointer moves to another word. */
+    click(at: Pointed): void {
+      this.point(null);
+      clicked = JSON.stringify(at);
     },
   };
 }

@@ -53,6 +53,8 @@ const WATCHED: (keyof ExplorerState)[] = [
   "_quantities",
   "_examples",
   "_tested",
+  "_name_links",
+  "_unknown",
   "_way_out",
   "_second",
   "_offers",
@@ -79,14 +81,14 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   const panels = PANELS.map((name) => explorerPanel(name, model, host, signal, schedule));
   const details = detailsBelow(model, mounted.invalidate);
   const pointer = followPointer(model, signal, schedule);
-  const locks = wordLocks(model, () => figures.models.grid);
+  const locks = wordLocks(model);
   const sentence = sentencePanel(
     {
       point: pointer.point,
       choose(at) {
         if (!reading) return;
         locks.choose(at, reading.isOneText);
-        pointer.point(null);
+        pointer.click(at);
         schedule();
       },
       toggleResting: () => toggleResting(model),

@@ -7,7 +7,7 @@ import { shareText } from "../shared/percent_text.js";
 import { signedValue } from "../shared/quantity.js";
 import { headName } from "../shared/types.js";
 import { effectAt, effectPrinter, headAt, isOff, type Scene, signedChange } from "./scene.js";
-import type { Effects, PredictionState } from "./state.js";
+import type { Answered, Effects, PredictionState } from "./state.js";
 
 export const FIGURE = "What the model answers";
 export const HINT =
@@ -35,8 +35,12 @@ export function questionOf(state: PredictionState): string {
   const token = `“${tokenOf(state, index)}”`;
   if (task === "label") return `Which label has ${token} (token ${index})?`;
   if (task === "next") return `What follows ${token} (token ${index})?`;
+  const [number, count] = state._predictions?.piece ?? [1, 1];
+  const piece = count > 1 ? `, piece ${number} of ${count} of its word` : "";
+  const masked =
+    count > number ? "when it and the rest of the word are masked" : "when it is masked";
   return masks
-    ? `What stands at ${token} (token ${index}), when it is masked?`
+    ? `What stands at ${token} (token ${index}${piece}), ${masked}?`
     : `What stands at ${token} (token ${index})?`;
 }
 
@@ -84,9 +88,8 @@ export function describe(scene: Scene, cell: Cell): string {
 function strongest(scene: Scene): Cell[] {
   const { values, map } = scene;
   if (!values) return [];
-  const order = [...values.keys()].sort(
-    (a, b) => Math.abs(values[b] ?? 0) - Math.abs(values[a] ?? 0),
-  );
+  const known = [...values.keys()].filter((i) => !Number.isNaN(values[i]));
+  const order = known.sort((a, b) => Math.abs(values[b] ?? 0) - Math.abs(values[a] ?? 0));
   return order.slice(0, OTHERS).map((i) => [Math.floor(i / map.cols), i % map.cols] as const);
 }
 
@@ -98,6 +101,13 @@ function patchingNote({ text, differences }: NonNullable<Effects["patched"]>): s
     `outputs of heads in this text are put into the text “${text}”: the logit difference is ` +
     `${print(there)} in that text and ${print(here)} in this text`
   );
+}
+
+function maskNote({ masks, piece: [number, count] }: Answered): string {
+  if (!masks) return "";
+  return count > number
+    ? "this token and the rest of its word were masked for the question"
+    : "this token was masked for the question";
 }
 
 /** What the figure shows, in words. */
@@ -119,7 +129,7 @@ export function captionOf(state: PredictionState, scene: Scene | null): Caption 
       `answers${off ? ", before and after heads were switched off" : ""}`,
     scale: effects ? `map: ${what}, ${range}` : "",
     notes: [
-      answered.masks ? "this token was masked for the question" : "",
+      maskNote(answered),
       effects?.estimate ? "effects are a first-order estimate" : "",
       effects?.versus && !effects.patched
         ? "direct effects with norms as they are in this text; biases left out"

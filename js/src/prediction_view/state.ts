@@ -12,6 +12,10 @@ export interface Answer {
 
 /** The model's answers to one question. */
 export interface Answered {
+  /** The word of the text that was masked, with "" as the token of several pieces; null without. */
+  own: Answer | null;
+  /** Which piece of its word is predicted, from 1, and the number of pieces. */
+  piece: [number: number, count: number];
   task: "masked" | "next" | "label" | "class" | "span";
   /** What a class is the class of. */
   reads: "text" | "picture" | "sound";
@@ -37,6 +41,10 @@ export interface Answered {
 export interface Effects {
   stack: string;
   name: string;
+  /** The answer in the spelling of the vocabulary. */
+  followed: string;
+  /** Exact effects on further answers, float32 [answers, layers, heads]; null where unknown. */
+  others: { tokens: string[]; values: WireArray } | null;
   /** The other answer of direct effects and of patching; "" for changes of a probability. */
   versus: string;
   /** The second text of patching, and the logit difference in it and in this text. */

@@ -1,4 +1,4 @@
-import type { PredictionState } from "../../prediction_view/state.js";
+import type { Answered, PredictionState } from "../../prediction_view/state.js";
 import { clamp } from "../../shared/clamp.js";
 import { type Head, headName } from "../../shared/types.js";
 import { asFloat32 } from "../../shared/wire.js";
@@ -10,7 +10,10 @@ const LEAST_GUESS = 0.05;
 export const LEAST_CHANGE = 0.01;
 /** The head that moves an answer most is named from here on. */
 const LEAST_EFFECT = 0.02;
+/** As many answers as the kernel measures effects of (`LIKELIEST`). */
 const SHOWN = 5;
+/** The sign before an answer that continues the word before it. */
+const CONTINUES = "…";
 
 /** One answer of the model: its probability with the whole model, and without heads. */
 export interface Answer {
@@ -27,29 +30,42 @@ export interface Guess {
   task: "masked" | "next" | "label" | "class" | "span";
   /** The word that is guessed, or that is followed; "" for a class, and for the end of a text. */
   word: string;
+  /** Which piece of its word is guessed, from 1, and the number of pieces: [1, 1] of a word. */
+  piece: [number: number, count: number];
+  /** A word of several pieces, of which the first piece is guessed. */
+  whole: { before: number; after: number | undefined } | undefined;
   answers: Answer[];
   hasGuess: boolean;
   /** Whether heads are off now: `after` is what the model says now. */
   isOff: boolean;
-  /** Whether switching the head off changes an answer; undefined where not computed. */
+  /** Whether switching the head off changes a shown answer; undefined where not computed. */
   changes: boolean | undefined;
   /** The head that moves the answer most; undefined where not computed, or where none matters. */
   most: { head: [number, number, string]; answer: string } | undefined;
 }
 
-/** The words before the word that the model is asked about; without such a word, up to the verb. */
-export const leadOf = ({ task }: Guess, word: string): string =>
-  !word
-    ? `${task === "next" ? "Next word: the" : "The"} model`
-    : task === "next"
-      ? "After "
-      : `Asked to ${task === "label" ? task : "guess"} `;
+/** A question: the words before the model's word, this word, and the rest. */
+export interface Question {
+  lead: string;
+  word: string;
+  rest: string;
+}
 
-/** What the answers are answers to: the words before the model's word, this word, and the rest. */
-export function askedOf(guess: Guess, reading: Reading) {
+/** The question about a word; without a word about the next token, or the whole input. */
+export function questionAbout({ task, piece: [number, count] }: Guess, word: string): Question {
+  if (!word)
+    return { lead: task === "next" ? "Next token: the model" : "The model", word, rest: "" };
+  if (task === "next") return { lead: "After ", word, rest: ", the model" };
+  if (task === "label") return { lead: "Asked to label ", word, rest: ", the model" };
+  const ofFirst = count > 1 && number === 1 ? `the first of the ${count} pieces of ` : "";
+  const ofOther = number > 1 ? `, piece ${number} of the ${count} of its word` : "";
+  return { lead: `Asked to guess ${ofFirst}`, word, rest: `${ofOther}, the model` };
+}
+
+/** The title of the answers. What follows the text follows its last word. */
+export function askedOf(guess: Guess, reading: Reading): Question {
   const last = guess.task === "next" && reading.words.query.at(-1)?.text;
-  const word = guess.word || last || "";
-  return { lead: leadOf(guess, word), word, rest: word ? ", the model says" : " says" };
+  return questionAbout(guess, guess.word || last || "");
 }
 
 /** What the second bar of each answer shows; "" where no answer has one. */
@@ -60,13 +76,64 @@ export const afterName = ({ answers, isOff }: Guess, head: Head): string =>
       ? "with heads off"
       : `without ${headName(head)}`;
 
-const low = (text: string) => text.trim().toLowerCase();
-
-/** The exact effects of heads, where they are about the shown answer. */
+/** Exact effects on the answers of the shown question, by the entries of the vocabulary. */
 function exactEffects({ _effects: effects, _predictions: answered }: PredictionState) {
   const isExact =
-    effects && answered && !effects.estimate && !effects.versus && effects.name === answered.name;
-  return isExact ? effects : undefined;
+    effects &&
+    answered &&
+    !effects.estimate &&
+    !effects.versus &&
+    effects.followed === answered.followed;
+  if (!isExact) return undefined;
+  const [layers = 0, heads = 0] = effects.values.shape;
+  const others = effects.others && asFloat32(effects.others.values);
+  const size = layers * heads;
+  const ofAnswer = new Map([[effects.followed, asFloat32(effects.values)]]);
+  for (const [i, token] of (effects.others?.tokens ?? []).entries())
+    if (others) ofAnswer.set(token, others.subarray(i * size, (i + 1) * size));
+  return { ...effects, layers, heads, ofAnswer };
+}
+
+/** The changes of answers without one head, by the entries of the vocabulary; {} if unknown. */
+function changesWithout(
+  effects: ReturnType<typeof exactEffects>,
+  [layer, number, stack]: Head,
+): Map<string, number> {
+  const changes = new Map<string, number>();
+  if (!effects || effects.stack !== stack || layer >= effects.layers || number >= effects.heads)
+    return changes;
+  for (const [token, values] of effects.ofAnswer) {
+    const change = values[layer * effects.heads + number] ?? Number.NaN;
+    if (!Number.isNaN(change)) changes.set(token, change);
+  }
+  return changes;
+}
+
+/** The head with the largest effect on the followed answer; layers without attention have none. */
+function largestEffect(effects: ReturnType<typeof exactEffects>): Guess["most"] {
+  const values = effects?.ofAnswer.get(effects.followed);
+  if (!values || !effects) return undefined;
+  let at = -1;
+  for (const [i, value] of values.entries())
+    if (Math.abs(value) > Math.abs(values[at] ?? 0)) at = i;
+  if (Math.abs(values[at] ?? 0) < LEAST_EFFECT) return undefined;
+  const { heads, stack, name } = effects;
+  return { head: [Math.floor(at / heads), at % heads, stack], answer: name };
+}
+
+/** Answers of a question, the likeliest first, with the word of the text at the end or in place. */
+function shownRows({ rows, own }: Answered) {
+  const sorted = [...rows].sort((a, b) => b.before - a.before);
+  const first = sorted.slice(0, SHOWN);
+  if (!own?.token || first.some(({ token }) => token === own.token)) return first;
+  return [...first.slice(0, SHOWN - 1), own];
+}
+
+/** An answer as readers see it: a sign marks the end of a word, and answers that look alike. */
+function answerText({ answer, token }: { answer: string; token: string }, all: Answered["rows"]) {
+  if (/^##./u.test(answer)) return CONTINUES + answer.slice(2);
+  const isTwice = all.some((other) => other.answer === answer && other.token !== token);
+  return isTwice && !/^[Ġ▁ ]/u.test(token) ? CONTINUES + answer : answer;
 }
 
 /**
@@ -77,7 +144,7 @@ export function guessOf(reading: Reading, state: PredictionState | undefined): G
   const answered = state?._predictions;
   if (!state || !answered || reading.compared.length) return undefined;
   const { axes, from, words, head } = reading;
-  const { task, rows } = answered;
+  const { task, own } = answered;
   const asked = state.tokens.filter(([side]) => side === "query").at(-1)?.[1];
   const isOfInput = task === "class" || task === "span";
   const isAsked =
@@ -86,41 +153,38 @@ export function guessOf(reading: Reading, state: PredictionState | undefined): G
   const word = from === undefined ? undefined : words.query[from];
   const isEnd = task === "next" && answered.position === (state._stacks[0]?.n_query ?? 0);
   const isOff = answered.off.length > 0;
-  const effects = exactEffects(state);
-  const [layers = 0, heads = 0] = effects?.values.shape ?? [];
-  const values = effects && asFloat32(effects.values);
-  const isInStack = effects?.stack === head[2] && head[0] < layers && head[1] < heads;
-  const effect = isInStack ? values?.[head[0] * heads + head[1]] : undefined;
-  const sorted = [...rows].sort((a, b) => b.before - a.before);
-  const own = task === "masked" && word ? low(word.text) : "";
-  const isOwn = (text: string) => own !== "" && low(text) === own;
-  const first = sorted.slice(0, SHOWN);
-  const ownRow = sorted.find(({ answer }) => isOwn(answer));
-  if (ownRow && !first.includes(ownRow)) first[SHOWN - 1] = ownRow;
-  const answers = first.map(({ answer, before, after }): Answer => {
-    const isFollowed = answer === answered.name && effect !== undefined;
-    const without = isFollowed ? clamp(before + effect, 0, 1) : undefined;
-    return { text: answer, before, after: isOff ? after : without, isOwn: isOwn(answer) };
+  const effects = isOff ? undefined : exactEffects(state);
+  const changes = changesWithout(effects, head);
+  const rows = shownRows(answered);
+  const answers = rows.map((row): Answer => {
+    const change = changes.get(row.token);
+    const without = change === undefined ? undefined : clamp(row.before + change, 0, 1);
+    return {
+      text: answerText(row, rows),
+      before: row.before,
+      after: isOff ? row.after : without,
+      isOwn: own?.token === row.token,
+    };
   });
-  const known = answers.filter(({ after }) => after !== undefined);
-  const largest = Math.max(...known.map(({ before, after = 0 }) => Math.abs(after - before)));
-  let most: Guess["most"];
-  if (values && effects && !isOff) {
-    let at = 0;
-    for (const [i, value] of values.entries())
-      if (Math.abs(value) > Math.abs(values[at] ?? 0)) at = i;
-    if (Math.abs(values[at] ?? 0) >= LEAST_EFFECT) {
-      const place: [number, number, string] = [Math.floor(at / heads), at % heads, effects.stack];
-      most = { head: place, answer: effects.name };
-    }
-  }
+  const areKnown = answers.length > 0 && answers.every(({ after }) => after !== undefined);
+  const [number, count] = answered.piece;
   return {
     task,
-    word: isOfInput || isEnd || !word ? "" : word.text,
+    word:
+      isOfInput || isEnd || !word ? "" : count > 1 && number === 1 && own ? own.answer : word.text,
+    piece: answered.piece,
+    whole:
+      own && count > 1 && number === 1
+        ? { before: own.before, after: isOff ? own.after : undefined }
+        : undefined,
     answers,
     hasGuess: (answers[0]?.before ?? 0) >= LEAST_GUESS,
     isOff,
-    changes: known.length ? largest >= LEAST_CHANGE : undefined,
-    most,
+    changes: areKnown ? answers.some(isChanged) : undefined,
+    most: largestEffect(effects),
   };
 }
+
+/** Whether a probability changes by a point or more. */
+export const isChanged = ({ before, after = before }: Pick<Answer, "before" | "after">): boolean =>
+  Math.abs(after - before) >= LEAST_CHANGE;

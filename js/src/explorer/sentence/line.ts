@@ -6,8 +6,8 @@ import { percentText } from "../../shared/percent_text.js";
 import { printer } from "../../shared/quantity.js";
 import { type Head, headName, SPECIALS } from "../../shared/types.js";
 import { asFloat32, asInt32 } from "../../shared/wire.js";
-import { type Guess, leadOf } from "./guess.js";
-import { type Link, standsOut, strongestLink } from "./looks.js";
+import { type Answer, type Guess, isChanged, questionAbout } from "./guess.js";
+import { type Link, lookersOf, standsOut, strongestLink } from "./looks.js";
 import type { Reading } from "./reading.js";
 import { isWord } from "./words.js";
 
@@ -20,7 +20,6 @@ export interface Part {
 export type Line = Part[];
 
 export const plain = (text: string): Part => ({ text, style: "plain" });
-const POINT = plain("point at a word to see where it looks.");
 const muted = (text: string): Part => ({ text, style: "muted" });
 
 /** The whole line as text. */
@@ -55,9 +54,12 @@ function named(head: Head, name: string): Line {
   return line;
 }
 
-/** "In L1 H3 (pronoun to its person), " */
-function inHead({ head, name, othersOff }: Reading): Line {
-  const line = [plain("In "), ...named(head, name)];
+/**
+ * "In L1 H3 (pronoun to its person), ": the name of the head is said only if it applies to the link
+ * of the sentence.
+ */
+function inHead({ head, name, isNameOf, othersOff }: Reading, link?: [number, number]): Line {
+  const line = [plain("In "), ...named(head, link && isNameOf(...link) ? name : "")];
   const off = others(othersOff);
   if (off) line.push(muted(` with ${off} off`));
   line.push(plain(", "));
@@ -81,49 +83,76 @@ function restingNames({ axes, words, hidden }: Reading): string {
 }
 
 /** "he 30 %": an answer with its probability; punctuation in quotes. */
-const saidShare = (text: string, share: number) =>
-  `${quoted(isolated(text))} ${percentText(share)}`;
+const saidShare = (text: string, share: number) => `${quoted(isolated(text))} ${shareOf(share)}`;
+
+/** A probability; one that rounds to nothing is not nothing. */
+const shareOf = (value: number) =>
+  value > 0 && value < 0.0005 ? "under 0.1\u00a0%" : percentText(value);
+
+/** The answers with one probability each; an answer that is only here named has both. */
+function changedAnswers({ answers }: Guess, named: readonly Answer[]): string {
+  const others = answers.filter((answer) => !named.includes(answer) && isChanged(answer));
+  const now = named.map(({ text, after = 0 }) => saidShare(text, after));
+  const moved = others.map(
+    ({ text, before, after = 0 }) => `${saidShare(text, before)} → ${percentText(after)}`,
+  );
+  return [now.join(", "), ...moved].join("; ");
+}
+
+/** What the model says now, or without the shown head; "" where it is not known. */
+function changeText(guess: Guess, named: readonly Answer[]): string {
+  if (guess.changes === undefined) return "";
+  const now = guess.isOff ? " Now" : " Without this head";
+  if (guess.changes) return `${now}: ${changedAnswers(guess, named)}.`;
+  return `${now}${guess.isOff ? "" : ","} these answers change by less than a point.`;
+}
+
+/** The probability of a word of several pieces. */
+function wholeText({ piece: [, count], whole }: Guess): string {
+  if (!whole) return "";
+  const before = shareOf(whole.before);
+  const after = whole.after === undefined ? before : shareOf(whole.after);
+  const pieces = count === 2 ? "Both pieces" : `All ${count} pieces`;
+  return ` ${pieces}: ${before}${after === before ? "" : `, now ${after}`}.`;
+}
 
 /** The prediction of the model with the head and without the head. */
 function guessLine(guess: Guess | undefined): Line {
   if (!guess) return [];
-  const { word, answers, hasGuess, isOff, changes } = guess;
+  const { answers, hasGuess } = guess;
   const [first, second] = answers;
   if (!first) return [];
-  const lead = ` ${leadOf(guess, word)}`;
-  const verb = hasGuess ? "says" : "has no guess";
-  const asked: Line = word
-    ? [plain(lead), { text: inQuotes(word), style: "from" }, plain(`, the model ${verb} `)]
-    : [plain(`${lead} ${verb} `)];
-  if (!hasGuess) return [...asked, plain(`(${saidShare(first.text, first.before)}).`)];
+  const { lead, word, rest } = questionAbout(guess, guess.word);
+  const asked: Line = [plain(` ${lead}`)];
+  if (word) asked.push({ text: inQuotes(word), style: "from" }, plain(rest));
+  if (!hasGuess) {
+    asked.push(plain(` has no guess (${saidShare(first.text, first.before)}).`));
+    return asked;
+  }
   const own = answers.find(({ isOwn }) => isOwn);
   const named = [first, own && own !== first ? own : second].filter(
     (answer) => answer !== undefined,
   );
-  const say = (of: "before" | "after") =>
-    named
-      .filter((answer) => answer[of] !== undefined)
-      .map((answer) => saidShare(answer.text, answer[of] ?? 0))
-      .join(", ");
-  const without = say("after");
-  const now = isOff ? " Now:" : ` Without this head${changes ? ":" : ""}`;
-  const change = without && `${now} ${changes ? without : "nothing changes"}.`;
-  return [...asked, plain(`${say("before")}.${change}`)];
+  const said = named.map(({ text, before }) => saidShare(text, before)).join(", ");
+  asked.push(plain(` says ${said}.${wholeText(guess)}${changeText(guess, named)}`));
+  return asked;
 }
 
+/** What a head that is off hands on, by what replaces its output. */
 const HANDS_ON = {
-  uniform: "the mean of all words",
-  zero: "nothing",
-  first: "what it takes from the first word",
+  uniform: (noun: string) => `the mean of all ${noun}s`,
+  zero: () => "nothing",
+  first: (noun: string) => `what it takes from the first ${noun}`,
 };
 
 /** The line about a head that is off. */
-function offLine({ head, method, othersOff }: Reading): Line {
+function offLine({ head, method, othersOff, noun }: Reading): Line {
   const beside = others(othersOff);
-  const handsOn = HANDS_ON[method ?? "uniform"];
+  // The kernel says what replaces the head when it has computed the maps without it.
+  const handsOn = method === null ? "" : ` and hands on ${HANDS_ON[method](noun)}`;
   return [
     { text: headName(head), style: "head" },
-    plain(` is off${beside && `, with ${beside}`}: it looks nowhere and hands on ${handsOn}.`),
+    plain(` is off${beside && `, with ${beside}`}: it looks nowhere${handsOn}.`),
   ];
 }
 
@@ -139,7 +168,7 @@ function pairLine(reading: Reading, query: number, key: number): Line {
   const place = looks.seen.filter((look) => look.weight > weight).length + 1;
   const even = percentText(looks.even);
   const isTied = looks.seen.some((look) => look.key !== key && look.weight === weight);
-  const first = `${isTied ? "as much as" : "more than"} any other word`;
+  const first = `${isTied ? "as much as" : "more than"} any other ${reading.noun}`;
   const order =
     weight < looks.even
       ? `less than an even share of ${even}`
@@ -147,7 +176,7 @@ function pairLine(reading: Reading, query: number, key: number): Line {
         ? first
         : `number ${place} of ${looks.seen.length}`;
   const line = [
-    ...inHead(reading),
+    ...inHead(reading, standsOut(weight, looks.even) ? [query, key] : undefined),
     from(reading, query),
     plain(" gives "),
     to(reading, key, query),
@@ -170,15 +199,20 @@ function wordLine(reading: Reading, query: number): Line {
   const [first, second] = looks.seen;
   const even = percentText(looks.even);
   const resting = restingNames(reading);
-  const start = [...inHead(reading), from(reading, query)];
+  const startOf = (key?: number) => [
+    ...inHead(reading, key === undefined ? undefined : [query, key]),
+    from(reading, query),
+  ];
+  const rest = [restPart(reading), plain(".")];
+  const { noun } = reading;
   if (!first)
-    return [...start, plain(" sees none of the shown words: "), restPart(reading), plain(".")];
+    return [...startOf(restingKey(reading)), plain(` sees none of the shown ${noun}s: `), ...rest];
   if (!standsOut(first.weight, looks.even)) {
     if (looks.resting > 0.5 && resting)
-      return [...start, plain(" looks at no word: "), restPart(reading), plain(".")];
+      return [...startOf(restingKey(reading)), plain(` looks at no ${noun}: `), ...rest];
     return [
-      ...start,
-      plain(" looks at no word in particular: most at "),
+      ...startOf(),
+      plain(` looks at no ${noun} in particular: most at `),
       to(reading, first.key, query),
       share(first),
       plain(`, even attention gives ${even}.`),
@@ -187,7 +221,7 @@ function wordLine(reading: Reading, query: number): Line {
   const isClose =
     second && second.weight > SECOND * first.weight && second.weight >= 2 * looks.even;
   const isMuch = looks.resting >= MUCH_RESTING && resting;
-  const line = [...start, plain(" looks at "), to(reading, first.key, query)];
+  const line = [...startOf(first.key), plain(" looks at "), to(reading, first.key, query)];
   line.push(share(first));
   if (isClose) {
     line.push(plain(" and "), to(reading, second.key, query));
@@ -195,6 +229,15 @@ function wordLine(reading: Reading, query: number): Line {
   }
   line.push(muted("; "), isMuch ? restPart(reading) : muted(`even: ${even}`), plain("."));
   return line;
+}
+
+/** The hidden key with the most attention, if its weight is known. */
+function restingKey({ looks, hidden, axes }: Reading): number | undefined {
+  const keys = [...axes.key.special.keys()].filter((i) =>
+    hidden.includes(axes.key.special[i] ?? ""),
+  );
+  const weight = (key: number) => looks?.row[key] || 0;
+  return keys.sort((a, b) => weight(b) - weight(a))[0];
 }
 
 const restPart = (reading: Reading): Part => ({
@@ -225,37 +268,80 @@ function strongestOfAll(grid: GridState | undefined, reading: Reading) {
   return most && { ...most, name: `L${Math.floor(most.head / heads)} H${most.head % heads}` };
 }
 
+const pointAt = ({ noun }: Reading): Part => plain(`point at a ${noun} to see where it looks.`);
+
+/** The line about a word that is looked at, while no word that looks is active. */
+function lookedAtLine(reading: Reading, key: number): Line {
+  const { weights, hidden, noun } = reading;
+  const lookers = weights && lookersOf(weights, key, hidden);
+  const start = (link?: [number, number]) => [...inHead(reading, link), to(reading, key)];
+  if (!lookers) return [...start(), plain(" …")];
+  const [first, second] = lookers;
+  if (!first) return [...start(), plain(` is seen by no shown ${noun}.`)];
+  const by = (link: Link): Line => [
+    reading.isOneText && link.query === key
+      ? { text: "itself", style: "from" }
+      : from(reading, link.query),
+    share(link),
+  ];
+  if (!standsOut(first.weight, first.even))
+    return [
+      ...start(),
+      plain(` is looked at by no ${noun} in particular: most by `),
+      ...by(first),
+      plain(`, even attention gives ${percentText(first.even)}.`),
+    ];
+  const isClose = second && second.weight > SECOND * first.weight;
+  const line = [...start([first.query, key]), plain(" is looked at most by "), ...by(first)];
+  if (isClose) line.push(plain(" and "), ...by(second));
+  line.push(muted(`; even: ${percentText(first.even)}`), plain("."));
+  return line;
+}
+
+/** The exact weight of a link that a thumbnail has with few digits, where the grid knows it. */
+function exactWeight(link: Link, { head }: Reading, grid: GridState | undefined): number {
+  const maps = grid?._thumbnails;
+  if (!maps || maps.row || maps.signed || maps.times_keys || maps.stack !== head[2])
+    return link.weight;
+  const [, heads = 1] = maps.maxima.shape;
+  const at = head[0] * heads + head[1];
+  const places = asInt32(maps.strongest);
+  const isStrongest = places[2 * at] === link.query && places[2 * at + 1] === link.key;
+  return isStrongest ? (asFloat32(maps.maxima)[at] ?? link.weight) : link.weight;
+}
+
 /** The line where no word is active. */
 function headLine(reading: Reading, grid: GridState | undefined): Line {
-  const { weights, hidden } = reading;
+  const { weights, hidden, noun } = reading;
   const flat = reading.isPeeked ? undefined : strongestOfAll(grid, reading);
   if (flat)
     return [
-      plain("Nothing stands out in this model. Its strongest link between two words, "),
+      plain(`Nothing stands out in this model. Its strongest link between two ${noun}s, `),
       from(reading, flat.query),
       plain(" to "),
       to(reading, flat.key),
       plain(` in ${flat.name}, `),
       hasEven(flat.weight, flat.even),
     ];
-  const link = weights && strongestLink(weights, hidden);
-  if (!link) return [...inHead(reading), POINT];
+  const found = weights && strongestLink(weights, hidden);
+  const link = found && { ...found, weight: exactWeight(found, reading, grid) };
+  if (!link) return [...inHead(reading), pointAt(reading)];
   const pair = [from(reading, link.query), plain(" to "), to(reading, link.key)];
   if (!standsOut(link.weight, link.even))
     return [
       ...inHead(reading),
-      plain("no word stands out: the strongest link, "),
+      plain(`no ${noun} stands out: the strongest link, `),
       ...pair,
       plain(", "),
       hasEven(link.weight, link.even),
     ];
   return [
-    ...inHead(reading),
+    ...inHead(reading, [link.query, link.key]),
     plain("the strongest link is "),
     ...pair,
     share(link),
     plain(". "),
-    muted("Point at a word."),
+    muted(`Point at a ${noun}.`),
   ];
 }
 
@@ -284,10 +370,13 @@ function changeLine(reading: Reading, grid: GridState | undefined): Line {
 /** Quantities that are no shares: their numbers, without an even share. */
 function quantityLine(reading: Reading): Line {
   const { looks, from: query, to: key, quantity } = reading;
-  const start: Line = [...inHead(reading), plain(`by ${quantity}, `)];
-  if (query === undefined || !looks) return [...start, POINT];
-  const best = key ?? looks.seen[0]?.key;
-  if (best === undefined) return [...start, from(reading, query), plain(" sees no shown word.")];
+  const best = key ?? looks?.seen[0]?.key;
+  const link: [number, number] | undefined =
+    query === undefined || best === undefined ? undefined : [query, best];
+  const start: Line = [...inHead(reading, link), plain(`by ${quantity}, `)];
+  if (query === undefined || !looks) return [...start, pointAt(reading)];
+  if (best === undefined)
+    return [...start, from(reading, query), plain(` sees no shown ${reading.noun}.`)];
   const value = looks.row[best] ?? Number.NaN;
   const print = printer(quantity)(value);
   return [
@@ -296,6 +385,16 @@ function quantityLine(reading: Reading): Line {
     plain(key === undefined ? " is moved most by " : " is moved by "),
     to(reading, best, query),
     plain(` (${print}).`),
+  ];
+}
+
+/** The line about a text in which the vocabulary lacks most words; [] about other texts. */
+function unknownLine({ unknown: { count, all, token } }: Reading): Line {
+  if (2 * count <= all) return [];
+  const which = count === all ? `any of the ${counted(all, "word")}` : `${count} of ${all} words`;
+  return [
+    plain(`The model cannot read ${which}: to it they are all the same, `),
+    plain(`${isolated(token)}. `),
   ];
 }
 
@@ -308,11 +407,22 @@ export function lineOf(
   grid: GridState | undefined,
   guess: Guess | undefined,
 ): Line {
+  return [...unknownLine(reading), ...readingLine(reading, grid, guess)];
+}
+
+function readingLine(
+  reading: Reading,
+  grid: GridState | undefined,
+  guess: Guess | undefined,
+): Line {
   if (reading.compared.length) return changeLine(reading, grid);
   if (reading.isOff) return [...offLine(reading), ...guessLine(guess)];
   if (reading.quantity !== "weights") return quantityLine(reading);
   const { from: query, to: key, looks } = reading;
-  if (query === undefined) return [...headLine(reading, grid), ...guessLine(guess)];
+  if (query === undefined) {
+    const line = key === undefined ? headLine(reading, grid) : lookedAtLine(reading, key);
+    return [...line, ...guessLine(guess)];
+  }
   if (!looks) {
     const unknown = [...inHead(reading), from(reading, query)];
     return [...unknown, plain(reading.isPeeked ? ": click the head to see." : " …")];

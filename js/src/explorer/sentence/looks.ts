@@ -1,4 +1,5 @@
 import { leastLine } from "../../head_view/source/visible_map.js";
+import { evenOf } from "../../shared/largest_link.js";
 import type { Axis, Special } from "../../shared/types.js";
 import type { HeadWeights } from "./head_weights.js";
 import { isWord } from "./words.js";
@@ -94,9 +95,25 @@ export function strongestLink(weights: HeadWeights, hidden: readonly string[]): 
     for (const key of keys) {
       const weight = row[key] ?? Number.NaN;
       if ((isSame && key === query) || !(weight > (most?.weight ?? 0))) continue;
-      const count = row.reduce((n, value) => n + (Number.isNaN(value) ? 0 : 1), 0);
-      most = { query, key, weight, even: 1 / Math.max(1, count) };
+      most = { query, key, weight, even: evenOf(row) };
     }
   }
   return most;
+}
+
+/** The words that look at a key, the strongest first; undefined where the page has no whole map. */
+export function lookersOf(
+  weights: HeadWeights,
+  key: number,
+  hidden: readonly string[],
+): Link[] | undefined {
+  if (!weights.isWhole) return undefined;
+  const { query } = weights.axes;
+  const links: Link[] = [];
+  for (const [i, kind] of query.special.entries()) {
+    const row = hidden.includes(kind) ? undefined : weights.row(i);
+    const weight = row?.[key] ?? Number.NaN;
+    if (row && !Number.isNaN(weight)) links.push({ query: i, key, weight, even: evenOf(row) });
+  }
+  return links.sort((a, b) => b.weight - a.weight || a.query - b.query);
 }

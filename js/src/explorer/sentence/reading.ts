@@ -13,16 +13,24 @@ import {
   type Side,
   sameHead,
 } from "../../shared/types.js";
+import { asUint8 } from "../../shared/wire.js";
 import type { ExplorerState, NamedHead } from "../explorer_types.js";
 import { type HeadWeights, weightsOf } from "./head_weights.js";
 import { type Looks, looksOf } from "./looks.js";
-import { inSentence, type Word, wordsOf } from "./words.js";
+import { inSentence, isWord, type Word, wordsOf } from "./words.js";
 
 /** The states of an explorer and of its figures, and what the pointer is on. */
 export interface Screen {
   explorer: Pick<
     ExplorerState,
-    "selected" | "tokens" | "labels" | "disabled" | "_shown" | "_tested"
+    | "selected"
+    | "tokens"
+    | "labels"
+    | "disabled"
+    | "_shown"
+    | "_tested"
+    | "_name_links"
+    | "_unknown"
   >;
   grid: GridState | undefined;
   view: ViewState;
@@ -39,6 +47,12 @@ export interface Reading {
   /** What the head does, as tested, or its label; "" without either. */
   name: string;
   family: NamedHead["family"] | "";
+  /** Whether a sentence about a link may say the name. */
+  isNameOf(query: number, key: number): boolean;
+  /** What entries of the keys are called: "word", "token", or "part" of a picture or a sound. */
+  noun: "word" | "token" | "part";
+  /** Number of words that the vocabulary lacks, number of all words, and the token for them. */
+  unknown: { count: number; all: number; token: string };
   /** Whether the head is off, and what stands in the place of heads that are off. */
   isOff: boolean;
   method: Method | null;
@@ -81,25 +95,50 @@ export function nameOf(head: Head, labels: HeadLabel[] = [], named: NamedHead[] 
   const label = labelOfHead(head, labels);
   const tested = named?.find((of) => sameHead(of.head, head));
   if (tested && (!label || label === tested.label))
-    return { name: tested.said, family: tested.family };
-  return { name: label && inQuotes(label), family: "" as const };
+    return { name: tested.said, family: tested.family, label: tested.label };
+  return { name: label && inQuotes(label), family: "" as const, label: "" };
+}
+
+/**
+ * Whether a tested name applies to a link. The kernel knows the links that a name predicts; a label
+ * that a reader wrote applies to all links.
+ */
+function nameLinks(label: string, axes: Axes, links: ExplorerState["_name_links"]) {
+  const at = links?.names.indexOf(label) ?? -1;
+  const [, queries = 0, keys = 0] = links?.values.shape ?? [];
+  const isOfAxes = queries === axes.query.text.length && keys === axes.key.text.length;
+  const values = links && at >= 0 && isOfAxes ? asUint8(links.values) : undefined;
+  return (query: number, key: number) =>
+    label === "" || values?.[(at * queries + query) * keys + key] === 1;
+}
+
+function nounOf({ key, unit }: Axes): Reading["noun"] {
+  const entries = [...key.special.keys()].filter((i) => !key.special[i]);
+  if (entries.length && entries.every((i) => key.placed?.[i])) return "part";
+  return unit === "tokens" ? "token" : "word";
+}
+
+/** Words that the vocabulary lacks: all their tokens are the token of unknown words. */
+function unknownWords({ query }: Axes, token: string | null): Reading["unknown"] {
+  const words = [...query.text.keys()].filter(
+    (i) => isWord(query, i) || (token !== null && query.raw[i]?.split(" ").includes(token)),
+  );
+  const isUnknown = (i: number) => query.raw[i]?.split(" ").every((raw) => raw === token);
+  const count = token === null ? 0 : words.filter(isUnknown).length;
+  return { count, all: words.length, token: token ?? "" };
 }
 
 /**
  * The active words: the locked words, or the word under the pointer. A key under the pointer makes
- * a pair with a locked query.
+ * a pair with a locked query; without such a word, the words that look at the key are asked for.
  */
-function activeWords({ explorer: { tokens }, pointed }: Screen, isOneText: boolean) {
+function activeWords({ explorer: { tokens }, pointed }: Screen) {
   const from = lastLock(tokens, "query");
   const to = lastLock(tokens, "key");
   if (!pointed) return { from, to, isLocked: from !== undefined };
-  const looks = isOneText || pointed.side === "query";
-  if (pointed.side === "key" && !isOneText) return { from, to: pointed.index, isLocked: true };
-  if (from !== undefined && to === undefined && pointed.index !== from && pointed.side === "key")
-    return { from, to: pointed.index, isLocked: true };
-  return looks
-    ? { from: pointed.index, to: undefined, isLocked: false }
-    : { from, to, isLocked: true };
+  return pointed.side === "key"
+    ? { from, to: pointed.index, isLocked: from !== undefined }
+    : { from: pointed.index, to: undefined, isLocked: false };
 }
 
 const texts = ({ text, pair }: { text?: string; pair?: string | null }) => [text, pair];
@@ -126,17 +165,22 @@ export function readingOf(screen: Screen): Reading | undefined {
   const head = peeked?.head ?? selected;
   if (!head || !axes?.query || axes.unit !== view.unit || axes.stack !== head[2]) return undefined;
   const isOneText = areSame(axes);
-  const { from, to, isLocked } = activeWords(screen, isOneText);
+  const { from, to, isLocked } = activeWords(screen);
   const inside = (at: number | undefined, side: "query" | "key") =>
     at !== undefined && at < axes[side].text.length ? at : undefined;
   const compared = view._compared ?? [];
   const { disabled } = explorer;
   const weights = compared.length ? undefined : weightsOf({ grid, view, peeked }, head);
   const query = inside(from, "query");
+  const named = nameOf(head, explorer.labels, explorer._tested);
   return {
     head,
     isPeeked: peeked !== null && !(selected && sameHead(selected, head)),
-    ...nameOf(head, explorer.labels, explorer._tested),
+    name: named.name,
+    family: named.family,
+    isNameOf: nameLinks(named.label, axes, explorer._name_links),
+    noun: nounOf(axes),
+    unknown: unknownWords(axes, explorer._unknown),
     isOff: disabled.some((other) => sameHead(other, head)) && !compared.length,
     method: view._source.method ?? null,
     othersOff: disabled.filter((other) => !sameHead(other, head)),

@@ -88,7 +88,8 @@ export function wordView(
   const ink = part.weight ? inkOf(theme, part.weight) : undefined;
   const gap = word.before.includes("\n") ? html`<br>` : word.before ? " " : nothing;
   const role = word.role ? html`<span class="attnw-ex-row-name">${word.role}</span>` : nothing;
-  const enter = ({ pointerType }: PointerEvent) => pointerType !== "touch" && actions.point(place);
+  // A pointer that rests where a word appears enters the word and does not move.
+  const move = ({ pointerType }: PointerEvent) => pointerType !== "touch" && actions.point(place);
   const focus = ({ currentTarget }: FocusEvent) => {
     focused(place);
     if ((currentTarget as Element).matches(":focus-visible")) actions.point(place);
@@ -97,7 +98,7 @@ export function wordView(
     data-word=${wordKey(place)} tabindex=${isReached ? 0 : -1}
     aria-pressed=${isFrom || isTo} aria-label=${spokenName(word, part)}
     style=${ink ? `background-color: ${ink.ground}; color: ${ink.letters}` : ""}
-    title=${isFolded(word) ? word.text : nothing} @pointerenter=${enter} @focus=${focus}
+    title=${isFolded(word) ? word.text : nothing} @pointermove=${move} @focus=${focus}
     @click=${() => (isResting ? actions.toggleResting() : actions.choose(place))}
     >${shownText(word)}<i aria-hidden="true" dir="ltr" class=${isTo ? "attnw-ex-strong" : ""}
       ?hidden=${!number}> ${number}</i></button>`;

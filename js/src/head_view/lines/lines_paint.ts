@@ -2,7 +2,6 @@ import { cssWord, lineLevelOf, mixed, type Tables, thickness } from "../../share
 import { AXIS_LABEL_SIZE, labelFont, write } from "../../shared/labels.js";
 import { counted } from "../../shared/numbers.js";
 import { type Pen, paintRaster } from "../../shared/pen.js";
-import { paintStrike } from "../../shared/strike.js";
 import { wrapped } from "../../shared/text_width.js";
 import { isWhole } from "../../shared/window.js";
 import { isZoomable, type Positions, type Scene, widestOf } from "../scene.js";
@@ -57,6 +56,7 @@ function leastNote({ map, absent }: Scene): string {
   return `${of}no lines below ${share}, or below ${map.signed ? 0.1 : 3}\u00a0%`;
 }
 
+const OFF = "This head is off: it looks nowhere.";
 const NO_LINES = "No link is stronger than 1.5 times an even share.";
 const NO_DIFFERENCES = "No link differs by 0.1\u00a0% of the scale of A and B.";
 
@@ -178,16 +178,23 @@ export function paintLinesOn(pen: Pen, at: Drawn, lines: Lines, scene: Scene, fa
   const base = some ? { ...tables, first: tables.faded } : tables;
   const pale = (table: Uint32Array) => (fade < 1 ? mixed(scene.theme, table, fade) : table);
   paintBoth(pen, at, lines, { ...base, first: pale(base.first), second: pale(base.second) }, scene);
-  if (scene.map.off) paintStrike(pen, scene.theme, at.box);
-  else paintNoLines(pen, at, lines, scene);
+  paintNoLines(pen, at, lines, scene);
 }
 
-/** Words in place of the lines of a map in which nothing stands out. */
-function paintNoLines(pen: Pen, at: Drawn, lines: Lines, { map, state, theme, font }: Scene) {
-  if (lines.count > 0 || !map.least || state.top_mass < 1 || !at.isWhole) return;
+/** Why there are no lines: the head is off, or nothing stands out; "" where there are lines. */
+function reasonForNoLines({ isWhole }: Drawn, lines: Lines, { map, state }: Scene): string {
+  if (map.off) return OFF;
+  if (lines.count > 0 || !map.least || state.top_mass < 1 || !isWhole) return "";
+  return map.signed ? NO_DIFFERENCES : NO_LINES;
+}
+
+/** Words in place of lines. A strike from token to token would look like a line. */
+function paintNoLines(pen: Pen, at: Drawn, lines: Lines, scene: Scene) {
+  const text = reasonForNoLines(at, lines, scene);
+  if (!text) return;
+  const { theme, font } = scene;
   const { x, y, width, height } = at.box;
   pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
-  const text = map.signed ? NO_DIFFERENCES : NO_LINES;
   const words = wrapped(text, width - 16, (part) => pen.measureText(part).width);
   const line = AXIS_LABEL_SIZE + 4;
   const top = y + height / 2 - ((words.length - 1) * line) / 2;
