@@ -63,6 +63,7 @@ from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.replay import CANNOT_START_ABOVE
 from attnwidget.capture.tapping.stack_names import default_stack, is_cross
 from attnwidget.capture.tapping.tap import open_edits
+from attnwidget.capture.tapping.text_positions import growing_text
 from attnwidget.kernels.plain_torch import in_plain_torch, plain_torch
 from attnwidget.text.counted import counted
 from attnwidget.text.places import Media
@@ -549,7 +550,8 @@ class AttentionModel:
         }
         shown = {"images": images, "audio": audio, **options}
         made_by = self._chat_call("generate", arguments, shown)
-        with self.lock:
+        # Edits may name tokens that the model has not written yet, or never writes.
+        with self.lock, growing_text():
             self.check_open()
             if encoded is None:
                 inputs, tokens = self.inputs.of(text)
@@ -694,7 +696,8 @@ class AttentionModel:
                 query may see, all weights 1/L (Kovaleva et al. 2019, section 4.3). "zero": zeros
                 (Michel et al. 2019). "first": the value of the first token that the query may see.
                 "mean": the mean of the head's output over all tokens of `reference`. "patch": the
-                head's outputs on `reference`, token by token. None: "mean" with a `reference`;
+                head's outputs on `reference`, token by token; tokens that `generate` writes keep
+                their own. None: "mean" with a `reference`;
                 otherwise `default_method`, which is "zero" in causal models and
                 encoder-decoders, and "uniform" in other models.
             layers: Layers whose heads are all switched off as well.
@@ -703,8 +706,10 @@ class AttentionModel:
                 same number of tokens. An input is a text, a list of words or ids, a chat, an
                 `Attention` of this model, a `Segment` or a dict of inputs. The intact model reads
                 it.
-            edges: Weights to remove in place of whole heads: [(query, key), ...], tokens counted
-                from 0. The rest of each row is scaled to its former sum.
+            edges: Weights to remove in place of whole heads: [(query, key), ...], positions in the
+                text, counted from 0. The score of an edge becomes minus infinity, so its weight
+                goes to the other keys of the query and to the attention sink, if the model has one.
+                The edges stay removed while `generate` writes, also those of new tokens.
             kv_group: Whether to include all heads that share keys and values with the named heads.
 
         Raises:
