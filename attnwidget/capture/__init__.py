@@ -56,10 +56,9 @@ about as much as the embeddings of 20 pictures.
 Places of tokens (`Tokens.places`) have two witnesses. `capture/hub_model/picture_places.py` sends
 ramps of brightness through the user's processor, and fits where each pixel of the model comes from.
 `capture/maps/patch_probe.py` asks the model for the patches of each token. Without agreement there
-are no boxes, and the note of the attention has the reason. `capture/maps/sound_probe.py` sends
-noise with silent pieces through extractor and model, and fits a line of tokens and seconds. A
-figure draws a row of a map on the media: `mode="places"` is a third way to draw the same
-`MapSource`, beside lines and matrix.
+are no boxes, and the note of the attention has the reason. The times of a sound follow from strides
+that configurations state (`capture/hub_model/sound_strides.py`). A figure draws a row of a map on
+the media: `mode="places"` is a third way to draw the same `MapSource`, beside lines and matrix.
 
 The number of tokens of a picture or a sound is known only when a layer reads them. A pass that
 makes whole maps stops there if the input is long (`capture/maps/input_length.py`), and the input is

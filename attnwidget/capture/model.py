@@ -48,7 +48,6 @@ from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.lower_layers import LowerLayers, UpperPass, same_outputs, upper_pass
 from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.python_call import Call, call
-from attnwidget.capture.maps.sound_probe import SoundProbe
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.predict import predictions_of, question_of
@@ -167,7 +166,6 @@ class AttentionModel:
         self._projections = Projections(hf_model)
         self._block_probe = BlockProbe(hf_model)
         self._patch_probe = PatchProbe(hf_model)
-        self._sound_probe = SoundProbe(hf_model)
         self._lower: WeakKeyDictionary[Reading[Attention], LowerLayers] = WeakKeyDictionary()
         self._starts_above: bool | None = None  # until two passes were compared
         self._ends_with_layers = False
@@ -901,7 +899,6 @@ class AttentionModel:
                 tokens_of_item,
                 target,
                 self._patch_probe,
-                self._sound_probe,
                 media,
                 self.inputs.processor,
             )

@@ -25,6 +25,7 @@ from attnwidget.capture.hub_model.processor import MadeInputs, Processor, reads_
 from attnwidget.capture.hub_model.text_encoder import Encoded, Encoder, Text
 from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.tapping.text_positions import growing_text
 from attnwidget.text.places import Media
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens
@@ -223,7 +224,8 @@ class ModelInputs:
         if target is None:
             limit = self.encoder.limit
             n_new = _GENERATED if limit is None else max(1, min(_GENERATED, limit - 1))
-            written, _ = translation(self._hf_model, inputs, n_new)
+            with growing_text():
+                written, _ = translation(self._hf_model, inputs, n_new)
             return {**inputs, "decoder_input_ids": written}
         ids = self.encoder(target, truncate=truncate, target=True).ids
         return {**inputs, "decoder_input_ids": self._row(decoder_ids(self._hf_model, ids))}

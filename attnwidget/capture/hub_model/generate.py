@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.hub_model.plain_forward import plain_forward
-from attnwidget.capture.tapping.text_positions import growing_text
 
 # Options that `max_new_tokens` and greedy decoding would silently override, or whose result is no
 # list of tokens.
@@ -139,7 +138,7 @@ def _generate(
 ) -> Tensor:
     _check_options(options)
     greedy = {"do_sample": False, "num_beams": 1}
-    with torch.no_grad(), plain_forward(hf_model), growing_text():
+    with torch.no_grad(), plain_forward(hf_model):
         ids: Tensor = hf_model.generate(
             **inputs, max_new_tokens=max_new_tokens, **(greedy | dict(options))
         )

@@ -17,7 +17,6 @@ from attnwidget.capture.maps.layer_blocks import LayerBlocks
 from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe
 from attnwidget.capture.maps.picture_axes import PictureAxes
 from attnwidget.capture.maps.sound_axes import SoundAxes
-from attnwidget.capture.maps.sound_probe import SoundProbe
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.stack_names import is_cross, is_tower
 from attnwidget.text.places import Media
@@ -36,7 +35,6 @@ class InputAxes:
         tokens: The tokens of the text, if known.
         target: The tokens that the decoder of an encoder-decoder reads; None without them.
         patch_probe: Finder of the patches of a picture.
-        sound_probe: Finder of the times of a sound.
         media: The pictures and sounds that the inputs were made of; None if they are unknown.
         processor: The processor that made the inputs, or None.
     """
@@ -48,7 +46,6 @@ class InputAxes:
     tokens: Tokens | None
     target: Tokens | None
     patch_probe: PatchProbe
-    sound_probe: SoundProbe
     media: Media | None = None
     processor: Processor | None = None
 
@@ -69,9 +66,9 @@ class InputAxes:
         """The maker of the tokens of sounds."""
         extractor = None if self.processor is None else self.processor.sounds
         return SoundAxes(
-            self.sound_probe,
+            self.hf_model,
+            self.sites,
             self.inputs,
-            self.options,
             self.media or Media(),
             extractor,
             self._placeholder("audio_token_id", "audio_token_index"),
