@@ -868,9 +868,11 @@ class AttentionModel:
             collected = self._whole_maps(inputs, options, upper, may_be_long=may_be_long)
         if collected is None:
             self.output_check.check_beginning(self.hf_model, inputs, options)
+            self.output_check.start(self.hf_model)
             items, no_norms, not_shown = collect_long(
                 self.hf_model, inputs, options, self._current_projections(), self._block_probe
             )
+            self.output_check.refuse_random(self.hf_model, inputs, options)
             numbers = self.hybrid_layers
         else:
             self.output_check.check(self.hf_model, inputs, options, collected.output)

@@ -20,7 +20,11 @@ from attnwidget.capture.hub_model.held_attributes import Hold, held, unheld
 from attnwidget.capture.hub_model.model_tensors import count_inputs, is_of_text
 from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.model_lock import stop_if_wanted
-from attnwidget.capture.tapping.attention_arguments import check_arguments, with_selected_keys
+from attnwidget.capture.tapping.attention_arguments import (
+    check_arguments,
+    forward_options,
+    with_selected_keys,
+)
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.edits import Edits, LayerChanges
 from attnwidget.capture.tapping.hooked import hooked
@@ -127,6 +131,8 @@ class _Tap:
     questions: Sequence[RowQuestions] = ()
     on_again: OnAgain | None = None
     config_keys: frozenset[int] = frozenset()
+    # Names of the arguments that the model and its inner models take.
+    options: frozenset[str] = frozenset()
     # Layer numbers of stacks in which some layers have no attention.
     numbers: Mapping[str, LayerNumbers] = field(default_factory=dict)
     # Number of attention layers of each stack that this pass has reached, and their layer numbers.
@@ -369,7 +375,9 @@ def tap(
             configs = _configs(model)
             new.config_keys = frozenset(map(id, configs))
             undo.enter_context(_named(configs, _NAME))
-        for part, stacks in _whole_stacks(model, sites):
+        parts = list(_whole_stacks(model, sites))
+        new.options = forward_options(part for part, _ in parts)
+        for part, stacks in parts:
             undo.enter_context(hooked([part], before=partial(new.start_pass, stacks)))
         undo.enter_context(
             hooked(new.sites, before=new.enter_module, after=new.leave_module, always=True)
@@ -464,7 +472,7 @@ def _attention(
 
         function = ALL_ATTENTION_FUNCTIONS.get(implementation, eager)
         return function(module, query, key, value, attention_mask, *args, **kwargs)
-    check_arguments(module, eager, kwargs)
+    check_arguments(module, eager, kwargs, taps[-1].options)
     mask = with_selected_keys(module, query, key, attention_mask, kwargs)
     if taps[-1].on_long is not None:
         return _streamed(
