@@ -48,6 +48,7 @@ from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.lower_layers import LowerLayers, UpperPass, same_outputs, upper_pass
 from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.python_call import Call, call
+from attnwidget.capture.maps.text_probe import TextProbe
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.predict import predictions_of, question_of
@@ -166,6 +167,7 @@ class AttentionModel:
         self._projections = Projections(hf_model)
         self._block_probe = BlockProbe(hf_model)
         self._patch_probe = PatchProbe(hf_model)
+        self._text_probe = TextProbe(hf_model)
         self._lower: WeakKeyDictionary[Reading[Attention], LowerLayers] = WeakKeyDictionary()
         self._starts_above: bool | None = None  # until two passes were compared
         self._ends_with_layers = False
@@ -901,6 +903,7 @@ class AttentionModel:
                 tokens_of_item,
                 target,
                 self._patch_probe,
+                self._text_probe,
                 media,
                 self.inputs.processor,
             )

@@ -151,9 +151,13 @@ class ModelInputs:
         tokens = None
         ids = unpadded(inputs, "input_ids", "attention_mask")
         if ids is not None:
-            types = unpadded(inputs, "token_type_ids", "attention_mask")
-            if not all(map(is_of_text, inputs)):
-                types = None  # beside pictures, the types tell pictures from text
+            given = inputs.get("token_type_ids")
+            if given is not None and given.ndim == 3:
+                given = given[..., 0]  # of a table: the question or the table
+            types = None
+            # Beside pictures, the types tell pictures from text.
+            if given is not None and all(map(is_of_text, inputs)):
+                types = unpadded({**inputs, "types": given}, "types", "attention_mask")
             segments = None if types is None else [min(kind, 1) for kind in types]
             tokens = self.encoder.axis(ids, segments=segments)
             chat = text.chat if isinstance(text, MadeInputs) else None
@@ -265,6 +269,12 @@ class ModelInputs:
 
     def _of_attention(self, attention: Attention) -> tuple[dict[str, Tensor], str]:
         """Return inputs and name of an attention of this model."""
+        reading = attention.reading
+        if reading is not None and reading.model.hf_model is self._hf_model:
+            # With all inputs beside the ids, such as boxes, types and pictures.
+            tokens = reading.tokens
+            name = " ".join(tokens.to_words().text) if tokens else attention.model_name
+            return dict(reading.inputs), _shortened(name)
         axes_read = attention.stacks.get("encoder" if self.encodes_apart else "self")
         decoder = attention.stacks.get("decoder")
         if (
