@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnwidget.capture.hub_model.pad_id import pad_id_of
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.first_states import states_before
@@ -69,7 +70,7 @@ class TextProbe:
         if ids is None or len(ids) != 1:
             return ()
         module = next(site.module for site in find_sites(model) if site.stack == stack)
-        pad = getattr(model.config.get_text_config(), "pad_token_id", None)
+        pad = pad_id_of(model, None)
         asked = [i for i, token_id in enumerate(ids[0].tolist()) if token_id != pad]
         others = {**inputs, "input_ids": _other_ids(ids, pad)}
         base = states_before(model, module, inputs, options)
@@ -86,12 +87,12 @@ class TextProbe:
         return tuple(range(first, first + n_tokens))
 
 
-def _other_ids(ids: Tensor, pad: int | None) -> Tensor:
+def _other_ids(ids: Tensor, pad: int) -> Tensor:
     """Return other ids of the same vocabulary; padding stays, because positions may depend on it.
 
     Args:
         ids: The ids of one text, [1, n].
-        pad: The id of padding, or None.
+        pad: The id of padding.
     """
     given: list[int] = ids[0].tolist()
     known = [i for i in dict.fromkeys(given) if i != pad]
