@@ -53,8 +53,8 @@ left out with a note (`capture/maps/readable_stacks.py`). `capture/maps/patch_pr
 model which patch of a picture each token has read. A probe stops before the first layer and costs
 about as much as the embeddings of 20 pictures.
 
-`capture/maps/text_probe.py` asks the model which tokens of a longer sequence are words. Words beside
-a page or regions therefore keep their names.
+`capture/maps/text_probe.py` asks the model which tokens of a longer sequence are words. Words
+beside a page or regions therefore keep their names.
 
 Edges and patches count tokens of the text. `capture/tapping/text_positions.py` tells from the cache
 which tokens of the text the queries and keys of a pass are.
@@ -81,9 +81,9 @@ tokens stay in the input, and are left out of maps and losses.
 
 `capture/tapping/output_check.py` compares the outputs of the first tapped pass with the outputs of
 a plain pass. A model may branch on the name of its attention function and compute something else
-under the tap. The comparison then raises an error. A pass that has drawn random numbers is compared with further passes.
-`make sweep` (`tests/sweep`) compares outputs and maps for every architecture of transformers, also
-with the inputs that its tokenizer writes.
+under the tap. The comparison then raises an error. A pass that has drawn random numbers is compared
+with a further pass. `make sweep` (`tests/sweep`) compares outputs and maps for every architecture
+of transformers, also with the inputs that its tokenizer writes.
 
 Every copy from a GPU waits for all work there. Numbers of a batch therefore stay on their device
 until its last layer (`corpus/waiting_numbers.py`), thumbnails of all layers are copied together,
