@@ -707,9 +707,9 @@ class AttentionModel:
                 `Attention` of this model, a `Segment` or a dict of inputs. The intact model reads
                 it.
             edges: Weights to remove in place of whole heads: [(query, key), ...], positions in the
-                text, counted from 0. The score of an edge becomes minus infinity, so its weight
-                goes to the other keys of the query and to the attention sink, if the model has one.
-                The edges stay removed while `generate` writes, also those of new tokens.
+                text, counted from 0. The score of an edge becomes minus infinity. The other keys
+                of the query get its weight, and so does an attention sink. Edges stay removed
+                while `generate` writes, also the edges of new tokens.
             kv_group: Whether to include all heads that share keys and values with the named heads.
 
         Raises:

@@ -23,8 +23,8 @@ _SAME = 1e-6
 class TextProbe:
     """Finder of the words of a sequence that also has patches, regions or entities.
 
-    Document models read words, boxes and a page in one sequence. The model reads the input twice,
-    once with other words, and the states that change before the first layer are those of words.
+    Document models read words, boxes and a page in one sequence. The model reads the input
+    twice, with two sets of words. States that change before the first layer belong to words.
 
     Args:
         hf_model: A transformers model.

@@ -51,7 +51,7 @@ def forward_options(parts: Iterable[nn.Module]) -> frozenset[str]:
     """Return the names of the arguments that the forwards of a model and its inner models take.
 
     A forward may hand any of them down to the attention of its layers, such as `logits_to_keep`.
-    The eager attention function gets them too, so they change no weight.
+    The eager attention function gets these arguments too and ignores them.
 
     Args:
         parts: The model, and the models inside it.

@@ -145,7 +145,7 @@ class LayerChanges:
         return torch.stack(rows, 1)
 
     def _patched(self, rows: Tensor, replacement: Tensor, queries: tuple[int, ...]) -> Tensor:
-        """Replace rows [B, Q, Dv] of the outputs of a head by those of other tokens, [n, Dv]."""
+        """Replace the head outputs [B, Q, Dv] of the tokens that `replacement` [n, Dv] covers."""
         first = self.positions.first_query()
         batch, n_query = rows.shape[:2]
         n_tokens = first + n_query

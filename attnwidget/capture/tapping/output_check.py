@@ -79,7 +79,7 @@ class OutputCheck:
     def refuse_random(
         self, model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any]
     ) -> None:
-        """Refuse a model whose states depend on random numbers that it has drawn since `start`.
+        """Refuse a model that has drawn random numbers since `start`, if states depend on them.
 
         Raises:
             ValueError: Two passes over the same inputs have other states.
