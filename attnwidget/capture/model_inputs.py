@@ -272,8 +272,8 @@ class ModelInputs:
         reading = attention.reading
         if reading is not None and reading.model.hf_model is self._hf_model:
             # With all inputs beside the ids, such as boxes, types and pictures.
-            tokens = reading.tokens
-            name = " ".join(tokens.to_words().text) if tokens else attention.model_name
+            text = reading.tokens
+            name = " ".join(text.to_words().text) if text else attention.model_name
             return dict(reading.inputs), _shortened(name)
         axes_read = attention.stacks.get("encoder" if self.encodes_apart else "self")
         decoder = attention.stacks.get("decoder")

@@ -218,6 +218,8 @@ def _plain_pass(model: nn.Module, inputs: Mapping[str, Any], options: Mapping[st
 
 def _gpus(model: nn.Module) -> list[int]:
     """Return the indices of the GPUs of a model."""
+    if not torch.cuda.is_available():
+        return []
     devices = {parameter.device for parameter in model.parameters()}
     return [device.index or 0 for device in devices if device.type == "cuda"]
 

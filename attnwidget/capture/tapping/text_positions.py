@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from torch import Tensor
+
 # Arguments with keys of earlier tokens, in models that have no cache object.
 _EARLIER_KEYS = ("past_key_values", "mems")
 
@@ -63,6 +65,10 @@ class TextPositions:
             is_fixed = bool(getattr(cache, "is_compileable", False))
             return cls(int(cache.get_seq_length()), True, is_fixed)
         is_unknown = any(named.get(name) is not None for name in _EARLIER_KEYS)
+        # Some models keep keys in their modules, and get the positions of the new tokens alone.
+        positions = named.get("cache_position")
+        if isinstance(positions, Tensor) and positions.numel():
+            is_unknown |= bool(positions[0] > 0)
         return cls(None if is_unknown else 0, _grows.get())
 
     def in_pass(
@@ -89,7 +95,8 @@ class TextPositions:
             if is_outside or (is_cross and key >= n_key):
                 raise ValueError(
                     f"edge ({query}, {key}) is not among the {n_queries} queries and {n_tokens} "
-                    "keys of this input: an edge is (query, key), both counted from 0"
+                    "keys of this input: an edge is (query, key), both counted from 0. Edges of "
+                    "tokens that are not written yet need model.generate"
                 )
             row, column = query - first_query, key - first_key
             if 0 <= row < n_query and 0 <= column < n_key:
